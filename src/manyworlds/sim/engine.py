@@ -1,0 +1,52 @@
+"""What the two engines have in common: the contract that `Simulation` calls."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import mujoco
+import numpy as np
+import torch
+
+
+class Engine(Protocol):
+    """Steps `num_envs` worlds of one model.
+
+    `data` and `model` are structs whose attributes are tensors, nested structs, or scalars;
+    `WarpBridge` turns them into what users see. World ids arrive validated: sorted unique int32,
+    or None for all worlds.
+    """
+
+    name: str
+    num_threads: int
+    mj_model: mujoco.MjModel
+    num_envs: int
+    device: torch.device
+    data: Any
+    """Struct of per-world arrays, each `(num_envs, ...)`."""
+    model: Any
+    """Struct of model arrays; shared ones have a leading dimension of 1."""
+
+    def step(self, nsubsteps: int, refresh: bool) -> None:
+        """Take `nsubsteps` physics steps; with `refresh`, then compute the velocity stage."""
+        ...
+
+    def forward(self, env_ids: np.ndarray | None) -> None:
+        """Compute all derived fields of the worlds named, without integrating."""
+        ...
+
+    def reset(self, env_ids: np.ndarray | None) -> None:
+        """Set the state of the worlds named to the model's defaults."""
+        ...
+
+    def expand(self, field: str) -> None:
+        """Give a model field one row per world."""
+        ...
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """Everything a later `load_state_dict` needs to go on from here."""
+        ...
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Take over a state that `state_dict` returned."""
+        ...

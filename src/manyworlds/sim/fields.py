@@ -1,0 +1,66 @@
+"""Facts about MuJoCo's fields that both engines share.
+
+Shapes are MuJoCo Warp's, which differ from MuJoCo C's where C stores matrices flat.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+import mujoco
+
+# Trailing dimensions in MuJoCo Warp of fields that MuJoCo C stores as one flat row.
+MATRIX_SHAPES: dict[str, tuple[int, int]] = {
+    "xmat": (3, 3),
+    "ximat": (3, 3),
+    "geom_xmat": (3, 3),
+    "site_xmat": (3, 3),
+    "cam_xmat": (3, 3),
+    "cam_mat0": (3, 3),
+    "geom_aabb": (2, 3),
+}
+
+_RNE_POST = (
+    mujoco.mjtSensor.mjSENS_ACCELEROMETER,
+    mujoco.mjtSensor.mjSENS_FORCE,
+    mujoco.mjtSensor.mjSENS_TORQUE,
+    mujoco.mjtSensor.mjSENS_FRAMELINACC,
+    mujoco.mjtSensor.mjSENS_FRAMEANGACC,
+)
+_SUBTREE_VEL = (
+    mujoco.mjtSensor.mjSENS_SUBTREELINVEL,
+    mujoco.mjtSensor.mjSENS_SUBTREEANGMOM,
+)
+
+# Fields that a physics step computes only when one of these sensors asks for them (None: never).
+CONDITIONAL_FIELDS: dict[str, tuple[mujoco.mjtSensor, ...] | None] = {
+    "qfrc_inverse": None,
+    "energy": None,
+    "cacc": _RNE_POST,
+    "cfrc_int": _RNE_POST,
+    "cfrc_ext": _RNE_POST,
+    "subtree_linvel": _SUBTREE_VEL,
+    "subtree_angmom": _SUBTREE_VEL,
+}
+
+
+def conditional_field_reason(model: mujoco.MjModel, field: str) -> str | None:
+    """Say why a step of `model` does not compute `field`, or None if it does."""
+    if field not in CONDITIONAL_FIELDS:
+        return None
+    sensors = CONDITIONAL_FIELDS[field]
+    if sensors is None:
+        if field == "energy" and model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_ENERGY:
+            return None
+        return f"a physics step does not compute '{field}' with this model's options"
+    if set(model.sensor_type.tolist()) & {int(sensor) for sensor in sensors}:
+        return None
+    names = ", ".join(sensor.name.removeprefix("mjSENS_").lower() for sensor in sensors)
+    return f"a physics step computes '{field}' only if the model has a sensor of type {names}"
+
+
+def near_matches(name: str, names: Iterable[str]) -> str:
+    """Return ' Did you mean ...?' for a misspelt name, or an empty string."""
+    close = difflib.get_close_matches(name, sorted(names), n=3)
+    return f" Did you mean {', '.join(map(repr, close))}?" if close else ""

@@ -1,0 +1,233 @@
+"""The CPU engine: MuJoCo C through `mujoco.batch`.
+
+The record of truth is float64: state rows and expanded model rows. Users see float32 tensors; only
+the elements that they changed are written back, so that an untouched world follows `mj_step` bit
+for bit. A tensor's version counter tells cheaply whether anything was written at all.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
+
+from manyworlds.sim.fields import MATRIX_SHAPES, conditional_field_reason, near_matches
+
+_TORCH_DTYPES = {"f": np.float32, "i": np.int32, "u": np.uint8, "b": np.bool_}
+
+
+class _Mirror:
+    """A float32 tensor over one float64 array of the batch."""
+
+    __slots__ = ("array", "buffer", "tensor", "version")
+
+    def __init__(self, array: np.ndarray, shape: tuple[int, ...], dtype: type | None = None):
+        self.array = array.reshape(shape)
+        self.buffer = np.empty(shape, dtype or _TORCH_DTYPES[array.dtype.kind])
+        # A tensor born in inference mode has no version counter and refuses later writes.
+        with torch.inference_mode(False):
+            self.tensor = torch.from_numpy(self.buffer)
+        self.pull()
+
+    def pull(self, ids: np.ndarray | None = None) -> None:
+        """Refresh the tensor from the batch, for all worlds or the ones named."""
+        if ids is None:
+            np.copyto(self.buffer, self.array, casting="unsafe")
+        else:
+            self.buffer[ids] = self.array[ids]
+        self.version = self.tensor._version
+
+    def push(self) -> None:
+        """Write the elements that the user changed to the batch."""
+        if self.tensor._version == self.version:
+            return
+        # An element equal to the rounded record keeps the record's exact value.
+        changed = self.array.astype(self.buffer.dtype) != self.buffer
+        np.copyto(self.array, self.buffer, where=changed, casting="unsafe")
+        self.version = self.tensor._version
+
+
+class NativeEngine:
+    """Steps worlds on a C++ thread pool, bit-identical to a loop over one `MjData` per world."""
+
+    name = "native"
+
+    def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
+        self.mj_model = mj_model
+        self.num_envs = num_envs
+        self.num_threads = num_threads or _usable_cores()
+        self.device = torch.device("cpu")
+        self.expanded: set[str] = set()
+        self.batch = Batch(mj_model, nsim=num_envs, nthread=self.num_threads)
+        self._state: dict[str, _Mirror] = {}
+        self._derived: dict[str, _Mirror] = {}
+        self._rows: dict[str, _Mirror] = {}
+        self.data = _NativeData(self)
+        self.model = _NativeModel(self)
+
+    def step(self, nsubsteps: int, refresh: bool) -> None:
+        """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
+        stage = mujoco.mjtStage.mjSTAGE_VEL if refresh else mujoco.mjtStage.mjSTAGE_NONE
+        self._push()
+        _call(self.batch.step, None, nsubsteps, stage.value)
+        self._pull()
+
+    def forward(self, env_ids: np.ndarray | None) -> None:
+        """Run `mj_forward` on the worlds named."""
+        self._push()
+        _call(self.batch.forward, env_ids)
+        self._pull(env_ids)
+
+    def reset(self, env_ids: np.ndarray | None) -> None:
+        """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
+        self._push()
+        _call(self.batch.reset, env_ids, -1, mujoco.mjtStage.mjSTAGE_NONE.value)
+        for mirror in self._state.values():
+            mirror.pull(env_ids)
+
+    def expand(self, field: str) -> None:
+        """Give a model field one float64 row per world."""
+        if field in self.expanded:
+            return
+        if field not in MODEL_FIELDS or field.startswith("opt."):
+            raise ValueError(
+                f"Model field '{field}' cannot differ between worlds on the native engine."
+                + near_matches(field, MODEL_FIELDS)
+            )
+        array = self.batch.expand(field)
+        self._rows[field] = _Mirror(array, _shape(field, array))
+        self.expanded.add(field)
+
+    def bind(self, field: str) -> torch.Tensor:
+        """Return the tensor of a data field, bound on its first use."""
+        for mirrors in (self._state, self._derived):
+            if field in mirrors:
+                return mirrors[field].tensor
+        if field not in DATA_FIELDS:
+            raise AttributeError(
+                f"'{field}' is not a data field of the native engine."
+                + near_matches(field, DATA_FIELDS)
+            )
+        if reason := conditional_field_reason(self.mj_model, field):
+            raise AttributeError(f"'{field}' is not available: {reason}.")
+        array = self.batch.bind(field)
+        mirrors = self._state if array.flags.writeable else self._derived
+        if mirrors is self._derived:
+            # An output reads zero until the first call after it was bound. The state is that of
+            # the last call: what users wrote since then stays pending, and other fields keep.
+            _call(self.batch.forward, None)
+        dtype = np.bool_ if field == "eq_active" else None
+        mirrors[field] = _Mirror(array, _shape(field, array), dtype)
+        return mirrors[field].tensor
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """State rows, expanded model rows, and derived fields as last computed."""
+        self._push()
+        state = {"state": torch.from_numpy(self.batch.state.copy())}
+        for prefix, mirrors in (("model.", self._rows), ("derived.", self._derived)):
+            for field, mirror in mirrors.items():
+                source = mirror.array if mirrors is self._rows else mirror.buffer
+                state[prefix + field] = torch.from_numpy(source.copy())
+        return state
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Take over rows and derived fields, element for element."""
+        rows = state["state"].numpy()
+        if rows.shape != self.batch.state.shape:
+            raise ValueError(
+                f"The saved state has shape {rows.shape} but this simulation needs "
+                f"{self.batch.state.shape}: use the same model and number of worlds."
+            )
+        for key, value in state.items():
+            kind, _, field = key.partition(".")
+            if kind == "model":
+                self.expand(field)
+                self._rows[field].array[:] = value.numpy()
+                self._rows[field].pull()
+            elif kind == "derived":
+                self.bind(field)
+                self._derived[field].buffer[:] = value.numpy()
+        self.batch.state[:] = rows
+        for mirror in self._state.values():
+            mirror.pull()
+
+    def _push(self) -> None:
+        for mirror in self._state.values():
+            mirror.push()
+        for mirror in self._rows.values():
+            mirror.push()
+
+    def _pull(self, env_ids: np.ndarray | None = None) -> None:
+        for mirror in self._state.values():
+            mirror.pull(env_ids)
+        for mirror in self._derived.values():
+            mirror.pull(env_ids)
+
+
+class _NativeData:
+    """Struct of data fields: tensors, bound on first use."""
+
+    def __init__(self, engine: NativeEngine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, field: str) -> torch.Tensor:
+        if field.startswith("_"):
+            raise AttributeError(field)
+        return self._engine.bind(field)
+
+    def __dir__(self) -> list[str]:
+        return sorted(DATA_FIELDS)
+
+
+class _NativeModel:
+    """Struct of model fields: per-world rows once expanded, else one shared row."""
+
+    def __init__(self, engine: NativeEngine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, field: str) -> Any:
+        if field.startswith("_"):
+            raise AttributeError(field)
+        if field in self._engine._rows:
+            return self._engine._rows[field].tensor
+        value = getattr(self._engine.mj_model, field, None)
+        if isinstance(value, np.ndarray):
+            array = value[None]
+            return _Mirror(array, _shape(field, array)).tensor
+        if isinstance(value, int | float):
+            return value
+        raise AttributeError(
+            f"'{field}' is not a model field of the native engine."
+            + near_matches(field, MODEL_FIELDS)
+        )
+
+    def __dir__(self) -> list[str]:
+        return sorted(field for field in MODEL_FIELDS if not field.startswith("opt."))
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _shape(field: str, array: np.ndarray) -> tuple[int, ...]:
+    if field in MATRIX_SHAPES:
+        return (*array.shape[:2], *MATRIX_SHAPES[field])
+    return array.shape
+
+
+def _call(function: Any, *args: Any) -> None:
+    """Call into the batch; name the failed worlds in one sentence."""
+    try:
+        function(*args)
+    except SimulationError as error:
+        shown = ", ".join(map(str, error.ids[:5])) + (", ..." if len(error.ids) > 5 else "")
+        raise RuntimeError(
+            f"MuJoCo failed in {len(error.ids)} worlds ({shown}), which kept the state they had "
+            f"before the call: {error}. Reset these worlds or mend their model fields."
+        ) from None

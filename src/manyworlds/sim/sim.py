@@ -1,0 +1,273 @@
+"""The simulation: many parallel worlds of one model behind one face."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import mujoco
+import torch
+
+from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.utils.indices import EnvIds, resolve_env_ids
+
+if TYPE_CHECKING:
+    from manyworlds.sim.engine import Engine
+
+_ENUMS: dict[str, dict[str, int]] = {
+    "integrator": {
+        "euler": mujoco.mjtIntegrator.mjINT_EULER,
+        "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+    },
+    "cone": {
+        "pyramidal": mujoco.mjtCone.mjCONE_PYRAMIDAL,
+        "elliptic": mujoco.mjtCone.mjCONE_ELLIPTIC,
+    },
+    "jacobian": {
+        "auto": mujoco.mjtJacobian.mjJAC_AUTO,
+        "dense": mujoco.mjtJacobian.mjJAC_DENSE,
+        "sparse": mujoco.mjtJacobian.mjJAC_SPARSE,
+    },
+    "solver": {
+        "newton": mujoco.mjtSolver.mjSOL_NEWTON,
+        "cg": mujoco.mjtSolver.mjSOL_CG,
+        "pgs": mujoco.mjtSolver.mjSOL_PGS,
+    },
+}
+
+
+@dataclass(kw_only=True)
+class MujocoCfg:
+    """MuJoCo's physics options."""
+
+    timestep: float = 0.002
+    """Physics timestep [s]."""
+    integrator: Literal["euler", "implicitfast"] = "implicitfast"
+    impratio: float = 1.0
+    cone: Literal["pyramidal", "elliptic"] = "pyramidal"
+    jacobian: Literal["auto", "dense", "sparse"] = "auto"
+    solver: Literal["newton", "cg", "pgs"] = "newton"
+    iterations: int = 100
+    tolerance: float = 1e-8
+    ls_iterations: int = 50
+    ls_tolerance: float = 0.01
+    ccd_iterations: int = 50
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    """Gravity in the world frame [m/s^2]."""
+    disableflags: tuple[str, ...] = ()
+    """Features to switch off, named as in MJCF's `<flag>`: contact, gravity, ..."""
+    enableflags: tuple[str, ...] = ()
+    """Features to switch on, named as in MJCF's `<flag>`: energy, invdiscrete, ..."""
+
+    def apply(self, model: mujoco.MjModel) -> None:
+        """Write every option into a compiled model.
+
+        Raises:
+            ValueError: an option has a name that MuJoCo does not know.
+        """
+        for name, choices in _ENUMS.items():
+            setattr(model.opt, name, _choose(name, getattr(self, name), choices))
+        for name in (
+            "timestep impratio iterations tolerance ls_iterations ls_tolerance ccd_iterations"
+        ).split():
+            setattr(model.opt, name, getattr(self, name))
+        model.opt.gravity[:] = self.gravity
+        model.opt.disableflags = _flag_bits("disableflags", self.disableflags)
+        model.opt.enableflags = _flag_bits("enableflags", self.enableflags)
+
+
+@dataclass(kw_only=True)
+class SimulationCfg:
+    """What a `Simulation` needs besides its model."""
+
+    engine: Literal["auto", "native", "warp"] = "auto"
+    """`native` is MuJoCo C on the CPU, `warp` is MuJoCo Warp; `auto` takes warp on CUDA devices."""
+    num_threads: int = 0
+    """Threads of the native engine; 0 takes every core that this process may use."""
+    nconmax: int | None = None
+    """Contacts to allocate per world on the warp engine; None lets MuJoCo Warp choose."""
+    njmax: int | None = None
+    """Constraints to allocate per world on the warp engine; None lets MuJoCo Warp choose."""
+    mujoco: MujocoCfg | None = field(default_factory=MujocoCfg)
+    """Physics options; None keeps those of the model."""
+
+
+class Simulation:
+    """Steps many worlds of one model in parallel.
+
+    `data` and `model` show MuJoCo's fields as torch tensors with a leading world dimension. Write
+    in place (`sim.data.ctrl[:] = u`): what was written is the input of the next call. After `step`,
+    derived fields such as `xpos` describe the state before the last substep, as with `mj_step`;
+    ask for `refresh=True` or call `forward` to have them at the new state. MuJoCo's silent reset of
+    diverged worlds is switched off: a NaN stays visible until the world is reset.
+
+    Args:
+        num_envs: the number of worlds, at least 1.
+        cfg: engine and physics options. If None, a `model` keeps its own physics options.
+        model: a compiled model, which is copied. Either this or `spec` is needed.
+        device: a torch device; None takes CUDA where there is one, else the CPU.
+        spec: an editable model, compiled here.
+
+    Raises:
+        ValueError: no model, no worlds, or an engine that cannot run on the device.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        cfg: SimulationCfg | None = None,
+        model: mujoco.MjModel | None = None,
+        device: str | torch.device | None = None,
+        *,
+        spec: mujoco.MjSpec | None = None,
+    ) -> None:
+        if num_envs < 1:
+            raise ValueError(f"num_envs must be at least 1, got {num_envs}: ask for one world.")
+        if (model is None) == (spec is None):
+            raise ValueError("Simulation needs either model= or spec=: give exactly one of them.")
+        options = SimulationCfg().mujoco if cfg is None and spec is not None else None
+        if cfg is not None:
+            options = cfg.mujoco
+        cfg = cfg or SimulationCfg()
+        mj_model = copy.copy(model) if model is not None else spec.compile()
+        if options is not None:
+            options.apply(mj_model)
+        # mj_step would put a diverged world back to qpos0 without a word.
+        mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+        self.cfg = copy.deepcopy(cfg)
+        self.num_envs = num_envs
+        self._engine = _make_engine(cfg, mj_model, num_envs, device)
+        self._data = WarpBridge(self._engine.data, num_envs)
+        self._model = WarpBridge(self._engine.model, num_envs, engine=self._engine)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors live."""
+        return self._engine.device
+
+    @property
+    def engine(self) -> str:
+        """The engine that steps the worlds: 'native' or 'warp'."""
+        return self._engine.name
+
+    @property
+    def num_threads(self) -> int:
+        """Threads that step the worlds."""
+        return self._engine.num_threads
+
+    @property
+    def mj_model(self) -> mujoco.MjModel:
+        """The compiled model, with the options that the engine steps with."""
+        return self._engine.mj_model
+
+    @property
+    def data(self) -> WarpBridge:
+        """Per-world arrays: state, inputs, and derived fields, each `(num_envs, ...)`."""
+        return self._data
+
+    @property
+    def model(self) -> WarpBridge:
+        """Model arrays, each `(num_envs, ...)`; the first in-place write makes one per world."""
+        return self._model
+
+    @property
+    def expanded_fields(self) -> set[str]:
+        """Names of the model fields that have one row per world."""
+        return set(self._engine.expanded)
+
+    @property
+    def timestep(self) -> float:
+        """Physics timestep [s]."""
+        return float(self.mj_model.opt.timestep)
+
+    def step(self, nsubsteps: int = 1, *, refresh: bool = False) -> None:
+        """Advance all worlds.
+
+        Args:
+            nsubsteps: physics steps to take, with the inputs held constant.
+            refresh: compute position- and velocity-dependent fields at the new state. Fields that
+                depend on accelerations (forces, accelerometers) stay one substep behind.
+        """
+        if nsubsteps < 1:
+            raise ValueError(f"nsubsteps must be at least 1, got {nsubsteps}.")
+        self._engine.step(nsubsteps, refresh)
+
+    def forward(self, env_ids: EnvIds = None) -> None:
+        """Compute derived fields at the present state, without integrating.
+
+        Args:
+            env_ids: the worlds; None for all. The others keep their derived fields.
+        """
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        if ids is None or ids.size:
+            self._engine.forward(ids)
+
+    def reset(self, env_ids: EnvIds = None) -> None:
+        """Put worlds back to the model's default state (`qpos0`, no velocity, no inputs).
+
+        Derived fields of these worlds follow at the next `forward` or `step`.
+
+        Args:
+            env_ids: the worlds; None for all.
+        """
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        if ids is None or ids.size:
+            self._engine.reset(ids)
+
+    def expand_model_fields(self, fields: tuple[str, ...]) -> None:
+        """Give model fields one row per world, so that worlds may differ in them.
+
+        Raises:
+            ValueError: a field is unknown or cannot differ between worlds on this engine.
+        """
+        for name in fields:
+            if name not in self._engine.expanded:
+                self._engine.expand(name)
+                self._model.clear_cache()
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """Everything needed to go on from here; exact on the native engine."""
+        return self._engine.state_dict()
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Take over a state that `state_dict` returned."""
+        self._engine.load_state_dict(state)
+
+
+def _make_engine(
+    cfg: SimulationCfg, mj_model: mujoco.MjModel, num_envs: int, device: str | torch.device | None
+) -> Engine:
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() and cfg.engine != "native" else "cpu"
+    device = torch.device(device)
+    kind = cfg.engine
+    if kind == "auto":
+        kind = "warp" if device.type == "cuda" else "native"
+    if kind == "warp":
+        from manyworlds.sim.warp import WarpEngine
+
+        return WarpEngine(mj_model, num_envs, device, cfg.nconmax, cfg.njmax)
+    if device.type != "cpu":
+        raise ValueError(
+            f"The native engine runs on the CPU, got device '{device}': "
+            "use device='cpu' or engine='warp'."
+        )
+    from manyworlds.sim.native import NativeEngine
+
+    return NativeEngine(mj_model, num_envs, cfg.num_threads)
+
+
+def _choose(option: str, value: str, choices: dict[str, int]) -> int:
+    if value not in choices:
+        raise ValueError(f"{option} must be one of {', '.join(choices)}, got '{value}'.")
+    return int(choices[value])
+
+
+def _flag_bits(option: str, names: tuple[str, ...]) -> int:
+    enum, prefix = {
+        "disableflags": (mujoco.mjtDisableBit, "mjDSBL_"),
+        "enableflags": (mujoco.mjtEnableBit, "mjENBL_"),
+    }[option]
+    bits = {k.removeprefix(prefix).lower(): int(v) for k, v in enum.__members__.items()}
+    return sum({_choose(option, name, bits) for name in names})

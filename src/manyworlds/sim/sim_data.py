@@ -1,0 +1,149 @@
+"""Views of an engine's arrays as torch tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import torch
+
+if TYPE_CHECKING:
+    from manyworlds.sim.engine import Engine
+
+T = TypeVar("T")
+
+
+class TorchArray(torch.Tensor):
+    """A model field that all worlds share, seen as `(num_envs, ...)`.
+
+    It reads like any tensor. Its first in-place write, also through a slice of it, gives the field
+    one row per world and then writes there, so that a write to one world never reaches the others.
+    Once the field has its rows, this array and its slices read and write those.
+    """
+
+    _rows: Callable[[bool], torch.Tensor | None]
+
+    @classmethod
+    def wrap(cls, shared: torch.Tensor, rows: Callable[[bool], torch.Tensor | None]) -> TorchArray:
+        """Wrap a tensor of shared memory.
+
+        Args:
+            shared: what to show while worlds share the field.
+            rows: returns the per-world tensor, or None while there is none; called with True, it
+                makes one first.
+        """
+        array = shared.as_subclass(cls)
+        array._rows = rows
+        return array
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Send in-place writes to the per-world tensor; keep track of views of shared memory."""
+        kwargs = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        source = args[0] if args and isinstance(args[0], TorchArray) else None
+        writes = _writes_in_place(name)
+        if isinstance(out := kwargs.get("out"), TorchArray):
+            kwargs["out"] = out._rows(True)
+        plain = [_plain(arg, writes and i == 0) for i, arg in enumerate(args)]
+        with torch._C.DisableTorchFunctionSubclass():
+            result = func(*plain, **kwargs)
+        if source is None or writes or not _shares_memory(result, source):
+            return result
+
+        def rows(make: bool) -> torch.Tensor | None:
+            base = source._rows(make)
+            return None if base is None else func(base, *args[1:], **kwargs)
+
+        return cls.wrap(result, rows)
+
+
+def _plain(arg: Any, write: bool) -> Any:
+    if not isinstance(arg, TorchArray):
+        return arg
+    rows = arg._rows(write)
+    if rows is not None:
+        return rows
+    with torch._C.DisableTorchFunctionSubclass():
+        return arg.as_subclass(torch.Tensor)
+
+
+def _shares_memory(result: Any, source: TorchArray) -> bool:
+    if not isinstance(result, torch.Tensor) or source._rows(False) is not None:
+        return False
+    with torch._C.DisableTorchFunctionSubclass():
+        return result.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
+
+
+def _writes_in_place(name: str) -> bool:
+    if name.startswith("__"):
+        return name == "__setitem__" or (
+            name.startswith("__i") and name not in ("__index__", "__int__", "__invert__")
+        )
+    return name.endswith("_") and not name.startswith("_") and name != "requires_grad_"
+
+
+class WarpBridge(Generic[T]):
+    """Attribute access to an engine's struct, as tensors that share its memory.
+
+    Fields are input of the next call: change them in place (`data.qpos[:] = x`). Assigning an
+    attribute raises, since it would only rebind the name.
+
+    Args:
+        struct: what holds the arrays.
+        nworld: the number of worlds that shared fields are shown for.
+        engine: for a model, the engine that can expand shared fields to one row per world.
+    """
+
+    def __init__(
+        self, struct: T, nworld: int | None = None, *, engine: Engine | None = None
+    ) -> None:
+        vars(self).update(_struct=struct, _nworld=nworld, _engine=engine, _cache={})
+
+    @property
+    def struct(self) -> T:
+        """The engine's own struct."""
+        return vars(self)["_struct"]
+
+    def clear_cache(self) -> None:
+        """Forget wrapped arrays, so that the next access wraps them anew."""
+        vars(self)["_cache"].clear()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        cache = vars(self)["_cache"]
+        if name not in cache:
+            cache[name] = self._wrap(name, getattr(self.struct, name))
+        return cache[name]
+
+    def _wrap(self, name: str, value: Any) -> Any:
+        engine, nworld = vars(self)["_engine"], vars(self)["_nworld"]
+        if engine is None or not isinstance(value, torch.Tensor) or name in engine.expanded:
+            return value
+
+        def rows(make: bool) -> torch.Tensor | None:
+            if name not in engine.expanded:
+                if not make:
+                    return None
+                engine.expand(name)
+            if isinstance(vars(self)["_cache"].get(name), TorchArray):
+                del vars(self)["_cache"][name]
+            return getattr(self, name)
+
+        return TorchArray.wrap(value.expand(nworld, *value.shape[1:]), rows)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"Cannot set attribute '{name}' on {type(self).__name__}: "
+            f"write in place instead, as in `.{name}[:] = values`."
+        )
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self.struct)})

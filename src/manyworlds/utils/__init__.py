@@ -1,0 +1,1 @@
+"""The ground floor: small helpers that know nothing of simulation or learning."""

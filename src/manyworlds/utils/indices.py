@@ -1,0 +1,51 @@
+"""World ids as users pass them, checked once and brought to one form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+EnvIds = torch.Tensor | np.ndarray | Sequence[int] | slice | None
+
+
+def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
+    """Bring world ids to sorted unique int32 ids, or None for all worlds.
+
+    Args:
+        env_ids: integer ids, a boolean mask of shape (num_envs,), a slice, or None for all.
+        num_envs: how many worlds there are.
+
+    Raises:
+        ValueError: an id is out of range, a mask has the wrong length, or ids are not integers.
+    """
+    if env_ids is None:
+        return None
+    if isinstance(env_ids, slice):
+        if env_ids == slice(None):
+            return None
+        ids = np.arange(num_envs)[env_ids]
+    else:
+        if isinstance(env_ids, torch.Tensor):
+            env_ids = env_ids.detach().cpu().numpy()
+        ids = np.asarray(env_ids)
+    if ids.dtype == bool:
+        if ids.shape != (num_envs,):
+            raise ValueError(
+                f"A mask over worlds must have shape ({num_envs},), got {ids.shape}: "
+                "give one boolean per world."
+            )
+        return None if ids.all() else np.flatnonzero(ids).astype(np.int32)
+    if ids.size == 0:
+        return np.zeros(0, np.int32)
+    if not np.issubdtype(ids.dtype, np.integer):
+        raise ValueError(f"World ids must be integers, got {ids.dtype}: use int64 ids or a mask.")
+    ids = np.unique(ids)
+    if ids[0] < 0 or ids[-1] >= num_envs:
+        bad = ids[0] if ids[0] < 0 else ids[-1]
+        raise ValueError(
+            f"World id {bad} is out of range: there are {num_envs} worlds, "
+            f"so ids must be in [0, {num_envs})."
+        )
+    return None if ids.size == num_envs else ids.astype(np.int32)
