@@ -22,6 +22,8 @@ class Engine(Protocol):
     mj_model: mujoco.MjModel
     num_envs: int
     device: torch.device
+    expanded: set[str]
+    """Names of the model fields that have one row per world."""
     data: Any
     """Struct of per-world arrays, each `(num_envs, ...)`."""
     model: Any

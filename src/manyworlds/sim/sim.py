@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import mujoco
 import torch
@@ -15,7 +15,7 @@ from manyworlds.utils.indices import EnvIds, resolve_env_ids
 if TYPE_CHECKING:
     from manyworlds.sim.engine import Engine
 
-_ENUMS: dict[str, dict[str, int]] = {
+_ENUMS: dict[str, dict[str, Any]] = {
     "integrator": {
         "euler": mujoco.mjtIntegrator.mjINT_EULER,
         "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
@@ -35,6 +35,15 @@ _ENUMS: dict[str, dict[str, int]] = {
         "pgs": mujoco.mjtSolver.mjSOL_PGS,
     },
 }
+_SCALARS = (
+    "timestep",
+    "impratio",
+    "iterations",
+    "tolerance",
+    "ls_iterations",
+    "ls_tolerance",
+    "ccd_iterations",
+)
 
 
 @dataclass(kw_only=True)
@@ -68,9 +77,7 @@ class MujocoCfg:
         """
         for name, choices in _ENUMS.items():
             setattr(model.opt, name, _choose(name, getattr(self, name), choices))
-        for name in (
-            "timestep impratio iterations tolerance ls_iterations ls_tolerance ccd_iterations"
-        ).split():
+        for name in _SCALARS:
             setattr(model.opt, name, getattr(self, name))
         model.opt.gravity[:] = self.gravity
         model.opt.disableflags = _flag_bits("disableflags", self.disableflags)
@@ -126,13 +133,12 @@ class Simulation:
             raise ValueError(f"num_envs must be at least 1, got {num_envs}: ask for one world.")
         if (model is None) == (spec is None):
             raise ValueError("Simulation needs either model= or spec=: give exactly one of them.")
-        options = SimulationCfg().mujoco if cfg is None and spec is not None else None
-        if cfg is not None:
-            options = cfg.mujoco
-        cfg = cfg or SimulationCfg()
-        mj_model = copy.copy(model) if model is not None else spec.compile()
-        if options is not None:
-            options.apply(mj_model)
+        if cfg is None:
+            cfg = SimulationCfg(mujoco=None) if model is not None else SimulationCfg()
+        mj_model = copy.copy(model) if spec is None else spec.compile()
+        assert mj_model is not None
+        if cfg.mujoco is not None:
+            cfg.mujoco.apply(mj_model)
         # mj_step would put a diverged world back to qpos0 without a word.
         mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         self.cfg = copy.deepcopy(cfg)
@@ -258,7 +264,7 @@ def _make_engine(
     return NativeEngine(mj_model, num_envs, cfg.num_threads)
 
 
-def _choose(option: str, value: str, choices: dict[str, int]) -> int:
+def _choose(option: str, value: str, choices: dict[str, Any]) -> int:
     if value not in choices:
         raise ValueError(f"{option} must be one of {', '.join(choices)}, got '{value}'.")
     return int(choices[value])
