@@ -5,9 +5,6 @@ Shapes are MuJoCo Warp's, which differ from MuJoCo C's where C stores matrices f
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-
 import mujoco
 
 # Trailing dimensions in MuJoCo Warp of fields that MuJoCo C stores as one flat row.
@@ -58,9 +55,3 @@ def conditional_field_reason(model: mujoco.MjModel, field: str) -> str | None:
         return None
     names = ", ".join(sensor.name.removeprefix("mjSENS_").lower() for sensor in sensors)
     return f"a physics step computes '{field}' only if the model has a sensor of type {names}"
-
-
-def near_matches(name: str, names: Iterable[str]) -> str:
-    """Return ' Did you mean ...?' for a misspelt name, or an empty string."""
-    close = difflib.get_close_matches(name, sorted(names), n=3)
-    return f" Did you mean {', '.join(map(repr, close))}?" if close else ""

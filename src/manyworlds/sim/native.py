@@ -7,7 +7,6 @@ for bit. A tensor's version counter tells cheaply whether anything was written a
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import mujoco
@@ -15,7 +14,9 @@ import numpy as np
 import torch
 from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
 
-from manyworlds.sim.fields import MATRIX_SHAPES, conditional_field_reason, near_matches
+from manyworlds.sim.fields import MATRIX_SHAPES, conditional_field_reason
+from manyworlds.utils.string import near_matches
+from manyworlds.utils.torch import usable_cores
 
 _TORCH_DTYPES = {"f": np.float32, "i": np.int32, "u": np.uint8, "b": np.bool_}
 
@@ -59,7 +60,7 @@ class NativeEngine:
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
         self.mj_model = mj_model
         self.num_envs = num_envs
-        self.num_threads = num_threads or _usable_cores()
+        self.num_threads = num_threads or usable_cores()
         self.device = torch.device("cpu")
         self.expanded: set[str] = set()
         self.batch = Batch(mj_model, nsim=num_envs, nthread=self.num_threads)
@@ -147,6 +148,7 @@ class NativeEngine:
             if kind == "model":
                 self.expand(field)
                 self._rows[field].array[:] = value.numpy()
+                self._rows[field].tensor.zero_()  # tells caches that the rows have changed
                 self._rows[field].pull()
             elif kind == "derived":
                 self.bind(field)
@@ -207,12 +209,6 @@ class _NativeModel:
 
     def __dir__(self) -> list[str]:
         return sorted(field for field in MODEL_FIELDS if not field.startswith("opt."))
-
-
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _shape(field: str, array: np.ndarray) -> tuple[int, ...]:

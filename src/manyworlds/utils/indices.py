@@ -49,3 +49,31 @@ def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
             f"so ids must be in [0, {num_envs})."
         )
     return None if ids.size == num_envs else ids.astype(np.int32)
+
+
+def as_index(ids: Sequence[int]) -> slice | torch.Tensor:
+    """Turn positions into the cheapest index: a slice (a view) where they are contiguous."""
+    ids = list(ids)
+    if ids and ids == list(range(ids[0], ids[0] + len(ids))):
+        return slice(ids[0], ids[0] + len(ids))
+    return torch.tensor(ids, dtype=torch.long)
+
+
+def assign(
+    target: torch.Tensor,
+    value: torch.Tensor | float,
+    rows: EnvIds = None,
+    columns: slice | torch.Tensor | Sequence[int] | None = None,
+) -> None:
+    """Write `value` to the outer product of rows (worlds) and columns of `target`, in place."""
+    columns = slice(None) if columns is None else columns
+    if rows is None or isinstance(rows, slice):
+        target[slice(None) if rows is None else rows, columns] = value
+        return
+    rows = torch.as_tensor(rows, device=target.device)
+    if rows.dtype == torch.bool:
+        rows = rows.nonzero().squeeze(-1)
+    if not isinstance(columns, slice):
+        columns = torch.as_tensor(columns, device=target.device)
+        rows = rows[:, None]
+    target[rows, columns] = value

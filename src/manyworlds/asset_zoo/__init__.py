@@ -1,0 +1,1 @@
+"""Robots and props, as MJCF built in Python."""

@@ -1,0 +1,115 @@
+"""What several commands need: finding tasks, runs and policies that the user names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import tyro
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnvCfg
+    from manyworlds.rl.run_folder import RunFolder
+
+T = TypeVar("T")
+
+TYRO_FLAGS = (tyro.conf.AvoidSubcommands, tyro.conf.UsePythonSyntaxForLiteralCollections)
+
+
+def take_task(argv: list[str], command: str) -> tuple[str, list[str]]:
+    """Split off the task, the first argument, after loading modules named with --load.
+
+    Raises:
+        ValueError: no task was named.
+    """
+    argv = take_modules(argv)
+    if argv and not argv[0].startswith("-"):
+        return argv[0], argv[1:]
+    from manyworlds.tasks import list_tasks
+
+    usage = f"usage: manyworlds {command} TASK [OPTIONS]\n\ntasks: {', '.join(list_tasks())}"
+    if any(arg in ("-h", "--help") for arg in argv):
+        print(f"{usage}\n\n`manyworlds {command} TASK --help` shows the options of a task.")
+        raise SystemExit(0)
+    raise ValueError(f"Name a task: manyworlds {command} TASK; {usage.splitlines()[-1]}.")
+
+
+def take_modules(argv: list[str]) -> list[str]:
+    """Import what `--load FILE.py` or `--load module` names, and return the other arguments."""
+    rest: list[str] = []
+    names = iter(argv)
+    for arg in names:
+        if arg != "--load":
+            rest.append(arg)
+            continue
+        name = next(names, None)
+        if name is None:
+            raise ValueError("--load needs the name of a module or the path of a Python file.")
+        _load(name)
+    return rest
+
+
+def parse(config_type: type[T], default: T, argv: list[str], command: str) -> T:
+    """Parse the command line over a config; every field of it is an option."""
+    return tyro.cli(
+        config_type, default=default, args=argv, prog=f"manyworlds {command}", config=TYRO_FLAGS
+    )
+
+
+def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:
+    """The environment for watching a task, with what a run changed of its training environment."""
+    from manyworlds.tasks import load_env_cfg
+    from manyworlds.utils.config import to_plain, update_from_plain
+
+    cfg = load_env_cfg(task, play=True)
+    if run is not None:
+        changed = _difference(run.env_params(), to_plain(load_env_cfg(task)))
+        for name in ("seed", "episode_length_s"):
+            changed.pop(name, None)
+        changed.get("scene", {}).pop("num_envs", None)
+        update_from_plain(cfg, changed)
+    return cfg
+
+
+def find_run(checkpoint: Path | None, log_root: Path, task: str | None) -> tuple[Path, Any]:
+    """Find a checkpoint and its run folder: the one named, or the newest of the task.
+
+    Raises:
+        FileNotFoundError: there is no such checkpoint, or no run of the task.
+    """
+    from manyworlds.rl.run_folder import RunFolder
+
+    if checkpoint is None:
+        run = RunFolder.latest(log_root, task)
+        return run.last_checkpoint(), run
+    if not checkpoint.is_file():
+        raise FileNotFoundError(f"There is no checkpoint '{checkpoint}': give the path of a .pt.")
+    return checkpoint, RunFolder.of_checkpoint(checkpoint)
+
+
+def _difference(new: Any, old: Any) -> Any:
+    """The entries of nested dicts in which `new` differs from `old`."""
+    if not (isinstance(new, dict) and isinstance(old, dict)):
+        return new
+    return {
+        key: _difference(new[key], old[key])
+        for key in new
+        if key in old and new[key] != old[key]
+    }
+
+
+def _load(name: str) -> None:
+    path = Path(name)
+    if path.suffix != ".py":
+        importlib.import_module(name)
+        return
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file '{path}' to load tasks from.")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)

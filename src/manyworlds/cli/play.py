@@ -1,0 +1,94 @@
+"""`manyworlds play TASK`: watch a policy in the browser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from manyworlds.cli.common import find_run, parse, play_env_cfg, take_task
+from manyworlds.cli.policy import Policy, load_policy, untrained_policy
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.rl import RslRlOnPolicyRunnerCfg
+from manyworlds.utils.config import update_from_plain
+from manyworlds.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    from manyworlds.viewer.viser.viewer import ViserPlayViewer
+
+
+@dataclass(kw_only=True)
+class PlayConfig:
+    """Watch a policy in many worlds."""
+
+    env: ManagerBasedRlEnvCfg
+    """The environment."""
+    agent: Literal["trained", "random", "zero"] = "trained"
+    """Which policy."""
+    latest: bool = False
+    """Take the newest run of the task, as without --checkpoint."""
+    checkpoint: Path | None = None
+    """Take this checkpoint."""
+    log_root: Path = Path("runs")
+    """Where to look for runs."""
+    device: str | None = None
+    """Torch device; None takes CUDA where there is one, else the CPU."""
+    host: str = "127.0.0.1"
+    """Address to serve the page on."""
+    port: int = 8080
+    """Port to serve the page on; the next free one is taken if it is in use."""
+    steps: int | None = None
+    """Stop after this many control steps; None goes on until Ctrl-C."""
+
+
+def main(argv: list[str]) -> int:
+    """Parse the command line, load the policy and open the page."""
+    task, argv = take_task(argv, "play")
+    from manyworlds.tasks import load_env_cfg, load_rl_cfg
+
+    cfg = parse(PlayConfig, PlayConfig(env=load_env_cfg(task, play=True)), argv, f"play {task}")
+    if cfg.latest and cfg.checkpoint is not None:
+        raise ValueError("Give either --latest or --checkpoint, not both.")
+    require_extra("viser", "lab")
+    checkpoint, rl_cfg = None, load_rl_cfg(task)
+    if cfg.agent == "trained":
+        require_extra("rsl_rl", "train")
+        checkpoint, run = find_run(cfg.checkpoint, cfg.log_root, task)
+        cfg = parse(PlayConfig, PlayConfig(env=play_env_cfg(task, run)), argv, f"play {task}")
+        if run is not None:
+            update_from_plain(rl_cfg, run.agent_params())
+        print(f"policy: {checkpoint}")
+    env = ManagerBasedRlEnv(cfg.env, device=cfg.device)
+    if checkpoint is None:
+        policy = untrained_policy(env, cfg.agent)
+    else:
+        policy = load_policy(env, rl_cfg, checkpoint)
+    watch(env, policy, host=cfg.host, port=cfg.port, steps=cfg.steps)
+    return 0
+
+
+def watch(
+    env: ManagerBasedRlEnv,
+    policy: Policy,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    steps: int | None = None,
+) -> None:
+    """Serve a page that shows the policy in the environment's worlds, until Ctrl-C."""
+    from manyworlds.utils.torch import torch_threads
+    from manyworlds.viewer.viser.viewer import ViserPlayViewer
+
+    viewer: ViserPlayViewer = ViserPlayViewer(env, policy, host=host, port=port)
+    print(f"watch at {viewer.url} (Ctrl-C ends)", flush=True)
+    with torch_threads(1):
+        _run(viewer, steps)
+
+
+def _run(viewer: Any, steps: int | None) -> None:
+    try:
+        viewer.run(num_steps=steps)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        viewer.close()

@@ -1,0 +1,18 @@
+"""What exists: physical objects, found by name, read and written as tensors."""
+
+from manyworlds.entity.data import EntityData
+from manyworlds.entity.entity import (
+    Entity,
+    EntityArticulationInfoCfg,
+    EntityCfg,
+)
+from manyworlds.entity.indexing import ELEMENT_KINDS, EntityIndexing
+
+__all__ = [
+    "ELEMENT_KINDS",
+    "Entity",
+    "EntityArticulationInfoCfg",
+    "EntityCfg",
+    "EntityData",
+    "EntityIndexing",
+]

@@ -1,0 +1,6 @@
+"""What to optimise: the manager-based environment and the terms that come with it."""
+
+from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
+
+__all__ = ["ManagerBasedRlEnv", "ManagerBasedRlEnvCfg", "VecEnvObs", "VecEnvStepReturn"]

@@ -1,0 +1,12 @@
+"""What an environment returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+VecEnvObs = dict[str, torch.Tensor | dict[str, torch.Tensor]]
+"""Observations by group."""
+VecEnvStepReturn = tuple[VecEnvObs, torch.Tensor, torch.Tensor, torch.Tensor, dict[str, Any]]
+"""Observations, rewards, terminated, truncated, extras."""

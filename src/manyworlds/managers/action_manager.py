@@ -1,0 +1,166 @@
+"""Actions: from a policy's output to targets in the simulation."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from manyworlds.managers.manager_base import ManagerTermBase
+from manyworlds.utils.indices import EnvIds, assign
+from manyworlds.utils.state import Stateful
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+
+@dataclass(kw_only=True)
+class ActionTermCfg(ABC):
+    """Which entity an action moves."""
+
+    entity_name: str
+    """Name of the entity in the scene."""
+    clip: dict[str, tuple[float, float]] | None = None
+    """Bounds of processed actions by regular expression on target names."""
+
+    @abstractmethod
+    def build(self, env: ManagerBasedRlEnv) -> ActionTerm:
+        """Make the term."""
+
+
+class ActionTerm(ManagerTermBase):
+    """Turns its slice of the action vector into targets of an entity."""
+
+    needs_substeps: bool = False
+    """Whether `apply_actions` depends on the state, so that it must run every physics step."""
+
+    def __init__(self, cfg: ActionTermCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        self.cfg = cfg
+        self._entity = env.scene[cfg.entity_name]
+
+    @property
+    @abstractmethod
+    def action_dim(self) -> int:
+        """Width of its slice."""
+
+    @property
+    @abstractmethod
+    def raw_action(self) -> torch.Tensor:
+        """The slice as the policy gave it, shape [num_envs, action_dim]."""
+
+    @abstractmethod
+    def process_actions(self, actions: torch.Tensor) -> None:
+        """Take in a slice, once per control step."""
+
+    @abstractmethod
+    def apply_actions(self) -> None:
+        """Set the entity's targets."""
+
+
+class ActionManager(Stateful):
+    """Splits the action vector among its terms, in the order of their dict."""
+
+    state_attributes = ("_action", "_prev_action", "_prev_prev_action", "_terms")
+
+    def __init__(self, cfg: dict[str, ActionTermCfg], env: ManagerBasedRlEnv) -> None:
+        self._env = env
+        self._terms = {
+            name: copy.deepcopy(term_cfg).build(env)
+            for name, term_cfg in cfg.items()
+            if term_cfg is not None
+        }
+        shape = (env.num_envs, self.total_action_dim)
+        self._action = torch.zeros(shape, device=env.device)
+        self._prev_action = torch.zeros_like(self._action)
+        self._prev_prev_action = torch.zeros_like(self._action)
+
+    @property
+    def active_terms(self) -> list[str]:
+        """Names of the terms."""
+        return list(self._terms)
+
+    @property
+    def action_term_dim(self) -> list[int]:
+        """Width of each term's slice."""
+        return [term.action_dim for term in self._terms.values()]
+
+    @property
+    def total_action_dim(self) -> int:
+        """Width of the action vector."""
+        return sum(self.action_term_dim)
+
+    @property
+    def needs_substeps(self) -> bool:
+        """Whether a term must be applied before every physics step."""
+        return any(term.needs_substeps for term in self._terms.values())
+
+    @property
+    def action(self) -> torch.Tensor:
+        """The last action as the policy gave it, shape [num_envs, total_action_dim]."""
+        return self._action
+
+    @property
+    def prev_action(self) -> torch.Tensor:
+        """The action before the last."""
+        return self._prev_action
+
+    @property
+    def prev_prev_action(self) -> torch.Tensor:
+        """The action before `prev_action`."""
+        return self._prev_prev_action
+
+    def get_term(self, name: str) -> ActionTerm:
+        """Return a term by name.
+
+        Raises:
+            ValueError: there is no such term.
+        """
+        if name not in self._terms:
+            raise ValueError(f"ActionManager has no term '{name}'. Available: {self.active_terms}.")
+        return self._terms[name]
+
+    def process_action(self, action: torch.Tensor) -> None:
+        """Take in a new action, once per control step.
+
+        Args:
+            action: shape [num_envs, total_action_dim].
+
+        Raises:
+            ValueError: the shape is wrong or, on the CPU, an element is not finite.
+        """
+        if action.shape != self._action.shape:
+            raise ValueError(
+                f"The action has shape {tuple(action.shape)}, expected "
+                f"{tuple(self._action.shape)} for terms {self.active_terms}."
+            )
+        # On a GPU this check would make the host wait for the device in every step.
+        if action.device.type == "cpu" and not torch.isfinite(action).all():
+            world, column = (~torch.isfinite(action)).nonzero()[0].tolist()
+            raise ValueError(
+                f"The action of world {world} is {action[world, column].item()} in column {column}:"
+                " actions must be finite; look for NaN in the policy's input or weights."
+            )
+        self._prev_prev_action.copy_(self._prev_action)
+        self._prev_action.copy_(self._action)
+        self._action.copy_(action)
+        start = 0
+        for term in self._terms.values():
+            term.process_actions(self._action[:, start : start + term.action_dim])
+            start += term.action_dim
+
+    def apply_action(self) -> None:
+        """Let every term set its targets."""
+        for term in self._terms.values():
+            term.apply_actions()
+
+    def reset(self, env_ids: EnvIds = None) -> dict[str, Any]:
+        """Forget the actions of the worlds named."""
+        for buffer in (self._action, self._prev_action, self._prev_prev_action):
+            assign(buffer, 0.0, env_ids)
+        for term in self._terms.values():
+            term.reset(env_ids)
+        return {}

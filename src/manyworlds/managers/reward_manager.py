@@ -1,0 +1,73 @@
+"""Rewards: a weighted sum of terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg
+from manyworlds.utils.indices import EnvIds, assign
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+
+@dataclass(kw_only=True)
+class RewardTermCfg(ManagerTermBaseCfg):
+    """One reward; `func(env, **params)` returns shape [num_envs]."""
+
+    weight: float
+    """Factor; a term of weight 0 is not computed."""
+
+
+class RewardManager(ManagerBase[RewardTermCfg]):
+    """Sums `weight * term * dt` over its terms.
+
+    A term that is not finite counts as zero.
+
+    Args:
+        cfg: the terms by name.
+        env: the environment.
+        scale_by_dt: multiply by the control period, so that returns do not depend on it.
+    """
+
+    state_attributes = ("_episode_sums",)
+
+    def __init__(
+        self, cfg: dict[str, RewardTermCfg | None], env: ManagerBasedRlEnv, scale_by_dt: bool = True
+    ) -> None:
+        super().__init__(cfg, env)
+        self._scale_by_dt = scale_by_dt
+        count = len(self._terms)
+        self._step_reward = torch.zeros(self.num_envs, count, device=self.device)
+        self._episode_sums = torch.zeros(self.num_envs, count, device=self.device)
+        for name, term in self._terms.items():
+            self._check_shape(name, self._call(name, term))
+
+    @property
+    def step_reward(self) -> torch.Tensor:
+        """Weighted terms of the last step, not scaled by dt, shape [num_envs, num_terms]."""
+        return self._step_reward
+
+    def compute(self, dt: float) -> torch.Tensor:
+        """Compute the reward of a control step of `dt` [s], shape [num_envs]."""
+        for i, (name, term) in enumerate(self._terms.items()):
+            if term.weight == 0.0:
+                self._step_reward[:, i] = 0.0
+                continue
+            torch.mul(self._call(name, term), term.weight, out=self._step_reward[:, i])
+        self._step_reward.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
+        scale = dt if self._scale_by_dt else 1.0
+        self._episode_sums.add_(self._step_reward, alpha=scale)
+        return self._step_reward.sum(dim=1).mul_(scale)
+
+    def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
+        """Begin new episodes; log each term's mean over the finished ones, per second."""
+        ids = slice(None) if env_ids is None else env_ids
+        means = self._episode_sums[ids].mean(dim=0) / self._env.max_episode_length_s
+        log = {f"Episode_Reward/{name}": means[i] for i, name in enumerate(self._terms)}
+        assign(self._episode_sums, 0.0, env_ids)
+        super().reset(env_ids)
+        return log

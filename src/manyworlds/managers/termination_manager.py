@@ -1,0 +1,75 @@
+"""Terminations: when an episode ends, and whether it merely ran out of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg
+from manyworlds.utils.indices import EnvIds
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+
+@dataclass(kw_only=True)
+class TerminationTermCfg(ManagerTermBaseCfg):
+    """One condition; `func(env, **params)` returns booleans of shape [num_envs]."""
+
+    time_out: bool = False
+    """Whether it is a limit on time (truncation) rather than a failure or success."""
+
+
+class TerminationManager(ManagerBase[TerminationTermCfg]):
+    """Tells which episodes end."""
+
+    state_attributes = ("_term_dones", "_terminated", "_time_outs")
+
+    def __init__(self, cfg: dict[str, TerminationTermCfg | None], env: ManagerBasedRlEnv) -> None:
+        super().__init__(cfg, env)
+        shape = (len(self._terms), self.num_envs)
+        self._term_dones = torch.zeros(shape, dtype=torch.bool, device=self.device)
+        self._terminated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+        self._time_outs = torch.zeros_like(self._terminated)
+        for name, term in self._terms.items():
+            self._check_shape(name, self._call(name, term))
+
+    @property
+    def terminated(self) -> torch.Tensor:
+        """Episodes that ended for a reason other than time, shape [num_envs]."""
+        return self._terminated
+
+    @property
+    def time_outs(self) -> torch.Tensor:
+        """Episodes that ran out of time, shape [num_envs]."""
+        return self._time_outs
+
+    @property
+    def dones(self) -> torch.Tensor:
+        """Episodes that ended, shape [num_envs]."""
+        return self._terminated | self._time_outs
+
+    def get_term(self, name: str) -> torch.Tensor:
+        """Return which episodes a term ended in the last step, shape [num_envs]."""
+        self.get_term_cfg(name)
+        return self._term_dones[self.active_terms.index(name)]
+
+    def compute(self) -> torch.Tensor:
+        """Evaluate all conditions; return `dones`."""
+        self._terminated.zero_()
+        self._time_outs.zero_()
+        for i, (name, term) in enumerate(self._terms.items()):
+            value = self._call(name, term)
+            self._term_dones[i] = value
+            (self._time_outs if term.time_out else self._terminated).logical_or_(value)
+        return self.dones
+
+    def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
+        """Log how many of the finished episodes each term ended."""
+        ids = slice(None) if env_ids is None else env_ids
+        counts = self._term_dones[:, ids].sum(dim=1)
+        log = {f"Episode_Termination/{name}": counts[i] for i, name in enumerate(self._terms)}
+        super().reset(env_ids)
+        return log

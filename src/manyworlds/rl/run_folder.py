@@ -1,0 +1,115 @@
+"""The folder of a training run: what is in it, and how to find one.
+
+A run folder appears under its name only once its configuration is complete, and each file in it is
+whole: readers never see half of anything.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from manyworlds.utils.config import dump_yaml, load_yaml
+
+_CHECKPOINT = re.compile(r"model_(\d+)\.pt")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A training run on disk."""
+
+    path: Path
+
+    @classmethod
+    def create(
+        cls, root: Path, experiment: str, run_name: str, task: str, env_cfg: Any, rl_cfg: Any
+    ) -> RunFolder:
+        """Make a folder `root/experiment/<time>[_<run_name>]` that holds the configuration.
+
+        Raises:
+            OSError: the folder cannot be written.
+            ValueError: a name would lead out of `root`.
+        """
+        for name in (experiment, run_name):
+            if Path(name).name != name and name:
+                raise ValueError(f"'{name}' is not a plain folder name: leave out slashes.")
+        parent = root / experiment
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            temporary = Path(tempfile.mkdtemp(dir=parent, prefix=".new_"))
+        except OSError as error:
+            raise OSError(
+                f"Cannot write a run folder in '{parent}': {error.strerror or error}. "
+                "Choose another place with --log-root."
+            ) from None
+        try:
+            dump_yaml(temporary / "params" / "env.yaml", env_cfg)
+            dump_yaml(temporary / "params" / "agent.yaml", rl_cfg)
+            dump_yaml(temporary / "params" / "run.yaml", {"task": task})
+            temporary.chmod(0o755)
+            path = _free_name(parent, run_name)
+            temporary.rename(path)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        return cls(path)
+
+    @classmethod
+    def latest(cls, root: Path, task: str | None = None) -> RunFolder:
+        """Find the newest run that has a checkpoint, of one task or of any.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        runs = [cls(p.parent.parent) for p in root.glob("*/*/params/run.yaml")]
+        runs = [run for run in runs if not run.path.name.startswith(".") and run.checkpoints()]
+        if task is not None:
+            runs = [run for run in runs if run.task == task]
+        if not runs:
+            what = f" of task '{task}'" if task else ""
+            raise FileNotFoundError(
+                f"There is no trained run{what} in '{root}': train one with `manyworlds train "
+                f"{task or 'TASK'}`, or name another place with --log-root."
+            )
+        return max(runs, key=lambda run: run.last_checkpoint().stat().st_mtime)
+
+    @classmethod
+    def of_checkpoint(cls, checkpoint: Path) -> RunFolder | None:
+        """The run folder that a checkpoint lies in, or None if it lies elsewhere."""
+        run = cls(checkpoint.resolve().parent)
+        return run if (run.path / "params" / "run.yaml").is_file() else None
+
+    @property
+    def task(self) -> str:
+        """Name of the task that was trained."""
+        return str(load_yaml(self.path / "params" / "run.yaml")["task"])
+
+    def env_params(self) -> Any:
+        """The environment's configuration as plain data."""
+        return load_yaml(self.path / "params" / "env.yaml")
+
+    def agent_params(self) -> Any:
+        """The learner's configuration as plain data."""
+        return load_yaml(self.path / "params" / "agent.yaml")
+
+    def checkpoints(self) -> list[Path]:
+        """Checkpoints by iteration."""
+        found = [(m, p) for p in self.path.glob("*.pt") if (m := _CHECKPOINT.fullmatch(p.name))]
+        return [path for match, path in sorted(found, key=lambda pair: int(pair[0][1]))]
+
+    def last_checkpoint(self) -> Path:
+        """The checkpoint of the last iteration."""
+        return self.checkpoints()[-1]
+
+
+def _free_name(parent: Path, run_name: str) -> Path:
+    stamp = datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+    base = stamp + (f"_{run_name}" if run_name else "")
+    candidates = [parent / base, *(parent / f"{base}_{os.getpid()}_{i}" for i in range(1000))]
+    return next(path for path in candidates if not path.exists())

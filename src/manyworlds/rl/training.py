@@ -1,0 +1,129 @@
+"""One training run, from configuration to exported policy."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.rl.exporter_utils import export_policy
+from manyworlds.rl.learning_curve import plot_learning_curve
+from manyworlds.rl.run_folder import RunFolder
+from manyworlds.rl.runner import IterationRecord, OnPolicyRunner, TrainingStopped
+from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+from manyworlds.utils.config import to_plain
+from manyworlds.utils.os import write_atomic
+
+
+@dataclass
+class TrainingResult:
+    """What a training run leaves."""
+
+    run: RunFolder
+    checkpoint: Path
+    interrupted: bool
+    """Whether it was stopped before its last iteration."""
+    records: list[IterationRecord] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    """Files worth looking at."""
+
+
+def train(
+    task: str,
+    env_cfg: ManagerBasedRlEnvCfg,
+    rl_cfg: RslRlOnPolicyRunnerCfg,
+    log_root: Path,
+    *,
+    device: str | None = None,
+    resume: Path | None = None,
+    runner_cls: type[OnPolicyRunner] = OnPolicyRunner,
+    on_iteration: Callable[[IterationRecord], None] | None = None,
+) -> TrainingResult:
+    """Train a policy and export it.
+
+    Ctrl-C or SIGTERM stops after the present iteration and still writes a checkpoint.
+
+    Args:
+        task: name of the task, kept in the run folder.
+        env_cfg: the environment; its seed is set from the learner's unless it has one.
+        rl_cfg: the learner.
+        log_root: where run folders are made.
+        device: a torch device, or None for the default.
+        resume: checkpoint to go on from.
+        runner_cls: the runner.
+        on_iteration: called after every iteration.
+    """
+    if env_cfg.seed is None:
+        env_cfg.seed = rl_cfg.seed
+    env = ManagerBasedRlEnv(env_cfg, device=device)
+    wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
+    run = RunFolder.create(
+        log_root, rl_cfg.experiment_name, rl_cfg.run_name, task, env_cfg, rl_cfg
+    )
+    runner = runner_cls(wrapped, rl_cfg, run.path, str(env.device))
+    if resume is not None:
+        runner.load(resume)
+    remaining = rl_cfg.max_iterations - runner.current_learning_iteration
+    if resume is not None and remaining <= 0:
+        raise ValueError(
+            f"'{resume}' already has {runner.current_learning_iteration} iterations: ask for more "
+            f"than that with --agent.max-iterations (now {rl_cfg.max_iterations})."
+        )
+    records: list[IterationRecord] = []
+
+    def record(item: IterationRecord) -> None:
+        records.append(item)
+        if on_iteration is not None:
+            on_iteration(item)
+
+    runner.on_iteration(record)
+    interrupted = False
+    with _stop_on_signal(runner):
+        try:
+            runner.learn(remaining, init_at_random_ep_len=resume is None)
+        except TrainingStopped:
+            interrupted = True
+    checkpoint = run.path / f"model_{runner.current_learning_iteration}.pt"
+    if not checkpoint.is_file():
+        runner.save(checkpoint)
+    result = TrainingResult(run, checkpoint, interrupted, records)
+    lines = "".join(json.dumps(asdict(item)) + "\n" for item in records)
+    write_atomic(run.path / "progress.jsonl", lines)
+    result.files = [
+        checkpoint,
+        export_policy(runner, run.path / "policy.onnx"),
+        plot_learning_curve(records, run.path / "learning_curve.png"),
+    ]
+    return result
+
+
+@contextlib.contextmanager
+def _stop_on_signal(runner: OnPolicyRunner) -> Iterator[None]:
+    """Turn the first Ctrl-C or SIGTERM into a stop between iterations; a second one is at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(signum: int, frame: object) -> None:
+        runner.request_stop()
+        signal.signal(signum, signal.default_int_handler)
+
+    before = {s: signal.signal(s, handle) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+def write_summary(run: RunFolder, summary: dict[str, object]) -> Path:
+    """Write `summary.json`, which marks a run as complete."""
+    path = run.path / "summary.json"
+    write_atomic(path, json.dumps(to_plain(summary), indent=2) + "\n")
+    return path

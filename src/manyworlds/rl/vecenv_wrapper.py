@@ -1,0 +1,88 @@
+"""The environment as rsl_rl wants it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.utils.extras import require_extra
+
+require_extra("rsl_rl", "train")
+from rsl_rl.env import VecEnv  # noqa: E402
+from tensordict import TensorDict  # noqa: E402
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnvCfg
+
+
+class RslRlVecEnvWrapper(VecEnv):
+    """Adapts an environment to rsl_rl.
+
+    Args:
+        env: the environment.
+        clip_actions: bound on the magnitude of actions, or None.
+    """
+
+    def __init__(self, env: ManagerBasedRlEnv, clip_actions: float | None = None) -> None:
+        self.env = env
+        self.clip_actions = clip_actions
+        self.num_envs = env.num_envs
+        self.num_actions = env.action_manager.total_action_dim
+        self.max_episode_length = env.max_episode_length
+        self.device = str(env.device)
+
+    @property
+    def cfg(self) -> ManagerBasedRlEnvCfg:
+        """The environment's configuration."""
+        return self.env.cfg
+
+    @property
+    def unwrapped(self) -> ManagerBasedRlEnv:
+        """The environment itself."""
+        return self.env
+
+    @property
+    def episode_length_buf(self) -> torch.Tensor:
+        """Control steps since each world's last reset, shape [num_envs]."""
+        return self.env.episode_length_buf
+
+    @episode_length_buf.setter
+    def episode_length_buf(self, value: torch.Tensor) -> None:
+        self.env.episode_length_buf.copy_(value)
+
+    def seed(self, seed: int = -1) -> int:
+        """Seed the random generators; -1 draws a seed."""
+        return self.env.seed(seed)
+
+    def get_observations(self) -> TensorDict:
+        """Observations that the last step or reset returned."""
+        return self._pack(self.env.get_observations())
+
+    def reset(self) -> tuple[TensorDict, dict[str, Any]]:
+        """Begin new episodes in all worlds."""
+        obs, extras = self.env.reset()
+        return self._pack(obs), extras
+
+    def step(
+        self, actions: torch.Tensor
+    ) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, Any]]:
+        """Advance every world; return observations, rewards, dones and extras.
+
+        `extras["time_outs"]` marks episodes that were cut off by time, whose value rsl_rl
+        bootstraps, unless the horizon is part of the task.
+        """
+        if self.clip_actions is not None:
+            actions = actions.clamp(-self.clip_actions, self.clip_actions)
+        obs, rewards, terminated, truncated, extras = self.env.step(actions)
+        if not self.env.cfg.is_finite_horizon:
+            extras["time_outs"] = truncated
+        return self._pack(obs), rewards, (terminated | truncated).long(), extras
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
+
+    def _pack(self, obs: Any) -> TensorDict:
+        return TensorDict(obs, batch_size=[self.num_envs])

@@ -1,0 +1,11 @@
+"""Ready tasks and the registry that finds them by name."""
+
+from manyworlds.tasks.registry import (
+    list_tasks,
+    load_env_cfg,
+    load_rl_cfg,
+    load_runner_cls,
+    register_task,
+)
+
+__all__ = ["list_tasks", "load_env_cfg", "load_rl_cfg", "load_runner_cls", "register_task"]

@@ -1,0 +1,1 @@
+"""Cartpole: balance the pole, or swing it up first."""

@@ -1,0 +1,166 @@
+"""Cartpole tasks.
+
+The smooth reward is the Control Suite's (Tassa et al., 2018, arXiv:1801.00690, section 'cartpole'):
+upright, centred, slow and gentle, multiplied together.
+"""
+
+from __future__ import annotations
+
+import math
+
+import mujoco
+import torch
+
+from manyworlds.asset_zoo.cartpole import MOTOR_FORCE, cartpole_cfg
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
+from manyworlds.managers import (
+    EventTermCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+    SceneEntityCfg,
+    TerminationTermCfg,
+)
+from manyworlds.rl.config import (
+    RslRlModelCfg,
+    RslRlOnPolicyRunnerCfg,
+    RslRlPpoAlgorithmCfg,
+    gaussian_distribution,
+)
+from manyworlds.scene import SceneCfg
+from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.utils.viewer_config import ViewerConfig
+
+_GAUSSIAN_AT_MARGIN = math.log(0.1)  # the kernel is 0.1 at the margin
+
+
+def pole_angle_cos_sin(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
+    """Cosine and sine of the pole's angle from upright, shape [num_envs, 2]."""
+    angle = env.scene[asset_cfg.name].data.joint_pos[:, asset_cfg.joint_ids]
+    return torch.cat([angle.cos(), angle.sin()], dim=1)
+
+
+def cartpole_smooth_reward(
+    env: ManagerBasedRlEnv, cart_cfg: SceneEntityCfg, hinge_cfg: SceneEntityCfg
+) -> torch.Tensor:
+    """Upright, centred, slow and gentle, each in [0, 1] and multiplied, shape [num_envs]."""
+    data = env.scene[cart_cfg.name].data
+    position = data.joint_pos
+    upright = (position[:, hinge_cfg.joint_ids].cos().squeeze(1) + 1.0) / 2.0
+    cart = position[:, cart_cfg.joint_ids].squeeze(1)
+    centered = (1.0 + _gaussian(cart, margin=2.0)) / 2.0
+    control = env.action_manager.action.squeeze(1).clamp(-1.0, 1.0)
+    gentle = (4.0 + (1.0 - control.square())) / 5.0
+    slow = (1.0 + _gaussian(data.joint_vel[:, hinge_cfg.joint_ids].squeeze(1), margin=5.0)) / 2.0
+    return upright * centered * gentle * slow
+
+
+def _gaussian(x: torch.Tensor, margin: float) -> torch.Tensor:
+    """Kernel that is 1 at zero and 0.1 at the margin."""
+    return torch.exp(x.square() * (_GAUSSIAN_AT_MARGIN / margin**2))
+
+
+def _floor(spec: mujoco.MjSpec) -> None:
+    spec.worldbody.add_light(pos=(0, -2, 6), dir=(0, 0.3, -1), type=1)
+    spec.worldbody.add_geom(
+        name="floor",
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=(0, 0, 0.05),
+        rgba=(0.78, 0.8, 0.83, 1.0),
+        contype=0,
+        conaffinity=0,
+    )
+
+
+def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> ManagerBasedRlEnvCfg:
+    cart = SceneEntityCfg("cartpole", joint_names="slider")
+    hinge = SceneEntityCfg("cartpole", joint_names="hinge_1")
+    joints = {"cart": cart, "hinge": hinge}
+    ranges = {"cart": (0.1, 0.01), "hinge": (hinge_range, 0.01)}
+    return ManagerBasedRlEnvCfg(
+        decimation=5,
+        episode_length_s=1e9 if play else 10.0,
+        scene=SceneCfg(
+            num_envs=9 if play else 1024,
+            env_spacing=2.5,
+            entities={"cartpole": cartpole_cfg(hinge_angle)},
+            spec_fn=_floor,
+        ),
+        sim=SimulationCfg(mujoco=MujocoCfg(timestep=0.01, disableflags=("contact",))),
+        viewer=ViewerConfig(
+            origin_type=ViewerConfig.OriginType.ASSET_BODY,
+            entity_name="cartpole",
+            body_name="rail",
+            distance=5.0,
+            elevation=-12.0,
+            enable_shadows=False,
+            enable_reflections=False,
+        ),
+        observations={
+            "actor": ObservationGroupCfg(
+                terms={
+                    "joint_pos": ObservationTermCfg(
+                        func=mdp.joint_pos_rel, params={"asset_cfg": cart}
+                    ),
+                    "pole_angle": ObservationTermCfg(
+                        func=pole_angle_cos_sin, params={"asset_cfg": hinge}
+                    ),
+                    "joint_vel": ObservationTermCfg(
+                        func=mdp.joint_vel_rel, params={"asset_cfg": SceneEntityCfg("cartpole")}
+                    ),
+                }
+            )
+        },
+        actions={
+            "effort": mdp.JointEffortActionCfg(
+                entity_name="cartpole", actuator_names=("slider",), scale=MOTOR_FORCE
+            )
+        },
+        rewards={
+            "smooth_reward": RewardTermCfg(
+                func=cartpole_smooth_reward,
+                weight=1.0,
+                params={"cart_cfg": cart, "hinge_cfg": hinge},
+            )
+        },
+        terminations={
+            "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
+            "diverged": TerminationTermCfg(func=mdp.nan_detection),
+        },
+        events={
+            f"reset_{name}": EventTermCfg(
+                func=mdp.reset_joints_by_offset,
+                mode="reset",
+                params={
+                    "position_range": (-position, position),
+                    "velocity_range": (-velocity, velocity),
+                    "asset_cfg": joints[name],
+                },
+            )
+            for name, (position, velocity) in ranges.items()
+        },
+    )
+
+
+def cartpole_balance_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Keep the pole upright, starting near it."""
+    return _cartpole_env_cfg(hinge_angle=0.0, hinge_range=0.034, play=play)
+
+
+def cartpole_swingup_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Swing the hanging pole up, then keep it upright."""
+    return _cartpole_env_cfg(hinge_angle=math.pi, hinge_range=0.1, play=play)
+
+
+def cartpole_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
+    """PPO settings that solve both tasks within a minute on two cores."""
+    return RslRlOnPolicyRunnerCfg(
+        experiment_name="cartpole",
+        num_steps_per_env=32,
+        max_iterations=150,
+        save_interval=50,
+        obs_groups={"actor": ("actor",), "critic": ("actor",)},
+        actor=RslRlModelCfg(hidden_dims=(64, 64), distribution_cfg=gaussian_distribution()),
+        critic=RslRlModelCfg(hidden_dims=(64, 64)),
+        algorithm=RslRlPpoAlgorithmCfg(entropy_coef=0.005),
+    )

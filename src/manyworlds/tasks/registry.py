@@ -1,0 +1,127 @@
+"""Tasks by name.
+
+Built-in tasks are named in a table and imported when first loaded, so that listing is fast.
+Packages add theirs through the entry-point group `manyworlds.tasks` or by `register_task`.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import importlib.metadata
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from manyworlds.utils.string import near_matches
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnvCfg
+    from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+
+
+@dataclass(frozen=True)
+class _Task:
+    env_cfg: ManagerBasedRlEnvCfg
+    play_env_cfg: ManagerBasedRlEnvCfg
+    rl_cfg: RslRlOnPolicyRunnerCfg
+    runner_cls: type | None
+
+
+_TASKS: dict[str, _Task] = {}
+_plugins_loaded = False
+
+# Task id -> module, function that makes the environment's config, function for the learner's.
+_CARTPOLE = "manyworlds.tasks.cartpole.cartpole_env_cfg"
+_BUILTIN: dict[str, tuple[str, str, str]] = {
+    "Cartpole-Balance": (_CARTPOLE, "cartpole_balance_env_cfg", "cartpole_ppo_runner_cfg"),
+    "Cartpole-Swingup": (_CARTPOLE, "cartpole_swingup_env_cfg", "cartpole_ppo_runner_cfg"),
+}
+
+
+def register_task(
+    task_id: str,
+    env_cfg: ManagerBasedRlEnvCfg,
+    play_env_cfg: ManagerBasedRlEnvCfg,
+    rl_cfg: RslRlOnPolicyRunnerCfg,
+    runner_cls: type | None = None,
+) -> None:
+    """Register a task under a name of your own.
+
+    Args:
+        task_id: the name, unique among all tasks.
+        env_cfg: what to train in.
+        play_env_cfg: what to watch: usually endless episodes and no perturbations.
+        rl_cfg: how to learn.
+        runner_cls: a subclass of `manyworlds.rl.OnPolicyRunner`, or None for that class.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+    if task_id in _TASKS or task_id in _BUILTIN:
+        raise ValueError(f"Task '{task_id}' is already registered: choose another name.")
+    _TASKS[task_id] = _Task(env_cfg, play_env_cfg, rl_cfg, runner_cls)
+
+
+def list_tasks() -> list[str]:
+    """Names of all tasks, sorted."""
+    _load_plugins()
+    return sorted({*_BUILTIN, *_TASKS})
+
+
+def load_env_cfg(task_name: str, play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Return a copy of a task's environment, for training or for watching.
+
+    Raises:
+        KeyError: there is no such task.
+    """
+    task = _find(task_name)
+    return copy.deepcopy(task.play_env_cfg if play else task.env_cfg)
+
+
+def load_rl_cfg(task_name: str) -> RslRlOnPolicyRunnerCfg:
+    """Return a copy of a task's learning settings.
+
+    Raises:
+        KeyError: there is no such task.
+    """
+    return copy.deepcopy(_find(task_name).rl_cfg)
+
+
+def load_runner_cls(task_name: str) -> type | None:
+    """Return a task's own runner class, or None.
+
+    Raises:
+        KeyError: there is no such task.
+    """
+    return _find(task_name).runner_cls
+
+
+def _find(task_name: str) -> _Task:
+    if task_name in _BUILTIN and task_name not in _TASKS:
+        module_name, env_fn, rl_fn = _BUILTIN[task_name]
+        module = importlib.import_module(module_name)
+        make_env, make_rl = getattr(module, env_fn), getattr(module, rl_fn)
+        _TASKS[task_name] = _Task(make_env(), make_env(play=True), make_rl(), None)
+    if task_name not in _TASKS:
+        _load_plugins()
+    if task_name not in _TASKS:
+        known = list_tasks()
+        raise KeyError(
+            f"There is no task '{task_name}'.{near_matches(task_name, known)} "
+            f"Available: {', '.join(known)}."
+        )
+    return _TASKS[task_name]
+
+
+def _load_plugins() -> None:
+    """Import modules that installed packages name; a broken one must not stop the others."""
+    global _plugins_loaded
+    if _plugins_loaded:
+        return
+    _plugins_loaded = True
+    for entry_point in importlib.metadata.entry_points(group="manyworlds.tasks"):
+        try:
+            entry_point.load()
+        except Exception as error:
+            warnings.warn(f"Task plug-in '{entry_point.name}' failed to load: {error!r}")
