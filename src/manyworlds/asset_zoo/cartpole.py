@@ -34,7 +34,14 @@ def cartpole_spec() -> mujoco.MjSpec:
         base.add_geom(
             name=f"rail_{'left' if side < 0 else 'right'}",
             type=mujoco.mjtGeom.mjGEOM_CAPSULE,
-            fromto=(-RAIL_HALF_LENGTH - 0.2, 0.07 * side, 0, RAIL_HALF_LENGTH + 0.2, 0.07 * side, 0),
+            fromto=(
+                -RAIL_HALF_LENGTH - 0.2,
+                0.07 * side,
+                0,
+                RAIL_HALF_LENGTH + 0.2,
+                0.07 * side,
+                0,
+            ),
             size=(0.02, 0, 0),
             mass=1.0,
             contype=0,

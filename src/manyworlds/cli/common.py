@@ -95,9 +95,7 @@ def _difference(new: Any, old: Any) -> Any:
     if not (isinstance(new, dict) and isinstance(old, dict)):
         return new
     return {
-        key: _difference(new[key], old[key])
-        for key in new
-        if key in old and new[key] != old[key]
+        key: _difference(new[key], old[key]) for key in new if key in old and new[key] != old[key]
     }
 
 

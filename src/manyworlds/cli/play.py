@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from manyworlds.cli.common import find_run, parse, play_env_cfg, take_task
 from manyworlds.cli.policy import Policy, load_policy, untrained_policy
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.rl import RslRlOnPolicyRunnerCfg
 from manyworlds.utils.config import update_from_plain
 from manyworlds.utils.extras import require_extra
 

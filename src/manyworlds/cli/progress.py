@@ -57,6 +57,5 @@ class TrainingProgress:
         every = max(1, record.total // 10)
         if not self._console.is_terminal and record.iteration % every == 0:
             self._console.print(
-                f"iteration {record.iteration}/{record.total}: "
-                f"return {shown}, {speed} env-steps/s"
+                f"iteration {record.iteration}/{record.total}: return {shown}, {speed} env-steps/s"
             )

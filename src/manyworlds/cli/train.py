@@ -87,5 +87,3 @@ def print_files(files: list[Path], console: Console) -> None:
     console.print(f"in {files[0].parent}:", highlight=False, soft_wrap=True)
     for path in files:
         console.print(f"  {path.name}", highlight=False)
-
-

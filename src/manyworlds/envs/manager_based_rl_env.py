@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
-import mujoco
 import numpy as np
 import torch
 
@@ -47,8 +46,8 @@ class ManagerBasedRlEnvCfg:
     decimation: int
     """Physics steps per control step."""
     scene: SceneCfg
-    observations: dict[str, ObservationGroupCfg] = field(default_factory=dict)
-    actions: dict[str, ActionTermCfg] = field(default_factory=dict)
+    observations: dict[str, ObservationGroupCfg | None] = field(default_factory=dict)
+    actions: dict[str, ActionTermCfg | None] = field(default_factory=dict)
     events: dict[str, EventTermCfg | None] = field(default_factory=_default_events)
     rewards: dict[str, RewardTermCfg | None] = field(default_factory=dict)
     terminations: dict[str, TerminationTermCfg | None] = field(default_factory=dict)
@@ -78,7 +77,6 @@ class ManagerBasedRlEnv(Stateful):
     """
 
     is_vector_env = True
-    metadata = {"render_modes": [None], "mujoco_version": mujoco.__version__}
     state_attributes = (
         "common_step_counter",
         "episode_length_buf",
@@ -93,9 +91,7 @@ class ManagerBasedRlEnv(Stateful):
         "reward_manager",
     )
 
-    def __init__(
-        self, cfg: ManagerBasedRlEnvCfg, device: str | torch.device | None = None
-    ) -> None:
+    def __init__(self, cfg: ManagerBasedRlEnvCfg, device: str | torch.device | None = None) -> None:
         if cfg.decimation < 1:
             raise ValueError(f"decimation must be at least 1, got {cfg.decimation}.")
         self.cfg = copy.deepcopy(cfg)
@@ -250,9 +246,6 @@ class ManagerBasedRlEnv(Stateful):
         self.sim.load_state_dict(state["sim"])
         super().load_state_dict(state)
         set_rng_state(state["rng"])
-
-    def render(self) -> None:
-        """Return nothing: viewers look at the environment from outside (see `manyworlds.viewer`)."""
 
     def close(self) -> None:
         """Release nothing: memory goes with the object."""

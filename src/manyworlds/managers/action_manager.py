@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,7 @@ class ActionManager(Stateful):
 
     state_attributes = ("_action", "_prev_action", "_prev_prev_action", "_terms")
 
-    def __init__(self, cfg: dict[str, ActionTermCfg], env: ManagerBasedRlEnv) -> None:
+    def __init__(self, cfg: Mapping[str, ActionTermCfg | None], env: ManagerBasedRlEnv) -> None:
         self._env = env
         self._terms = {
             name: copy.deepcopy(term_cfg).build(env)

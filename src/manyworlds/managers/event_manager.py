@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -35,7 +36,7 @@ class EventManager(ManagerBase[EventTermCfg]):
 
     state_attributes = ("_time_left", "_last_step", "_triggered_once")
 
-    def __init__(self, cfg: dict[str, EventTermCfg | None], env: ManagerBasedRlEnv) -> None:
+    def __init__(self, cfg: Mapping[str, EventTermCfg | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
         self._time_left: dict[str, torch.Tensor] = {}
         self._last_step: dict[str, torch.Tensor] = {}
@@ -95,7 +96,9 @@ class EventManager(ManagerBase[EventTermCfg]):
                 given.
         """
         if mode in ("interval", "step") and dt is None:
-            raise ValueError(f"Events of mode '{mode}' need dt: pass the control period in seconds.")
+            raise ValueError(
+                f"Events of mode '{mode}' need dt: pass the control period in seconds."
+            )
         if mode == "interval" and env_ids is not None:
             raise ValueError("Events of mode 'interval' pick their worlds: do not pass env_ids.")
         if mode == "reset" and global_env_step_count is None:
@@ -143,4 +146,6 @@ class EventManager(ManagerBase[EventTermCfg]):
                 f"choose one of {', '.join(get_args(EventMode))}."
             )
         if term.mode == "interval" and term.interval_range_s is None:
-            raise ValueError(f"EventManager term '{name}' of mode 'interval' needs interval_range_s.")
+            raise ValueError(
+                f"EventManager term '{name}' of mode 'interval' needs interval_range_s."
+            )

@@ -140,8 +140,8 @@ class ManagerBase(Stateful, Generic[CfgT]):
                     message = error.args[0] if error.args else error
                     raise ValueError(f"{self.kind} term '{name}': {message}") from None
         if inspect.isclass(term_cfg.func):
-            term = term_cfg.func(cfg=term_cfg, env=self._env)
-            term_cfg.func = term
+            make: Callable[..., Any] = term_cfg.func
+            term_cfg.func = term = make(cfg=term_cfg, env=self._env)
             if isinstance(term, ManagerTermBase):
                 self._class_terms[name] = term
         return term_cfg

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     """Computes groups of observations."""
 
     def __init__(
-        self, cfg: dict[str, ObservationGroupCfg | None], env: ManagerBasedRlEnv
+        self, cfg: Mapping[str, ObservationGroupCfg | None], env: ManagerBasedRlEnv
     ) -> None:
         super().__init__({}, env)
         self._groups = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,10 @@ class RewardManager(ManagerBase[RewardTermCfg]):
     state_attributes = ("_episode_sums",)
 
     def __init__(
-        self, cfg: dict[str, RewardTermCfg | None], env: ManagerBasedRlEnv, scale_by_dt: bool = True
+        self,
+        cfg: Mapping[str, RewardTermCfg | None],
+        env: ManagerBasedRlEnv,
+        scale_by_dt: bool = True,
     ) -> None:
         super().__init__(cfg, env)
         self._scale_by_dt = scale_by_dt

@@ -78,7 +78,8 @@ class SceneEntityCfg:
                     f"{found}, but also {kind}_ids={ids}: give one of them, or make them agree."
                 )
         else:
-            found = [ids] if isinstance(ids, int) else list(ids)
+            assert not isinstance(ids, slice)
+            found = list(ids)
             if bad := [i for i in found if not 0 <= i < len(available)]:
                 raise ValueError(
                     f"SceneEntityCfg('{self.name}') gives {kind}_ids={found}, but {bad[0]} is not "

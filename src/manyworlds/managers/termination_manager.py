@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,9 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
 
     state_attributes = ("_term_dones", "_terminated", "_time_outs")
 
-    def __init__(self, cfg: dict[str, TerminationTermCfg | None], env: ManagerBasedRlEnv) -> None:
+    def __init__(
+        self, cfg: Mapping[str, TerminationTermCfg | None], env: ManagerBasedRlEnv
+    ) -> None:
         super().__init__(cfg, env)
         shape = (len(self._terms), self.num_envs)
         self._term_dones = torch.zeros(shape, dtype=torch.bool, device=self.device)

@@ -37,10 +37,11 @@ def get_base_metadata(env: ManagerBasedRlEnv) -> dict[str, Any]:
         "decimation": env.cfg.decimation,
         "observations": {
             group: {
-                name: {"shape": list(shape), "config": to_plain(observations.get_term_cfg(group, name))}
-                for name, shape in zip(
-                    terms, observations.group_obs_term_dim[group], strict=True
-                )
+                name: {
+                    "shape": list(shape),
+                    "config": to_plain(observations.get_term_cfg(group, name)),
+                }
+                for name, shape in zip(terms, observations.group_obs_term_dim[group], strict=True)
             }
             for group, terms in observations.active_terms.items()
         },
@@ -62,7 +63,7 @@ def export_policy(runner: OnPolicyRunner, path: Path) -> Path:
     require_extra("onnxscript", "train")
     import torch
 
-    model = runner.alg.get_policy().as_onnx(verbose=False).cpu().eval()
+    model: Any = runner.alg.get_policy().as_onnx(verbose=False).cpu().eval()
     quiet = logging.getLogger("torch.onnx")
     level = quiet.level
     quiet.setLevel(logging.ERROR)

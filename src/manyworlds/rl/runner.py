@@ -20,8 +20,8 @@ from manyworlds.utils.torch import torch_threads, usable_cores
 
 # rsl_rl imports GitPython, which refuses to load where there is no git.
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-from rsl_rl.runners import OnPolicyRunner as _RslRlRunner  # noqa: E402
-from rsl_rl.utils.logger import Logger as _RslRlLogger  # noqa: E402
+from rsl_rl.runners import OnPolicyRunner as _RslRlRunner
+from rsl_rl.utils.logger import Logger as _RslRlLogger
 
 
 class TrainingStopped(Exception):  # noqa: N818 - not an error
@@ -208,7 +208,7 @@ def load_checkpoint(path: Path, map_location: str = "cpu") -> dict[str, Any]:
         raise FileNotFoundError(f"There is no checkpoint '{path}': give the path of a .pt file.")
     try:
         checkpoint = torch.load(path, weights_only=True, map_location=map_location)
-        checkpoint["actor_state_dict"], checkpoint["iter"]
+        _ = checkpoint["actor_state_dict"], checkpoint["iter"]
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(

@@ -63,9 +63,7 @@ def train(
         env_cfg.seed = rl_cfg.seed
     env = ManagerBasedRlEnv(env_cfg, device=device)
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
-    run = RunFolder.create(
-        log_root, rl_cfg.experiment_name, rl_cfg.run_name, task, env_cfg, rl_cfg
-    )
+    run = RunFolder.create(log_root, rl_cfg.experiment_name, rl_cfg.run_name, task, env_cfg, rl_cfg)
     runner = runner_cls(wrapped, rl_cfg, run.path, str(env.device))
     if resume is not None:
         runner.load(resume)

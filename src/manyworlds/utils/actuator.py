@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 
-class TransmissionType(str, enum.Enum):
+class TransmissionType(enum.StrEnum):
     """What an actuator acts on."""
 
     JOINT = "joint"
