@@ -78,10 +78,9 @@ class Actuator(ABC, Generic[CfgT]):
         """Apply the configured joint properties."""
         for name in self.target_names:
             joint = spec.joint(name)
-            for attribute, value in (
-                ("armature", self.cfg.armature),
-                ("frictionloss", self.cfg.frictionloss),
-                ("damping", self.cfg.viscous_damping),
-            ):
-                if value is not None:
-                    setattr(joint, attribute, value)
+            if self.cfg.armature is not None:
+                joint.armature = self.cfg.armature
+            if self.cfg.frictionloss is not None:
+                joint.frictionloss = self.cfg.frictionloss
+            if self.cfg.viscous_damping is not None:
+                joint.damping[0] = self.cfg.viscous_damping

@@ -92,7 +92,7 @@ class Entity(NamedElements, Stateful):
         self.actuators: list[Actuator] = []
         self._actuator_specs: list[list[mujoco.MjsActuator]] = []
         self._add_actuators()
-        self._keyframe = self.spec.keys[0].qpos.copy() if self.spec.keys else None
+        self._keyframe = list(self.spec.keys[0].qpos) if self.spec.keys else None
         self.indexing: EntityIndexing
         self.data: EntityData
 

@@ -139,9 +139,9 @@ class ManagerBase(Stateful, Generic[CfgT]):
                 except (KeyError, ValueError) as error:
                     message = error.args[0] if error.args else error
                     raise ValueError(f"{self.kind} term '{name}': {message}") from None
-        if inspect.isclass(term_cfg.func):
-            make: Callable[..., Any] = term_cfg.func
-            term_cfg.func = term = make(cfg=term_cfg, env=self._env)
+        func: Any = term_cfg.func
+        if inspect.isclass(func):
+            term_cfg.func = term = func(cfg=term_cfg, env=self._env)
             if isinstance(term, ManagerTermBase):
                 self._class_terms[name] = term
         return term_cfg

@@ -140,6 +140,8 @@ class WarpBridge(Generic[T]):
         return TorchArray.wrap(value.expand(nworld, *value.shape[1:]), rows)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if value is vars(self)["_cache"].get(name):
+            return  # the second half of an in-place operator, as in `data.qpos += 1`
         raise AttributeError(
             f"Cannot set attribute '{name}' on {type(self).__name__}: "
             f"write in place instead, as in `.{name}[:] = values`."

@@ -1,0 +1,52 @@
+# Targets for contributors. PYTHON chooses the interpreter: make test PYTHON=python3.12
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help demo test check bench format clean
+
+help:
+	@echo "make demo    train a cartpole, film it, and watch it in the browser (about 3 minutes)"
+	@echo "make test    run the tests"
+	@echo "make check   lint, types, layers, lengths"
+	@echo "make bench   measure speed and append to benchmarks/results.jsonl"
+	@echo "make format  format the code"
+	@echo "make clean   remove the virtual environment"
+
+demo: .venv/.user
+	$(BIN)/manyworlds demo $(ARGS)
+
+test: .venv/.dev
+	$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/python tools/check_house.py
+
+bench: .venv/.dev
+	$(BIN)/python -m benchmarks $(ARGS)
+
+format: .venv/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo \
+	"manyworlds needs Python 3.11 or newer, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1): install one (Debian: apt-get install python3.11-venv) and run make PYTHON=python3.11."; \
+	exit 1; }
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo \
+	"'$(PYTHON)' cannot make virtual environments: install its venv package (Debian: apt-get install python3-venv)."; \
+	exit 1; }
+
+.venv/.user: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[train,lab]'
+	@touch $@
+
+.venv/.dev: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@ .venv/.user

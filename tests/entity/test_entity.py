@@ -1,0 +1,205 @@
+"""Entities: names, indexing, initial state, writers and actuators."""
+
+import mujoco
+import pytest
+import torch
+
+from manyworlds.actuator import BuiltinMotorActuatorCfg
+from manyworlds.entity import Entity, EntityArticulationInfoCfg, EntityCfg
+from manyworlds.scene import Scene, SceneCfg
+from manyworlds.sim import Simulation
+
+ARM = """
+<mujoco>
+  <compiler angle="radian"/>
+  <worldbody>
+    <body name="base">
+      <geom name="base" size=".1"/>
+      <body name="upper" pos="0 0 .2">
+        <joint name="shoulder" axis="0 1 0" range="-1 1" limited="true"/>
+        <geom size=".05"/>
+        <body name="lower" pos="0 0 .3">
+          <joint name="elbow" axis="0 1 0"/>
+          <geom name="hand" size=".05"/>
+          <site name="tip" pos="0 0 .1"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <keyframe><key qpos="0.25 -0.5"/></keyframe>
+</mujoco>
+"""
+BALL = """
+<mujoco>
+  <worldbody>
+    <body name="ball"><freejoint/><geom name="ball" size=".1"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def arm_cfg(**kwargs) -> EntityCfg:
+    """Configure an arm with a motor at each joint."""
+    kwargs.setdefault(
+        "articulation",
+        EntityArticulationInfoCfg(
+            actuators=(BuiltinMotorActuatorCfg(target_names_expr=(".*",), effort_limit=5.0),),
+            soft_joint_pos_limit_factor=0.5,
+        ),
+    )
+    return EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(ARM), **kwargs)
+
+
+def ball_cfg(**kwargs) -> EntityCfg:
+    """Configure a free ball."""
+    return EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(BALL), **kwargs)
+
+
+def build(num_envs: int = 3, **entities: EntityCfg) -> tuple[Scene, Simulation]:
+    """Build a scene and its simulation."""
+    scene = Scene(SceneCfg(num_envs=num_envs, entities=entities), "cpu")
+    sim = Simulation(num_envs, spec=scene.spec)
+    scene.initialize(sim.mj_model, sim.model, sim.data)
+    return scene, sim
+
+
+def test_names_leave_out_prefix_world_and_free_joints():
+    """List names as the entity's author wrote them."""
+    scene, _ = build(ball=ball_cfg(), arm=arm_cfg())
+    arm, ball = scene["arm"], scene["ball"]
+    assert arm.body_names == ("base", "upper", "lower")
+    assert arm.joint_names == ("shoulder", "elbow")
+    assert arm.geom_names == ("base", "", "hand")
+    assert arm.actuator_names == ("shoulder", "elbow")
+    assert (arm.num_bodies, arm.num_sites, ball.num_joints) == (3, 1, 0)
+    assert arm.is_fixed_base and not ball.is_fixed_base
+
+
+def test_find_selects_every_kind():
+    """Select by pattern within a kind, and within a subset."""
+    arm = Entity(arm_cfg())
+    assert arm.find_bodies(".*er") == ([1, 2], ["upper", "lower"])
+    assert arm.find_joints("elbow") == ([1], ["elbow"])
+    assert arm.find_joints("elbow", joint_subset=("elbow",)) == ([0], ["elbow"])
+    assert arm.find_sites("tip") == ([0], ["tip"])
+    assert arm.find_joints_by_actuator_names("elbow") == ([1], ["elbow"])
+    with pytest.raises(ValueError, match=r"Cannot select by joint name.*'wrist' matches none"):
+        arm.find_joints("wrist")
+
+
+def test_indexing_agrees_with_the_compiled_model():
+    """Find global ids and addresses behind another entity's elements."""
+    scene, sim = build(ball=ball_cfg(), arm=arm_cfg())
+    indexing, model = scene["arm"].indexing, sim.mj_model
+    for kind, ids in (("body", indexing.body_ids), ("site", indexing.site_ids)):
+        names = [f"arm/{name}" for name in scene["arm"].names(kind)]
+        assert ids.tolist() == [getattr(model, kind)(name).id for name in names]
+    assert indexing.joint_q_adr.tolist() == [7, 8]
+    assert indexing.joint_v_adr.tolist() == [6, 7]
+    assert scene["ball"].indexing.free_joint_q_adr.tolist() == list(range(7))
+
+
+def test_default_state_comes_from_patterns_or_keyframe():
+    """Read joint defaults from a table or, for None, from the first keyframe."""
+    table = EntityCfg.InitialStateCfg(joint_pos={"elbow": 0.75})
+    keyframe = EntityCfg.InitialStateCfg(joint_pos=None)
+    scene, _ = build(a=arm_cfg(init_state=table), b=arm_cfg(init_state=keyframe))
+    assert scene["a"].data.default_joint_pos.tolist() == [[0.0, 0.75]] * 3
+    assert scene["b"].data.default_joint_pos.tolist() == [[0.25, -0.5]] * 3
+    with pytest.raises(ValueError, match="requires the model to have a keyframe"):
+        build(ball=ball_cfg(init_state=keyframe))
+
+
+def test_limits_are_infinite_where_unlimited_and_follow_the_model():
+    """Shrink limited joints around their midpoint; read changed ranges at once."""
+    scene, sim = build(arm=arm_cfg())
+    data = scene["arm"].data
+    assert data.joint_pos_limits[0].tolist() == [[-1.0, 1.0], [-torch.inf, torch.inf]]
+    assert data.soft_joint_pos_limits[0, 0].tolist() == [-0.5, 0.5]
+    sim.model.jnt_range[1, 0] = torch.tensor([-2.0, 2.0])
+    assert data.soft_joint_pos_limits[:, 0].tolist() == [[-0.5, 0.5], [-1.0, 1.0], [-0.5, 0.5]]
+
+
+def test_writers_touch_only_the_worlds_and_joints_named():
+    """Write joint state into the outer product of worlds and joints."""
+    scene, sim = build(ball=ball_cfg(), arm=arm_cfg())
+    arm = scene["arm"]
+    ids = torch.tensor([0, 2])
+    arm.write_joint_state_to_sim(torch.ones(2, 1), 2 * torch.ones(2, 1), [1], ids)
+    assert arm.data.joint_pos.tolist() == [[0, 1], [0, 0], [0, 1]]
+    assert arm.data.joint_vel.tolist() == [[0, 2], [0, 0], [0, 2]]
+    assert sim.data.qpos[:, :7].tolist() == [[0, 0, 0, 1, 0, 0, 0]] * 3
+
+
+def test_root_velocity_is_given_in_the_world_frame():
+    """Rotate the angular part into the body's frame, as MuJoCo stores it."""
+    scene, sim = build(ball=ball_cfg())
+    half = 0.5**0.5
+    pose = torch.tensor([[1.0, 2.0, 3.0, half, 0.0, 0.0, half]]).repeat(3, 1)
+    ball = scene["ball"]
+    ball.write_root_link_pose_to_sim(pose)
+    velocity = torch.tensor([[1.0, 0.0, 0.0, 1.0, 0.0, 0.0]]).repeat(3, 1)
+    ball.write_root_link_velocity_to_sim(velocity)
+    sim.forward()
+    assert torch.allclose(ball.data.root_link_pos_w[0], torch.tensor([1.0, 2.0, 3.0]))
+    assert torch.allclose(sim.data.cvel[0, 1, :3], torch.tensor([1.0, 0.0, 0.0]), atol=1e-6)
+    assert torch.allclose(sim.data.qvel[0, 3:], torch.tensor([0.0, -1.0, 0.0]), atol=1e-6)
+    with pytest.raises(ValueError, match="Cannot write the root pose of a fixed base"):
+        build(arm=arm_cfg())[0]["arm"].write_root_link_pose_to_sim(pose)
+
+
+def test_motors_apply_effort_targets_within_their_limit():
+    """Turn effort targets into joint torques and saturate them."""
+    articulation = EntityArticulationInfoCfg(
+        actuators=(
+            BuiltinMotorActuatorCfg(
+                target_names_expr=("elbow",),
+                effort_limit=5.0,
+                gear=2.0,
+                armature=0.5,
+                viscous_damping=0.25,
+                frictionloss=0.125,
+            ),
+        )
+    )
+    scene, sim = build(arm=arm_cfg(articulation=articulation))
+    arm = scene["arm"]
+    assert sim.mj_model.dof_armature.tolist() == [0.0, 0.5]
+    assert sim.mj_model.dof_damping.tolist() == [0.0, 0.25]
+    assert sim.mj_model.dof_frictionloss.tolist() == [0.0, 0.125]
+    arm.set_joint_effort_target(torch.tensor([[3.0], [50.0], [-50.0]]), [1])
+    scene.write_data_to_sim()
+    sim.forward()
+    assert sim.data.qfrc_actuator[:, 1].tolist() == [3.0, 5.0, -5.0]
+    arm.reset(torch.tensor([0]))
+    assert arm.data.joint_effort_target[:, 1].tolist() == [0.0, 50.0, -50.0]
+
+
+def test_mistakes_are_named():
+    """Say what is wrong with an entity, and in which."""
+    empty = EntityCfg(spec_fn=mujoco.MjSpec)
+    with pytest.raises(ValueError, match="Entity 'thing': An entity needs at least one body"):
+        build(thing=empty)
+    two = BALL.replace(
+        "</worldbody>", '<body name="b"><freejoint/><geom size=".1"/></body></worldbody>'
+    )
+    with pytest.raises(ValueError, match="2 freejoints"):
+        build(two=EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(two)))
+    bad = EntityArticulationInfoCfg(
+        actuators=(BuiltinMotorActuatorCfg(target_names_expr=("wrist",), effort_limit=1.0),)
+    )
+    with pytest.raises(ValueError, match="Entity 'arm': Cannot select by joint name"):
+        build(arm=arm_cfg(articulation=bad))
+    with pytest.raises(ValueError, match="effort_limit > 0"):
+        BuiltinMotorActuatorCfg(target_names_expr=(".*",), effort_limit=-1.0)
+
+
+def test_state_can_be_saved_and_restored():
+    """Restore targets."""
+    scene, _ = build(arm=arm_cfg())
+    scene["arm"].set_joint_effort_target(torch.rand(3, 2))
+    saved = scene.state_dict()
+    before = scene["arm"].data.joint_effort_target.clone()
+    scene.reset()
+    scene.load_state_dict(saved)
+    assert torch.equal(scene["arm"].data.joint_effort_target, before)

@@ -1,0 +1,241 @@
+"""The environment: order of a step, resets, seeds and saved state."""
+
+import mujoco
+import numpy as np
+import pytest
+import torch
+
+from manyworlds.envs import ManagerBasedRlEnv, mdp
+from manyworlds.managers import (
+    EventTermCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+    TerminationTermCfg,
+)
+
+
+def random_actions(steps: int, num_envs: int = 4) -> torch.Tensor:
+    """Return actions from a generator of their own."""
+    generator = torch.Generator().manual_seed(3)
+    return 2.0 * torch.rand(steps, num_envs, 1, generator=generator) - 1.0
+
+
+def test_shapes_and_spaces_agree(env):
+    """Return what the spaces promise."""
+    obs, reward, terminated, truncated, extras = env.step(torch.zeros(4, 1))
+    assert env.observation_space["actor"].shape == obs["actor"].shape == (4, 5)
+    assert env.action_space.shape == (4, 1)
+    assert reward.shape == terminated.shape == truncated.shape == (4,)
+    assert terminated.dtype == truncated.dtype == torch.bool
+    assert env.step_dt == pytest.approx(0.05) and env.max_episode_length == 200
+    assert set(extras) == {"log"}
+
+
+def test_hooks_run_in_the_documented_order(env_cfg, monkeypatch):
+    """Pin the order of a step: process, apply, physics, terminations, rewards, events, reset."""
+    calls: list[str] = []
+
+    def hook(name: str, value=None):
+        def call(env, *args):
+            calls.append(name)
+            return value(env) if value else None
+
+        return call
+
+    def column(env) -> torch.Tensor:
+        return torch.zeros(env.num_envs, 1)
+
+    env_cfg.observations = {
+        "actor": ObservationGroupCfg(
+            terms={"o": ObservationTermCfg(func=hook("observation", column))}
+        )
+    }
+    env_cfg.rewards = {
+        "r": RewardTermCfg(func=hook("reward", lambda e: torch.zeros(4)), weight=1.0)
+    }
+    env_cfg.terminations = {
+        "t": TerminationTermCfg(func=hook("termination", lambda e: e.episode_length_buf >= 2))
+    }
+    env_cfg.events = {
+        "reset": EventTermCfg(func=hook("reset"), mode="reset"),
+        "step": EventTermCfg(func=hook("step"), mode="step"),
+        "interval": EventTermCfg(
+            func=hook("interval"), mode="interval", interval_range_s=(0.0, 0.0)
+        ),
+        "startup": EventTermCfg(func=hook("startup"), mode="startup"),
+    }
+    env = ManagerBasedRlEnv(env_cfg)
+    assert calls[-3:] == ["startup", "reset", "observation"]
+    for owner, method in (
+        (env.action_manager, "process_action"),
+        (env.action_manager, "apply_action"),
+        (env.scene, "write_data_to_sim"),
+        (env.sim, "step"),
+        (env.sim, "forward"),
+    ):
+        original = getattr(owner, method)
+
+        def traced(*args, _original=original, _method=method, **kwargs):
+            calls.append(_method)
+            return _original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, method, traced)
+    physics = ["process_action", "apply_action", "write_data_to_sim", "step"]
+    after = ["termination", "reward", "step", "interval"]
+    calls.clear()
+    env.step(torch.zeros(4, 1))
+    assert calls == [*physics, *after, "observation"]
+    calls.clear()
+    env.step(torch.zeros(4, 1))
+    assert calls == [*physics, *after, "reset", "write_data_to_sim", "forward", "observation"]
+
+
+def test_a_control_step_is_one_call_or_one_a_substep(env_cfg, monkeypatch):
+    """Call the engine once, unless a term needs Python between substeps; move alike both ways."""
+    actions = random_actions(20)
+    states, calls = [], []
+    for needs_substeps in (False, True):
+        monkeypatch.setattr(mdp.JointEffortAction, "needs_substeps", needs_substeps)
+        env = ManagerBasedRlEnv(env_cfg)
+        step, count = env.sim.step, []
+
+        def counted(*args, _step=step, _count=count, **kwargs):
+            _count.append(1)
+            _step(*args, **kwargs)
+
+        monkeypatch.setattr(env.sim, "step", counted)
+        for action in actions:
+            env.step(action)
+        states.append(env.sim.state_dict()["state"])
+        calls.append(len(count))
+    assert calls == [20, 20 * env_cfg.decimation]
+    assert torch.equal(states[0], states[1])
+
+
+def test_rewards_and_observations_see_the_new_state(env):
+    """Refresh kinematics at the end of a step: poses fit the joint positions."""
+    for action in random_actions(10):
+        obs = env.step(action)[0]["actor"]
+    cart = env.scene["cartpole"].data
+    assert torch.allclose(cart.body_link_pos_w[:, 1, 0], cart.joint_pos[:, 0], atol=1e-6)
+    assert torch.equal(obs[:, 0], cart.joint_pos[:, 0])
+    assert torch.allclose(obs[:, 1], cart.joint_pos[:, 1].cos())
+
+
+def test_physics_is_that_of_plain_mujoco(env):
+    """Follow mj_step bit for bit under a sequence of actions."""
+    model = env.sim.mj_model
+    rows = env.sim.state_dict()["state"].numpy()
+    spec = mujoco.mjtState.mjSTATE_INTEGRATION
+    actions = random_actions(30)
+    for action in actions:
+        env.step(action)
+    final = env.sim.state_dict()["state"].numpy()
+    for world in range(env.num_envs):
+        data = mujoco.MjData(model)
+        mujoco.mj_setState(model, data, rows[world], spec)
+        for action in actions:
+            data.ctrl[:] = (action[world] * 10.0).numpy()
+            mujoco.mj_step(model, data, env.cfg.decimation)
+        expected = np.empty_like(final[world])
+        mujoco.mj_getState(model, data, expected, spec)
+        assert np.array_equal(final[world], expected)
+
+
+def test_finished_worlds_begin_anew(env):
+    """Reset only worlds whose time ran out, and report them as truncated."""
+    env.episode_length_buf[:] = torch.tensor([0, 199, 0, 199])
+    _, _, terminated, truncated, extras = env.step(torch.ones(4, 1))
+    assert truncated.tolist() == [False, True, False, True]
+    assert not terminated.any()
+    assert env.episode_length_buf.tolist() == [1, 0, 1, 0]
+    assert int(extras["log"]["Episode_Termination/time_out"]) == 2
+    assert "Episode_Reward/smooth_reward" in extras["log"]
+    velocity = env.scene["cartpole"].data.joint_vel[:, 0].abs()
+    assert (velocity[[1, 3]] <= 0.01).all() and (velocity[[0, 2]] > 0.1).all()
+    # The reset worlds' kinematics are current, too.
+    data = env.scene["cartpole"].data
+    assert torch.allclose(data.body_link_pos_w[:, 1, 0], data.joint_pos[:, 0], atol=1e-6)
+
+
+def test_a_diverged_world_ends_its_episode(env):
+    """Terminate and reset a world whose state is not finite; leave the others alone."""
+    env.sim.data.qvel[2, 1] = torch.inf
+    _, reward, terminated, _, _ = env.step(torch.zeros(4, 1))
+    assert terminated.tolist() == [False, False, True, False]
+    assert torch.isfinite(reward).all()
+    assert torch.isfinite(env.get_observations()["actor"]).all()
+
+
+def test_partial_reset_leaves_other_worlds_alone(env):
+    """Begin new episodes only in the worlds named."""
+    for action in random_actions(5):
+        env.step(action)
+    before = env.sim.state_dict()["state"].clone()
+    env.reset(env_ids=[1])
+    after = env.sim.state_dict()["state"]
+    assert torch.equal(before[[0, 2, 3]], after[[0, 2, 3]])
+    assert not torch.equal(before[1], after[1])
+    assert env.episode_length_buf.tolist() == [5, 0, 5, 5]
+    with pytest.raises(ValueError, match="World id 4 is out of range"):
+        env.reset(env_ids=[4])
+
+
+def test_without_auto_reset_finished_worlds_must_be_reset(env_cfg):
+    """Return terminal observations, and refuse to go on until the world is reset."""
+    env_cfg.auto_reset = False
+    env = ManagerBasedRlEnv(env_cfg)
+    env.episode_length_buf[2] = 199
+    obs, _, _, truncated, _ = env.step(torch.ones(4, 1))
+    assert truncated.tolist() == [False, False, True, False]
+    assert obs["actor"][2, 3].abs() > 0.1
+    with pytest.raises(RuntimeError, match=r"\[2\] must be reset via reset\(env_ids=\.\.\.\)"):
+        env.step(torch.zeros(4, 1))
+    env.reset(env_ids=torch.tensor([2]))
+    env.step(torch.zeros(4, 1))
+
+
+def test_the_same_seed_gives_the_same_result_on_any_number_of_threads(env_cfg):
+    """Repeat a run bit for bit with one and two threads, and differ with another seed."""
+    results = []
+    for seed, threads in ((7, 1), (7, 2), (8, 1)):
+        env_cfg.seed, env_cfg.sim.num_threads = seed, threads
+        env = ManagerBasedRlEnv(env_cfg)
+        env.episode_length_buf[:] = torch.tensor([190, 0, 195, 0])
+        for action in random_actions(20):
+            obs = env.step(action)[0]["actor"]
+        results.append((env.sim.state_dict()["state"], obs))
+    assert torch.equal(results[0][0], results[1][0])
+    assert torch.equal(results[0][1], results[1][1])
+    assert not torch.equal(results[0][0], results[2][0])
+
+
+def test_a_saved_environment_goes_on_bit_for_bit(env_cfg):
+    """Continue in a fresh environment as if nothing had happened, resets included."""
+    env = ManagerBasedRlEnv(env_cfg)
+    env.episode_length_buf[:] = torch.tensor([170, 0, 180, 0])
+    actions = random_actions(40)
+    for action in actions[:15]:
+        env.step(action)
+    saved = env.state_dict()
+    expected = [env.step(action) for action in actions[15:]]
+    env_cfg.seed = 99
+    fresh = ManagerBasedRlEnv(env_cfg)
+    fresh.load_state_dict(saved)
+    for action, (obs, reward, _, truncated, extras) in zip(actions[15:], expected, strict=True):
+        new_obs, new_reward, _, new_truncated, new_extras = fresh.step(action)
+        assert torch.equal(obs["actor"], new_obs["actor"])
+        assert torch.equal(reward, new_reward) and torch.equal(truncated, new_truncated)
+        assert repr(extras) == repr(new_extras)
+    assert any(result[3].any() for result in expected)
+
+
+def test_mistakes_are_named(env_cfg):
+    """Refuse no worlds and no physics steps."""
+    env_cfg.scene.num_envs = 0
+    with pytest.raises(ValueError, match="num_envs must be at least 1, got 0"):
+        ManagerBasedRlEnv(env_cfg)
+    env_cfg.scene.num_envs, env_cfg.decimation = 1, 0
+    with pytest.raises(ValueError, match="decimation must be at least 1, got 0"):
+        ManagerBasedRlEnv(env_cfg)

@@ -1,0 +1,45 @@
+"""Configs survive the way to YAML and back."""
+
+import pytest
+
+from manyworlds.envs import mdp
+from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from manyworlds.utils.config import dump_yaml, load_yaml, to_plain, update_from_plain
+
+
+def test_values_come_back_and_functions_stay(tmp_path):
+    """Restore every number, tuple and enum of a whole task; keep functions as code has them."""
+    saved = load_env_cfg("Cartpole-Swingup")
+    saved.rewards["smooth_reward"].weight = 2.5
+    saved.sim.mujoco.timestep = 0.004
+    saved.scene.entities["cartpole"].init_state.pos = (1.0, 2.0, 3.0)
+    saved.events["reset_hinge"].params["position_range"] = (-0.5, 0.5)
+    dump_yaml(tmp_path / "env.yaml", saved)
+    restored = update_from_plain(load_env_cfg("Cartpole-Swingup"), load_yaml(tmp_path / "env.yaml"))
+    assert to_plain(restored) == to_plain(saved)
+    assert restored.events["reset_hinge"].func is mdp.reset_joints_by_offset
+    assert restored.scene.entities["cartpole"].init_state.pos == (1.0, 2.0, 3.0)
+
+
+def test_learner_settings_come_back(tmp_path):
+    """Restore the learner's settings."""
+    saved = load_rl_cfg("Cartpole-Balance")
+    saved.actor.hidden_dims = (32, 32, 32)
+    dump_yaml(tmp_path / "agent.yaml", saved)
+    restored = load_rl_cfg("Cartpole-Balance")
+    update_from_plain(restored, load_yaml(tmp_path / "agent.yaml"))
+    assert restored == saved
+
+
+def test_yaml_that_is_not_yaml_is_named(tmp_path):
+    """Name the file that cannot be read."""
+    (tmp_path / "env.yaml").write_text("a: [")
+    with pytest.raises(ValueError, match=r"env.yaml' is not valid YAML"):
+        load_yaml(tmp_path / "env.yaml")
+
+
+def test_yaml_cannot_bring_in_objects(tmp_path):
+    """Refuse tags that would construct Python objects."""
+    (tmp_path / "env.yaml").write_text("a: !!python/object/apply:os.getcwd []")
+    with pytest.raises(ValueError, match="not valid YAML"):
+        load_yaml(tmp_path / "env.yaml")

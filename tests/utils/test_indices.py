@@ -1,0 +1,57 @@
+"""World ids in every form that users pass."""
+
+import numpy as np
+import pytest
+import torch
+
+from manyworlds.utils.indices import as_index, assign, resolve_env_ids
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, None),
+        (slice(None), None),
+        (slice(1, 3), [1, 2]),
+        ([3, 1, 1], [1, 3]),
+        (torch.tensor([2, 0]), [0, 2]),
+        (np.array([True, False, True, False]), [0, 2]),
+        (torch.ones(4, dtype=torch.bool), None),
+        ([0, 1, 2, 3], None),
+        ([], []),
+    ],
+)
+def test_every_form_becomes_sorted_unique_ids(given, expected):
+    """Sort ids, drop repeats, and turn 'all worlds' into None."""
+    ids = resolve_env_ids(given, 4)
+    assert (ids if ids is None else ids.tolist()) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([4], r"World id 4 is out of range: there are 4 worlds, so ids must be in \[0, 4\)"),
+        ([-1, 2], "World id -1 is out of range"),
+        (np.array([True]), r"must have shape \(4,\), got \(1,\)"),
+        ([0.5], "must be integers, got float64"),
+    ],
+)
+def test_bad_ids_are_named(given, message):
+    """Name the id, the bound and the remedy."""
+    with pytest.raises(ValueError, match=message):
+        resolve_env_ids(given, 4)
+
+
+def test_contiguous_positions_become_a_slice():
+    """Index with a view where that is possible."""
+    assert as_index([2, 3, 4]) == slice(2, 5)
+    assert isinstance(as_index([2, 4]), torch.Tensor)
+
+
+def test_assign_writes_the_outer_product():
+    """Write rows times columns, as two lists of ids mean."""
+    target = torch.zeros(3, 4)
+    assign(target, 1.0, torch.tensor([0, 2]), torch.tensor([1, 3]))
+    assert target.nonzero().tolist() == [[0, 1], [0, 3], [2, 1], [2, 3]]
+    assign(target, 0.0, torch.tensor([True, False, False]))
+    assert target[0].sum() == 0 and target[2].sum() == 2

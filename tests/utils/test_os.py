@@ -1,0 +1,30 @@
+"""Files are whole or not there."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from manyworlds.utils.os import atomic_path, write_atomic
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path):
+    """Keep the old file and no temporary one when writing fails."""
+    path = tmp_path / "file.txt"
+    write_atomic(path, "old")
+    with pytest.raises(OSError, match="No space left"), atomic_path(path) as temporary:
+        temporary.write_text("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_final_name_appears_only_when_complete(tmp_path):
+    """Write under another name in the same folder, then rename."""
+    path = tmp_path / "new" / "file.bin"
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(b"1")
+        assert not path.exists()
+        assert temporary.parent == path.parent
+    assert path.read_bytes() == b"1"
+    assert [p.name for p in Path(path.parent).iterdir()] == ["file.bin"]
