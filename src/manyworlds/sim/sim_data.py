@@ -140,7 +140,8 @@ class WarpBridge(Generic[T]):
         return TorchArray.wrap(value.expand(nworld, *value.shape[1:]), rows)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if value is vars(self)["_cache"].get(name):
+        cache = vars(self)["_cache"]
+        if name in cache and value is cache[name]:
             return  # the second half of an in-place operator, as in `data.qpos += 1`
         raise AttributeError(
             f"Cannot set attribute '{name}' on {type(self).__name__}: "

@@ -1,0 +1,179 @@
+"""Training: what a run leaves, how it resumes, and how it stops."""
+
+import copy
+import json
+import os
+import signal
+
+import pytest
+import torch
+
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.rl.run_folder import RunFolder
+from manyworlds.rl.runner import OnPolicyRunner, load_checkpoint
+from manyworlds.rl.training import train
+from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+from manyworlds.utils.config import load_yaml, to_plain
+
+TASK = "Cartpole-Swingup"
+
+
+def run(env_cfg, rl_cfg, log_root, **kwargs):
+    """Train copies of the configs."""
+    return train(TASK, copy.deepcopy(env_cfg), copy.deepcopy(rl_cfg), log_root, **kwargs)
+
+
+def test_a_run_leaves_everything_needed_to_use_it(env_cfg, rl_cfg, log_root):
+    """Leave checkpoints, policy, configuration, curve and progress, all under one folder."""
+    seen = []
+    result = run(env_cfg, rl_cfg, log_root, on_iteration=seen.append)
+    path = result.run.path
+    assert not result.interrupted and [r.iteration for r in seen] == [1, 2, 3, 4]
+    assert result.checkpoint == path / "model_3.pt"
+    assert [p.name for p in result.run.checkpoints()] == [f"model_{i}.pt" for i in range(4)]
+    for name in ("policy.onnx", "learning_curve.png", "progress.jsonl"):
+        assert (path / name).stat().st_size > 100
+    assert list(path.glob("events.out.tfevents.*"))
+    assert load_yaml(path / "params" / "env.yaml") == to_plain(env_cfg)
+    assert load_yaml(path / "params" / "agent.yaml")["num_steps_per_env"] == 8
+    assert result.run.task == TASK
+    assert not [p for p in log_root.rglob(".*")]
+    lines = (path / "progress.jsonl").read_text().splitlines()
+    assert [json.loads(line)["iteration"] for line in lines] == [1, 2, 3, 4]
+    assert RunFolder.latest(log_root, TASK) == result.run
+
+
+def test_a_resumed_run_equals_one_that_never_stopped(env_cfg, rl_cfg, log_root):
+    """Resume networks, optimiser, worlds and random generators bit for bit."""
+    whole = load_checkpoint(run(env_cfg, rl_cfg, log_root).checkpoint)
+    rl_cfg.max_iterations = 2
+    half = run(env_cfg, rl_cfg, log_root)
+    rl_cfg.max_iterations = 4
+    resumed = load_checkpoint(run(env_cfg, rl_cfg, log_root, resume=half.checkpoint).checkpoint)
+    assert resumed["iter"] == whole["iter"] == 3
+    for network in ("actor_state_dict", "critic_state_dict"):
+        for name, value in whole[network].items():
+            assert torch.equal(value, resumed[network][name]), name
+    states = [c["infos"]["env_state"]["sim"]["state"] for c in (whole, resumed)]
+    assert torch.equal(*states)
+
+
+def test_a_signal_stops_between_iterations_with_a_checkpoint(env_cfg, rl_cfg, log_root):
+    """Finish the iteration after SIGTERM, write a loadable checkpoint, and say so."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def stop(record) -> None:
+        if record.iteration == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    rl_cfg.max_iterations, rl_cfg.save_interval = 50, 100
+    result = run(env_cfg, rl_cfg, log_root, on_iteration=stop)
+    assert result.interrupted and len(result.records) <= 3
+    assert load_checkpoint(result.checkpoint)["iter"] == len(result.records) - 1
+    assert (result.run.path / "policy.onnx").is_file()
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_the_exported_policy_computes_the_same_actions(env_cfg, rl_cfg, log_root):
+    """Compare ONNX with torch on many observations, and describe inputs and outputs."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    result = run(env_cfg, rl_cfg, log_root)
+    session = onnxruntime.InferenceSession(str(result.run.path / "policy.onnx"))
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg))
+    runner = OnPolicyRunner(env, rl_cfg)
+    runner.load(result.checkpoint, load_cfg={"actor": True})
+    policy = runner.get_inference_policy()
+    for _ in range(5):
+        obs = env.get_observations()
+        actions = policy(obs)
+        (onnx_actions,) = session.run(None, {"obs": obs["actor"].numpy()})
+        assert torch.allclose(actions, torch.from_numpy(onnx_actions), atol=1e-5)
+        env.step(actions)
+    meta = json.loads(session.get_modelmeta().custom_metadata_map["manyworlds"])
+    assert meta["control_period_s"] == pytest.approx(0.05)
+    assert meta["actions"]["effort"]["targets"] == ["slider"]
+    assert [meta["observations"]["actor"][n]["shape"] for n in meta["observations"]["actor"]] == [
+        [1],
+        [2],
+        [2],
+    ]
+
+
+def test_time_outs_are_bootstrapped_unless_the_horizon_is_finite(env_cfg):
+    """Report time limits to the learner, or leave them out where they are part of the task."""
+    for finite in (False, True):
+        env_cfg.is_finite_horizon = finite
+        env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg))
+        env.unwrapped.episode_length_buf[1] = 199
+        _, _, dones, extras = env.step(torch.zeros(4, 1))
+        assert dones.tolist() == [0, 1, 0, 0]
+        assert ("time_outs" in extras) is not finite
+
+
+def test_actions_are_clipped_on_request(env_cfg):
+    """Bound raw actions."""
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg), clip_actions=0.5)
+    env.step(torch.full((4, 1), 3.0))
+    assert env.unwrapped.action_manager.action.tolist() == [[0.5]] * 4
+
+
+def test_bad_checkpoints_are_named(env_cfg, rl_cfg, log_root, tmp_path):
+    """Refuse missing files, other files, pickles that run code, and other networks."""
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint '.*none.pt'"):
+        load_checkpoint(tmp_path / "none.pt")
+    (tmp_path / "text.pt").write_text("hello")
+    with pytest.raises(ValueError, match=r"text.pt' is not a checkpoint"):
+        load_checkpoint(tmp_path / "text.pt")
+
+    class Evil:
+        def __reduce__(self):
+            return (os.system, ("touch /tmp/should-never-exist",))
+
+    torch.save(Evil(), tmp_path / "evil.pt")
+    with pytest.raises(ValueError, match=r"evil.pt' is not a checkpoint"):
+        load_checkpoint(tmp_path / "evil.pt")
+    result = run(env_cfg, rl_cfg, log_root)
+    rl_cfg.actor.hidden_dims = (32,)
+    runner = OnPolicyRunner(RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg)), rl_cfg)
+    with pytest.raises(ValueError, match="does not fit these networks"):
+        runner.load(result.checkpoint, load_cfg={"actor": True})
+
+
+def test_resuming_a_finished_run_says_how_to_go_on(env_cfg, rl_cfg, log_root):
+    """Refuse to resume when no iteration is left."""
+    result = run(env_cfg, rl_cfg, log_root)
+    with pytest.raises(ValueError, match=r"already has 4 iterations.*--agent.max-iterations"):
+        run(env_cfg, rl_cfg, log_root, resume=result.checkpoint)
+
+
+def test_an_unwritable_place_is_named(env_cfg, rl_cfg, tmp_path):
+    """Name the folder that cannot be written, and leave nothing behind."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match=r"Cannot write a run folder in '.*file/cartpole'"):
+        run(env_cfg, rl_cfg, tmp_path / "file")
+    rl_cfg.experiment_name = "../elsewhere"
+    with pytest.raises(ValueError, match="not a plain folder name"):
+        run(env_cfg, rl_cfg, tmp_path / "runs")
+
+
+def test_a_full_disk_leaves_no_run_folder(env_cfg, rl_cfg, log_root, monkeypatch):
+    """Make the folder appear under its name only once its configuration is complete."""
+
+    def full(path, config) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("manyworlds.rl.run_folder.dump_yaml", full)
+    with pytest.raises(OSError, match="No space left"):
+        run(env_cfg, rl_cfg, log_root)
+    assert list((log_root / "cartpole").iterdir()) == []
+
+
+def test_the_newest_run_is_found_by_task(env_cfg, rl_cfg, log_root):
+    """Skip runs without a checkpoint and runs of other tasks."""
+    with pytest.raises(FileNotFoundError, match="There is no trained run of task"):
+        RunFolder.latest(log_root, TASK)
+    first = run(env_cfg, rl_cfg, log_root)
+    RunFolder.create(log_root, "cartpole", "", TASK, env_cfg, rl_cfg)
+    assert RunFolder.latest(log_root) == first.run
+    with pytest.raises(FileNotFoundError, match="of task 'Other'"):
+        RunFolder.latest(log_root, "Other")
