@@ -1,0 +1,1 @@
+"""Named workloads and one ledger of what they measured."""

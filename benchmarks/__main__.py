@@ -1,0 +1,134 @@
+"""Measure every workload and add a line each to the ledger.
+
+Run from the project's root: python -m benchmarks [NAME ...] [--seconds 10] [--dry]
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.workloads import WORKLOADS
+
+LEDGER = Path(__file__).parent / "results.jsonl"
+TABLE = Path(__file__).parents[1] / "docs" / "performance.md"
+_MARK = "<!-- the table below is written by `make bench` -->\n"
+
+
+@dataclass
+class Options:
+    """Measure speed."""
+
+    names: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Workloads; none means all."""
+    seconds: float = 10.0
+    """Time for each workload."""
+    dry: bool = False
+    """Print, but leave the ledger alone."""
+
+
+def main() -> int:
+    """Measure, print and record."""
+    options = tyro.cli(Options, prog="python -m benchmarks")
+    if unknown := set(options.names) - set(WORKLOADS):
+        print(f"error: no workload {sorted(unknown)}; there are {', '.join(WORKLOADS)}.")
+        return 2
+    console = Console()
+    lines = []
+    for name in options.names or WORKLOADS:
+        what, goal, measure = WORKLOADS[name]
+        figures = measure(options.seconds)
+        if figures is None:
+            console.print(f"{name}: skipped, the third-party robots are not here", highlight=False)
+            continue
+        lines.append({"workload": name, "what": what, "goal": goal, **circumstances(), **figures})
+        console.print(f"{name}: {summary(lines[-1])}", highlight=False)
+    if not options.dry:
+        with LEDGER.open("a") as ledger:
+            ledger.writelines(json.dumps(line) + "\n" for line in lines)
+        write_table()
+    console.print(table(lines))
+    return 0
+
+
+def circumstances() -> dict[str, Any]:
+    """When, on what, and with which versions a figure was measured."""
+    git = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+    )
+    versions = {name: importlib.metadata.version(name) for name in ("mujoco", "torch", "numpy")}
+    return {
+        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": git.stdout.strip() or None,
+        "machine": {
+            "processor": _processor(),
+            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+            "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+            "system": platform.system(),
+            "python": platform.python_version(),
+        },
+        "versions": versions,
+    }
+
+
+def summary(line: dict[str, Any]) -> str:
+    """One line about a result."""
+    goal = f" (goal {line['goal']:.2f})" if line["goal"] else ""
+    figures = [
+        f"{key} {value:,.3g}" if isinstance(value, float) and value < 100 else f"{key} {value:,.0f}"
+        for key, value in line.items()
+        if key.endswith(("_s", "_us", "_share")) and isinstance(value, int | float)
+    ]
+    return f"ratio {line['ratio']:.3f}{goal}; {', '.join(figures)}"
+
+
+def table(lines: list[dict[str, Any]]) -> Table:
+    """Show ratios beside their goals."""
+    view = Table("workload", "ratio", "goal")
+    for line in lines:
+        goal = "" if line["goal"] is None else f"{line['goal']:.2f}"
+        view.add_row(line["what"], f"{line['ratio']:.3f}", goal)
+    return view
+
+
+def write_table() -> None:
+    """Write the newest figure of each workload into the documentation."""
+    newest: dict[str, dict[str, Any]] = {}
+    for text in LEDGER.read_text().splitlines():
+        line = json.loads(text)
+        newest[line["workload"]] = line
+    rows = ["| workload | ratio | goal | figures | measured |", "|---|---|---|---|---|"]
+    for name in (name for name in WORKLOADS if name in newest):
+        line = newest[name]
+        goal = "" if line["goal"] is None else f"{line['goal']:.2f}"
+        figures = summary(line).split("; ", 1)[1]
+        machine, day = line["machine"], line["time"][:10]
+        where = f"{day}, {machine['cores']} cores of {machine['processor']}, {line['commit']}"
+        rows.append(f"| {line['what']} | {line['ratio']:.3f} | {goal} | {figures} | {where} |")
+    before = TABLE.read_text().split(_MARK)[0]
+    TABLE.write_text(before + _MARK + "\n" + "\n".join(rows) + "\n")
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""The workloads: each measures ratios, its two sides in turn within one process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+Figures = dict[str, Any]
+
+
+def robots_folder() -> Path | None:
+    """Where third-party robots are: $MANYWORLDS_ROBOTS, or ../shared/robots, or nowhere."""
+    places = [os.environ.get("MANYWORLDS_ROBOTS"), Path(__file__).parents[2] / "shared" / "robots"]
+    return next((Path(place) for place in places if place and Path(place).is_dir()), None)
+
+
+def physics(nsubsteps: int, refresh: bool, seconds: float) -> Figures | None:
+    """Go1 on a plane, 1024 worlds, 2 threads: `Simulation` against `mujoco.rollout`."""
+    robots = robots_folder()
+    if robots is None:
+        return None
+    import mujoco
+
+    from manyworlds.cli.bench import measure_physics
+    from manyworlds.utils.spec import add_ground_plane, add_position_actuators
+
+    spec = mujoco.MjSpec.from_file(str(robots / "unitree_go1" / "go1.xml"))
+    add_ground_plane(spec)
+    add_position_actuators(spec, 40.0)
+    return measure_physics(
+        spec.compile(),
+        num_envs=1024,
+        num_threads=2,
+        nsubsteps=nsubsteps,
+        seconds=seconds,
+        refresh=refresh,
+        engine="native",
+        fields=("xpos", "xquat", "cvel", "sensordata"),
+    )
+
+
+def cartpole_env(num_envs: int, seconds: float) -> Figures:
+    """Whole `env.step` against the physics in it, with episodes ending at random times."""
+    import torch
+
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.tasks import load_env_cfg
+    from manyworlds.utils.torch import torch_threads
+
+    cfg = load_env_cfg("Cartpole-Swingup")
+    cfg.scene.num_envs, cfg.seed = num_envs, 1
+    env = ManagerBasedRlEnv(cfg)
+    env.episode_length_buf.random_(0, env.max_episode_length)
+    actions = 2.0 * torch.rand(64, num_envs, 1) - 1.0
+    chunk = max(4, 4096 // num_envs)
+
+    def steps() -> None:
+        for i in range(chunk):
+            env.step(actions[i % len(actions)])
+
+    def physics_alone() -> None:
+        for _ in range(chunk):
+            env.sim.step(cfg.decimation)
+
+    with torch_threads(1):
+        whole, alone = _in_turns(steps, physics_alone, seconds)
+    step_us = 1e6 * sum(whole) / len(whole) / chunk
+    physics_us = 1e6 * sum(alone) / len(alone) / chunk
+    return {
+        "num_envs": num_envs,
+        "num_threads": env.sim.num_threads,
+        "env_steps_per_s": num_envs / step_us * 1e6,
+        "step_us": step_us,
+        "physics_us": physics_us,
+        "rest_us": step_us - physics_us,
+        "ratio": sum(alone) / sum(whole),
+        "ratio_median": median(a / w for w, a in zip(whole, alone, strict=True)),
+    }
+
+
+def training(iterations: int) -> Figures:
+    """Cartpole PPO: environment steps per second with the learner, and the learner's share."""
+    from manyworlds.rl.training import train
+    from manyworlds.tasks import load_env_cfg, load_rl_cfg
+
+    env_cfg, rl_cfg = load_env_cfg("Cartpole-Swingup"), load_rl_cfg("Cartpole-Swingup")
+    rl_cfg.max_iterations = iterations
+    with tempfile.TemporaryDirectory() as folder:
+        records = train("Cartpole-Swingup", env_cfg, rl_cfg, Path(folder)).records[2:]
+    collect = median(record.collect_time for record in records)
+    learn = median(record.learn_time for record in records)
+    return {
+        "num_envs": env_cfg.scene.num_envs,
+        "training_steps_per_s": median(record.steps_per_s for record in records),
+        "learner_share": learn / (collect + learn),
+        "ratio": collect / (collect + learn),
+    }
+
+
+def start_up(repeats: int) -> Figures:
+    """Fresh processes: `import manyworlds`, `--help`, and the first step of cartpole."""
+    first_step = (
+        "import torch; from manyworlds.envs import ManagerBasedRlEnv; "
+        "from manyworlds.tasks import load_env_cfg; "
+        "env = ManagerBasedRlEnv(load_env_cfg('Cartpole-Swingup')); "
+        "env.step(torch.zeros(env.num_envs, 1))"
+    )
+    programs = {
+        "import_s": ["-c", "import manyworlds"],
+        "help_s": ["-m", "manyworlds.cli.main", "--help"],
+        "list_s": ["-m", "manyworlds.cli.main", "list"],
+        "first_step_s": ["-c", first_step],
+        "python_s": ["-c", "pass"],
+    }
+    figures: Figures = {name: median(_run_times(args, repeats)) for name, args in programs.items()}
+    figures["ratio"] = figures["python_s"] / figures["import_s"]
+    return figures
+
+
+def _run_times(args: list[str], repeats: int) -> list[float]:
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        subprocess.run([sys.executable, *args], check=True, capture_output=True)
+        times.append(perf_counter() - start)
+    return times
+
+
+def _in_turns(
+    first: Callable[[], None], second: Callable[[], None], seconds: float
+) -> tuple[list[float], list[float]]:
+    """Call two functions in turn for a while; return the times of each."""
+    first(), second()
+    times: tuple[list[float], list[float]] = ([], [])
+    end = perf_counter() + seconds
+    while perf_counter() < end:
+        for function, record in zip((first, second), times, strict=True):
+            start = perf_counter()
+            function()
+            record.append(perf_counter() - start)
+    return times
+
+
+# Name -> what it measures, the least ratio that is good enough, and how to measure it in a
+# number of seconds.
+WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]] = {
+    "physics-go1-4": (
+        "Go1, 1024 worlds, 4 substeps a call / mujoco.rollout",
+        0.95,
+        lambda seconds: physics(4, False, seconds),
+    ),
+    "physics-go1-1": (
+        "Go1, 1024 worlds, 1 substep a call / mujoco.rollout",
+        0.90,
+        lambda seconds: physics(1, False, seconds),
+    ),
+    "physics-go1-4-refresh": (
+        "Go1, 1024 worlds, 4 substeps and refreshed kinematics / mujoco.rollout",
+        0.85,
+        lambda seconds: physics(4, True, seconds),
+    ),
+    "env-cartpole-1024": (
+        "cartpole, 1024 worlds, env.step / its physics alone",
+        0.65,
+        lambda seconds: cartpole_env(1024, seconds),
+    ),
+    "env-cartpole-64": (
+        "cartpole, 64 worlds, env.step / its physics alone",
+        None,
+        lambda seconds: cartpole_env(64, seconds),
+    ),
+    "train-cartpole": (
+        "cartpole PPO, 1024 worlds, collecting / whole iteration",
+        None,
+        lambda seconds: training(max(5, int(seconds * 2))),
+    ),
+    "start-up": (
+        "bare python / import manyworlds, as whole processes",
+        None,
+        lambda seconds: start_up(max(3, int(seconds / 2))),
+    ),
+}
