@@ -1,0 +1,33 @@
+"""Optional dependencies: one clear error where an extra is not installed."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+class MissingExtraError(ImportError):
+    """A feature needs an optional dependency that is not installed."""
+
+
+def require_extra(module: str, extra: str) -> ModuleType:
+    """Import a module that an extra of manyworlds provides.
+
+    Args:
+        module: the module to import, such as `rsl_rl`.
+        extra: the extra that installs it, such as `train`.
+
+    Returns:
+        The imported module.
+
+    Raises:
+        MissingExtraError: the module, or one that it needs, is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"This needs the Python package '{error.name or module}', which is not installed: "
+            f"run `pip install 'manyworlds[{extra}]'`.",
+            name=error.name,
+        ) from error
