@@ -25,6 +25,8 @@ DEFAULT_FIELDS = ("qpos", "qvel", "xpos", "xquat", "cvel", "sensordata")
 ENGINES = ("auto", "native", "warp")
 
 _ROUND_SECONDS = 0.2
+_ROUND_STEPS = 16
+"""Physics steps of a round at least: few steps in one call would hold the rollout back."""
 _ROUND_BYTES = 64 * 2**20
 _SETTLE_SECONDS = 0.5
 _SAMPLE = 64
@@ -232,12 +234,14 @@ class _Race:
         self.control = np.repeat(controls, nsubsteps, axis=1) if self.model.nu else None
         self.nstep = calls * nsubsteps
         self.steps_per_round = num_envs * self.nstep
-        self.state_out = np.zeros((num_envs, self.nstep, self.layout.physics.size))
-        self.sensor_out = np.zeros((num_envs, self.nstep, self.model.nsensordata))
+        # Filled, so that no turn of the rollout pays for the first touch of this memory.
+        self.state_out = np.full((num_envs, self.nstep, self.layout.physics.size), 0.0)
+        self.sensor_out = np.full((num_envs, self.nstep, self.model.nsensordata), 0.0)
 
     def round(self, simulation_first: bool) -> _Times:
         """Let each program take the same steps from the same states."""
         rows = self._state_rows()
+        state, warmstart = rows[:, self.layout.physics], rows[:, self.layout.warmstart]
         times = _Times()
         for simulation in (simulation_first, not simulation_first):
             wall, cpu = perf_counter(), process_time()
@@ -245,7 +249,7 @@ class _Race:
                 self._simulate()
                 times.sim_wall, times.sim_cpu = perf_counter() - wall, process_time() - cpu
             else:
-                self._roll_out(rows)
+                self._roll_out(state, warmstart)
                 times.rollout_wall, times.rollout_cpu = perf_counter() - wall, process_time() - cpu
         if self.same_trajectory:
             reached = self._state_rows()[:, self.layout.physics]
@@ -268,14 +272,14 @@ class _Race:
                 getattr(data, name)
         self._synchronize()
 
-    def _roll_out(self, rows: np.ndarray) -> None:
+    def _roll_out(self, state: np.ndarray, warmstart: np.ndarray) -> None:
         self.rollout.rollout(
             self.model,
             self.datas,
-            rows[:, self.layout.physics],
+            state,
             self.control,
             nstep=self.nstep,
-            initial_warmstart=rows[:, self.layout.warmstart],
+            initial_warmstart=warmstart,
             state=self.state_out,
             sensordata=self.sensor_out,
         )
@@ -292,7 +296,8 @@ class _Race:
         per_call = (perf_counter() - start) / 2
         row = self.layout.physics.size + self.model.nsensordata + 2 * self.model.nu
         fits = _ROUND_BYTES // (8 * self.sim.num_envs * row * self.nsubsteps)
-        return int(max(1, min(round_seconds / per_call, fits, 10_000)))
+        calls = max(round_seconds / per_call, _ROUND_STEPS / self.nsubsteps)
+        return int(max(1, min(calls, fits, 10_000)))
 
     def _state_rows(self) -> np.ndarray:
         """Return what the rollout needs to start where the simulation is, (num_envs, nstate)."""
