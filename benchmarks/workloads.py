@@ -137,7 +137,8 @@ def _in_turns(
     first: Callable[[], None], second: Callable[[], None], seconds: float
 ) -> tuple[list[float], list[float]]:
     """Call two functions in turn for a while; return the times of each."""
-    first(), second()
+    first()
+    second()
     times: tuple[list[float], list[float]] = ([], [])
     end = perf_counter() + seconds
     while perf_counter() < end:

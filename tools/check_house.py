@@ -40,11 +40,12 @@ def check_lengths(path: Path, tree: ast.Module, text: str) -> Iterator[str]:
 def check_engines(path: Path, tree: ast.Module) -> Iterator[str]:
     """Yield imports of an engine outside the one file that may have them."""
     for node in ast.walk(tree):
-        names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
         for name in names:
             for module, owner in ENGINE_IMPORTS.items():
                 if (name == module or name.startswith(f"{module}.")) and path.as_posix() != owner:

@@ -6,7 +6,9 @@ import pytest
 from manyworlds.entity import EntityCfg
 from manyworlds.scene import Scene, SceneCfg
 
-BALL = '<mujoco>{option}<worldbody><body name="b"><freejoint/><geom size=".1"/></body></worldbody></mujoco>'
+BALL = """<mujoco>{option}<worldbody>
+  <body name="b"><freejoint/><geom size=".1"/></body>
+</worldbody></mujoco>"""
 
 
 def ball(option: str = "") -> EntityCfg:

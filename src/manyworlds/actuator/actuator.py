@@ -11,6 +11,7 @@ import torch
 
 from manyworlds.utils.actuator import TransmissionType
 from manyworlds.utils.indices import as_index
+from manyworlds.utils.spec import apply_target_overrides
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -77,10 +78,10 @@ class Actuator(ABC, Generic[CfgT]):
     def edit_targets(self, spec: mujoco.MjSpec) -> None:
         """Apply the configured joint properties."""
         for name in self.target_names:
-            joint = spec.joint(name)
-            if self.cfg.armature is not None:
-                joint.armature = self.cfg.armature
-            if self.cfg.frictionloss is not None:
-                joint.frictionloss = self.cfg.frictionloss
-            if self.cfg.viscous_damping is not None:
-                joint.damping[0] = self.cfg.viscous_damping
+            apply_target_overrides(
+                spec,
+                name,
+                armature=self.cfg.armature,
+                frictionloss=self.cfg.frictionloss,
+                viscous_damping=self.cfg.viscous_damping,
+            )

@@ -1,1 +1,1 @@
-"""Commands of the `manyworlds` program."""
+"""The `manyworlds` command."""

@@ -6,7 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import torch
 
@@ -139,9 +139,10 @@ class ManagerBase(Stateful, Generic[CfgT]):
                 except (KeyError, ValueError) as error:
                     message = error.args[0] if error.args else error
                     raise ValueError(f"{self.kind} term '{name}': {message}") from None
-        func: Any = term_cfg.func
-        if inspect.isclass(func):
-            term_cfg.func = term = func(cfg=term_cfg, env=self._env)
+        if inspect.isclass(term_cfg.func):
+            make = cast("Callable[..., Any]", term_cfg.func)
+            term = make(cfg=term_cfg, env=self._env)
+            term_cfg.func = term
             if isinstance(term, ManagerTermBase):
                 self._class_terms[name] = term
         return term_cfg

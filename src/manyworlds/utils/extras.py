@@ -1,4 +1,4 @@
-"""Optional dependencies."""
+"""Optional dependencies: one clear error where an extra is not installed."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ from types import ModuleType
 
 
 class MissingExtraError(ImportError):
-    """A feature needs a package that is not installed."""
+    """A feature needs an optional dependency that is not installed."""
 
 
 def require_extra(module: str, extra: str) -> ModuleType:
-    """Import an optional package.
+    """Import a module that an extra of manyworlds provides.
 
     Args:
-        module: name of the module to import.
-        extra: the extra of this package that installs it.
+        module: the module to import, such as `rsl_rl`.
+        extra: the extra that installs it, such as `train`.
+
+    Returns:
+        The imported module.
 
     Raises:
-        MissingExtraError: the package is missing; the message names the install command.
+        MissingExtraError: the module, or one that it needs, is not installed.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or module.split(".")[0] != error.name.split(".")[0]:
-            raise
         raise MissingExtraError(
-            f"This needs the package '{error.name}': "
-            f"install it with pip install 'manyworlds[{extra}]'."
-        ) from None
+            f"This needs the Python package '{error.name or module}', which is not installed: "
+            f"run `pip install 'manyworlds[{extra}]'`.",
+            name=error.name,
+        ) from error

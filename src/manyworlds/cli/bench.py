@@ -1,0 +1,430 @@
+"""`manyworlds bench`: time the physics of any MJCF file against MuJoCo's own rollout."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import mujoco
+import numpy as np
+import tyro
+
+if TYPE_CHECKING:
+    from manyworlds.sim import Simulation
+
+DEFAULT_FIELDS = ("qpos", "qvel", "xpos", "xquat", "cvel", "sensordata")
+"""Fields of `sim.data` that are read after every call, as a control step would."""
+
+ENGINES = ("auto", "native", "warp")
+
+_ROUND_SECONDS = 0.2
+_ROUND_STEPS = 16
+"""Physics steps of a round at least: few steps in one call would hold the rollout back."""
+_ROUND_BYTES = 64 * 2**20
+_SETTLE_SECONDS = 0.5
+_SAMPLE = 64
+"""Worlds that settle before the start, and worlds whose contacts are counted after each round."""
+_HUGE = 1e10
+"""MuJoCo calls a larger position or velocity diverged (mjMAXVAL)."""
+
+
+@dataclass(kw_only=True)
+class BenchArgs:
+    """Step an MJCF file in many worlds and compare with `mujoco.rollout`.
+
+    The simulation and the rollout take turns on the same states, controls and number of threads;
+    the ratio is that of the sums over all turns.
+    """
+
+    file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
+    """MJCF or URDF file."""
+    num_envs: int = 1024
+    """Worlds."""
+    seconds: float = 5.0
+    """How long to measure, both programs together [s]."""
+    engine: str = "auto"
+    """auto, native (MuJoCo C) or warp (MuJoCo Warp)."""
+    threads: int = 0
+    """Threads; 0 takes every core."""
+    nsubsteps: int = 4
+    """Physics steps per call."""
+    refresh: bool = False
+    """Compute kinematics at the new state too, at the end of every call."""
+    plane: bool = False
+    """Add a ground plane, and lift onto it what floats freely."""
+    position_kp: float | None = None
+    """Stiffness of position actuators to add to every undriven hinge and slide joint."""
+    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
+    """Print one JSON object."""
+
+
+def main(argv: list[str]) -> int:
+    """Run `manyworlds bench`."""
+    from manyworlds.cli.validate import compile_spec, load_spec
+    from manyworlds.utils.spec import add_ground_plane, add_position_actuators
+
+    args = tyro.cli(
+        BenchArgs, prog="manyworlds bench", args=argv, config=(tyro.conf.FlagCreatePairsOff,)
+    )
+    _check(args.num_envs, args.threads, args.nsubsteps, args.seconds, args.engine)
+    spec = load_spec(args.file)
+    if args.plane:
+        add_ground_plane(spec)
+    if args.position_kp is not None:
+        add_position_actuators(spec, args.position_kp)
+    model = compile_spec(spec, args.file)
+    with _progress_bar(shown=not args.as_json and sys.stderr.isatty()) as progress:
+        result = measure_physics(
+            model,
+            args.num_envs,
+            args.threads,
+            args.nsubsteps,
+            args.seconds,
+            refresh=args.refresh,
+            engine=args.engine,
+            progress=progress,
+        )
+    print(json.dumps({"file": str(args.file)} | result) if args.as_json else _report(result))
+    return 0
+
+
+def measure_physics(
+    model: mujoco.MjModel,
+    num_envs: int = 1024,
+    num_threads: int = 0,
+    nsubsteps: int = 4,
+    seconds: float = 5.0,
+    refresh: bool = False,
+    engine: str = "auto",
+    fields: Sequence[str] = DEFAULT_FIELDS,
+    progress: Callable[[float], None] | None = None,
+) -> dict[str, Any]:
+    """Time `Simulation` against `mujoco.rollout`, in turns within this process.
+
+    In each round both start from the same states, warmstarts and controls, and the simulation goes
+    on from where it ends. It writes `ctrl` and reads `fields` at every call through its public
+    tensors. The rollout takes all steps of a round in one call, which is how it is fastest.
+
+    Args:
+        model: the model. Worlds start at its first keyframe, else at `qpos0`, after settling.
+        num_envs: worlds.
+        num_threads: threads of both programs; 0 takes every core.
+        nsubsteps: physics steps per call.
+        seconds: how long to measure, both programs together [s].
+        refresh: ask the simulation for kinematics at the new state, at the end of every call.
+        engine: "auto", "native" or "warp".
+        fields: fields of `sim.data` to read after every call.
+        progress: called after every round with the share done, in [0, 1].
+
+    Returns:
+        What was asked for, and: `steps_per_s` and `rollout_steps_per_s` (physics steps of all
+        worlds per second of wall time), `ratio` of the two, `ratio_median` over rounds, `cpu_ratio`
+        (the ratio per second of process CPU time), `contacts_mean` and `contacts_p95` per world,
+        `diverged_worlds`, `same_trajectory` (whether all states equal the rollout's bit for bit;
+        None for an engine that does not promise that), `steps` and `rounds`.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    _check(num_envs, num_threads, nsubsteps, seconds, engine)
+    with _one_torch_thread(), _no_mujoco_warnings():
+        race = _Race(model, num_envs, num_threads, engine, tuple(fields), nsubsteps, refresh)
+        race.prepare(round_seconds=min(_ROUND_SECONDS, seconds / 8))
+        total = _Times()
+        rounds: list[_Times] = []
+        while total.wall < seconds:
+            rounds.append(race.round(simulation_first=len(rounds) % 2 == 0))
+            total.add(rounds[-1])
+            if progress is not None:
+                progress(min(total.wall / seconds, 1.0))
+        steps, contacts = race.steps_per_round * len(rounds), race.contacts
+        return {
+            "engine": race.sim.engine,
+            "num_envs": num_envs,
+            "num_threads": race.threads,
+            "nsubsteps": nsubsteps,
+            "refresh": refresh,
+            "steps_per_s": steps / total.sim_wall,
+            "rollout_steps_per_s": steps / total.rollout_wall,
+            "ratio": total.rollout_wall / total.sim_wall,
+            "ratio_median": float(np.median([r.rollout_wall / r.sim_wall for r in rounds])),
+            "cpu_ratio": total.rollout_cpu / total.sim_cpu if total.sim_cpu > 0 else None,
+            "contacts_mean": float(np.mean(contacts)) if contacts else None,
+            "contacts_p95": float(np.percentile(contacts, 95)) if contacts else None,
+            "diverged_worlds": race.diverged_worlds(),
+            "same_trajectory": race.same_trajectory,
+            "steps": steps,
+            "rounds": len(rounds),
+            "timestep": float(model.opt.timestep),
+        }
+
+
+@dataclass
+class _Times:
+    """Seconds that the two programs took."""
+
+    sim_wall: float = 0.0
+    sim_cpu: float = 0.0
+    rollout_wall: float = 0.0
+    rollout_cpu: float = 0.0
+
+    @property
+    def wall(self) -> float:
+        return self.sim_wall + self.rollout_wall
+
+    def add(self, other: _Times) -> None:
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+
+class _Race:
+    """The simulation and the rollout, ready to take turns."""
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        num_envs: int,
+        num_threads: int,
+        engine: str,
+        fields: tuple[str, ...],
+        nsubsteps: int,
+        refresh: bool,
+    ) -> None:
+        from mujoco.rollout import Rollout
+
+        from manyworlds.cli.bench_states import StateLayout, settled_rows
+
+        self.fields, self.nsubsteps, self.refresh = fields, nsubsteps, refresh
+        self.sim = sim = _make_simulation(model, num_envs, num_threads, engine)
+        self.model = sim.mj_model
+        self.threads = num_threads or (sim.num_threads if sim.engine == "native" else _cores())
+        self.datas = [mujoco.MjData(self.model) for _ in range(self.threads)]
+        self.rollout = Rollout(nthread=self.threads if self.threads > 1 else 0)
+        self.layout = StateLayout(self.model)
+        self.same_trajectory: bool | None = True if sim.engine == "native" else None
+        self.contacts: list[int] = []
+
+        rng = np.random.default_rng(0)
+        sample = min(_SAMPLE, num_envs)
+        self.rows, hold = settled_rows(
+            self.model, self.rollout, self.datas, sample, num_envs, _SETTLE_SECONDS, rng
+        )
+        for name in ("qpos", "qvel", "act"):
+            self._write(name, self.rows[:, self.layout.columns[name]])
+        self.hold, self.rng = hold, rng
+
+    def prepare(self, round_seconds: float) -> None:
+        """Warm up, size the rounds and draw their controls."""
+        import torch
+
+        from manyworlds.cli.bench_states import control_sequence
+
+        sim, nsubsteps, num_envs = self.sim, self.nsubsteps, self.sim.num_envs
+        calls = self._calls_per_round(round_seconds)
+        controls = control_sequence(self.model, self.hold, num_envs, calls, self.rng)
+        self.ctrl = torch.from_numpy(controls.swapaxes(0, 1).astype(np.float32))
+        self.ctrl = self.ctrl.contiguous().to(sim.device)
+        self.control = np.repeat(controls, nsubsteps, axis=1) if self.model.nu else None
+        self.nstep = calls * nsubsteps
+        self.steps_per_round = num_envs * self.nstep
+        # Filled, so that no turn of the rollout pays for the first touch of this memory.
+        self.state_out = np.full((num_envs, self.nstep, self.layout.physics.size), 0.0)
+        self.sensor_out = np.full((num_envs, self.nstep, self.model.nsensordata), 0.0)
+
+    def round(self, simulation_first: bool) -> _Times:
+        """Let each program take the same steps from the same states."""
+        rows = self._state_rows()
+        state, warmstart = rows[:, self.layout.physics], rows[:, self.layout.warmstart]
+        times = _Times()
+        for simulation in (simulation_first, not simulation_first):
+            wall, cpu = perf_counter(), process_time()
+            if simulation:
+                self._simulate()
+                times.sim_wall, times.sim_cpu = perf_counter() - wall, process_time() - cpu
+            else:
+                self._roll_out(state, warmstart)
+                times.rollout_wall, times.rollout_cpu = perf_counter() - wall, process_time() - cpu
+        if self.same_trajectory:
+            reached = self._state_rows()[:, self.layout.physics]
+            # The rollout leaves diverged worlds where they were.
+            sane = ~_diverged(reached)
+            self.same_trajectory = np.array_equal(reached[sane], self.state_out[sane, -1])
+        self._count_contacts()
+        return times
+
+    def diverged_worlds(self) -> int:
+        """Count worlds whose state is not finite, or huge."""
+        return int(_diverged(np.hstack([self._read("qpos"), self._read("qvel")])).sum())
+
+    def _simulate(self) -> None:
+        data = self.sim.data
+        for ctrl in self.ctrl:
+            data.ctrl[:] = ctrl
+            self.sim.step(self.nsubsteps, refresh=self.refresh)
+            for name in self.fields:
+                getattr(data, name)
+        self._synchronize()
+
+    def _roll_out(self, state: np.ndarray, warmstart: np.ndarray) -> None:
+        self.rollout.rollout(
+            self.model,
+            self.datas,
+            state,
+            self.control,
+            nstep=self.nstep,
+            initial_warmstart=warmstart,
+            state=self.state_out,
+            sensordata=self.sensor_out,
+        )
+
+    def _calls_per_round(self, round_seconds: float) -> int:
+        """Warm up, and size a round by the simulation's time and by the memory of a rollout."""
+        import torch
+
+        ctrl = torch.from_numpy(self.hold).to(self.sim.device, torch.float32)
+        self.ctrl = ctrl.expand(2, self.sim.num_envs, self.hold.size)
+        self._simulate()
+        start = perf_counter()
+        self._simulate()
+        per_call = (perf_counter() - start) / 2
+        row = self.layout.physics.size + self.model.nsensordata + 2 * self.model.nu
+        fits = _ROUND_BYTES // (8 * self.sim.num_envs * row * self.nsubsteps)
+        calls = max(round_seconds / per_call, _ROUND_STEPS / self.nsubsteps)
+        return int(max(1, min(calls, fits, 10_000)))
+
+    def _state_rows(self) -> np.ndarray:
+        """Return what the rollout needs to start where the simulation is, (num_envs, nstate)."""
+        saved = self.sim.state_dict().get("state")
+        if saved is not None and saved.shape == self.rows.shape:
+            return saved.numpy()
+        for name, columns in self.layout.columns.items():
+            self.rows[:, columns] = self._read(name)
+        return self.rows
+
+    def _count_contacts(self) -> None:
+        every = max(1, self.sim.num_envs // _SAMPLE)
+        qpos = self._read("qpos")[::every]
+        for row in qpos[np.isfinite(qpos).all(axis=1)]:
+            self.datas[0].qpos[:] = row
+            mujoco.mj_fwdPosition(self.model, self.datas[0])
+            self.contacts.append(self.datas[0].ncon)
+
+    def _read(self, name: str) -> np.ndarray:
+        return getattr(self.sim.data, name).cpu().numpy()
+
+    def _write(self, name: str, value: np.ndarray) -> None:
+        import torch
+
+        getattr(self.sim.data, name)[:] = torch.from_numpy(value)
+
+    def _synchronize(self) -> None:
+        if self.sim.device.type == "cuda":
+            import torch
+
+            torch.cuda.synchronize(self.sim.device)
+
+
+def _check(num_envs: int, num_threads: int, nsubsteps: int, seconds: float, engine: str) -> None:
+    if num_envs < 1:
+        raise ValueError(f"num_envs must be at least 1, got {num_envs}: ask for one world.")
+    if num_threads < 0:
+        raise ValueError(
+            f"threads must not be negative, got {num_threads}: give 0 to use every core."
+        )
+    if nsubsteps < 1:
+        raise ValueError(f"nsubsteps must be at least 1, got {nsubsteps}.")
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"seconds must be positive and finite, got {seconds}: try 5.")
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got '{engine}'.")
+
+
+def _diverged(rows: np.ndarray) -> np.ndarray:
+    return ~np.all(np.abs(rows) < _HUGE, axis=1)
+
+
+def _make_simulation(
+    model: mujoco.MjModel, num_envs: int, num_threads: int, engine: str
+) -> Simulation:
+    from manyworlds.sim import Simulation, SimulationCfg
+    from manyworlds.utils.extras import require_extra
+
+    if engine == "warp":
+        require_extra("mujoco_warp", "gpu")
+    cfg: Any = SimulationCfg(mujoco=None, num_threads=num_threads)
+    cfg.engine = engine
+    return Simulation(num_envs, cfg, model)
+
+
+def _report(result: dict[str, Any]) -> str:
+    r = result
+    refresh = ", then the kinematics" if r["refresh"] else ""
+    cpu = "" if r["cpu_ratio"] is None else f", per CPU second {r['cpu_ratio']:.3f}"
+    contacts = "unknown"
+    if r["contacts_mean"] is not None:
+        contacts = f"{r['contacts_mean']:.1f} (95th percentile {r['contacts_p95']:.0f})"
+    same = {True: "equal bit for bit", False: "DIFFERENT", None: "not compared"}
+    lines = [
+        f"engine             {r['engine']}, {r['num_envs']} worlds, {r['num_threads']} threads, "
+        f"{r['nsubsteps']} steps of {r['timestep']:g} s per call{refresh}",
+        f"physics            {r['steps_per_s']:,.0f} steps/s",
+        f"mujoco.rollout     {r['rollout_steps_per_s']:,.0f} steps/s",
+        f"ratio              {r['ratio']:.3f} (median of {r['rounds']} rounds "
+        f"{r['ratio_median']:.3f}{cpu})",
+        f"contacts per world {contacts}",
+        f"trajectories       {same[r['same_trajectory']]}",
+    ]
+    if r["diverged_worlds"]:
+        lines.append(
+            f"diverged worlds    {r['diverged_worlds']} of {r['num_envs']}: do not trust the "
+            "figures; try a smaller timestep or other gains"
+        )
+    return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def _progress_bar(shown: bool) -> Iterator[Callable[[float], None] | None]:
+    if not shown:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("stepping", total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+
+
+@contextlib.contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    """Leave the cores to the physics threads."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def _no_mujoco_warnings() -> Iterator[None]:
+    """Keep a line per diverged world off the terminal, and MUJOCO_LOG.TXT out of the folder."""
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

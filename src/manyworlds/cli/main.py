@@ -1,0 +1,113 @@
+"""The entry point of the `manyworlds` command; each subcommand is imported only when used."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+from manyworlds import __version__
+from manyworlds.utils.extras import MissingExtraError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("manyworlds.cli.demo", "train a cartpole, film it, and watch it in the browser"),
+    "train": ("manyworlds.cli.train", "train a policy for a task"),
+    "play": ("manyworlds.cli.play", "watch a trained policy"),
+    "list": ("manyworlds.cli.list", "list the tasks"),
+    "bench": ("manyworlds.cli.bench", "time the physics of an MJCF file against MuJoCo's rollout"),
+    "validate": ("manyworlds.cli.validate", "say whether model files compile, and why not"),
+}
+"""The commands: name to module, whose `main(argv) -> int` runs it, and one line of help."""
+
+# What a user's input or machine can cause. Anything else is a defect and keeps its traceback.
+_EXPECTED = (ValueError, KeyError, OSError, MissingExtraError)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the `manyworlds` command.
+
+    Args:
+        argv: the arguments after the program's name; None takes those of the process.
+
+    Returns:
+        The exit code: 0 if all went well, 1 for an error, 2 for wrong usage, 130 for Ctrl-C.
+    """
+    try:
+        code = _dispatch(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader, such as `head`, has had enough. Nothing may write to the pipe at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except _EXPECTED as error:
+        if os.environ.get("MANYWORLDS_DEBUG", "0") not in ("", "0"):
+            raise
+        print(f"error: {_one_line(error)}", file=sys.stderr)
+        return 1
+
+
+def _dispatch(argv: list[str]) -> int:
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(_help())
+        return 0 if argv else 2
+    name = argv[0]
+    if name in ("-V", "--version", "version"):
+        print(f"manyworlds {__version__}")
+        return 0
+    if name not in COMMANDS:
+        print(f"error: {_unknown(name)}", file=sys.stderr)
+        return 2
+    command = importlib.import_module(COMMANDS[name][0])
+    try:
+        return command.main(argv[1:])
+    except SystemExit as stop:  # the argument parser printed help (0) or a usage error (2)
+        if stop.code is None or isinstance(stop.code, int):
+            return stop.code or 0
+        raise
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {text}" for name, (_, text) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: manyworlds COMMAND [OPTIONS]",
+            "",
+            "Train robots in many different worlds at once; walk into any one of them.",
+            "",
+            "commands:",
+            *lines,
+            "",
+            "`manyworlds COMMAND --help` shows a command's options, `manyworlds --version` the",
+            "version. With MANYWORLDS_DEBUG=1 in the environment, errors show their traceback.",
+        ]
+    )
+
+
+def _unknown(name: str) -> str:
+    import difflib
+
+    kind = "option" if name.startswith("-") else "command"
+    known = ["--help", "--version"] if kind == "option" else list(COMMANDS)
+    close = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    if close:
+        return f"unknown {kind} '{name}': did you mean {' or '.join(map(repr, close))}?"
+    return f"unknown {kind} '{name}': choose from {', '.join(known)}."
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        where = f": '{error.filename}'" if error.filename is not None else ""
+        return f"{error.strerror}{where}"
+    # str() of a KeyError is the repr of its message.
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    text = " ".join(text.split())
+    # A bare name or nothing at all says too little without the kind of error.
+    return text if " " in text else f"{type(error).__name__}: {text}".rstrip(": ")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

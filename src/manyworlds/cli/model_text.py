@@ -1,0 +1,133 @@
+"""A model file as text: its elements with their lines, and MuJoCo's schema to compare with."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from xml.parsers import expat
+
+import mujoco
+
+
+@dataclass
+class Element:
+    """An XML element and where it starts."""
+
+    tag: str
+    attributes: dict[str, str]
+    parent: Element | None
+    file: Path
+    line: int
+
+
+@dataclass
+class ModelText:
+    """The elements of a model file and of the files that it includes."""
+
+    path: Path
+    elements: list[Element]
+
+    def find(self, tag: str, line: int | None = None) -> list[Element]:
+        """Return the elements with a tag, on a line of the main file if one is given."""
+        found = [element for element in self.elements if element.tag == tag]
+        here = [e for e in found if e.line == line and e.file == self.path]
+        return here or found
+
+    def where(self, element: Element) -> str:
+        """Say where an element is."""
+        file = "" if element.file == self.path else f" of {element.file.name}"
+        return f"line {element.line}{file}"
+
+
+def read_elements(path: Path) -> ModelText:
+    """Read a model file and the files that it includes, as far as they are well-formed."""
+    text = ModelText(path, [])
+    _read(path, path.parent, None, text.elements, set())
+    return text
+
+
+def syntax_error(path: Path) -> str | None:
+    """Return where and how a file is not well-formed XML, or None if it is."""
+    parser = expat.ParserCreate()
+    try:
+        parser.Parse(path.read_bytes(), True)
+    except expat.ExpatError as error:
+        return f"line {error.lineno}, column {error.offset + 1}: {expat.ErrorString(error.code)}"
+    return None
+
+
+def _read(
+    path: Path, folder: Path, parent: Element | None, elements: list[Element], seen: set[Path]
+) -> None:
+    seen.add(path)
+    parser = expat.ParserCreate()
+    stack = [parent]
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        element = Element(tag, attributes, stack[-1], path, parser.CurrentLineNumber)
+        if parent is not None and len(stack) == 1:  # MuJoCo drops the root of an included file
+            stack.append(parent)
+            return
+        elements.append(element)
+        stack.append(element)
+        included = folder / attributes.get("file", "")
+        if tag == "include" and included.is_file() and included not in seen:
+            _read(included, folder, element.parent, elements, seen)
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda tag: stack.pop()
+    try:
+        parser.Parse(path.read_bytes(), True)
+    except (expat.ExpatError, OSError):
+        return
+
+
+@dataclass
+class Schema:
+    """What may stand where in MJCF."""
+
+    children: dict[str, set[str]]
+    """Tag to the tags that may stand in it."""
+    attributes: dict[tuple[str, str], set[str]]
+    """Tag of the parent and tag to the attributes."""
+
+    def parents(self, tag: str) -> list[str]:
+        """Return the tags that an element may stand in."""
+        return sorted(parent for parent, children in self.children.items() if tag in children)
+
+
+@functools.cache
+def mjcf_schema() -> Schema:
+    """Parse the schema that MuJoCo prints: a line per element, indented by depth."""
+    schema = Schema({}, {})
+    stack: list[str] = []
+    attributes: set[str] = set()
+    for line in mujoco.mj_printSchema(False, False).splitlines():
+        if match := re.match(r"( *)(\S+) \(.\) *(.*)", line):
+            indent, tag, rest = match.groups()
+            tag = "worldbody" if tag == "(world)body" else tag
+            stack = [*stack[: len(indent) // 3], tag]
+            parent = stack[-2] if len(stack) > 1 else ""
+            schema.children.setdefault(parent, set()).add(tag)
+            attributes = schema.attributes.setdefault((parent, tag), set())
+        else:
+            rest = line
+        attributes.update(rest.split())
+    _add_recursion(schema)
+    return schema
+
+
+def _add_recursion(schema: Schema) -> None:
+    body = schema.children["worldbody"] | {"body", "frame", "replicate"}
+    schema.attributes["worldbody", "body"] = schema.attributes["mujoco", "worldbody"]
+    schema.attributes["mujoco", "worldbody"] = set()
+    schema.children["default"].add("default")
+    schema.attributes["default", "default"] = schema.attributes["mujoco", "default"]
+    containers = ("worldbody", "body", "frame", "replicate")
+    for tag in containers:
+        schema.children[tag] = body
+        for child in body:
+            known = [schema.attributes.get((other, child)) for other in containers]
+            schema.attributes[tag, child] = set().union(*filter(None, known))

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import types
+
+import pytest
+
+from manyworlds import __version__
+from manyworlds.cli import main as cli
+from manyworlds.utils.extras import MissingExtraError, require_extra
+
+HEAVY = ("torch", "mujoco", "numpy", "tyro", "rich", "rsl_rl", "viser", "warp")
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch):
+    """Replace the `list` command by a function."""
+
+    def install(function) -> None:
+        module = types.SimpleNamespace(main=function)
+        monkeypatch.setattr(importlib, "import_module", lambda name: module)
+
+    return install
+
+
+def raising(error: BaseException):
+    """Return a command that fails."""
+
+    def main(argv: list[str]) -> int:
+        raise error
+
+    return main
+
+
+class TestDispatch:
+    def test_help(self, capsys):
+        """Name every command in the help."""
+        assert cli.main(["--help"]) == 0
+        shown = capsys.readouterr().out
+        assert all(name in shown for name in cli.COMMANDS)
+
+    def test_no_arguments(self, capsys):
+        """Show the help and fail without a command."""
+        assert cli.main([]) == 2
+        assert "usage" in capsys.readouterr().out
+
+    def test_version(self, capsys):
+        """Print the version."""
+        assert cli.main(["--version"]) == 0
+        assert __version__ in capsys.readouterr().out
+
+    @pytest.mark.parametrize("name, near", [("benhc", "'bench'"), ("--versoin", "'--version'")])
+    def test_misspelt(self, capsys, name, near):
+        """Propose the command that was meant, in one line."""
+        assert cli.main([name]) == 2
+        assert near in (error := capsys.readouterr().err)
+        assert error.count("\n") == 1
+
+    def test_unknown(self, capsys):
+        """List the commands where none is similar."""
+        assert cli.main(["xyz"]) == 2
+        assert "train" in capsys.readouterr().err
+
+    def test_arguments_and_exit_code(self, command):
+        """Pass the arguments on and return the command's exit code."""
+        seen = []
+        command(lambda argv: seen.append(argv) or 7)
+        assert cli.main(["list", "a", "--b"]) == 7
+        assert seen == [["a", "--b"]]
+
+    def test_command_help(self, capsys):
+        """Return 0 when the argument parser printed a command's help."""
+        assert cli.main(["validate", "--help"]) == 0
+        assert "FILE" in capsys.readouterr().out
+
+    def test_help_imports_nothing_heavy(self):
+        """Answer `--help` without any heavy import."""
+        code = (
+            "import sys; from manyworlds.cli.main import main; main(['--help']); "
+            f"print([name for name in {HEAVY} if name in sys.modules])"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-1] == "[]"
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        "error, text",
+        [
+            (ValueError("two\n words"), "two words"),
+            (ValueError("short"), "ValueError: short"),
+            (KeyError("no task 'X'"), "no task 'X'"),
+            (KeyError("x"), "KeyError: x"),
+            (FileNotFoundError(2, "No such file", "a.xml"), "No such file: 'a.xml'"),
+            (OSError(28, "No space left on device"), "No space left on device"),
+            (MissingExtraError("install this"), "install this"),
+        ],
+    )
+    def test_expected(self, capsys, command, error, text):
+        """Turn an expected error into one line and exit code 1."""
+        command(raising(error))
+        assert cli.main(["list"]) == 1
+        assert capsys.readouterr().err == f"error: {text}\n"
+
+    def test_debug(self, command, monkeypatch):
+        """Keep the traceback on demand."""
+        monkeypatch.setenv("MANYWORLDS_DEBUG", "1")
+        command(raising(ValueError("no")))
+        with pytest.raises(ValueError):
+            cli.main(["list"])
+
+    def test_defect(self, command):
+        """Keep the traceback of an error that no input should cause."""
+        command(raising(RuntimeError("a defect")))
+        with pytest.raises(RuntimeError):
+            cli.main(["list"])
+
+    def test_interrupt(self, capsys, command):
+        """Stop silently at Ctrl-C."""
+        command(raising(KeyboardInterrupt()))
+        assert cli.main(["list"]) == 130
+        assert capsys.readouterr().err == ""
+
+    def test_broken_pipe(self, tmp_path):
+        """Stop silently when the reader of the output has gone."""
+        code = "import sys; from manyworlds.cli.main import main; sys.exit(main(['--help']))"
+        writer = subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert writer.stdout is not None and writer.stderr is not None
+        writer.stdout.close()
+        assert writer.stderr.read() == b""
+        assert writer.wait() == 0
+        writer.stderr.close()
+
+
+class TestExtras:
+    def test_present(self):
+        """Return the module that is there."""
+        assert require_extra("json", "train").__name__ == "json"
+
+    def test_missing(self):
+        """Name the command that installs what is missing."""
+        with pytest.raises(MissingExtraError, match=r"pip install 'manyworlds\[train\]'"):
+            require_extra("no_such_module_anywhere", "train")

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manyworlds.cli.main import main
+from manyworlds.cli.model_text import mjcf_schema
+from manyworlds.cli.validate import ModelFileError, load_spec, validate_file
+from tests.robots import robot_file
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
+MESH = '<mujoco>{}<asset><mesh name="m" file="{}"/></asset></mujoco>'
+
+
+def body(inner: str, rest: str = "") -> str:
+    """Return a model whose body starts on line 4."""
+    return (
+        f'<mujoco>\n<worldbody>\n<body name="arm">\n{inner}\n</body>\n</worldbody>\n{rest}</mujoco>'
+    )
+
+
+HINGE = '<joint name="hinge1"/><geom name="link" size=".1"/>'
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    """Write a model file into an empty folder."""
+
+    def write(text: str | bytes, name: str = "model.xml") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+def explain(path: Path) -> str:
+    """Return what is said of a file that does not compile."""
+    report = validate_file(path)
+    assert report.error is not None
+    return str(report)
+
+
+@pytest.mark.parametrize(
+    "text, message, hint",
+    [
+        (body("<goem/>"), "unrecognized element", "line 4) cannot stand in <body>: did you mean"),
+        (body("<goem/>"), "(element 'goem', line 4)", "'geom'"),
+        (body('<motor joint="a"/>'), "unrecognized element", "its place is in <actuator>"),
+        (body('<composite type="grid"/>'), "unrecognized element", "<replicate> or <flexcomp>"),
+        (body('<geom sise=".1"/>'), "unrecognized attribute: 'sise'", "did you mean 'size'"),
+        (body('<geom zzz=".1"/>'), "unrecognized attribute: 'zzz'", "it takes adhesion, axisangle"),
+        (body('<geom type="cube"/>'), "invalid keyword: 'cube'", "plane, sphere, capsule"),
+        (body('<geom pos="0, 0, 1"/>'), "bad format", "spaces, not commas"),
+        (body('<geom pos="${x} 0 1"/>'), "bad format", "xacro"),
+        (body('<geom pos="0 1"/>'), "not have enough data", "pos='0 1' (line 4) gives 2 values"),
+        (body('<geom type="box" size=".1"/>'), "size 1 must be positive", "3: the half-lengths"),
+        (body("<joint/>"), "mass and inertia of moving bodies", "give it a <geom> with mass"),
+        (
+            body('<inertial pos="0 0 0" mass="1" diaginertia="9 1 1"/>'),
+            "A + B >= C",
+            'balanceinertia="true"',
+        ),
+        (body(HINGE + "\n" + HINGE), "repeated name 'hinge1'", "<joint> line 4, <joint> line 5"),
+        (
+            body(HINGE, '<actuator><motor joint="hinge"/></actuator>'),
+            "unknown transmission target 'hinge'",
+            "did you mean 'hinge1' (joint)",
+        ),
+        (body(HINGE, "<actuator><motor/></actuator>"), "missing transmission", "needs one of"),
+        (
+            body(HINGE, '<sensor><jointpos joint="link"/></sensor>'),
+            "unrecognized name 'link'",
+            "'link' is the name of a geom",
+        ),
+        (body('<geom type="mesh" mesh="m"/>'), "mesh 'm' not found", "no element"),
+        (
+            '<mujoco><default><default class="leg"/></default><worldbody><body childclass="lag"/>'
+            "</worldbody></mujoco>",
+            "unknown default childclass",
+            "did you mean 'leg'",
+        ),
+        (
+            '<mujoco><default><default class="leg"/></default><worldbody><geom class="lag"/>'
+            "</worldbody></mujoco>",
+            "unknown default class name 'lag'",
+            "did you mean 'leg' (default class)",
+        ),
+        (body('<joint limited="true"/><geom size=".1"/>'), "range[0]", "range='lower upper'"),
+        (
+            '<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0"/></asset></mujoco>',
+            "at least 4 vertices",
+            "a mesh must be a solid",
+        ),
+        ("<mujoco>\n<worldbody>\n</mujoco>", "XML parse error", "line 3, column 3: mismatched tag"),
+        ("hello", "XML parse error", "does not look like XML"),
+        ("<mujoco/>".encode("utf-16"), "XML parse error", "UTF-8"),
+        ("<html><body/></html>", "Unrecognized XML model type: 'html'", "download the raw file"),
+        ("<sdf version='1.6'/>", "Unrecognized XML model type: 'sdf'", "SDF"),
+        ("<mujocoinclude/>", "Unrecognized XML model type", "meant to be included"),
+        ("<thing/>", "Unrecognized XML model type", "the first element must be <mujoco>"),
+        ("", "the file is empty", ""),
+        (LFS, "Git LFS pointer", "git lfs pull"),
+    ],
+)
+def test_mistakes(write, text, message, hint):
+    """Give MuJoCo's message and say what to do."""
+    explained = explain(write(text))
+    assert message in explained
+    assert hint in explained
+
+
+class TestFiles:
+    def test_missing_mesh(self, write, tmp_path):
+        """Say which path of a mesh was looked for."""
+        explained = explain(write(MESH.format("", "leg.stl")))
+        assert "Error opening file 'leg.stl'" in explained
+        assert f"looked for {tmp_path / 'leg.stl'}" in explained
+
+    def test_mesh_elsewhere(self, write):
+        """Point to a file of the same name in another folder."""
+        write(b"", "assets/Leg.stl")
+        assert "there is assets/Leg.stl" in explain(write(MESH.format("", "leg.stl")))
+
+    def test_misspelt_mesh(self, write):
+        """Propose a file of a similar name."""
+        write(b"", "legs.stl")
+        assert "did you mean 'legs.stl'" in explain(write(MESH.format("", "leg.stl")))
+
+    def test_missing_meshdir(self, write):
+        """Say that the mesh folder is missing."""
+        text = MESH.format('<compiler meshdir="assets"/>', "leg.stl")
+        assert "assets does not exist" in explain(write(text))
+
+    def test_lfs_mesh(self, write):
+        """Recognise a mesh that Git LFS did not fetch."""
+        write(LFS, "leg.stl")
+        assert "git lfs pull" in explain(write(MESH.format("", "leg.stl")))
+
+    def test_urdf_package(self, write):
+        """Explain that package:// paths of a URDF are not resolved."""
+        mesh = '<geometry><mesh filename="package://robot/leg.stl"/></geometry>'
+        text = f'<robot name="r"><link name="a"><collision>{mesh}</collision></link></robot>'
+        assert "package:// paths" in explain(write(text, "robot.urdf"))
+
+    def test_included_file(self, write):
+        """Find the line of a mistake in an included file."""
+        write('<mujoco>\n<worldbody>\n<body poss="0"/></worldbody></mujoco>', "sub/part.xml")
+        explained = explain(write('<mujoco><include file="sub/part.xml"/></mujoco>'))
+        assert "<body> (line 3 of part.xml) has no 'poss': did you mean 'pos'?" in explained
+
+    def test_broken_included_file(self, write):
+        """Name the included file whose XML is broken."""
+        write("<mujoco>\n<worldbody>\n</mujoco>", "part.xml")
+        explained = explain(write('<mujoco><include file="part.xml"/></mujoco>'))
+        assert "the XML of part.xml is broken at line 3" in explained
+
+    def test_missing_include(self, write):
+        """Say which included file is missing."""
+        assert "part.xml" in explain(write('<mujoco><include file="part.xml"/></mujoco>'))
+
+    def test_missing_file(self, write, tmp_path):
+        """Propose the file that was meant."""
+        write("<mujoco/>", "robot.xml")
+        explained = explain(tmp_path / "robt.xml")
+        assert "no such file" in explained
+        assert "did you mean 'robot.xml'" in explained
+
+    def test_missing_folder(self, tmp_path):
+        """Say that already the folder is missing."""
+        assert "does not exist either" in explain(tmp_path / "none" / "robot.xml")
+
+    def test_folder(self, write, tmp_path):
+        """List the models of a folder that was given instead of a file."""
+        write("<mujoco/>", "robot.xml")
+        assert "it holds robot.xml" in explain(tmp_path)
+
+    @pytest.mark.parametrize("name, hint", [("a.stl", "this is a mesh"), ("a.mjb", "binary")])
+    def test_other_kinds(self, write, name, hint):
+        """Recognise files that are no XML."""
+        assert hint in explain(write(b"\0\1\2", name))
+
+
+class TestCompiles:
+    def test_summary(self, write, capsys):
+        """Print the sizes of a model that compiles and return 0."""
+        path = write(body(HINGE, '<actuator><motor joint="hinge1"/></actuator>'))
+        assert main(["validate", str(path)]) == 0
+        assert capsys.readouterr().out == (
+            f"{path}: ok: nq 1, nv 1, nu 1, nbody 2, ngeom 1, nsensor 0, timestep 0.002 s\n"
+        )
+
+    def test_urdf(self, write):
+        """Accept a URDF."""
+        link = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" '
+        link += 'iyz="0"/></inertial>'
+        text = f'<robot name="r"><link name="a">{link}</link></robot>'
+        assert validate_file(write(text, "robot.urdf")).error is None
+
+    @pytest.mark.parametrize(
+        "text, warning",
+        [
+            ('<mujoco><option timestep="0"/></mujoco>', "timestep is 0 s"),
+            ("<mujoco/>", "no body"),
+            (body('<geom size=".1"/>'), "nothing can move"),
+            (
+                body(
+                    '<freejoint/><geom size=".1"/>',
+                    '<keyframe><key name="k" qpos="0 0"/></keyframe>',
+                ),
+                "keyframe 'k' gives 2 of 7 qpos values",
+            ),
+        ],
+    )
+    def test_doubts(self, write, text, warning):
+        """Warn of what compiles but is hardly meant."""
+        report = validate_file(write(text))
+        assert report.error is None
+        assert warning in " ".join(report.warnings)
+
+    def test_mujoco_warning(self, write, tmp_path, monkeypatch):
+        """Pass MuJoCo's own warnings on, and leave no log file behind."""
+        monkeypatch.chdir(tmp_path)
+        report = validate_file(write(body('<geom size=".1" pos="nan 0 0"/>')))
+        assert "NaN" in " ".join(report.warnings)
+        assert not (tmp_path / "MUJOCO_LOG.TXT").exists()
+
+    @pytest.mark.parametrize(
+        "name", ["unitree_go1/go1.xml", "unitree_g1/g1.xml", "i2rt_yam/yam.xml"]
+    )
+    def test_robots(self, name):
+        """Find nothing wrong with real robots."""
+        report = validate_file(robot_file(name))
+        assert (report.error, report.warnings) == (None, [])
+
+
+class TestCommand:
+    def test_several_files(self, write, capsys):
+        """Report on every file and return 1 if one fails."""
+        good, bad = write("<mujoco/>", "good.xml"), write("<mujoc/>", "bad.xml")
+        assert main(["validate", str(bad), str(good)]) == 1
+        shown = capsys.readouterr().out
+        assert f"{bad}: error" in shown
+        assert f"{good}: ok" in shown
+
+    def test_no_file(self, capsys):
+        """Ask for a file where none is named."""
+        assert main(["validate"]) == 1
+        assert "name at least one" in capsys.readouterr().err
+
+    def test_error_of_others(self, write):
+        """Raise the same message, in one line, for commands that need the model."""
+        with pytest.raises(
+            ModelFileError, match=r"unrecognized attribute.*did you mean 'pos'"
+        ) as e:
+            load_spec(write(body('<geom poss="0 0 0"/>')))
+        assert "\n" not in str(e.value)
+
+
+def test_schema():
+    """Read MuJoCo's schema: nesting, recursion and attributes by place."""
+    schema = mjcf_schema()
+    assert "body" in schema.children["body"] & schema.children["worldbody"]
+    assert {"joint", "coef"} == schema.attributes["fixed", "joint"]
+    assert "range" in schema.attributes["body", "joint"]
+    assert "kp" in schema.attributes["actuator", "position"]
