@@ -1,0 +1,165 @@
+"""`train`, `play` and `list`, as a user types them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from manyworlds.cli import play as play_module
+from manyworlds.cli.common import play_env_cfg
+from manyworlds.cli.main import main
+from manyworlds.rl.run_folder import RunFolder
+from manyworlds.tasks import registry
+from manyworlds.utils.config import load_yaml
+
+pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
+
+SMALL = [
+    "--env.scene.num-envs",
+    "8",
+    "--agent.num-steps-per-env",
+    "4",
+    "--agent.max-iterations",
+    "2",
+]
+PLUGIN = """
+from manyworlds.tasks import load_env_cfg, load_rl_cfg, register_task
+
+env = load_env_cfg("Cartpole-Balance")
+register_task("My-Balance", env, load_env_cfg("Cartpole-Balance", play=True),
+              load_rl_cfg("Cartpole-Balance"))
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch):
+    """Forget tasks that a test registers."""
+    monkeypatch.setattr(registry, "_TASKS", {})
+
+
+def train(tmp_path, *extra: str) -> int:
+    """Train two tiny iterations."""
+    return main(["train", "Cartpole-Swingup", *SMALL, "--log-root", str(tmp_path), *extra])
+
+
+def test_list_names_tasks_by_keyword(capsys):
+    """Print one name a line, or those with a keyword in them."""
+    assert main(["list"]) == 0
+    assert "Cartpole-Swingup" in capsys.readouterr().out.splitlines()
+    assert main(["list", "swing"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["Cartpole-Swingup"]
+    assert main(["list", "zzz"]) == 1
+    assert "No task contains 'zzz'" in capsys.readouterr().err
+
+
+def test_listing_loads_nothing_heavy():
+    """Answer fast: no torch, no MuJoCo."""
+    code = (
+        "import sys; from manyworlds.cli.main import main; main(['list']); "
+        "assert not {'torch', 'mujoco', 'rsl_rl'} & set(sys.modules), 'heavy'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_train_overrides_reach_environment_and_learner(tmp_path, capsys):
+    """Override any field from the command line, and record what was used."""
+    extra = [
+        "--env.rewards.smooth-reward.weight",
+        "2.5",
+        "--env.sim.mujoco.timestep",
+        "0.02",
+        "--env.events.reset-hinge.params.position-range",
+        "(-0.3, 0.3)",
+        "--agent.actor.hidden-dims",
+        "(16, 16)",
+    ]
+    assert train(tmp_path, *extra) == 0
+    out = capsys.readouterr().out
+    run = RunFolder.latest(tmp_path)
+    assert str(run.path) in out.replace("\n", "") and "policy.onnx" in out
+    env = run.env_params()
+    assert env["rewards"]["smooth_reward"]["weight"] == 2.5
+    assert env["sim"]["mujoco"]["timestep"] == 0.02
+    assert env["events"]["reset_hinge"]["params"]["position_range"] == [-0.3, 0.3]
+    assert run.agent_params()["actor"]["hidden_dims"] == [16, 16]
+    summary = json.loads((run.path / "summary.json").read_text())
+    assert summary["iterations"] == 2 and summary["interrupted"] is False
+
+
+def test_resume_goes_on_with_the_runs_own_configuration(tmp_path, capsys):
+    """Take configuration and iteration from the newest run; let the command line change both."""
+    assert train(tmp_path, "--env.rewards.smooth-reward.weight", "3.0") == 0
+    first = RunFolder.latest(tmp_path)
+    args = ["train", "Cartpole-Swingup", "--resume", "--log-root", str(tmp_path)]
+    assert main(args) == 1
+    assert "already has 2 iterations" in capsys.readouterr().err
+    assert main([*args, "--agent.max-iterations", "3"]) == 0
+    second = RunFolder.latest(tmp_path)
+    assert second != first
+    assert second.env_params()["rewards"]["smooth_reward"]["weight"] == 3.0
+    assert second.env_params()["scene"]["num_envs"] == 8
+    assert second.last_checkpoint().name == "model_2.pt"
+
+
+def test_play_loads_the_newest_run_into_its_own_worlds(tmp_path, monkeypatch, capsys):
+    """Show the newest policy, with the physics it was trained with and the play worlds."""
+    shown = {}
+
+    def watch(env, policy, **kwargs):
+        obs = env.get_observations()
+        shown.update(kwargs, num_envs=env.num_envs, dt=env.physics_dt, action=policy(obs))
+
+    monkeypatch.setattr(play_module, "watch", watch)
+    assert train(tmp_path, "--env.sim.mujoco.timestep", "0.02") == 0
+    args = ["play", "Cartpole-Swingup", "--log-root", str(tmp_path)]
+    assert main([*args, "--latest", "--env.scene.num-envs", "3", "--port", "9000"]) == 0
+    assert (shown["num_envs"], shown["dt"], shown["port"]) == (3, 0.02, 9000)
+    assert shown["action"].shape == (3, 1)
+    run = RunFolder.latest(tmp_path)
+    assert play_env_cfg("Cartpole-Swingup", run).episode_length_s > 1e6
+    assert main([*args, "--checkpoint", str(run.path / "model_0.pt"), "--agent", "trained"]) == 0
+    assert main([*args, "--agent", "random"]) == 0
+
+
+def test_tasks_of_ones_own_are_loaded_from_a_file(tmp_path, capsys):
+    """List and train a task that a Python file registers."""
+    plugin = tmp_path / "my_tasks.py"
+    plugin.write_text(PLUGIN)
+    assert main(["list", "--load", str(plugin)]) == 0
+    assert "My-Balance" in capsys.readouterr().out
+    monkey = ["train", "--load", str(plugin), "My-Balance", *SMALL, "--log-root", str(tmp_path)]
+    registry._TASKS.clear()
+    assert main(monkey) == 0
+    assert load_yaml(RunFolder.latest(tmp_path).path / "params" / "run.yaml") == {
+        "task": "My-Balance"
+    }
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["train", "Cartpole-Swing"], "There is no task 'Cartpole-Swing'. Did you mean"),
+        (["train"], "Name a task: manyworlds train TASK; tasks: Cartpole-Balance"),
+        (["play", "Cartpole-Swingup", "--log-root", "nowhere"], "no trained run of task"),
+        (["play", "Cartpole-Swingup", "--checkpoint", "no.pt"], "There is no checkpoint 'no.pt'"),
+        (["train", "Cartpole-Swingup", "--env.scene.num-envs", "0"], "at least 1, got 0"),
+        (["list", "--load", "nothing.py"], "There is no file 'nothing.py'"),
+        (["train", "Cartpole-Balance", *SMALL, "--log-root", "/proc/x"], "Cannot write a run"),
+    ],
+)
+def test_mistakes_give_one_line(args, message, capsys, tmp_path, monkeypatch):
+    """Name the thing, the value and the remedy; no traceback."""
+    monkeypatch.chdir(tmp_path)
+    assert main(args) == 1
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1 and "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_of_a_command_without_task_lists_tasks(capsys):
+    """Answer `train --help` with usage and the tasks."""
+    assert main(["train", "--help"]) == 0
+    assert "Cartpole-Swingup" in capsys.readouterr().out
