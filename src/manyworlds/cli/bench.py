@@ -144,26 +144,7 @@ def measure_physics(
             total.add(rounds[-1])
             if progress is not None:
                 progress(min(total.wall / seconds, 1.0))
-        steps, contacts = race.steps_per_round * len(rounds), race.contacts
-        return {
-            "engine": race.sim.engine,
-            "num_envs": num_envs,
-            "num_threads": race.threads,
-            "nsubsteps": nsubsteps,
-            "refresh": refresh,
-            "steps_per_s": steps / total.sim_wall,
-            "rollout_steps_per_s": steps / total.rollout_wall,
-            "ratio": total.rollout_wall / total.sim_wall,
-            "ratio_median": float(np.median([r.rollout_wall / r.sim_wall for r in rounds])),
-            "cpu_ratio": total.rollout_cpu / total.sim_cpu if total.sim_cpu > 0 else None,
-            "contacts_mean": float(np.mean(contacts)) if contacts else None,
-            "contacts_p95": float(np.percentile(contacts, 95)) if contacts else None,
-            "diverged_worlds": race.diverged_worlds(),
-            "same_trajectory": race.same_trajectory,
-            "steps": steps,
-            "rounds": len(rounds),
-            "timestep": float(model.opt.timestep),
-        }
+        return race.result(total, rounds)
 
 
 @dataclass
@@ -258,6 +239,29 @@ class _Race:
             self.same_trajectory = np.array_equal(reached[sane], self.state_out[sane, -1])
         self._count_contacts()
         return times
+
+    def result(self, total: _Times, rounds: list[_Times]) -> dict[str, Any]:
+        """Return what `measure_physics` returns."""
+        steps, contacts = self.steps_per_round * len(rounds), self.contacts
+        return {
+            "engine": self.sim.engine,
+            "num_envs": self.sim.num_envs,
+            "num_threads": self.threads,
+            "nsubsteps": self.nsubsteps,
+            "refresh": self.refresh,
+            "steps_per_s": steps / total.sim_wall,
+            "rollout_steps_per_s": steps / total.rollout_wall,
+            "ratio": total.rollout_wall / total.sim_wall,
+            "ratio_median": float(np.median([r.rollout_wall / r.sim_wall for r in rounds])),
+            "cpu_ratio": total.rollout_cpu / total.sim_cpu if total.sim_cpu > 0 else None,
+            "contacts_mean": float(np.mean(contacts)) if contacts else None,
+            "contacts_p95": float(np.percentile(contacts, 95)) if contacts else None,
+            "diverged_worlds": self.diverged_worlds(),
+            "same_trajectory": self.same_trajectory,
+            "steps": steps,
+            "rounds": len(rounds),
+            "timestep": float(self.model.opt.timestep),
+        }
 
     def diverged_worlds(self) -> int:
         """Count worlds whose state is not finite, or huge."""
@@ -397,9 +401,10 @@ def _progress_bar(shown: bool) -> Iterator[Callable[[float], None] | None]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    # Drawn between rounds only: a thread that draws would take time from what is measured.
+    with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("stepping", total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+        yield lambda share: bar.update(task, completed=share, refresh=True)
 
 
 @contextlib.contextmanager

@@ -136,16 +136,7 @@ def create_position_actuator(
             f"There is no joint '{joint_name}' to put a position actuator on: "
             f"the spec has {', '.join(repr(other.name) for other in spec.joints) or 'no joints'}."
         )
-    for name, value in (("stiffness", stiffness), ("damping", damping)):
-        if value < 0:
-            raise ValueError(
-                f"The {name} of joint '{joint_name}' must not be negative, got {value}."
-            )
-    if effort_limit is not None and effort_limit <= 0:
-        raise ValueError(
-            f"The effort_limit of joint '{joint_name}' must be positive, got {effort_limit}: "
-            "leave it out for no limit."
-        )
+    _check_gains(joint_name, stiffness, damping, effort_limit)
     apply_target_overrides(
         spec,
         joint_name,
@@ -236,6 +227,21 @@ def add_ground_plane(spec: mujoco.MjSpec, name: str = "ground_plane") -> mujoco.
         contype=1,
         conaffinity=1,
     )
+
+
+def _check_gains(
+    joint_name: str, stiffness: float, damping: float, effort_limit: float | None
+) -> None:
+    for name, value in (("stiffness", stiffness), ("damping", damping)):
+        if value < 0:
+            raise ValueError(
+                f"The {name} of joint '{joint_name}' must not be negative, got {value}."
+            )
+    if effort_limit is not None and effort_limit <= 0:
+        raise ValueError(
+            f"The effort_limit of joint '{joint_name}' must be positive, got {effort_limit}: "
+            "leave it out for no limit."
+        )
 
 
 def _free_name(name: str, taken: set[str]) -> str:
