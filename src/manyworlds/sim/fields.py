@@ -62,5 +62,5 @@ def conditional_field_reason(model: mujoco.MjModel, field: str) -> str | None:
 
 def near_matches(name: str, names: Iterable[str]) -> str:
     """Return ' Did you mean ...?' for a misspelt name, or an empty string."""
-    close = difflib.get_close_matches(name, sorted(names), n=3)
+    close = difflib.get_close_matches(name, sorted(set(names) - {name}), n=3)
     return f" Did you mean {', '.join(map(repr, close))}?" if close else ""

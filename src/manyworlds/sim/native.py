@@ -33,14 +33,19 @@ class _Mirror:
             self.tensor = torch.from_numpy(self.buffer)
         self.pull()
 
+    @np.errstate(over="ignore")
     def pull(self, ids: np.ndarray | None = None) -> None:
-        """Refresh the tensor from the batch, for all worlds or the ones named."""
+        """Refresh the tensor from the batch, for all worlds or the ones named.
+
+        What a diverging world has beyond float32's range becomes infinite, without a warning.
+        """
         if ids is None:
             np.copyto(self.buffer, self.array, casting="unsafe")
         else:
             self.buffer[ids] = self.array[ids]
         self.version = self.tensor._version
 
+    @np.errstate(over="ignore")
     def push(self) -> None:
         """Write the elements that the user changed to the batch."""
         if self.tensor._version == self.version:
@@ -136,12 +141,18 @@ class NativeEngine:
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Take over rows and derived fields, element for element."""
-        rows = state["state"].numpy()
+        rows = state["state"].numpy() if "state" in state else np.empty(0)
         if rows.shape != self.batch.state.shape:
             raise ValueError(
                 f"The saved state has shape {rows.shape} but this simulation needs "
-                f"{self.batch.state.shape}: use the same model and number of worlds."
+                f"{self.batch.state.shape}: use the same engine, model, and number of worlds."
             )
+        for field in self.expanded:
+            # Rows that were not saved had the compiled values.
+            self._rows[field].array[:] = getattr(self.mj_model, field).reshape(
+                self._rows[field].array.shape[1:]
+            )
+            self._rows[field].pull()
         for key, value in state.items():
             kind, _, field = key.partition(".")
             if kind == "model":
