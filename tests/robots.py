@@ -1,0 +1,33 @@
+"""Third-party robots that tests use where they are at hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import mujoco
+import pytest
+
+_PROJECT = Path(__file__).resolve().parents[1]
+
+
+def robot_path(relative: str) -> Path:
+    """Find a robot's MJCF file, or skip the test that asks for it.
+
+    Args:
+        relative: path below the folder of robots, such as 'unitree_go1/go1.xml'.
+    """
+    folder = Path(os.environ.get("MANYWORLDS_ROBOTS", _PROJECT.parent / "shared" / "robots"))
+    path = folder / relative
+    if not path.is_file():
+        pytest.skip(f"{path} is absent: point MANYWORLDS_ROBOTS at a folder of robots")
+    return path
+
+
+def robot_on_floor(relative: str) -> mujoco.MjModel:
+    """Compile a robot's MJCF file with a floor at z = 0 added."""
+    spec = mujoco.MjSpec.from_file(str(robot_path(relative)))
+    spec.worldbody.add_geom(
+        name="test_floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5.0, 5.0, 0.1]
+    )
+    return spec.compile()
