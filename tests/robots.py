@@ -1,17 +1,29 @@
-"""Third-party robot models that are not part of the project."""
+"""Third-party robots that tests use where they are at hand."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+import mujoco
 import pytest
+
+_PROJECT = Path(__file__).resolve().parents[1]
 
 
 def robot_file(name: str) -> Path:
-    """Return the file of a robot such as `unitree_go1/go1.xml`; skip the test without it."""
-    default = Path(__file__).resolve().parents[1] / ".." / "shared" / "robots"
-    path = Path(os.environ.get("MANYWORLDS_ROBOTS", default)) / name
+    """Find a robot's MJCF file such as `unitree_go1/go1.xml`, or skip the test that asks for it."""
+    folder = Path(os.environ.get("MANYWORLDS_ROBOTS", _PROJECT.parent / "shared" / "robots"))
+    path = folder / name
     if not path.is_file():
-        pytest.skip(f"no {name} in {path.parent.parent}: set MANYWORLDS_ROBOTS to the folder")
+        pytest.skip(f"{path} is absent: point MANYWORLDS_ROBOTS at a folder of robots")
     return path
+
+
+def robot_on_floor(name: str) -> mujoco.MjModel:
+    """Compile a robot's MJCF file with a floor at z = 0 added."""
+    spec = mujoco.MjSpec.from_file(str(robot_file(name)))
+    spec.worldbody.add_geom(
+        name="test_floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5.0, 5.0, 0.1]
+    )
+    return spec.compile()

@@ -16,7 +16,9 @@ def test_the_example_runs(tmp_path):
     (code,) = re.findall(r"```python\n(import.*?)```", README, re.DOTALL)
     assert code.count("\n") <= 30
     program = tmp_path / "example.py"
-    program.write_text(code + "assert obs['actor'].shape == (1024, 2) and reward.shape == (1024,)\n")
+    program.write_text(
+        code + "assert obs['actor'].shape == (1024, 2) and reward.shape == (1024,)\n"
+    )
     subprocess.run([sys.executable, str(program)], check=True, cwd=tmp_path)
 
 

@@ -137,19 +137,20 @@ class NativeEngine:
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Take over rows and derived fields, element for element."""
-        rows = state["state"].numpy()
+        rows = state["state"].numpy() if "state" in state else np.empty(0)
         if rows.shape != self.batch.state.shape:
             raise ValueError(
                 f"The saved state has shape {rows.shape} but this simulation needs "
-                f"{self.batch.state.shape}: use the same model and number of worlds."
+                f"{self.batch.state.shape}: use the same engine, model, and number of worlds."
             )
+        for field in self.expanded:
+            # Rows that were not saved had the compiled values.
+            self._set_rows(field, getattr(self.mj_model, field))
         for key, value in state.items():
             kind, _, field = key.partition(".")
             if kind == "model":
                 self.expand(field)
-                self._rows[field].array[:] = value.numpy()
-                self._rows[field].tensor.zero_()  # tells caches that the rows have changed
-                self._rows[field].pull()
+                self._set_rows(field, value.numpy())
             elif kind == "derived":
                 self.bind(field)
                 self._derived[field].buffer[:] = value.numpy()
@@ -157,13 +158,22 @@ class NativeEngine:
         for mirror in self._state.values():
             mirror.pull()
 
+    def _set_rows(self, field: str, values: np.ndarray) -> None:
+        mirror = self._rows[field]
+        mirror.array[:] = values.reshape(-1, *mirror.array.shape[1:])
+        mirror.tensor.zero_()  # tells caches that the rows have changed
+        mirror.pull()
+
+    @np.errstate(over="ignore")
     def _push(self) -> None:
         for mirror in self._state.values():
             mirror.push()
         for mirror in self._rows.values():
             mirror.push()
 
+    @np.errstate(over="ignore")
     def _pull(self, env_ids: np.ndarray | None = None) -> None:
+        # What a diverging world has beyond float32's range becomes infinite.
         for mirror in self._state.values():
             mirror.pull(env_ids)
         for mirror in self._derived.values():

@@ -248,6 +248,13 @@ def _make_engine(
         device = "cuda" if torch.cuda.is_available() and cfg.engine != "native" else "cpu"
     device = torch.device(device)
     kind = cfg.engine
+    if kind not in ("auto", "native", "warp"):
+        raise ValueError(f"engine must be one of auto, native, warp, got '{kind}'.")
+    if kind != "native" and device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            f"PyTorch finds no GPU for device '{device}': use device='cpu', or install a driver "
+            "and a CUDA build of PyTorch."
+        )
     if kind == "auto":
         kind = "warp" if device.type == "cuda" else "native"
     if kind == "warp":
@@ -275,5 +282,6 @@ def _flag_bits(option: str, names: tuple[str, ...]) -> int:
         "disableflags": (mujoco.mjtDisableBit, "mjDSBL_"),
         "enableflags": (mujoco.mjtEnableBit, "mjENBL_"),
     }[option]
-    bits = {k.removeprefix(prefix).lower(): int(v) for k, v in enum.__members__.items()}
+    members = {k: int(v) for k, v in enum.__members__.items() if k.startswith(prefix)}
+    bits = {k.removeprefix(prefix).lower(): v for k, v in members.items()}
     return sum({_choose(option, name, bits) for name in names})

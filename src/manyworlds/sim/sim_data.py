@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
 import torch
 
 if TYPE_CHECKING:
     from manyworlds.sim.engine import Engine
 
 T = TypeVar("T")
+
+_AUGMENTED = {
+    f"__i{name}__"
+    for name in (
+        *("add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow"),
+        *("and", "or", "xor", "lshift", "rshift"),
+    )
+}
 
 
 class TorchArray(torch.Tensor):
@@ -45,26 +54,46 @@ class TorchArray(torch.Tensor):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Send in-place writes to the per-world tensor; keep track of views of shared memory."""
-        kwargs = dict(kwargs or {})
-        name = getattr(func, "__name__", "")
+        kwargs = kwargs or {}
+        writes = _writes_in_place(getattr(func, "__name__", ""))
         source = args[0] if args and isinstance(args[0], TorchArray) else None
-        writes = _writes_in_place(name)
-        if isinstance(out := kwargs.get("out"), TorchArray):
-            kwargs["out"] = out._rows(True)
         plain = [_plain(arg, writes and i == 0) for i, arg in enumerate(args)]
+        named = {
+            key: _plain(arg, key == "out" or (writes and not args)) for key, arg in kwargs.items()
+        }
         with torch._C.DisableTorchFunctionSubclass():
-            result = func(*plain, **kwargs)
-        if source is None or writes or not _shares_memory(result, source):
+            result = func(*plain, **named)
+        if source is None or writes or source._rows(False) is not None:
+            return result
+        return cls._track(result, source, lambda base: func(base, *plain[1:], **named))
+
+    @classmethod
+    def _track(cls, result: Any, source: TorchArray, view: Callable[[torch.Tensor], Any]) -> Any:
+        """Wrap what shares memory with `source`; `view` finds it in the per-world tensor."""
+        if isinstance(result, list | tuple):
+            parts = [
+                cls._track(part, source, lambda base, i=i: view(base)[i])
+                for i, part in enumerate(result)
+            ]
+            # A named tuple, as of torch.max, holds no views.
+            return type(result)(parts) if type(result) in (list, tuple) else result
+        if isinstance(result, np.ndarray):
+            result = result.view()
+            result.flags.writeable = False
+        if not _shares_memory(result, source):
             return result
 
         def rows(make: bool) -> torch.Tensor | None:
             base = source._rows(make)
-            return None if base is None else func(base, *args[1:], **kwargs)
+            return None if base is None else view(base)
 
         return cls.wrap(result, rows)
 
 
 def _plain(arg: Any, write: bool) -> Any:
+    """Replace a TorchArray, also inside a list or tuple, by the tensor that it stands for."""
+    if type(arg) in (list, tuple):
+        return type(arg)(_plain(part, write) for part in arg)
     if not isinstance(arg, TorchArray):
         return arg
     rows = arg._rows(write)
@@ -75,7 +104,7 @@ def _plain(arg: Any, write: bool) -> Any:
 
 
 def _shares_memory(result: Any, source: TorchArray) -> bool:
-    if not isinstance(result, torch.Tensor) or source._rows(False) is not None:
+    if not isinstance(result, torch.Tensor):
         return False
     with torch._C.DisableTorchFunctionSubclass():
         return result.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
@@ -83,9 +112,7 @@ def _shares_memory(result: Any, source: TorchArray) -> bool:
 
 def _writes_in_place(name: str) -> bool:
     if name.startswith("__"):
-        return name == "__setitem__" or (
-            name.startswith("__i") and name not in ("__index__", "__int__", "__invert__")
-        )
+        return name == "__setitem__" or name in _AUGMENTED
     return name.endswith("_") and not name.startswith("_") and name != "requires_grad_"
 
 

@@ -82,5 +82,5 @@ def _matches(pattern: str, name: str) -> bool:
 
 def near_matches(name: str, names: Iterable[str]) -> str:
     """Return ' Did you mean ...?' for a misspelt name, or an empty string."""
-    close = difflib.get_close_matches(name, sorted(names), n=3)
+    close = difflib.get_close_matches(name, sorted({*names} - {name}), n=3)
     return f" Did you mean {', '.join(map(repr, close))}?" if close else ""

@@ -1,0 +1,383 @@
+"""The GPU engine: MuJoCo Warp.
+
+Tensors share memory with Warp's arrays: what users write is the input of the next call without a
+copy. On CUDA every call replays a captured graph. On the CPU this engine is slow and serves to
+check that both engines agree.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+
+from manyworlds.sim.fields import conditional_field_reason
+from manyworlds.utils.extras import MissingExtraError
+from manyworlds.utils.string import near_matches
+
+try:
+    import mujoco_warp as mjw
+    import warp as wp
+except ImportError as error:
+    raise MissingExtraError(
+        "engine='warp' needs MuJoCo Warp, which is not installed: "
+        "run `pip install 'manyworlds[gpu]'`, or use engine='native' on the CPU."
+    ) from error
+
+# What a world carries from one step to the next; its other arrays are computed from these.
+_STATE = (
+    "time",
+    "qpos",
+    "qvel",
+    "act",
+    "history",
+    "plastic",
+    "qacc_warmstart",
+    "ctrl",
+    "qfrc_applied",
+    "xfrc_applied",
+    "eq_active",
+    "mocap_pos",
+    "mocap_quat",
+    "userdata",
+    "tree_asleep",
+)
+
+# Arrays that MuJoCo Warp has, but fills differently from MuJoCo C or only while bodies may sleep.
+_INTERNAL = {"qH", "qHDiagInv", "nisland", "nidof", "body_awake_ind", "dof_awake_ind"}
+
+# Flags that MuJoCo Warp refuses although it behaves as they ask.
+_MEANINGLESS = mujoco.mjtDisableBit.mjDSBL_AUTORESET | mujoco.mjtDisableBit.mjDSBL_MIDPHASE
+
+# Bits of `data.overflow` that stand for lost contacts or constraints, not for solver iterations.
+_CAPACITY = int(
+    mjw.OverflowType.ALL & ~(mjw.OverflowType.ITERATIONS | mjw.OverflowType.LS_ITERATIONS)
+)
+
+# MuJoCo Warp leaves a whole pass out of the step if these fields are zero in the compiled model.
+_PASSES = {
+    "geom_adhesion": "flg_adhesion",
+    "pair_adhesion": "flg_adhesion",
+    "geom_surfacevel": "flg_surfacevel",
+}
+_DISCRETE_PASSES = {
+    "tendon_stiffness": "has_tendon_stiffness",
+    "tendon_stiffnesspoly": "has_tendon_stiffness",
+    "tendon_damping": "has_tendon_damping",
+    "tendon_dampingpoly": "has_tendon_damping",
+    "actuator_damping": "has_tendon_damping",
+    "actuator_dampingpoly": "has_tendon_damping",
+    "actuator_gainprm": "has_efm_actuator",
+    "actuator_biasprm": "has_efm_actuator",
+}
+
+
+class WarpEngine:
+    """Steps worlds with MuJoCo Warp.
+
+    `data.overflow` holds one bit mask per world (`mujoco_warp.OverflowType`) that says what did not
+    fit into its buffers since the world was last reset; MuJoCo Warp prints such an event as well.
+
+    Args:
+        mj_model: the compiled model.
+        num_envs: the number of worlds.
+        device: a CUDA device, or the CPU.
+        nconmax: contacts to allocate per world; None lets MuJoCo Warp choose.
+        njmax: constraints to allocate per world; None lets MuJoCo Warp choose.
+    """
+
+    name = "warp"
+    num_threads = 1
+
+    def __init__(
+        self,
+        mj_model: mujoco.MjModel,
+        num_envs: int,
+        device: torch.device,
+        nconmax: int | None = None,
+        njmax: int | None = None,
+    ) -> None:
+        self.mj_model = mj_model
+        self.num_envs = num_envs
+        self.expanded: set[str] = set()
+        accepted = copy.copy(mj_model)
+        accepted.opt.disableflags &= ~_MEANINGLESS
+        with _quiet():
+            wp.init()
+            self._device = wp.device_from_torch(device)
+            with wp.ScopedDevice(self._device):
+                self.wp_model = _put_model(accepted)
+                self.wp_model.opt.warn_overflow = _CAPACITY
+                self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
+                self._resets = wp.zeros(num_envs, dtype=bool)
+                self._past_overflow = _to_torch(wp.zeros(num_envs, dtype=int))
+        self.device = torch.device(wp.device_to_torch(self._device))
+        self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
+        self.use_cuda_graph = (
+            self._device.is_cuda
+            and wp.is_mempool_enabled(self._device)
+            and wp.is_conditional_graph_supported()
+        )
+        self._graphs: dict[str, Any] = {}
+        self._shared: dict[str, Any] = {}
+        self.data = _WarpData(self.wp_data, mj_model, self.device)
+        self.model = _WarpModel(self.wp_model, mj_model, self.device)
+        # Derived fields are zero until something computes them.
+        self.forward(None)
+
+    def create_graph(self) -> None:
+        """Have CUDA graphs captured anew; call it after replacing an array of model or data."""
+        self._graphs.clear()
+
+    def step(self, nsubsteps: int, refresh: bool) -> None:
+        """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
+        for _ in range(nsubsteps):
+            self._run("step", mjw.step)
+        if refresh:
+            # step1 clears all sensors; those that need accelerations keep their last value.
+            sensors = self.data.sensordata
+            values = sensors[:, self._late_sensors]
+            self._run("refresh", mjw.step1)
+            sensors[:, self._late_sensors] = values
+        if self._device.is_cpu:
+            self.check_overflow()
+
+    def forward(self, env_ids: np.ndarray | None) -> None:
+        """Compute derived fields of all worlds, then put back those of worlds not named."""
+        kept = []
+        if env_ids is not None:
+            others = np.setdiff1d(np.arange(self.num_envs), env_ids)
+            others = torch.from_numpy(others).to(self.device)
+            kept = [(tensor, tensor[others]) for tensor in self.data._bound().values()]
+        self._run("forward", mjw.forward)
+        for tensor, values in kept:
+            tensor[others] = values
+
+    def reset(self, env_ids: np.ndarray | None) -> None:
+        """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
+        self._past_overflow |= self.data.overflow
+        mask = _to_torch(self._resets)
+        mask[:] = env_ids is None
+        if env_ids is not None:
+            mask[torch.from_numpy(env_ids).long().to(self.device)] = True
+        self._run("reset", lambda m, d: mjw.reset_data(m, d, reset=self._resets))
+
+    def expand(self, field: str) -> None:
+        """Give a model field one row per world."""
+        if field in self.expanded:
+            return
+        if not self.model._per_world(field):
+            raise ValueError(
+                f"Model field '{field}' cannot differ between worlds on the warp engine."
+                + near_matches(field, filter(self.model._per_world, dir(self.model)))
+            )
+        flag = _PASSES.get(field)
+        if self.wp_model.opt.integrator == mujoco.mjtIntegrator.mjINT_DISCRETE:
+            flag = flag or _DISCRETE_PASSES.get(field)
+        if flag and not getattr(self.wp_model, flag):
+            raise ValueError(
+                f"Model field '{field}' is zero in the compiled model, so MuJoCo Warp leaves out "
+                "its part of the step: give one element a nonzero value before compiling."
+            )
+        shared = getattr(self.wp_model, field)
+        shape = (self.num_envs, *shared.shape[1:])
+        rows = wp.empty(shape, dtype=shared.dtype, device=self._device)
+        _to_torch(rows).copy_(_to_torch(shared))
+        setattr(self.wp_model, field, rows)
+        self._shared[field] = shared
+        self.model._tensors.pop(field, None)
+        self.expanded.add(field)
+        self.create_graph()
+
+    def check_overflow(self) -> None:
+        """Raise if any world lost contacts or constraints for want of room.
+
+        Waits for the GPU, so call it now and then rather than after every step. On the CPU `step`
+        does so itself.
+
+        Raises:
+            RuntimeError: names the worlds, the buffers, and the options that enlarge them.
+        """
+        bits = (self._past_overflow | self.data.overflow) & _CAPACITY
+        worlds = bits.nonzero().flatten().tolist()
+        if not worlds:
+            return
+        self._past_overflow.zero_()
+        kinds = [kind for kind in mjw.OverflowType if (bits & int(kind)).any()]
+        names = ", ".join(str(kind.name) for kind in kinds)
+        shown = ", ".join(map(str, worlds[:5])) + (", ..." if len(worlds) > 5 else "")
+        data = self.wp_data
+        raise RuntimeError(
+            f"MuJoCo Warp ran out of room ({names}) in {len(worlds)} worlds ({shown}) "
+            f"and dropped contacts or constraints there: raise SimulationCfg.njmax (now "
+            f"{data.njmax}) or nconmax (now {data.naconmax // self.num_envs})."
+        )
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """State, expanded model rows, and derived fields as last computed."""
+        state = {field: getattr(self.data, field) for field in _STATE}
+        for field in sorted(self.expanded):
+            state[f"model.{field}"] = getattr(self.model, field)
+        for field, tensor in self.data._bound().items():
+            if field not in _STATE:
+                state[f"derived.{field}"] = tensor
+        return {key: tensor.clone() for key, tensor in state.items()}
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Take over state, model rows, and derived fields."""
+        for field in _STATE:
+            found = tuple(state[field].shape) if field in state else None
+            if found != (wanted := tuple(getattr(self.data, field).shape)):
+                raise ValueError(
+                    f"The saved state has '{field}' of shape {found} but this simulation needs "
+                    f"{wanted}: use the same engine, model, and number of worlds."
+                )
+        for field, shared in self._shared.items():
+            getattr(self.model, field).copy_(_to_torch(shared))
+        for key, value in state.items():
+            kind, _, field = key.rpartition(".")
+            if kind == "model":
+                self.expand(field)
+            target = self.model if kind == "model" else self.data
+            getattr(target, field).copy_(value)
+
+    def _run(self, name: str, function: Callable[[Any, Any], None]) -> None:
+        """Call a function of model and data, through its graph where graphs can be used.
+
+        Warp's stream and PyTorch's default stream wait for each other; with another PyTorch stream
+        the caller has to synchronise.
+        """
+        with _quiet(), wp.ScopedDevice(self._device):
+            if not self.use_cuda_graph:
+                function(self.wp_model, self.wp_data)
+                return
+            if name not in self._graphs:
+                self._graphs[name] = self._capture(function)
+            wp.capture_launch(self._graphs[name])
+
+    def _capture(self, function: Callable[[Any, Any], None]) -> Any:
+        # A collection would free CUDA memory in the middle of the capture and break it.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            with wp.ScopedCapture(self._device) as capture:
+                function(self.wp_model, self.wp_data)
+        finally:
+            if collecting:
+                gc.enable()
+        return capture.graph
+
+
+class _WarpStruct:
+    """Attributes of one of MuJoCo Warp's dataclasses, as tensors over the same memory."""
+
+    _kind = ""
+    _batched = ""
+    """Name of the leading dimension of arrays with one row per world."""
+
+    def __init__(self, struct: Any, mj_model: mujoco.MjModel, device: torch.device) -> None:
+        self._struct = struct
+        self._mj_model = mj_model
+        self._device = device
+        self._specs = {field.name: field.type for field in dataclasses.fields(struct)}
+        self._tensors: dict[str, torch.Tensor] = {}
+
+    def _per_world(self, field: str) -> bool:
+        return getattr(self._specs.get(field), "shape", ())[:1] == (self._batched,)
+
+    def __getattr__(self, field: str) -> Any:
+        if field.startswith("_"):
+            raise AttributeError(field)
+        if field not in self._tensors:
+            value = getattr(self._struct, field, None)
+            if isinstance(value, int | float):
+                return value
+            tensor = _to_torch(value) if isinstance(value, wp.array) else None
+            tensor = self._view(field, tensor)
+            if tensor is None:
+                raise AttributeError(
+                    f"'{field}' is not a {self._kind} field of the warp engine."
+                    + near_matches(field, dir(self))
+                )
+            self._tensors[field] = tensor
+        return self._tensors[field]
+
+    def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
+        """Finish the view of an array, given as None if Warp has no such array."""
+        return tensor
+
+    def __dir__(self) -> list[str]:
+        return sorted(f for f in self._specs if isinstance(getattr(self._struct, f), wp.array))
+
+
+class _WarpData(_WarpStruct):
+    _kind = "data"
+    _batched = "nworld"
+
+    def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
+        reason = conditional_field_reason(self._mj_model, field)
+        if field in _INTERNAL:
+            reason = "MuJoCo Warp uses it for its own purposes"
+        if reason:
+            raise AttributeError(f"'{field}' is not available: {reason}.")
+        return tensor
+
+    def _bound(self) -> dict[str, torch.Tensor]:
+        """Per-world tensors that somebody has asked for."""
+        return {field: t for field, t in self._tensors.items() if self._per_world(field)}
+
+
+class _WarpModel(_WarpStruct):
+    _kind = "model"
+    _batched = "*"
+
+    def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
+        if tensor is None:
+            # Colours, groups and the like do not matter to physics, but users read them.
+            value = getattr(self._mj_model, field, None)
+            if not isinstance(value, np.ndarray):
+                return None
+            dtype = np.float32 if value.dtype.kind == "f" else value.dtype
+            with torch.inference_mode(False):
+                tensor = torch.from_numpy(value.astype(dtype)).to(self._device)
+        return tensor if self._per_world(field) else tensor[None]
+
+
+def _put_model(mj_model: mujoco.MjModel) -> Any:
+    try:
+        return mjw.put_model(mj_model)
+    except (NotImplementedError, ValueError) as error:
+        raise ValueError(
+            f"MuJoCo Warp cannot run this model: {error} Change the model or use engine='native'."
+        ) from None
+
+
+def _late_sensors(model: mujoco.MjModel) -> np.ndarray:
+    """Return the columns of sensordata that need accelerations."""
+    late = model.sensor_needstage == mujoco.mjtStage.mjSTAGE_ACC
+    return np.flatnonzero(np.repeat(late, model.sensor_dim))
+
+
+def _to_torch(array: Any) -> torch.Tensor:
+    # A tensor born in inference mode refuses writes outside of it.
+    with torch.inference_mode(False):
+        return wp.to_torch(array)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hold back Warp's banner and module messages, unless the user changed the log level."""
+    level = wp.config.log_level
+    if level == wp.LOG_INFO:
+        wp.config.log_level = wp.LOG_WARNING
+    try:
+        yield
+    finally:
+        wp.config.log_level = level
