@@ -1,0 +1,47 @@
+"""Showing worlds: pictures, videos, and the browser.
+
+Names are loaded on first use, so that asking `gl_available` needs neither OpenGL nor MuJoCo.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from manyworlds.utils.viewer_config import ViewerConfig
+    from manyworlds.viewer.base import BaseViewer, VerbosityLevel, ViewerAction, ViewerStatus
+    from manyworlds.viewer.gl import gl_available
+    from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
+    from manyworlds.viewer.video import write_video
+    from manyworlds.viewer.viser.viewer import ViserPlayViewer
+
+__all__ = [
+    "BaseViewer",
+    "OffscreenRenderer",
+    "VerbosityLevel",
+    "ViewerAction",
+    "ViewerConfig",
+    "ViewerStatus",
+    "ViserPlayViewer",
+    "gl_available",
+    "write_video",
+]
+
+_MODULES = {
+    "BaseViewer": "manyworlds.viewer.base",
+    "OffscreenRenderer": "manyworlds.viewer.offscreen_renderer",
+    "VerbosityLevel": "manyworlds.viewer.base",
+    "ViewerAction": "manyworlds.viewer.base",
+    "ViewerConfig": "manyworlds.utils.viewer_config",
+    "ViewerStatus": "manyworlds.viewer.base",
+    "ViserPlayViewer": "manyworlds.viewer.viser.viewer",
+    "gl_available": "manyworlds.viewer.gl",
+    "write_video": "manyworlds.viewer.video",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(importlib.import_module(_MODULES[name]), name)

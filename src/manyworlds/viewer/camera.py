@@ -1,0 +1,70 @@
+"""What a `ViewerConfig` looks at in a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from manyworlds.utils.viewer_config import ViewerConfig
+
+if TYPE_CHECKING:
+    import mujoco
+
+_Origin = ViewerConfig.OriginType
+
+
+def tracked_body_id(model: mujoco.MjModel, cfg: ViewerConfig) -> int:
+    """Return the body that the camera follows; 0, the world, if it follows none.
+
+    Raises:
+        ValueError: the entity or body named is missing, or a name that is needed is not given.
+    """
+    origin = cfg.origin_type
+    if origin is _Origin.AUTO:
+        if cfg.body_name is not None:
+            origin = _Origin.ASSET_BODY
+        elif cfg.entity_name is not None:
+            origin = _Origin.ASSET_ROOT
+        else:
+            origin = _Origin.WORLD
+    if origin is _Origin.WORLD:
+        return 0
+    if origin is _Origin.ASSET_BODY:
+        return _named_body(model, cfg)
+    return _root_body(model, cfg)
+
+
+def _named_body(model: mujoco.MjModel, cfg: ViewerConfig) -> int:
+    if cfg.body_name is None:
+        raise ValueError("ViewerConfig: ASSET_BODY needs a body to follow: set body_name.")
+    name = f"{cfg.entity_name}/{cfg.body_name}" if cfg.entity_name else cfg.body_name
+    names = _body_names(model)
+    if name not in names:
+        raise ValueError(
+            f"ViewerConfig.body_name: the model has no body '{name}': "
+            f"use one of {_shown(names[1:])}."
+        )
+    return names.index(name)
+
+
+def _root_body(model: mujoco.MjModel, cfg: ViewerConfig) -> int:
+    if cfg.entity_name is None:
+        raise ValueError("ViewerConfig: ASSET_ROOT needs an entity to follow: set entity_name.")
+    names = _body_names(model)
+    # Bodies are numbered parents first, so the first one of an entity is its root.
+    for body_id, name in enumerate(names):
+        if name.startswith(f"{cfg.entity_name}/"):
+            return body_id
+    entities = sorted({name.split("/")[0] for name in names if "/" in name})
+    raise ValueError(
+        f"ViewerConfig.entity_name: the model has no entity '{cfg.entity_name}': "
+        f"use one of {_shown(entities)}."
+    )
+
+
+def _body_names(model: mujoco.MjModel) -> list[str]:
+    return [model.body(i).name for i in range(model.nbody)]
+
+
+def _shown(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:8])
+    return shown + (", ..." if len(names) > 8 else "") if names else "(there are none)"

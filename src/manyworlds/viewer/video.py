@@ -1,0 +1,133 @@
+"""Writing frames to a video file: MP4 where the encoder is installed, else an animated GIF."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+from collections.abc import Iterable, Iterator
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manyworlds.utils.extras import require_extra
+
+_GIF_MAX_FPS = 25.0
+_GIF_COLORS = 128
+_PALETTE_FRAMES = 8
+
+
+def write_video(path_stem: Path, frames: Iterable[np.ndarray], fps: float) -> Path:
+    """Write frames to `<path_stem>.mp4`, or to `<path_stem>.gif` without `imageio-ffmpeg`.
+
+    The file appears under its name only when it is complete.
+
+    Args:
+        path_stem: folder and file name without an ending; the folder must exist.
+        frames: uint8 RGB images, all of one shape (height, width, 3).
+        fps: frames per second of playback [1/s]. A GIF drops frames above 25 per second and keeps
+            the speed.
+
+    Returns:
+        The path of the file written.
+
+    Raises:
+        ValueError: there are no frames, or one is not an image of the shape of the first.
+    """
+    if not (math.isfinite(fps) and fps > 0):
+        raise ValueError(f"write_video needs fps > 0, got {fps}.")
+    path_stem = Path(path_stem)
+    checked = _checked(frames)
+    first = next(checked, None)
+    if first is None:
+        raise ValueError(f"write_video got no frames for '{path_stem}': give at least one.")
+    images = chain([first], checked)
+    ffmpeg = _ffmpeg()
+    path = path_stem.with_name(path_stem.name + (".gif" if ffmpeg is None else ".mp4"))
+    partial = path.with_name(path.name + ".partial")
+    try:
+        if ffmpeg is None:
+            _write_gif(partial, images, fps)
+        else:
+            _write_mp4(ffmpeg, partial, images, first.shape, fps)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def _checked(frames: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    shape = None
+    for i, frame in enumerate(frames):
+        shape = shape or frame.shape
+        image = frame.ndim == 3 and frame.shape[2] == 3 and frame.dtype == np.uint8
+        if not image or frame.shape != shape:
+            raise ValueError(
+                f"Frame {i} must be a uint8 image of shape "
+                f"{shape if image else '(height, width, 3)'}, got {frame.dtype} {frame.shape}."
+            )
+        yield np.ascontiguousarray(frame)
+
+
+def _ffmpeg() -> Any:
+    """The optional encoder package, or None if it or its program is missing."""
+    if importlib.util.find_spec("imageio_ffmpeg") is None:
+        return None
+    import imageio_ffmpeg
+
+    try:
+        imageio_ffmpeg.get_ffmpeg_exe()
+    except RuntimeError:
+        return None
+    return imageio_ffmpeg
+
+
+def _write_mp4(
+    ffmpeg: Any, path: Path, images: Iterable[np.ndarray], shape: tuple[int, ...], fps: float
+) -> None:
+    writer = ffmpeg.write_frames(
+        str(path),
+        (shape[1], shape[0]),
+        fps=fps,
+        macro_block_size=2,
+        output_params=["-f", "mp4"],
+        ffmpeg_log_level="error",
+    )
+    try:
+        writer.send(None)
+        for image in images:
+            writer.send(image)
+    finally:
+        writer.close()
+    if not path.exists() or path.stat().st_size == 0:
+        raise RuntimeError(f"The video encoder wrote nothing to '{path}': see its messages above.")
+
+
+def _write_gif(path: Path, images: Iterable[np.ndarray], fps: float) -> None:
+    require_extra("PIL", "train")
+    from PIL import Image
+
+    stride = math.ceil(fps / _GIF_MAX_FPS)
+    kept, count = [], 0
+    for image in images:
+        if count % stride == 0:
+            kept.append(image)
+        count += 1
+    # One palette for all frames: no flicker, and only what changes is stored.
+    sample = kept[:: math.ceil(len(kept) / _PALETTE_FRAMES)]
+    palette = Image.fromarray(np.concatenate(sample)).quantize(_GIF_COLORS)
+    pictures = [
+        Image.fromarray(image).quantize(palette=palette, dither=Image.Dither.NONE) for image in kept
+    ]
+    # A GIF counts hundredths of a second. Rounding the times, not the durations, keeps the speed.
+    starts = [round(100 * i / fps) for i in (*range(0, count, stride), count)]
+    pictures[0].save(
+        path,
+        format="GIF",
+        save_all=True,
+        append_images=pictures[1:],
+        duration=[10 * max(b - a, 1) for a, b in pairwise(starts)],
+        loop=0,
+    )

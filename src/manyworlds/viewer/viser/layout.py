@@ -1,0 +1,128 @@
+"""Where worlds stand on the page, and from where the camera sees them all."""
+
+from __future__ import annotations
+
+import math
+
+import mujoco
+import numpy as np
+
+# Static geometry larger than this is a landscape that all worlds share [m].
+_LANDSCAPE_METERS = 15.0
+_GAP = 1.4
+
+
+def static_body(model: mujoco.MjModel, body_id: int) -> bool:
+    """Whether a body is welded to the world and is not moved by a mocap body."""
+    root = model.body_rootid[body_id]
+    return bool(model.body_weldid[body_id] == 0 and model.body_mocapid[root] < 0)
+
+
+def ground_planes(model: mujoco.MjModel) -> list[int]:
+    """Return the geoms that are level floors of the world."""
+    data = _at_default(model)
+    return [
+        geom
+        for geom in range(model.ngeom)
+        if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE
+        and static_body(model, int(model.geom_bodyid[geom]))
+        and data.geom_xmat[geom, 8] > 0.99
+    ]
+
+
+def bounding_box(model: mujoco.MjModel, geoms: list[int]) -> np.ndarray:
+    """Return the box around geoms at the default state [m], shape (2, 3): lowest, highest.
+
+    No geoms give a cube of one meter around the origin; planes without end count as a point.
+    """
+    if not geoms:
+        return np.array([[-0.5] * 3, [0.5] * 3])
+    data = _at_default(model)
+    lows, highs = [], []
+    for geom in geoms:
+        rotation = data.geom_xmat[geom].reshape(3, 3)
+        middle, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
+        if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE:
+            # To MuJoCo a plane fills the half-space below it.
+            middle, half = np.zeros(3), np.array([*model.geom_size[geom, :2], 0.0])
+        center = data.geom_xpos[geom] + rotation @ middle
+        half = np.abs(rotation) @ half
+        lows.append(center - half)
+        highs.append(center + half)
+    return np.array([np.min(lows, axis=0), np.max(highs, axis=0)])
+
+
+def default_position(model: mujoco.MjModel, body_id: int) -> np.ndarray:
+    """Return where a body is at the default state [m], shape (3,)."""
+    return _at_default(model).xpos[body_id].copy()
+
+
+def is_landscape(model: mujoco.MjModel, geoms: list[int]) -> bool:
+    """Whether static geometry among `geoms` is so large that worlds must share it."""
+    static = [g for g in geoms if static_body(model, int(model.geom_bodyid[g]))]
+    if any(model.geom_type[g] == mujoco.mjtGeom.mjGEOM_HFIELD for g in static):
+        return True
+    return bool(static) and float(np.ptp(bounding_box(model, static), axis=0).max()) > (
+        _LANDSCAPE_METERS
+    )
+
+
+def grid_slots(count: int, size: np.ndarray, azimuth: float) -> np.ndarray:
+    """Place worlds on a grid around the origin, the first at the far left of the picture.
+
+    Args:
+        count: how many worlds.
+        size: size of a world's bounding box [m], shape (3,).
+        azimuth: the camera's azimuth [degrees], which decides what left and far mean.
+
+    Returns:
+        Positions [m], shape (count, 3), on the ground.
+    """
+    # Quarter turns keep the grid along the worlds' own axes, so that boxes do not overlap.
+    angle = math.radians(round(azimuth / 90) * 90)
+    away = np.array([math.cos(angle), math.sin(angle), 0.0]).round()
+    right = np.array([math.sin(angle), -math.cos(angle), 0.0]).round()
+    # Bodies swing and turn: even a thin world gets room around it.
+    room = np.maximum(_GAP * size, 0.9 * size.max())
+    across, along = float(np.abs(right) @ room), float(np.abs(away) @ room)
+    columns = min(range(1, count + 1), key=lambda n: max(n * across, -(-count // n) * along))
+    rows = -(-count // columns)
+    index = np.arange(count)
+    column, row = index % columns, index // columns
+    x = (column - (columns - 1) / 2) * across
+    y = ((rows - 1) / 2 - row) * along
+    return x[:, None] * right + y[:, None] * away
+
+
+def camera_to_see(
+    box: np.ndarray, azimuth: float, elevation: float, fovy: float, aspect: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find a camera that sees a whole box.
+
+    Args:
+        box: lowest and highest corner [m], shape (2, 3).
+        azimuth: direction of view as in MuJoCo [degrees]; 90 looks along +y.
+        elevation: direction of view as in MuJoCo [degrees]; negative looks down.
+        fovy: vertical field of view [degrees].
+        aspect: width of the picture by its height.
+
+    Returns:
+        Where the camera stands and the point it looks at [m], each of shape (3,).
+    """
+    az, el = math.radians(azimuth), math.radians(elevation)
+    forward = np.array([math.cos(el) * math.cos(az), math.cos(el) * math.sin(az), math.sin(el)])
+    right = np.array([math.sin(az), -math.cos(az), 0.0])
+    up = np.cross(right, forward)
+    center = box.mean(axis=0)
+    corners = np.array([[box[i, 0], box[j, 1], box[k, 2]] for i, j, k in np.ndindex(2, 2, 2)])
+    offset = corners - center
+    tangent = math.tan(math.radians(fovy) / 2)
+    needed = np.maximum(np.abs(offset @ up) / tangent, np.abs(offset @ right) / (tangent * aspect))
+    distance = max(float((needed - offset @ forward).max()), 0.1)
+    return center - distance * forward, center
+
+
+def _at_default(model: mujoco.MjModel) -> mujoco.MjData:
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    return data

@@ -1,0 +1,399 @@
+"""Worlds in a browser."""
+
+import importlib
+import io
+import shutil
+import socket
+import threading
+import urllib.request
+from types import SimpleNamespace
+
+import mujoco
+import numpy as np
+import pytest
+import torch
+
+from manyworlds.utils.viewer_config import ViewerConfig
+from manyworlds.viewer.viser import layout
+from manyworlds.viewer.viser.viewer import ViserPlayViewer
+
+viser = pytest.importorskip("viser", reason="needs the extra 'lab'")
+pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def open_viewer(make_env, rest):
+    """Open viewers on free ports; close them after the test."""
+    viewers = []
+
+    def make(num_envs=4, viewer_cfg=None, **kwargs):
+        env = make_env(num_envs, viewer_cfg)
+        viewer = ViserPlayViewer(env, rest, port=kwargs.pop("port", _free_port()), **kwargs)
+        viewer.now = 0.0
+        viewer._clock = lambda: viewer.now
+        viewers.append(viewer)
+        viewer.setup()
+        viewer.tick()
+        return viewer
+
+    yield make
+    for viewer in viewers:
+        viewer.close()
+
+
+def _body(viewer, name: str):
+    """The handle that draws a body of the model."""
+    body_id = viewer.env.sim.mj_model.body(name).id
+    (batch,) = [batch for batch in viewer._grid._batches if batch.body_id == body_id]
+    return batch.handle
+
+
+def _pass_time(viewer, seconds: float, ticks: int = 10) -> None:
+    for _ in range(ticks):
+        viewer.now += seconds / ticks
+        viewer.tick()
+
+
+def test_serves_a_page(open_viewer):
+    """Serve a page on this machine only, at the address that the viewer tells."""
+    viewer = open_viewer()
+    assert viewer.url.startswith("http://127.0.0.1:")
+    with urllib.request.urlopen(viewer.url, timeout=10) as page:
+        assert b"<html" in page.read(2000).lower()
+    assert viewer.is_running()
+    viewer.close()
+    viewer.close()
+    assert not viewer.is_running()
+
+
+def test_opens_again(open_viewer):
+    """Serve a complete page again after it was closed."""
+    viewer = open_viewer(2)
+    viewer.close()
+    with pytest.raises(RuntimeError, match="call setup"):
+        _ = viewer.url
+    viewer.setup()
+    assert viewer._grid._labels[1].text == "world 1"
+    with urllib.request.urlopen(viewer.url, timeout=10) as page:
+        assert page.status == 200
+
+
+def test_taken_port(open_viewer):
+    """Take the next free port where the one asked for is taken, and tell it."""
+    first = open_viewer()
+    second = open_viewer(port=first.server.get_port())
+    assert second.url != first.url
+    for viewer in (first, second):
+        with urllib.request.urlopen(viewer.url, timeout=10) as page:
+            assert page.status == 200
+
+
+def test_bodies_move(open_viewer):
+    """Send the poses of the simulation, each world moved to its place of the grid."""
+    viewer = open_viewer(4)
+    before = _body(viewer, "cartpole/pole").batched_wxyzs.copy()
+    _pass_time(viewer, 0.4)
+    assert viewer.get_status().step_count >= 19
+    handle, body = _body(viewer, "cartpole/pole"), viewer.env.sim.mj_model.body("cartpole/pole").id
+    assert np.abs(handle.batched_wxyzs - before).max() > 0.05
+    # Steps after the last frame are not drawn yet.
+    viewer.sync_env_to_viewer()
+    places = viewer._grid.places
+    expected = viewer.env.sim.data.xpos[:, body].numpy() + places
+    np.testing.assert_allclose(handle.batched_positions, expected, atol=1e-6)
+    np.testing.assert_allclose(
+        handle.batched_wxyzs, viewer.env.sim.data.xquat[:, body].numpy(), atol=1e-6
+    )
+    static = _body(viewer, "cartpole/base").batched_positions
+    np.testing.assert_allclose(static, places + np.array([0, 0, 1]), atol=1e-6)
+
+
+def test_places_do_not_overlap(open_viewer):
+    """Give each world a place of its own, apart by more than its size."""
+    viewer = open_viewer(9)
+    places, size = viewer._grid.places, np.ptp(viewer._grid.box, axis=0)
+    assert places.shape == (9, 3)
+    for i, j in zip(*np.triu_indices(9, k=1), strict=True):
+        assert (np.abs(places[i] - places[j])[:2] > size[:2]).any()
+
+
+def test_frames_are_limited(open_viewer):
+    """Send no more frames than the frame rate, however fast the loop ticks."""
+    viewer = open_viewer(frame_rate=10.0)
+    sent = []
+    viewer._grid.update = lambda *args: sent.append(args)
+    _pass_time(viewer, 1.0, ticks=200)
+    assert len(sent) == pytest.approx(10, abs=1)
+
+
+def test_nothing_is_sent_twice(open_viewer, monkeypatch):
+    """Send no poses while nothing moves."""
+    viewer = open_viewer()
+    viewer.pause()
+    viewer.sync_env_to_viewer()
+    messages = []
+    monkeypatch.setattr(
+        viewer.server._websock_server, "queue_message", lambda *args: messages.append(args)
+    )
+    viewer.sync_env_to_viewer()
+    assert messages == []
+    viewer.env.sim.data.qpos[0, 0] += 0.1
+    viewer.env.sim.forward()
+    viewer.sync_env_to_viewer()
+    assert messages, "the test does not see what is sent"
+
+
+@pytest.mark.parametrize(
+    ("selected", "shown"), [(0, range(0, 4)), (3, range(0, 4)), (4, range(4, 8)), (9, range(6, 10))]
+)
+def test_pages(open_viewer, selected, shown):
+    """Show the page that contains the selected world; the last page is full, too."""
+    viewer = open_viewer(10, num_shown=4)
+    viewer.request_action("custom", ("select", selected))
+    _pass_time(viewer, 0.1)
+    assert viewer.shown_worlds == shown
+    assert viewer._panel._world.value == selected
+    assert [label.text for label in viewer._grid._labels] == [f"world {i}" for i in shown]
+    place = viewer._grid.places[selected - shown.start]
+    np.testing.assert_allclose(viewer._grid._outline.position, place)
+    cart = viewer.env.sim.mj_model.body("cartpole/cart").id
+    viewer.sync_env_to_viewer()
+    expected = viewer.env.sim.data.xpos[list(shown), cart].numpy() + viewer._grid.places
+    np.testing.assert_allclose(
+        _body(viewer, "cartpole/cart").batched_positions, expected, atol=1e-6
+    )
+
+
+def test_look_at_selected(open_viewer):
+    """Move the camera to the selected world and back to all."""
+    viewer = open_viewer(4)
+    everything = viewer.server.initial_camera.position.copy()
+    viewer.request_action("custom", ("look", True))
+    viewer.request_action("next_env")
+    _pass_time(viewer, 0.1)
+    camera = viewer.server.initial_camera
+    box = viewer._grid.shown_box(1)
+    np.testing.assert_allclose(camera.look_at, box.mean(axis=0))
+    viewer.request_action("custom", ("look", False))
+    _pass_time(viewer, 0.1)
+    np.testing.assert_allclose(camera.position, everything)
+
+
+def test_panel_shows_pause_and_errors(open_viewer):
+    """Show on the page that the worlds are paused, and why, as text and not as HTML."""
+    viewer = open_viewer()
+    assert viewer._panel._pause.label == "Pause"
+
+    def fail(obs):
+        raise ValueError("<b>bad</b> action")
+
+    viewer.policy = fail
+    _pass_time(viewer, 0.5)
+    assert viewer._panel._pause.label == "Play"
+    assert "ValueError: &lt;b&gt;bad&lt;/b&gt; action" in viewer._panel._status.content
+
+
+def test_diverged_world(open_viewer):
+    """Keep drawing finite poses when a world is not finite, and say so."""
+    viewer = open_viewer()
+    viewer.pause()
+    viewer.env.sim.data.qpos[0] = float("nan")
+    viewer.env.sim.forward()
+    _pass_time(viewer, 0.3)
+    for batch in viewer._grid._batches:
+        assert np.isfinite(batch.handle.batched_positions).all()
+        assert np.isfinite(batch.handle.batched_wxyzs).all()
+    assert "not finite" in viewer._panel._status.content
+
+
+def test_follow(open_viewer):
+    """Keep the followed body of every world at its place."""
+    viewer = open_viewer(4, ViewerConfig(entity_name="cartpole", body_name="cart"))
+    _pass_time(viewer, 0.2)
+    positions = _body(viewer, "cartpole/cart").batched_positions
+    np.testing.assert_allclose(positions[:, :2], viewer._grid.places[:, :2], atol=1e-6)
+    viewer.request_action("custom", ("follow", False))
+    _pass_time(viewer, 0.1)
+    positions = _body(viewer, "cartpole/cart").batched_positions
+    assert np.abs(positions[:, 0] - viewer._grid.places[:, 0]).max() > 0.5
+
+
+def test_env_origins(open_viewer):
+    """Draw worlds at their places wherever the scene puts them."""
+    viewer = open_viewer(4)
+    viewer.sync_env_to_viewer()
+    before = _body(viewer, "cartpole/cart").batched_positions.copy()
+    origins = torch.tensor([[10.0 * i, 5.0, 0.0] for i in range(4)])
+    viewer.env.scene = SimpleNamespace(env_origins=origins)
+    viewer.sync_env_to_viewer()
+    after = _body(viewer, "cartpole/cart").batched_positions
+    np.testing.assert_allclose(after, before - origins.numpy(), atol=1e-5)
+
+
+def test_given_server(make_env, rest):
+    """Draw in a server that was given, and leave it running without our drawings."""
+    server = viser.ViserServer("127.0.0.1", _free_port(), verbose=False)
+    try:
+        viewer = ViserPlayViewer(make_env(2), rest, viser_server=server)
+        viewer.setup()
+        batches = viewer._grid._batches
+        assert viewer.url.endswith(str(server.get_port()))
+        viewer.close()
+        assert all(batch.handle._impl.removed for batch in batches)
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.get_port()}", timeout=10) as page:
+            assert page.status == 200
+    finally:
+        server.stop()
+
+
+def test_missing_extra(make_env, rest, monkeypatch):
+    """Name the install command where the browser packages are missing."""
+    real = importlib.import_module
+
+    def missing(name, *args):
+        if name == "viser":
+            raise ModuleNotFoundError("No module named 'viser'", name="viser")
+        return real(name, *args)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(ImportError, match=r"pip install 'manyworlds\[lab\]'"):
+        ViserPlayViewer(make_env(1), rest)
+
+
+def test_num_shown_is_checked(make_env, rest):
+    """Refuse to show no worlds; show all where there are fewer than asked for."""
+    with pytest.raises(ValueError, match="num_shown must be at least 1, got 0"):
+        ViserPlayViewer(make_env(2), rest, num_shown=0)
+    assert ViserPlayViewer(make_env(2), rest).num_shown == 2
+
+
+TERRAIN = """
+<mujoco>
+  <asset><hfield name="hills" nrow="4" ncol="4" size="10 10 1 1"/></asset>
+  <worldbody>
+    <geom type="hfield" hfield="hills"/>
+    <body name="ball" pos="1 2 3"><freejoint/><geom size=".1"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_terrain_is_shared(open_viewer, make_env, monkeypatch):
+    """Draw a terrain once, and worlds on it where they are in the simulation."""
+    model = mujoco.MjModel.from_xml_string(TERRAIN)
+    monkeypatch.setattr(mujoco.MjModel, "from_xml_string", lambda xml: model)
+    monkeypatch.setattr(make_env, "reset", lambda self: self.sim.forward())
+    viewer = open_viewer(3)
+    viewer.env.sim.data.qpos[:, 0] = torch.tensor([0.0, 3.0, 6.0])
+    viewer.env.sim.forward()
+    viewer.sync_env_to_viewer()
+    terrain, ball = viewer._grid._batches
+    assert len(terrain.handle.batched_positions) == 1
+    np.testing.assert_allclose(
+        ball.handle.batched_positions, [[0, 2, 3], [3, 2, 3], [6, 2, 3]], atol=1e-5
+    )
+    # Follow the selected world: everything moves by the same way, terrain too.
+    viewer.request_action("custom", ("follow", True))
+    viewer.request_action("custom", ("select", 1))
+    viewer.pause()
+    _pass_time(viewer, 0.1)
+    np.testing.assert_allclose(
+        ball.handle.batched_positions, [[-3, 0, 3], [0, 0, 3], [3, 0, 3]], atol=1e-5
+    )
+    np.testing.assert_allclose(terrain.handle.batched_positions, [[-3, -2, 0]], atol=1e-5)
+
+
+@pytest.mark.parametrize("azimuth", [0.0, 90.0, 130.0, -90.0])
+@pytest.mark.parametrize("elevation", [-80.0, -45.0, 10.0])
+def test_camera_sees_the_whole_box(azimuth, elevation):
+    """Put the camera where every corner is in the picture, and one is near its edge."""
+    box = np.array([[-4.0, -1.0, 0.0], [5.0, 2.0, 1.5]])
+    position, look_at = layout.camera_to_see(box, azimuth, elevation, 45.0, 1.2)
+    forward = (look_at - position) / np.linalg.norm(look_at - position)
+    right = np.cross(forward, [0, 0, 1])
+    right /= np.linalg.norm(right)
+    corners = np.array([[box[i, 0], box[j, 1], box[k, 2]] for i, j, k in np.ndindex(2, 2, 2)])
+    offset = corners - position
+    tangent = np.tan(np.radians(22.5)) * (offset @ forward)
+    reach = np.maximum(
+        np.abs(offset @ np.cross(right, forward)) / tangent,
+        np.abs(offset @ right) / (1.2 * tangent),
+    )
+    assert (tangent > 0).all()
+    assert reach.max() == pytest.approx(1.0)
+
+
+def test_first_world_is_far_left():
+    """Order places row by row from the far left, as seen by the camera."""
+    places = layout.grid_slots(4, np.array([1.0, 1.0, 1.0]), azimuth=90.0)
+    np.testing.assert_allclose(places.sum(axis=0), 0, atol=1e-12)
+    assert places[0, 0] < places[1, 0]
+    assert places[0, 1] > places[2, 1]
+    turned = layout.grid_slots(4, np.array([1.0, 1.0, 1.0]), azimuth=0.0)
+    assert turned[0, 1] > turned[1, 1]
+    assert turned[0, 0] > turned[2, 0]
+
+
+@pytest.fixture
+def page():
+    """A page of a real browser; skip, and say why, where there is none."""
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra 'dev'")
+    browser_path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if browser_path is None:
+        pytest.skip("needs a browser: apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=browser_path,
+            args=[
+                "--no-sandbox",
+                "--disable-background-networking",
+                "--use-angle=swiftshader",
+                "--enable-unsafe-swiftshader",
+            ],
+        )
+        page = browser.new_page(viewport={"width": 800, "height": 480})
+        # Drawing without a graphics card takes long on a busy machine.
+        page.set_default_timeout(120_000)
+        yield page
+        browser.close()
+
+
+def test_browser(make_env, rest, page):
+    """Show worlds, controls and status in a real browser; act on its buttons and keys."""
+    image_module = pytest.importorskip("PIL.Image")
+    viewer = ViserPlayViewer(make_env(12), rest, frame_rate=5.0, port=_free_port())
+    thread = threading.Thread(target=viewer.run, daemon=True)
+    viewer.setup()
+    thread.start()
+    try:
+        page.goto(viewer.url)
+        page.get_by_text("0 to 8 of 12").wait_for()
+        canvas = page.locator("canvas").first
+        carts = 0.0
+        for _ in range(40):
+            shot = image_module.open(io.BytesIO(canvas.screenshot())).convert("RGB")
+            pixels = np.asarray(shot).astype(int)
+            carts = (pixels[..., 2] > pixels[..., 0] + 60).mean()
+            if carts > 0.002:
+                break
+            page.wait_for_timeout(500)
+        assert pixels.std() > 5, "the picture is blank"
+        assert carts > 0.002, "there are no blue carts in the picture"
+        page.get_by_role("button", name="Pause").click()
+        page.get_by_role("button", name="Play").wait_for()
+        assert viewer.get_status().paused
+        page.keyboard.press(".")
+        page.wait_for_function("document.querySelector('input[inputmode=decimal]').value === '1'")
+        assert viewer.env_idx == 1
+        page.keyboard.press("Space")
+        page.get_by_role("button", name="Pause").wait_for()
+    finally:
+        viewer.close()
+        thread.join(10)
+    assert not thread.is_alive()
