@@ -26,12 +26,16 @@ class TrainingResult:
     """What a training run leaves."""
 
     run: RunFolder
-    checkpoint: Path
-    interrupted: bool
+    interrupted: bool = False
     """Whether it was stopped before its last iteration."""
     records: list[IterationRecord] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
-    """Files worth looking at."""
+    """Files worth looking at: the last checkpoint, the exported policy, and the curve."""
+
+    @property
+    def checkpoint(self) -> Path:
+        """The checkpoint of the last iteration."""
+        return self.files[0]
 
 
 def train(
@@ -73,32 +77,35 @@ def train(
             f"'{resume}' already has {runner.current_learning_iteration} iterations: ask for more "
             f"than that with --agent.max-iterations (now {rl_cfg.max_iterations})."
         )
-    records: list[IterationRecord] = []
+    result = TrainingResult(run)
 
     def record(item: IterationRecord) -> None:
-        records.append(item)
+        result.records.append(item)
         if on_iteration is not None:
             on_iteration(item)
 
     runner.on_iteration(record)
-    interrupted = False
     with _stop_on_signal(runner):
         try:
             runner.learn(remaining, init_at_random_ep_len=resume is None)
         except TrainingStopped:
-            interrupted = True
-    checkpoint = run.path / f"model_{runner.current_learning_iteration}.pt"
+            result.interrupted = True
+    _write_results(runner, result)
+    return result
+
+
+def _write_results(runner: OnPolicyRunner, result: TrainingResult) -> None:
+    path = result.run.path
+    checkpoint = path / f"model_{runner.current_learning_iteration}.pt"
     if not checkpoint.is_file():
         runner.save(checkpoint)
-    result = TrainingResult(run, checkpoint, interrupted, records)
-    lines = "".join(json.dumps(asdict(item)) + "\n" for item in records)
-    write_atomic(run.path / "progress.jsonl", lines)
+    lines = "".join(json.dumps(asdict(item)) + "\n" for item in result.records)
+    write_atomic(path / "progress.jsonl", lines)
     result.files = [
         checkpoint,
-        export_policy(runner, run.path / "policy.onnx"),
-        plot_learning_curve(records, run.path / "learning_curve.png"),
+        export_policy(runner, path / "policy.onnx"),
+        plot_learning_curve(result.records, path / "learning_curve.png"),
     ]
-    return result
 
 
 @contextlib.contextmanager

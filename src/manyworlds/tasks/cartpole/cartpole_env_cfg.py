@@ -72,11 +72,35 @@ def _floor(spec: mujoco.MjSpec) -> None:
     )
 
 
+_CART = SceneEntityCfg("cartpole", joint_names="slider")
+_HINGE = SceneEntityCfg("cartpole", joint_names="hinge_1")
+
+
+def _observations() -> dict[str, ObservationGroupCfg | None]:
+    """Cart position, pole angle as cosine and sine, and both velocities."""
+    both = SceneEntityCfg("cartpole")
+    terms = {
+        "cart_pos": ObservationTermCfg(func=mdp.joint_pos_rel, params={"asset_cfg": _CART}),
+        "pole_angle": ObservationTermCfg(func=pole_angle_cos_sin, params={"asset_cfg": _HINGE}),
+        "joint_vel": ObservationTermCfg(func=mdp.joint_vel_rel, params={"asset_cfg": both}),
+    }
+    return {"actor": ObservationGroupCfg(terms=terms)}
+
+
+def _reset(joint: SceneEntityCfg, position: float, velocity: float) -> EventTermCfg:
+    """Start a joint at its default plus uniform noise."""
+    return EventTermCfg(
+        func=mdp.reset_joints_by_offset,
+        mode="reset",
+        params={
+            "position_range": (-position, position),
+            "velocity_range": (-velocity, velocity),
+            "asset_cfg": joint,
+        },
+    )
+
+
 def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> ManagerBasedRlEnvCfg:
-    cart = SceneEntityCfg("cartpole", joint_names="slider")
-    hinge = SceneEntityCfg("cartpole", joint_names="hinge_1")
-    joints = {"cart": cart, "hinge": hinge}
-    ranges = {"cart": (0.1, 0.01), "hinge": (hinge_range, 0.01)}
     return ManagerBasedRlEnvCfg(
         decimation=5,
         episode_length_s=1e9 if play else 10.0,
@@ -88,7 +112,6 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
         ),
         sim=SimulationCfg(mujoco=MujocoCfg(timestep=0.01, disableflags=("contact",))),
         viewer=ViewerConfig(
-            origin_type=ViewerConfig.OriginType.ASSET_BODY,
             entity_name="cartpole",
             body_name="rail",
             distance=5.0,
@@ -96,21 +119,7 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
             enable_shadows=False,
             enable_reflections=False,
         ),
-        observations={
-            "actor": ObservationGroupCfg(
-                terms={
-                    "joint_pos": ObservationTermCfg(
-                        func=mdp.joint_pos_rel, params={"asset_cfg": cart}
-                    ),
-                    "pole_angle": ObservationTermCfg(
-                        func=pole_angle_cos_sin, params={"asset_cfg": hinge}
-                    ),
-                    "joint_vel": ObservationTermCfg(
-                        func=mdp.joint_vel_rel, params={"asset_cfg": SceneEntityCfg("cartpole")}
-                    ),
-                }
-            )
-        },
+        observations=_observations(),
         actions={
             "effort": mdp.JointEffortActionCfg(
                 entity_name="cartpole", actuator_names=("slider",), scale=MOTOR_FORCE
@@ -120,7 +129,7 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
             "smooth_reward": RewardTermCfg(
                 func=cartpole_smooth_reward,
                 weight=1.0,
-                params={"cart_cfg": cart, "hinge_cfg": hinge},
+                params={"cart_cfg": _CART, "hinge_cfg": _HINGE},
             )
         },
         terminations={
@@ -128,16 +137,8 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
             "diverged": TerminationTermCfg(func=mdp.nan_detection),
         },
         events={
-            f"reset_{name}": EventTermCfg(
-                func=mdp.reset_joints_by_offset,
-                mode="reset",
-                params={
-                    "position_range": (-position, position),
-                    "velocity_range": (-velocity, velocity),
-                    "asset_cfg": joints[name],
-                },
-            )
-            for name, (position, velocity) in ranges.items()
+            "reset_cart": _reset(_CART, position=0.1, velocity=0.01),
+            "reset_hinge": _reset(_HINGE, position=hinge_range, velocity=0.01),
         },
     )
 
