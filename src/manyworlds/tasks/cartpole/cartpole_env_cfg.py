@@ -157,8 +157,8 @@ def cartpole_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
     """PPO settings that solve both tasks within a minute on two cores."""
     return RslRlOnPolicyRunnerCfg(
         experiment_name="cartpole",
-        num_steps_per_env=32,
-        max_iterations=150,
+        num_steps_per_env=16,
+        max_iterations=100,
         save_interval=50,
         obs_groups={"actor": ("actor",), "critic": ("actor",)},
         actor=RslRlModelCfg(hidden_dims=(64, 64), distribution_cfg=gaussian_distribution()),
