@@ -116,7 +116,7 @@ def record_video(
     reason = gl_available()
     if reason is not None:
         return None, reason
-    env, policy = _play_env(4, rl_cfg, checkpoint)
+    env, policy = _play_env(4, rl_cfg, checkpoint, any_angle=True)
     return write_video(path_stem, _frames(env, policy), VIDEO_FPS), ""
 
 
@@ -138,17 +138,23 @@ def _show(rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, port: int) -> None:
     from manyworlds.cli.play import watch
 
     require_extra("viser", "lab")
-    env, policy = _play_env(9, rl_cfg, checkpoint)
+    env, policy = _play_env(9, rl_cfg, checkpoint, any_angle=True)
     watch(env, policy, port=port)
 
 
 def _play_env(
-    num_envs: int, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path
+    num_envs: int, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, any_angle: bool = False
 ) -> tuple[ManagerBasedRlEnv, Policy]:
-    """Worlds with start states that training has not seen, and the trained policy for them."""
+    """Worlds with start states that training has not seen, and the trained policy for them.
+
+    With `any_angle` poles start at all angles, so that one sees different worlds.
+    """
     env_cfg: ManagerBasedRlEnvCfg = load_env_cfg(TASK, play=True)
     env_cfg.scene.num_envs = num_envs
     env_cfg.seed = rl_cfg.seed + _UNSEEN_SEED
+    reset_hinge = env_cfg.events["reset_hinge"]
+    if any_angle and reset_hinge is not None:
+        reset_hinge.params["position_range"] = (-math.pi, math.pi)
     env = ManagerBasedRlEnv(env_cfg)
     return env, load_policy(env, rl_cfg, checkpoint)
 

@@ -74,11 +74,12 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         dims: dict[str, tuple[int, ...] | list[tuple[int, ...]]] = {}
         for name, group in self._groups.items():
             shapes = self.group_obs_term_dim[name]
-            if not group.concatenate_terms:
-                dims[name] = shapes
-                continue
-            example = [torch.empty(1, *shape, device="meta") for shape in shapes]
-            dims[name] = tuple(torch.cat(example, dim=group.concatenate_dim).shape[1:])
+            dims[name] = shapes
+            if group.concatenate_terms:
+                axis = group.concatenate_dim - (group.concatenate_dim > 0)
+                whole = list(shapes[0])
+                whole[axis] = sum(shape[axis] for shape in shapes)
+                dims[name] = tuple(whole)
         return dims
 
     def get_term_cfg(self, group_name: str, term_name: str) -> ObservationTermCfg:

@@ -26,7 +26,7 @@ def plot_learning_curve(records: Sequence[IterationRecord], path: Path) -> Path:
     top.set_ylabel("mean return")
     bottom.plot(seconds, [r.steps_per_s / 1000 for r in records], color="#db8c28", lw=1.2)
     bottom.set_ylim(bottom=0)
-    bottom.set_ylabel("1000 env-steps/s")
+    bottom.set_ylabel("k env-steps/s")
     bottom.set_xlabel("training time [s]")
     for axes in (top, bottom):
         axes.spines[["top", "right"]].set_visible(False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -41,7 +42,8 @@ def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
         return np.zeros(0, np.int32)
     if not np.issubdtype(ids.dtype, np.integer):
         raise ValueError(f"World ids must be integers, got {ids.dtype}: use int64 ids or a mask.")
-    ids = np.unique(ids)
+    if ids.size > 1 and not (ids[1:] > ids[:-1]).all():
+        ids = np.unique(ids)
     if ids[0] < 0 or ids[-1] >= num_envs:
         bad = ids[0] if ids[0] < 0 else ids[-1]
         raise ValueError(
@@ -51,10 +53,14 @@ def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
     return None if ids.size == num_envs else ids.astype(np.int32)
 
 
-def as_index(ids: Sequence[int]) -> slice | torch.Tensor:
+def as_index(ids: Sequence[int] | slice) -> slice | torch.Tensor:
     """Turn positions into the cheapest index: a slice (a view) where they are contiguous."""
-    ids = list(ids)
-    if ids and ids == list(range(ids[0], ids[0] + len(ids))):
+    return ids if isinstance(ids, slice) else _as_index(tuple(ids))
+
+
+@functools.lru_cache(maxsize=4096)
+def _as_index(ids: tuple[int, ...]) -> slice | torch.Tensor:
+    if ids and ids == tuple(range(ids[0], ids[0] + len(ids))):
         return slice(ids[0], ids[0] + len(ids))
     return torch.tensor(ids, dtype=torch.long)
 

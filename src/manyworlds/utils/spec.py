@@ -204,6 +204,35 @@ def add_position_actuators(spec: mujoco.MjSpec, kp: float) -> list[str]:
     return added
 
 
+def add_sky(spec: mujoco.MjSpec) -> None:
+    """Add a sky that is lighter towards the horizon; without one, pictures have a black sky."""
+    spec.add_texture(
+        name="sky",
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+        rgb1=(0.45, 0.6, 0.8),
+        rgb2=(0.93, 0.95, 0.97),
+        width=64,
+        height=384,
+    )
+
+
+def add_checker_material(spec: mujoco.MjSpec, name: str, square: float = 0.5) -> str:
+    """Add a material of light squares with sides of `square` [m]; return its name."""
+    spec.add_texture(
+        name=name,
+        type=mujoco.mjtTexture.mjTEXTURE_2D,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
+        rgb1=(0.83, 0.85, 0.88),
+        rgb2=(0.74, 0.77, 0.81),
+        width=256,
+        height=256,
+    )
+    material = spec.add_material(name=name, texuniform=True, texrepeat=2 * [0.5 / square])
+    material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = name
+    return name
+
+
 def add_ground_plane(spec: mujoco.MjSpec, name: str = "ground_plane") -> mujoco.MjsGeom:
     """Add an infinite horizontal plane at height 0 to the world.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.utils.indices import as_index
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -52,7 +53,7 @@ def reset_joints_by_offset(
         asset_cfg: the entity and its joints.
     """
     ids = resolve_env_ids(env, env_ids)
-    entity, joints = env.scene[asset_cfg.name], asset_cfg.joint_ids
+    entity, joints = env.scene[asset_cfg.name], as_index(asset_cfg.joint_ids)
     position = entity.data.default_joint_pos[ids][:, joints]
     velocity = entity.data.default_joint_vel[ids][:, joints]
     position = position + torch.empty_like(position).uniform_(*position_range)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.utils.indices import as_index
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -17,14 +18,14 @@ _ROBOT = SceneEntityCfg("robot")
 def joint_pos_rel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Joint positions relative to their defaults [rad or m]."""
     data = env.scene[asset_cfg.name].data
-    ids = asset_cfg.joint_ids
+    ids = as_index(asset_cfg.joint_ids)
     return data.joint_pos[:, ids] - data.default_joint_pos[:, ids]
 
 
 def joint_vel_rel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Joint velocities relative to their defaults [rad/s or m/s]."""
     data = env.scene[asset_cfg.name].data
-    ids = asset_cfg.joint_ids
+    ids = as_index(asset_cfg.joint_ids)
     return data.joint_vel[:, ids] - data.default_joint_vel[:, ids]
 
 

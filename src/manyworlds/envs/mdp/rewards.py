@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.utils.indices import as_index
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -27,7 +28,7 @@ def is_terminated(env: ManagerBasedRlEnv) -> torch.Tensor:
 def joint_vel_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Sum of squared joint velocities [rad^2/s^2 or m^2/s^2]."""
     data = env.scene[asset_cfg.name].data
-    return data.joint_vel[:, asset_cfg.joint_ids].square().sum(dim=1)
+    return data.joint_vel[:, as_index(asset_cfg.joint_ids)].square().sum(dim=1)
 
 
 def action_rate_l2(env: ManagerBasedRlEnv) -> torch.Tensor:

@@ -29,6 +29,8 @@ from manyworlds.rl.config import (
 )
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.utils.indices import as_index
+from manyworlds.utils.spec import add_checker_material, add_ground_plane, add_sky
 from manyworlds.utils.viewer_config import ViewerConfig
 
 _GAUSSIAN_AT_MARGIN = math.log(0.1)  # the kernel is 0.1 at the margin
@@ -36,7 +38,7 @@ _GAUSSIAN_AT_MARGIN = math.log(0.1)  # the kernel is 0.1 at the margin
 
 def pole_angle_cos_sin(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
     """Cosine and sine of the pole's angle from upright, shape [num_envs, 2]."""
-    angle = env.scene[asset_cfg.name].data.joint_pos[:, asset_cfg.joint_ids]
+    angle = env.scene[asset_cfg.name].data.joint_pos[:, as_index(asset_cfg.joint_ids)]
     return torch.cat([angle.cos(), angle.sin()], dim=1)
 
 
@@ -45,14 +47,12 @@ def cartpole_smooth_reward(
 ) -> torch.Tensor:
     """Upright, centred, slow and gentle, each in [0, 1] and multiplied, shape [num_envs]."""
     data = env.scene[cart_cfg.name].data
-    position = data.joint_pos
-    upright = (position[:, hinge_cfg.joint_ids].cos().squeeze(1) + 1.0) / 2.0
-    cart = position[:, cart_cfg.joint_ids].squeeze(1)
-    centered = (1.0 + _gaussian(cart, margin=2.0)) / 2.0
-    control = env.action_manager.action.squeeze(1).clamp(-1.0, 1.0)
-    gentle = (4.0 + (1.0 - control.square())) / 5.0
-    slow = (1.0 + _gaussian(data.joint_vel[:, hinge_cfg.joint_ids].squeeze(1), margin=5.0)) / 2.0
-    return upright * centered * gentle * slow
+    cart, hinge = as_index(cart_cfg.joint_ids), as_index(hinge_cfg.joint_ids)
+    upright = (data.joint_pos[:, hinge].cos() + 1.0) / 2.0
+    centered = (1.0 + _gaussian(data.joint_pos[:, cart], margin=2.0)) / 2.0
+    gentle = 1.0 - env.action_manager.action.clamp(-1.0, 1.0).square() / 5.0
+    slow = (1.0 + _gaussian(data.joint_vel[:, hinge], margin=5.0)) / 2.0
+    return (upright * centered * gentle * slow).squeeze(1)
 
 
 def _gaussian(x: torch.Tensor, margin: float) -> torch.Tensor:
@@ -60,16 +60,15 @@ def _gaussian(x: torch.Tensor, margin: float) -> torch.Tensor:
     return torch.exp(x.square() * (_GAUSSIAN_AT_MARGIN / margin**2))
 
 
-def _floor(spec: mujoco.MjSpec) -> None:
-    spec.worldbody.add_light(pos=(0, -2, 6), dir=(0, 0.3, -1), type=1)
-    spec.worldbody.add_geom(
-        name="floor",
-        type=mujoco.mjtGeom.mjGEOM_PLANE,
-        size=(0, 0, 0.05),
-        rgba=(0.78, 0.8, 0.83, 1.0),
-        contype=0,
-        conaffinity=0,
+def _backdrop(spec: mujoco.MjSpec) -> None:
+    """Add sky, light and a floor that nothing touches."""
+    add_sky(spec)
+    spec.worldbody.add_light(
+        pos=(0, -2, 6), dir=(0, 0.3, -1), type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
     )
+    floor = add_ground_plane(spec, name="floor")
+    floor.contype = floor.conaffinity = 0
+    floor.material = add_checker_material(spec, name="floor")
 
 
 _CART = SceneEntityCfg("cartpole", joint_names="slider")
@@ -108,14 +107,14 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
             num_envs=9 if play else 1024,
             env_spacing=2.5,
             entities={"cartpole": cartpole_cfg(hinge_angle)},
-            spec_fn=_floor,
+            spec_fn=_backdrop,
         ),
         sim=SimulationCfg(mujoco=MujocoCfg(timestep=0.01, disableflags=("contact",))),
         viewer=ViewerConfig(
             entity_name="cartpole",
             body_name="rail",
-            distance=5.0,
-            elevation=-12.0,
+            distance=4.6,
+            elevation=-10.0,
             enable_shadows=False,
             enable_reflections=False,
         ),

@@ -1,0 +1,44 @@
+"""The demo, in small."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from manyworlds.cli.main import main
+from manyworlds.viewer import gl
+
+pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
+
+
+def run_demo(tmp_path) -> dict:
+    """Run a demo of two iterations; return its summary and files."""
+    args = ["--num-envs", "16", "--iterations", "2", "--log-root", str(tmp_path), "--no-view"]
+    assert main(["demo", *args]) == 0
+    (run,) = (tmp_path / "demo").iterdir()
+    summary = json.loads((run / "summary.json").read_text())
+    return {"summary": summary, "files": {path.name for path in run.iterdir()}}
+
+
+def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys):
+    """Leave checkpoint, ONNX, configuration, curve, video and summary, and say where."""
+    if (reason := gl.gl_available()) is not None:
+        pytest.skip(reason)
+    result = run_demo(tmp_path)
+    assert {"model_1.pt", "policy.onnx", "params", "learning_curve.png"} <= result["files"]
+    assert result["summary"]["video"] in result["files"]
+    assert result["summary"]["evaluation_worlds"] == 256
+    assert -1.0 <= result["summary"]["mean_cos_angle_last_5s"] <= 1.0
+    assert result["summary"]["solved"] is False
+    out = capsys.readouterr().out
+    assert "mean cos(angle) over 256 unseen worlds" in out and "summary.json" in out
+
+
+def test_without_opengl_everything_but_the_video_is_there(tmp_path, capsys, monkeypatch):
+    """Skip the video with one line that says what to install."""
+    monkeypatch.setattr(gl, "gl_available", lambda: "OpenGL is missing: install libegl1.")
+    result = run_demo(tmp_path)
+    assert result["summary"]["video"] is None
+    assert not {name for name in result["files"] if name.startswith("four_worlds")}
+    assert "no video: OpenGL is missing: install libegl1." in capsys.readouterr().out
