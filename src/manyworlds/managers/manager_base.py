@@ -31,8 +31,8 @@ class ManagerTermBaseCfg:
 CfgT = TypeVar("CfgT", bound=ManagerTermBaseCfg)
 
 
-class ManagerTermBase(Stateful):
-    """A term that keeps state between calls."""
+class _OfEnv(Stateful):
+    """Belongs to an environment."""
 
     def __init__(self, env: ManagerBasedRlEnv) -> None:
         self._env = env
@@ -47,6 +47,10 @@ class ManagerTermBase(Stateful):
         """Where the tensors live."""
         return self._env.device
 
+
+class ManagerTermBase(_OfEnv):
+    """A term that keeps state between calls."""
+
     @property
     def name(self) -> str:
         """Name of the term's class."""
@@ -60,7 +64,7 @@ class ManagerTermBase(Stateful):
         raise NotImplementedError
 
 
-class ManagerBase(Stateful, Generic[CfgT]):
+class ManagerBase(_OfEnv, Generic[CfgT]):
     """Runs the terms of one kind.
 
     The configuration is copied: terms that are None are left out, entities in parameters are
@@ -68,19 +72,9 @@ class ManagerBase(Stateful, Generic[CfgT]):
     """
 
     def __init__(self, cfg: Mapping[str, CfgT | None], env: ManagerBasedRlEnv) -> None:
-        self._env = env
+        super().__init__(env)
         self._class_terms: dict[str, ManagerTermBase] = {}
         self._terms = self._prepare_terms(cfg)
-
-    @property
-    def num_envs(self) -> int:
-        """Number of worlds."""
-        return self._env.num_envs
-
-    @property
-    def device(self) -> torch.device:
-        """Where the tensors live."""
-        return self._env.device
 
     @property
     def kind(self) -> str:
