@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+# As the command line does, before torch is imported: see `manyworlds.cli.main`.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
 from collections.abc import Callable
 
 import pytest

@@ -185,6 +185,18 @@ def test_mistakes_are_named():
     )
     with pytest.raises(ValueError, match="2 freejoints"):
         build(two=EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(two)))
+    loose = BALL.replace("<freejoint/>", '<geom size=".1"/><body name="free"><freejoint/>')
+    loose = loose.replace("</body>", "</body></body>")
+    with pytest.raises(ValueError, match="freejoint"):
+        build(loose=EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(loose)))
+    joint = '<body name="b"><joint name="j" type="ball"/><geom size=".1"/></body></worldbody>'
+    ball = BALL.replace("</worldbody>", joint)
+    with pytest.raises(ValueError, match="Joint 'j' is a ball joint"):
+        build(ball=EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(ball)))
+    short = ARM.replace('qpos="0.25 -0.5"', 'ctrl=""')
+    state = EntityCfg.InitialStateCfg(joint_pos=None)
+    with pytest.raises(ValueError, match="keyframe has 0 joint positions, but the entity has 2"):
+        build(short=EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(short), init_state=state))
     bad = EntityArticulationInfoCfg(
         actuators=(BuiltinMotorActuatorCfg(target_names_expr=("wrist",), effort_limit=1.0),)
     )

@@ -1,5 +1,7 @@
 """The environment: order of a step, resets, seeds and saved state."""
 
+import random
+
 import mujoco
 import numpy as np
 import pytest
@@ -85,10 +87,11 @@ def test_hooks_run_in_the_documented_order(env_cfg, monkeypatch):
     after = ["termination", "reward", "step", "interval"]
     calls.clear()
     env.step(torch.zeros(4, 1))
-    assert calls == [*physics, *after, "observation"]
+    assert calls == [*physics, *after, "forward", "observation"]
     calls.clear()
     env.step(torch.zeros(4, 1))
-    assert calls == [*physics, *after, "reset", "write_data_to_sim", "forward", "observation"]
+    reset = ["reset", "write_data_to_sim", "forward"]
+    assert calls == [*physics, *after, *reset, "forward", "observation"]
 
 
 def test_a_control_step_is_one_call_or_one_a_substep(env_cfg, monkeypatch):
@@ -239,3 +242,38 @@ def test_mistakes_are_named(env_cfg):
     env_cfg.scene.num_envs, env_cfg.decimation = 1, 0
     with pytest.raises(ValueError, match="decimation must be at least 1, got 0"):
         ManagerBasedRlEnv(env_cfg)
+
+
+def test_events_between_resets_show_in_derived_observations(env_cfg):
+    """Recompute kinematics after a step event has moved joints."""
+
+    def move(env, env_ids) -> None:
+        env.scene["cartpole"].write_joint_position_to_sim(torch.full((4, 1), 1.0), [0])
+
+    env_cfg.events["move"] = EventTermCfg(func=move, mode="step")
+    env = ManagerBasedRlEnv(env_cfg)
+    env.scene["cartpole"].data.body_link_pos_w  # noqa: B018 - bound before the step
+    obs = env.step(torch.zeros(4, 1))[0]["actor"]
+    assert (obs[:, 0] == 1.0).all()
+    assert torch.allclose(env.scene["cartpole"].data.body_link_pos_w[:, 1, 0], obs[:, 0])
+
+
+def test_actions_may_carry_gradients_or_be_arrays(env):
+    """Take a network's output, or anything that becomes a tensor."""
+    env.step(torch.zeros(4, 1, requires_grad=True))
+    env.step(np.zeros((4, 1)))
+    assert env.action_manager.action.dtype == torch.float32
+
+
+def test_random_draws_of_every_generator_repeat_after_loading(env):
+    """Restore Python's and NumPy's generators beside torch's; leave held observations alone."""
+    held = env.get_observations()["actor"]
+    saved = env.state_dict()
+    env.step(torch.ones(4, 1))
+    now = env.get_observations()["actor"]
+    kept = now.clone()
+    env.load_state_dict(saved)
+    drawn = (random.random(), np.random.rand(), torch.rand(1).item())
+    env.load_state_dict(saved)
+    assert drawn == (random.random(), np.random.rand(), torch.rand(1).item())
+    assert torch.equal(now, kept) and torch.equal(env.get_observations()["actor"], held)

@@ -127,11 +127,12 @@ def test_bad_checkpoints_are_named(env_cfg, rl_cfg, log_root, tmp_path):
 
     class Evil:
         def __reduce__(self):
-            return (os.system, ("touch /tmp/should-never-exist",))
+            return (os.mkdir, (str(tmp_path / "ran"),))
 
     torch.save(Evil(), tmp_path / "evil.pt")
     with pytest.raises(ValueError, match=r"evil.pt' is not a checkpoint"):
         load_checkpoint(tmp_path / "evil.pt")
+    assert not (tmp_path / "ran").exists()
     result = run(env_cfg, rl_cfg, log_root)
     rl_cfg.actor.hidden_dims = (32,)
     runner = OnPolicyRunner(RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg)), rl_cfg)
@@ -144,6 +145,10 @@ def test_resuming_a_finished_run_says_how_to_go_on(env_cfg, rl_cfg, log_root):
     result = run(env_cfg, rl_cfg, log_root)
     with pytest.raises(ValueError, match=r"already has 4 iterations.*--agent.max-iterations"):
         run(env_cfg, rl_cfg, log_root, resume=result.checkpoint)
+    assert len(list((log_root / "cartpole").iterdir())) == 1
+    rl_cfg.max_iterations = 0
+    with pytest.raises(ValueError, match="max_iterations must be at least 1, got 0"):
+        run(env_cfg, rl_cfg, log_root)
 
 
 def test_an_unwritable_place_is_named(env_cfg, rl_cfg, tmp_path):
@@ -151,9 +156,11 @@ def test_an_unwritable_place_is_named(env_cfg, rl_cfg, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"Cannot write a run folder in '.*file/cartpole'"):
         run(env_cfg, rl_cfg, tmp_path / "file")
-    rl_cfg.experiment_name = "../elsewhere"
-    with pytest.raises(ValueError, match="not a plain folder name"):
-        run(env_cfg, rl_cfg, tmp_path / "runs")
+    for experiment, name in (("../x", ""), ("..", ""), ("", ""), (".x", ""), ("x", "a/b")):
+        rl_cfg.experiment_name, rl_cfg.run_name = experiment, name
+        with pytest.raises(ValueError, match="must be plain folder names"):
+            run(env_cfg, rl_cfg, tmp_path / "runs")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
 
 
 def test_a_full_disk_leaves_no_run_folder(env_cfg, rl_cfg, log_root, monkeypatch):
@@ -174,6 +181,10 @@ def test_the_newest_run_is_found_by_task(env_cfg, rl_cfg, log_root):
         RunFolder.latest(log_root, TASK)
     first = run(env_cfg, rl_cfg, log_root)
     RunFolder.create(log_root, "cartpole", "", TASK, env_cfg, rl_cfg)
+    broken = log_root / "cartpole" / "broken"
+    (broken / "params").mkdir(parents=True)
+    (broken / "params" / "run.yaml").write_text("nothing: here")
+    (broken / "model_0.pt").write_bytes(b"")
     assert RunFolder.latest(log_root) == first.run
     with pytest.raises(FileNotFoundError, match="of task 'Other'"):
         RunFolder.latest(log_root, "Other")

@@ -43,3 +43,31 @@ def test_yaml_cannot_bring_in_objects(tmp_path):
     (tmp_path / "env.yaml").write_text("a: !!python/object/apply:os.getcwd []")
     with pytest.raises(ValueError, match="not valid YAML"):
         load_yaml(tmp_path / "env.yaml")
+
+
+def test_values_of_another_type_than_the_default_come_back(tmp_path):
+    """Restore what a user set where the code has None, a number, or another table."""
+    saved = load_env_cfg("Cartpole-Balance")
+    saved.actions["effort"].clip = {"slider": (-1.0, 1.0)}
+    saved.actions["effort"].scale = {"slider": 3.0}
+    saved.observations["actor"].terms["cart_pos"].clip = (-1.0, 1.0)
+    saved.scene.entities["cartpole"].init_state.joint_pos = {".*": 0.5}
+    saved.rewards["smooth_reward"] = None
+    saved.sim.mujoco.disableflags = ()
+    dump_yaml(tmp_path / "env.yaml", saved)
+    restored = update_from_plain(load_env_cfg("Cartpole-Balance"), load_yaml(tmp_path / "env.yaml"))
+    assert to_plain(restored) == to_plain(saved)
+    assert restored.actions["effort"].clip == {"slider": (-1.0, 1.0)}
+    assert restored.observations["actor"].terms["cart_pos"].clip == (-1.0, 1.0)
+
+
+def test_what_cannot_be_restored_is_named():
+    """Refuse another function or an entry that the code no longer has, with its path."""
+    plain = to_plain(load_env_cfg("Cartpole-Balance"))
+    plain["rewards"]["smooth_reward"]["func"] = "elsewhere:other"
+    with pytest.raises(ValueError, match=r"'rewards\.smooth_reward\.func'"):
+        update_from_plain(load_env_cfg("Cartpole-Balance"), plain)
+    plain = to_plain(load_env_cfg("Cartpole-Balance"))
+    plain["terminations"]["gone"] = {"func": "elsewhere:other", "params": {}}
+    with pytest.raises(ValueError, match=r"'terminations\.gone'"):
+        update_from_plain(load_env_cfg("Cartpole-Balance"), plain)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -134,7 +133,9 @@ def measure_physics(
         ValueError: an argument is out of range.
     """
     _check(num_envs, num_threads, nsubsteps, seconds, engine)
-    with _one_torch_thread(), _no_mujoco_warnings():
+    from manyworlds.utils.torch import torch_threads
+
+    with torch_threads(1), _no_mujoco_warnings():
         race = _Race(model, num_envs, num_threads, engine, tuple(fields), nsubsteps, refresh)
         race.prepare(round_seconds=min(_ROUND_SECONDS, seconds / 8))
         total = _Times()
@@ -181,11 +182,14 @@ class _Race:
         from mujoco.rollout import Rollout
 
         from manyworlds.cli.bench_states import StateLayout, settled_rows
+        from manyworlds.utils.torch import usable_cores
 
         self.fields, self.nsubsteps, self.refresh = fields, nsubsteps, refresh
         self.sim = sim = _make_simulation(model, num_envs, num_threads, engine)
         self.model = sim.mj_model
-        self.threads = num_threads or (sim.num_threads if sim.engine == "native" else _cores())
+        self.threads = num_threads or (
+            sim.num_threads if sim.engine == "native" else usable_cores()
+        )
         self.datas = [mujoco.MjData(self.model) for _ in range(self.threads)]
         self.rollout = Rollout(nthread=self.threads if self.threads > 1 else 0)
         self.layout = StateLayout(self.model)
@@ -408,19 +412,6 @@ def _progress_bar(shown: bool) -> Iterator[Callable[[float], None] | None]:
 
 
 @contextlib.contextmanager
-def _one_torch_thread() -> Iterator[None]:
-    """Leave the cores to the physics threads."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-@contextlib.contextmanager
 def _no_mujoco_warnings() -> Iterator[None]:
     """Keep a line per diverged world off the terminal, and MUJOCO_LOG.TXT out of the folder."""
     before = mujoco.get_mju_user_warning()
@@ -429,7 +420,3 @@ def _no_mujoco_warnings() -> Iterator[None]:
         yield
     finally:
         mujoco.set_mju_user_warning(before)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -102,12 +102,19 @@ def _difference(new: Any, old: Any) -> Any:
 def _load(name: str) -> None:
     path = Path(name)
     if path.suffix != ".py":
-        importlib.import_module(name)
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                f"Cannot load module '{name}': {error}. Install it, or name a .py file."
+            ) from None
         return
     if not path.is_file():
         raise FileNotFoundError(f"There is no file '{path}' to load tasks from.")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # A name of its own, so that a file called random.py does not replace the standard module.
+    module_name = f"manyworlds_loaded_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[module_name] = module
     spec.loader.exec_module(module)

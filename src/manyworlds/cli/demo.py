@@ -62,7 +62,8 @@ def main(argv: list[str]) -> int:
     env_cfg, rl_cfg = load_env_cfg(TASK), load_rl_cfg(TASK)
     env_cfg.scene.num_envs = cfg.num_envs
     rl_cfg.seed = cfg.seed
-    rl_cfg.max_iterations = cfg.iterations or rl_cfg.max_iterations
+    if cfg.iterations is not None:
+        rl_cfg.max_iterations = cfg.iterations
     rl_cfg.experiment_name = "demo"
     started = time.perf_counter()
     with TrainingProgress(console) as progress:

@@ -32,6 +32,9 @@ def main(argv: list[str] | None = None) -> int:
     Returns:
         The exit code: 0 if all went well, 1 for an error, 2 for wrong usage, 130 for Ctrl-C.
     """
+    # Physics and torch take turns on the same cores. OpenMP workers that spin long while they wait
+    # take them from physics, and on a busy machine make learning several times slower.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         code = _dispatch(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
@@ -104,7 +107,7 @@ def _one_line(error: BaseException) -> str:
         return f"{error.strerror}{where}"
     # str() of a KeyError is the repr of its message.
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-    text = " ".join(text.split())
+    text = " ".join([*text.split(), *getattr(error, "__notes__", ())])
     # A bare name or nothing at all says too little without the kind of error.
     return text if " " in text else f"{type(error).__name__}: {text}".rstrip(": ")
 

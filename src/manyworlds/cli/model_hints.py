@@ -49,7 +49,7 @@ def unreadable(path: Path) -> tuple[str, list[str]] | None:
         near = _near(path.name, (p.name for p in itertools.islice(folder.iterdir(), 5000)))
         return "there is no such file.", [f"did you mean {near}?"] if near else []
     try:
-        head = path.read_bytes()[:4096]
+        head = _head(path)
     except OSError as error:
         return f"the file cannot be read: {error.strerror}.", []
     if not head.strip():
@@ -100,7 +100,7 @@ def _syntax(text: ModelText, match: re.Match[str]) -> str | None:
 
 
 def _not_xml(file: Path) -> str:
-    return "" if b"<" in file.read_bytes()[:4096] else "this does not look like XML: "
+    return "" if b"<" in _head(file) else "this does not look like XML: "
 
 
 def _root(text: ModelText, match: re.Match[str]) -> str:
@@ -318,3 +318,9 @@ _RULES: list[tuple[str, Callable[[ModelText, re.Match[str]], str | None]]] = [
     (r"size \d must be positive in (?P<kind>\w+)(?:.|\n)*line (?P<line>\d+)", _size),
     (r"range\[0\] should be smaller than range\[1\]", _range),
 ]
+
+
+def _head(path: Path) -> bytes:
+    """Read the beginning of a file."""
+    with path.open("rb") as file:
+        return file.read(4096)

@@ -43,7 +43,7 @@ class PlayConfig:
 def main(argv: list[str]) -> int:
     """Parse the command line, load the policy and open the page."""
     task, argv = take_task(argv, "play")
-    from manyworlds.tasks import load_env_cfg, load_rl_cfg
+    from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls
 
     cfg = parse(PlayConfig, PlayConfig(env=load_env_cfg(task, play=True)), argv, f"play {task}")
     if cfg.latest and cfg.checkpoint is not None:
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
     if checkpoint is None:
         policy = untrained_policy(env, cfg.agent)
     else:
-        policy = load_policy(env, rl_cfg, checkpoint)
+        policy = load_policy(env, rl_cfg, checkpoint, load_runner_cls(task))
     watch(env, policy, host=cfg.host, port=cfg.port, steps=cfg.steps)
     return 0
 

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 Policy = Callable[[Any], torch.Tensor]
 
 
-def load_policy(env: ManagerBasedRlEnv, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path) -> Policy:
+def load_policy(
+    env: ManagerBasedRlEnv,
+    rl_cfg: RslRlOnPolicyRunnerCfg,
+    checkpoint: Path,
+    runner_cls: type | None = None,
+) -> Policy:
     """Load the policy of a checkpoint, as a function from observations to mean actions.
 
     Raises:
@@ -24,7 +29,8 @@ def load_policy(env: ManagerBasedRlEnv, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoi
     from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 
-    runner = OnPolicyRunner(RslRlVecEnvWrapper(env), rl_cfg, log_dir=None, device=str(env.device))
+    make = runner_cls or OnPolicyRunner
+    runner = make(RslRlVecEnvWrapper(env), rl_cfg, log_dir=None, device=str(env.device))
     runner.load(checkpoint, load_cfg={"actor": True})
     policy = runner.get_inference_policy()
     clip = rl_cfg.clip_actions

@@ -32,7 +32,8 @@ class EntityData(Stateful):
         self.model = model
         self.data = data
         self.default_root_state = default_root_state
-        """Pose [m, wxyz] and velocity [m/s, rad/s] of the root at reset, shape [num_envs, 13]."""
+        """Pose [m, wxyz] and velocity [m/s, rad/s] of the root at reset, shape [num_envs, 13];
+        only the pose for a fixed base, shape [num_envs, 7]."""
         self.default_joint_pos = default_joint_pos
         """Joint positions at reset [rad or m], shape [num_envs, num_joints]."""
         self.default_joint_vel = default_joint_vel

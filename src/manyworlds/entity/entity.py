@@ -79,9 +79,7 @@ class Entity(NamedElements, Stateful):
         self.spec = cfg.spec_fn()
         if len(self.spec.bodies) < 2:
             raise ValueError("An entity needs at least one body, but its spec has none: add one.")
-        if (free := get_free_joint(self.spec)) is not None and not free.name:
-            free.name = "floating_base_joint"
-        self.is_fixed_base = free is None
+        self.is_fixed_base = not self._prepare_joints()
         for body in self.spec.bodies[1:]:
             # MuJoCo compiles some bodies to shortcuts that per-world changes of mass break.
             body.simple = False
@@ -149,7 +147,10 @@ class Entity(NamedElements, Stateful):
             self.indexing,
             model,
             data,
-            default_root_state=rows([*init.pos, *init.rot, *init.lin_vel, *init.ang_vel]),
+            default_root_state=rows(
+                [*init.pos, *init.rot]
+                + ([] if self.is_fixed_base else [*init.lin_vel, *init.ang_vel])
+            ),
             default_joint_pos=rows(self._default_joint_pos()),
             default_joint_vel=rows(resolve_expr(init.joint_vel, joints, 0.0)),
             soft_joint_pos_limit_factor=(
@@ -194,7 +195,7 @@ class Entity(NamedElements, Stateful):
         self,
         position: torch.Tensor,
         velocity: torch.Tensor,
-        joint_ids: Sequence[int] | slice | None = None,
+        joint_ids: Sequence[int] | slice | torch.Tensor | None = None,
         env_ids: EnvIds = None,
     ) -> None:
         """Set joint positions and velocities, each of shape [len(env_ids), len(joint_ids)]."""
@@ -204,7 +205,7 @@ class Entity(NamedElements, Stateful):
     def write_joint_position_to_sim(
         self,
         position: torch.Tensor,
-        joint_ids: Sequence[int] | slice | None = None,
+        joint_ids: Sequence[int] | slice | torch.Tensor | None = None,
         env_ids: EnvIds = None,
     ) -> None:
         """Set joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
@@ -214,7 +215,7 @@ class Entity(NamedElements, Stateful):
     def write_joint_velocity_to_sim(
         self,
         velocity: torch.Tensor,
-        joint_ids: Sequence[int] | slice | None = None,
+        joint_ids: Sequence[int] | slice | torch.Tensor | None = None,
         env_ids: EnvIds = None,
     ) -> None:
         """Set joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
@@ -231,6 +232,24 @@ class Entity(NamedElements, Stateful):
         assign(self.data.joint_effort_target, effort, env_ids, _index(joint_ids))
 
     # Helpers.
+
+    def _prepare_joints(self) -> bool:
+        """Check the joints and name a free one; return whether the base floats."""
+        free = get_free_joint(self.spec)
+        if free is not None and free.parent.name != self.root_body.name:
+            raise ValueError(
+                f"The freejoint must be on the root body '{self.root_body.name}', but it is on "
+                f"'{free.parent.name}': make that body the first, or an entity of its own."
+            )
+        for joint in self.spec.joints:
+            if joint.type == mujoco.mjtJoint.mjJNT_BALL:
+                raise ValueError(
+                    f"Joint '{joint.name}' is a ball joint, which entities cannot index yet: "
+                    "use three hinges."
+                )
+        if free is not None and not free.name:
+            free.name = "floating_base_joint"
+        return free is not None
 
     def _add_actuators(self) -> None:
         articulation = self.cfg.articulation or EntityArticulationInfoCfg()
@@ -253,6 +272,11 @@ class Entity(NamedElements, Stateful):
                 "none: add a <key> or give joint positions."
             )
         joints = self._keyframe[0 if self.is_fixed_base else 7 :]
+        if len(joints) != self.num_joints:
+            raise ValueError(
+                f"The first keyframe has {len(joints)} joint positions, but the entity has "
+                f"{self.num_joints} joints: complete its qpos."
+            )
         return tuple(float(q) for q in joints)
 
     def _require_floating_base(self, what: str) -> None:

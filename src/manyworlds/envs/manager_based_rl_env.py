@@ -106,6 +106,9 @@ class ManagerBasedRlEnv(Stateful):
         self.common_step_counter = 0
         self.episode_length_buf = self._zeros(torch.long)
         self.reset_buf = self._zeros(torch.bool)
+        self.reset_terminated = self._zeros(torch.bool)
+        self.reset_time_outs = self._zeros(torch.bool)
+        self.reward_buf = self._zeros(torch.float32)
         self._must_reset = self._zeros(torch.bool)
         self.extras: dict[str, Any] = {"log": {}}
         self.obs_buf: VecEnvObs = {}
@@ -179,7 +182,9 @@ class ManagerBasedRlEnv(Stateful):
             self.seed_used = self.seed(seed)
         ids = resolve_env_ids(env_ids, self.num_envs)
         self.extras = {"log": {}}
-        self._reset_worlds(None if ids is None else torch.from_numpy(ids).long().to(self.device))
+        if ids is None or ids.size:
+            worlds = None if ids is None else torch.from_numpy(ids).long().to(self.device)
+            self._reset_worlds(worlds)
         self.obs_buf = self.observation_manager.compute()
         return self.obs_buf, self.extras
 
@@ -190,7 +195,8 @@ class ManagerBasedRlEnv(Stateful):
         terminations and observations then see positions and velocities at the new state; what
         depends on accelerations (forces, accelerometers) is one physics step old. Step and
         interval events come next; worlds whose episode ended are reset last, so the observations
-        returned for them are those of their new episode.
+        returned for them are those of their new episode. If any event happened, kinematics are
+        computed again before the observations.
 
         Args:
             action: shape [num_envs, total_action_dim].
@@ -206,7 +212,8 @@ class ManagerBasedRlEnv(Stateful):
         if not self.cfg.auto_reset and bool(self._must_reset.any()):
             worlds = self._must_reset.nonzero().squeeze(-1).tolist()
             raise RuntimeError(f"Environments {worlds} must be reset via reset(env_ids=...) first.")
-        self.action_manager.process_action(action.to(self.device))
+        action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
+        self.action_manager.process_action(action.detach())
         self._step_physics()
         self.episode_length_buf += 1
         self.common_step_counter += 1
@@ -215,8 +222,8 @@ class ManagerBasedRlEnv(Stateful):
         self.reset_terminated = self.termination_manager.terminated.clone()
         self.reset_time_outs = self.termination_manager.time_outs.clone()
         self.extras = {"log": {}}
-        self.event_manager.apply("step", dt=self.step_dt)
-        self.event_manager.apply("interval", dt=self.step_dt)
+        changed = self.event_manager.apply("step", dt=self.step_dt)
+        changed |= self.event_manager.apply("interval", dt=self.step_dt)
         if self.cfg.auto_reset:
             # The one place in a step where the host reads from the device.
             ids = self.reset_buf.nonzero().squeeze(-1)
@@ -224,6 +231,8 @@ class ManagerBasedRlEnv(Stateful):
                 self._reset_worlds(ids)
         else:
             self._must_reset = self.reset_buf.clone()
+        if changed:
+            self.sim.forward()
         self.obs_buf = self.observation_manager.compute()
         return (
             self.obs_buf,
@@ -244,6 +253,7 @@ class ManagerBasedRlEnv(Stateful):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over a state that `state_dict` returned."""
         self.sim.load_state_dict(state["sim"])
+        self.obs_buf = copy.deepcopy(self.obs_buf)  # users may still hold the present one
         super().load_state_dict(state)
         set_rng_state(state["rng"])
 

@@ -82,8 +82,8 @@ class EventManager(ManagerBase[EventTermCfg]):
         env_ids: torch.Tensor | None = None,
         dt: float | None = None,
         global_env_step_count: int | None = None,
-    ) -> None:
-        """Apply all events of a mode.
+    ) -> bool:
+        """Apply all events of a mode; return whether any happened.
 
         Args:
             mode: which events.
@@ -103,6 +103,7 @@ class EventManager(ManagerBase[EventTermCfg]):
             raise ValueError("Events of mode 'interval' pick their worlds: do not pass env_ids.")
         if mode == "reset" and global_env_step_count is None:
             raise ValueError("Events of mode 'reset' need global_env_step_count.")
+        happened = False
         for name, term in self._terms.items():
             if term.mode != mode:
                 continue
@@ -113,6 +114,8 @@ class EventManager(ManagerBase[EventTermCfg]):
                 ids = self._ready(name, term, env_ids, global_env_step_count or 0)
             if ids is None or len(ids):
                 self._call(name, term, ids)
+                happened = True
+        return happened
 
     def _due(self, name: str, term: EventTermCfg, dt: float) -> torch.Tensor | None:
         """Worlds whose interval ran out, an empty tensor for none, or None for all."""

@@ -76,11 +76,22 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             shapes = self.group_obs_term_dim[name]
             dims[name] = shapes
             if group.concatenate_terms:
+                self._check_concatenation(name, group, shapes)
                 axis = group.concatenate_dim - (group.concatenate_dim > 0)
                 whole = list(shapes[0])
                 whole[axis] = sum(shape[axis] for shape in shapes)
                 dims[name] = tuple(whole)
         return dims
+
+    def _check_concatenation(
+        self, name: str, group: ObservationGroupCfg, shapes: list[tuple[int, ...]]
+    ) -> None:
+        if group.concatenate_dim == 0 or len({len(shape) for shape in shapes}) > 1:
+            raise ValueError(
+                f"Observation group '{name}' cannot put terms of shapes {shapes} together along "
+                f"dimension {group.concatenate_dim}: give them equally many dimensions, choose "
+                "another dimension than that of worlds, or set concatenate_terms=False."
+            )
 
     def get_term_cfg(self, group_name: str, term_name: str) -> ObservationTermCfg:
         """Return the manager's own copy of a term's config.

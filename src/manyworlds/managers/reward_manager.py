@@ -68,9 +68,12 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         return self._step_reward.sum(dim=1).mul_(scale)
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
-        """Begin new episodes; log each term's mean over the finished ones, per second."""
+        """Begin new episodes; log each term's mean over the finished ones, per second.
+
+        Without a length of episodes, log the mean sum.
+        """
         ids = slice(None) if env_ids is None else env_ids
-        means = self._episode_sums[ids].mean(dim=0) / self._env.max_episode_length_s
+        means = self._episode_sums[ids].mean(dim=0) / (self._env.max_episode_length_s or 1.0)
         log = {f"Episode_Reward/{name}": means[i] for i, name in enumerate(self._terms)}
         assign(self._episode_sums, 0.0, env_ids)
         super().reset(env_ids)

@@ -72,7 +72,9 @@ class SceneEntityCfg:
             return
         if names is not None:
             found, found_names = entity.find(kind, names, preserve_order=self.preserve_order)
-            if not isinstance(ids, slice) and list(ids) != found:
+            every_id = list(range(len(available)))
+            given = every_id[ids] if isinstance(ids, slice) else list(ids)
+            if ids != slice(None) and given != found:
                 raise ValueError(
                     f"SceneEntityCfg('{self.name}') gives {kind}_names={names!r}, which are ids "
                     f"{found}, but also {kind}_ids={ids}: give one of them, or make them agree."

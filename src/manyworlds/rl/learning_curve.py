@@ -18,7 +18,11 @@ def plot_learning_curve(records: Sequence[IterationRecord], path: Path) -> Path:
     from matplotlib.figure import Figure
 
     seconds = list(accumulate(record.collect_time + record.learn_time for record in records))
-    returns = [(t, r.mean_return) for t, r in zip(seconds, records, strict=True) if r.mean_return]
+    returns = [
+        (t, r.mean_return)
+        for t, r in zip(seconds, records, strict=True)
+        if r.mean_return is not None
+    ]
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))

@@ -36,9 +36,12 @@ class RunFolder:
             OSError: the folder cannot be written.
             ValueError: a name would lead out of `root`.
         """
-        for name in (experiment, run_name):
-            if Path(name).name != name and name:
-                raise ValueError(f"'{name}' is not a plain folder name: leave out slashes.")
+        for name in (experiment, f"x{run_name}"):
+            if not name or Path(name).name != name or name.startswith("."):
+                raise ValueError(
+                    f"experiment_name '{experiment}' and run_name '{run_name}' must be plain "
+                    "folder names: leave out slashes and leading dots."
+                )
         parent = root / experiment
         try:
             parent.mkdir(parents=True, exist_ok=True)
@@ -69,8 +72,7 @@ class RunFolder:
         """
         runs = [cls(p.parent.parent) for p in root.glob("*/*/params/run.yaml")]
         runs = [run for run in runs if not run.path.name.startswith(".") and run.checkpoints()]
-        if task is not None:
-            runs = [run for run in runs if run.task == task]
+        runs = [run for run in runs if run.task is not None and task in (None, run.task)]
         if not runs:
             what = f" of task '{task}'" if task else ""
             raise FileNotFoundError(
@@ -86,9 +88,12 @@ class RunFolder:
         return run if (run.path / "params" / "run.yaml").is_file() else None
 
     @property
-    def task(self) -> str:
-        """Name of the task that was trained."""
-        return str(load_yaml(self.path / "params" / "run.yaml")["task"])
+    def task(self) -> str | None:
+        """Name of the task that was trained, or None if the folder does not tell."""
+        try:
+            return load_yaml(self.path / "params" / "run.yaml")["task"]
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
 
     def env_params(self) -> Any:
         """The environment's configuration as plain data."""

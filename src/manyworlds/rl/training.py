@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
+import math
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -63,12 +65,13 @@ def train(
         runner_cls: the runner.
         on_iteration: called after every iteration.
     """
+    _check_counts(rl_cfg)
+    env_cfg = copy.deepcopy(env_cfg)
     if env_cfg.seed is None:
         env_cfg.seed = rl_cfg.seed
     env = ManagerBasedRlEnv(env_cfg, device=device)
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
-    run = RunFolder.create(log_root, rl_cfg.experiment_name, rl_cfg.run_name, task, env_cfg, rl_cfg)
-    runner = runner_cls(wrapped, rl_cfg, run.path, str(env.device))
+    runner = runner_cls(wrapped, rl_cfg, None, str(env.device))
     if resume is not None:
         runner.load(resume)
     remaining = rl_cfg.max_iterations - runner.current_learning_iteration
@@ -77,6 +80,8 @@ def train(
             f"'{resume}' already has {runner.current_learning_iteration} iterations: ask for more "
             f"than that with --agent.max-iterations (now {rl_cfg.max_iterations})."
         )
+    run = RunFolder.create(log_root, rl_cfg.experiment_name, rl_cfg.run_name, task, env_cfg, rl_cfg)
+    runner.logger.log_dir = str(run.path)
     result = TrainingResult(run)
 
     def record(item: IterationRecord) -> None:
@@ -88,10 +93,17 @@ def train(
     with _stop_on_signal(runner):
         try:
             runner.learn(remaining, init_at_random_ep_len=resume is None)
-        except TrainingStopped:
+        except (TrainingStopped, KeyboardInterrupt):
+            # A second Ctrl-C ends an iteration half-way; its weights are still worth keeping.
             result.interrupted = True
     _write_results(runner, result)
     return result
+
+
+def _check_counts(rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
+    for name in ("max_iterations", "num_steps_per_env", "save_interval"):
+        if (value := getattr(rl_cfg, name)) < 1:
+            raise ValueError(f"The learner's {name} must be at least 1, got {value}.")
 
 
 def _write_results(runner: OnPolicyRunner, result: TrainingResult) -> None:
@@ -117,7 +129,7 @@ def _stop_on_signal(runner: OnPolicyRunner) -> Iterator[None]:
 
     def handle(signum: int, frame: object) -> None:
         runner.request_stop()
-        signal.signal(signum, signal.default_int_handler)
+        signal.signal(signum, before[signal.Signals(signum)])
 
     before = {s: signal.signal(s, handle) for s in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -128,7 +140,11 @@ def _stop_on_signal(runner: OnPolicyRunner) -> Iterator[None]:
 
 
 def write_summary(run: RunFolder, summary: dict[str, object]) -> Path:
-    """Write `summary.json`, which marks a run as complete."""
+    """Write what a run came to as `summary.json`; what is not finite becomes null."""
+    finite = {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in summary.items()
+    }
     path = run.path / "summary.json"
-    write_atomic(path, json.dumps(to_plain(summary), indent=2) + "\n")
+    write_atomic(path, json.dumps(to_plain(finite), indent=2, allow_nan=False) + "\n")
     return path

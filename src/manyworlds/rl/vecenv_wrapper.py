@@ -77,7 +77,7 @@ class RslRlVecEnvWrapper(VecEnv):
             actions = actions.clamp(-self.clip_actions, self.clip_actions)
         obs, rewards, terminated, truncated, extras = self.env.step(actions)
         if not self.env.cfg.is_finite_horizon:
-            extras["time_outs"] = truncated
+            extras["time_outs"] = truncated & ~terminated
         return self._pack(obs), rewards, (terminated | truncated).long(), extras
 
     def close(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,8 +23,6 @@ class SceneCfg:
 
     num_envs: int = 1
     """Number of parallel worlds."""
-    env_spacing: float = 2.0
-    """Distance between neighbouring world origins [m]."""
     entities: dict[str, EntityCfg] = field(default_factory=dict)
     """Entities by name; the name becomes the prefix of their elements."""
     extent: float | None = None
@@ -51,7 +48,6 @@ class Scene(Stateful):
             )
         self.cfg = copy.deepcopy(scene_cfg)
         self.num_envs = self.cfg.num_envs
-        self.env_spacing = self.cfg.env_spacing
         self.device = torch.device(device)
         self.spec = mujoco.MjSpec()
         self.entities: dict[str, Entity] = {}
@@ -61,8 +57,8 @@ class Scene(Stateful):
             self.spec.stat.extent = self.cfg.extent
         if self.cfg.spec_fn is not None:
             self.cfg.spec_fn(self.spec)
-        self.env_origins = _grid(self.num_envs, self.env_spacing).to(self.device)
-        """Where each world's origin is [m], shape [num_envs, 3]."""
+        self.env_origins = torch.zeros(self.num_envs, 3, device=self.device)
+        """Where each world's origin is [m], shape [num_envs, 3]: worlds share one place."""
 
     def __getitem__(self, key: str) -> Entity:
         if key not in self.entities:
@@ -118,13 +114,3 @@ class Scene(Stateful):
             frame.quat[:] = cfg.init_state.rot
         self.spec.attach(entity.spec, prefix=f"{name}/", frame=frame)
         self.entities[name] = entity
-
-
-def _grid(count: int, spacing: float) -> torch.Tensor:
-    """Origins on a square grid around zero, shape [count, 3]."""
-    columns = math.ceil(math.sqrt(count))
-    index = torch.arange(count)
-    rows = math.ceil(count / columns)
-    x = (index // columns - (rows - 1) / 2) * spacing
-    y = (index % columns - (columns - 1) / 2) * spacing
-    return torch.stack([x, y, torch.zeros(count)], dim=1).float()

@@ -97,7 +97,8 @@ class SimulationCfg:
     njmax: int | None = None
     """Constraints to allocate per world on the warp engine; None lets MuJoCo Warp choose."""
     mujoco: MujocoCfg | None = field(default_factory=MujocoCfg)
-    """Physics options; None keeps those of the model."""
+    """Physics options for a `spec`, and for a `model` if any of them differs from its default;
+    None keeps the model's own."""
 
 
 class Simulation:
@@ -137,7 +138,8 @@ class Simulation:
             cfg = SimulationCfg(mujoco=None) if model is not None else SimulationCfg()
         mj_model = copy.copy(model) if spec is None else spec.compile()
         assert mj_model is not None
-        if cfg.mujoco is not None:
+        # Options that nobody changed do not override those of a model that was compiled elsewhere.
+        if cfg.mujoco is not None and (spec is not None or cfg.mujoco != MujocoCfg()):
             cfg.mujoco.apply(mj_model)
         # mj_step would put a diverged world back to qpos0 without a word.
         mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET

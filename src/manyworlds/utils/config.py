@@ -31,30 +31,69 @@ def to_plain(value: Any) -> Any:
 
 
 def update_from_plain(config: Any, plain: Any) -> Any:
-    """Return `config` with the values of `plain`, where `to_plain` can express them.
+    """Return `config` with the values of `plain`, as `to_plain` wrote them.
 
-    Dataclasses and dicts are updated in place, entry by entry. Functions and other objects stay
-    as they are in `config`: only data is taken from outside.
+    Dataclasses and the dicts that hold them are updated in place, entry by entry; other values are
+    replaced. Functions and other objects stay as they are: only data is taken from outside.
+
+    Raises:
+        ValueError: a value cannot be taken over, such as another function or an unknown entry.
     """
+    updated = _update(config, plain)
+    if path := _first_difference(to_plain(updated), plain):
+        raise ValueError(
+            f"Cannot restore '{'.'.join(path)}' of the saved configuration: the code no longer "
+            "has this entry, or has another function there."
+        )
+    return updated
+
+
+def _update(config: Any, plain: Any) -> Any:
+    if plain is None or plain == to_plain(config):
+        return None if plain is None else config
     if dataclasses.is_dataclass(config) and not isinstance(config, type):
-        for name in {f.name for f in dataclasses.fields(config)} & set(plain or {}):
-            setattr(config, name, update_from_plain(getattr(config, name), plain[name]))
+        for name in {f.name for f in dataclasses.fields(config)} & set(plain):
+            setattr(config, name, _update(getattr(config, name), plain[name]))
         return config
     if isinstance(config, dict) and isinstance(plain, dict):
-        for key in [key for key in config if str(key) in plain]:
-            config[key] = update_from_plain(config[key], plain[str(key)])
-        return config
+        if any(map(_holds_code, config.values())):
+            for key in [key for key in config if str(key) in plain]:
+                config[key] = _update(config[key], plain[str(key)])
+            return config
+        return {key: _data(value) for key, value in plain.items()}
     if isinstance(config, enum.Enum):
         return type(config)[plain]
     if isinstance(config, list | tuple) and isinstance(plain, list):
-        if len(config) == len(plain):
-            items = [update_from_plain(c, p) for c, p in zip(config, plain, strict=True)]
-        else:
-            items = plain
-        return type(config)(items)
-    if isinstance(config, bool | int | float | str) or config is None:
-        return plain if isinstance(plain, bool | int | float | str | None) else config
-    return config
+        if any(map(_holds_code, config)) and len(config) == len(plain):
+            return type(config)(_update(c, p) for c, p in zip(config, plain, strict=True))
+        return type(config)(_data(value) for value in plain)
+    return config if _holds_code(config) else _data(plain)
+
+
+def _holds_code(value: Any) -> bool:
+    """Whether a value is more than data, so that it cannot be replaced from outside."""
+    if isinstance(value, dict):
+        return any(map(_holds_code, value.values()))
+    return not isinstance(value, bool | int | float | str | list | tuple | None)
+
+
+def _data(plain: Any) -> Any:
+    """Turn lists into tuples, which is what configs hold."""
+    if isinstance(plain, dict):
+        return {key: _data(value) for key, value in plain.items()}
+    return tuple(map(_data, plain)) if isinstance(plain, list) else plain
+
+
+def _first_difference(new: Any, saved: Any) -> tuple[str, ...]:
+    """Path to the first saved entry that differs, or an empty tuple."""
+    if isinstance(new, dict) and isinstance(saved, dict):
+        for key, value in saved.items():
+            if key not in new:
+                return (key,)
+            if path := _first_difference(new[key], value):
+                return (key, *path) if path != ("",) else (key,)
+        return ()
+    return () if new == saved or (new != new and saved != saved) else ("",)
 
 
 def dump_yaml(path: Path, config: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -55,13 +54,11 @@ def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
 
 def as_index(ids: Sequence[int] | slice) -> slice | torch.Tensor:
     """Turn positions into the cheapest index: a slice (a view) where they are contiguous."""
-    return ids if isinstance(ids, slice) else _as_index(tuple(ids))
-
-
-@functools.lru_cache(maxsize=4096)
-def _as_index(ids: tuple[int, ...]) -> slice | torch.Tensor:
-    if ids and ids == tuple(range(ids[0], ids[0] + len(ids))):
-        return slice(ids[0], ids[0] + len(ids))
+    if isinstance(ids, slice):
+        return ids
+    first, count = (ids[0], len(ids)) if len(ids) else (0, 0)
+    if count and list(ids) == list(range(first, first + count)):
+        return slice(first, first + count)
     return torch.tensor(ids, dtype=torch.long)
 
 

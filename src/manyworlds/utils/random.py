@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,16 +16,27 @@ def seed_rng(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def rng_state() -> dict[str, torch.Tensor]:
-    """State of torch's generators, which every term and policy draws from."""
-    state = {"cpu": torch.get_rng_state()}
+def rng_state() -> dict[str, Any]:
+    """State of the generators that `seed_rng` seeds, as tensors and plain data."""
+    version, numbers, gauss = random.getstate()
+    numpy_state: Any = np.random.get_state()
+    kind, keys, position, has_gauss, cached = numpy_state
+    state = {
+        "torch": torch.get_rng_state(),
+        "python": [version, list(numbers), gauss],
+        "numpy": [kind, torch.from_numpy(keys.astype(np.int64)), position, has_gauss, cached],
+    }
     if torch.cuda.is_available():
         state["cuda"] = torch.cuda.get_rng_state()
     return state
 
 
-def set_rng_state(state: dict[str, torch.Tensor]) -> None:
+def set_rng_state(state: dict[str, Any]) -> None:
     """Restore what `rng_state` returned."""
-    torch.set_rng_state(state["cpu"].cpu())
+    torch.set_rng_state(state["torch"].cpu())
+    version, numbers, gauss = state["python"]
+    random.setstate((version, tuple(numbers), gauss))
+    kind, keys, *rest = state["numpy"]
+    np.random.set_state((kind, keys.cpu().numpy().astype(np.uint32), *rest))
     if "cuda" in state and torch.cuda.is_available():
         torch.cuda.set_rng_state(state["cuda"].cpu())

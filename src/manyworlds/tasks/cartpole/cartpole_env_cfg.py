@@ -71,16 +71,21 @@ def _backdrop(spec: mujoco.MjSpec) -> None:
     floor.material = add_checker_material(spec, name="floor")
 
 
-_CART = SceneEntityCfg("cartpole", joint_names="slider")
-_HINGE = SceneEntityCfg("cartpole", joint_names="hinge_1")
+def _joint(name: str) -> SceneEntityCfg:
+    """Name one joint of the cartpole."""
+    return SceneEntityCfg("cartpole", joint_names=name)
 
 
 def _observations() -> dict[str, ObservationGroupCfg | None]:
     """Cart position, pole angle as cosine and sine, and both velocities."""
     both = SceneEntityCfg("cartpole")
     terms = {
-        "cart_pos": ObservationTermCfg(func=mdp.joint_pos_rel, params={"asset_cfg": _CART}),
-        "pole_angle": ObservationTermCfg(func=pole_angle_cos_sin, params={"asset_cfg": _HINGE}),
+        "cart_pos": ObservationTermCfg(
+            func=mdp.joint_pos_rel, params={"asset_cfg": _joint("slider")}
+        ),
+        "pole_angle": ObservationTermCfg(
+            func=pole_angle_cos_sin, params={"asset_cfg": _joint("hinge_1")}
+        ),
         "joint_vel": ObservationTermCfg(func=mdp.joint_vel_rel, params={"asset_cfg": both}),
     }
     return {"actor": ObservationGroupCfg(terms=terms)}
@@ -105,7 +110,6 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
         episode_length_s=1e9 if play else 10.0,
         scene=SceneCfg(
             num_envs=9 if play else 1024,
-            env_spacing=2.5,
             entities={"cartpole": cartpole_cfg(hinge_angle)},
             spec_fn=_backdrop,
         ),
@@ -128,7 +132,7 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
             "smooth_reward": RewardTermCfg(
                 func=cartpole_smooth_reward,
                 weight=1.0,
-                params={"cart_cfg": _CART, "hinge_cfg": _HINGE},
+                params={"cart_cfg": _joint("slider"), "hinge_cfg": _joint("hinge_1")},
             )
         },
         terminations={
@@ -136,8 +140,8 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
             "diverged": TerminationTermCfg(func=mdp.nan_detection),
         },
         events={
-            "reset_cart": _reset(_CART, position=0.1, velocity=0.01),
-            "reset_hinge": _reset(_HINGE, position=hinge_range, velocity=0.01),
+            "reset_cart": _reset(_joint("slider"), position=0.1, velocity=0.01),
+            "reset_hinge": _reset(_joint("hinge_1"), position=hinge_range, velocity=0.01),
         },
     )
 
