@@ -8,6 +8,8 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.sim.recompute import RecomputeLevel
+
 
 class Engine(Protocol):
     """Steps `num_envs` worlds of one model.
@@ -43,6 +45,10 @@ class Engine(Protocol):
 
     def expand(self, field: str) -> None:
         """Give a model field one row per world."""
+        ...
+
+    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+        """Bring fields that derive from other model fields up to date in the worlds named."""
         ...
 
     def state_dict(self) -> dict[str, torch.Tensor]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import mujoco
 import torch
 
+from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
 
@@ -231,6 +232,28 @@ class Simulation:
             if name not in self._engine.expanded:
                 self._engine.expand(name)
                 self._model.clear_cache()
+
+    def recompute_constants(self, level: RecomputeLevel, env_ids: EnvIds = None) -> None:
+        """Bring model fields that derive from others up to date, as `mj_setConst` does.
+
+        Fields that come to differ between worlds join `expanded_fields`. Other worlds keep every
+        value.
+
+        Args:
+            level: the strongest level that a changed field needs; see `docs/model_fields.md`.
+            env_ids: the worlds whose fields were changed; None for all.
+
+        Raises:
+            RuntimeError: MuJoCo cannot recompute a world.
+        """
+        level = RecomputeLevel(level)
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        if level == RecomputeLevel.none or (ids is not None and not ids.size):
+            return
+        before = len(self._engine.expanded)
+        self._engine.recompute_constants(level, ids)
+        if len(self._engine.expanded) > before:
+            self._model.clear_cache()
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Everything needed to go on from here; exact on the native engine."""

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim.fields import conditional_field_reason
+from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.utils.extras import MissingExtraError
 from manyworlds.utils.string import near_matches
 
@@ -77,6 +78,23 @@ _DISCRETE_PASSES = {
     "actuator_gainprm": "has_efm_actuator",
     "actuator_biasprm": "has_efm_actuator",
 }
+
+_CONST_GROUPS = {
+    RecomputeLevel.set_const_fixed: mjw.SetConstGroup.FIXED,
+    RecomputeLevel.set_const_0: mjw.SetConstGroup.KIN0 | mjw.SetConstGroup.INERT0,
+    RecomputeLevel.set_const: mjw.SetConstGroup.ALL,
+}
+
+# What these computations write.
+_CONST_OUTPUTS = {
+    RecomputeLevel.set_const_fixed: ("body_subtreemass", "geom_aabb", "geom_rbound"),
+    RecomputeLevel.set_const_0: (
+        *("dof_invweight0", "body_invweight0", "tendon_invweight0", "actuator_acc0"),
+        *("tendon_length0", "eq_data", "cam_pos0", "cam_poscom0", "cam_mat0"),
+        *("light_pos0", "light_poscom0", "light_dir0"),
+    ),
+}
+_CONST_OUTPUTS[RecomputeLevel.set_const] = sum(_CONST_OUTPUTS.values(), ())
 
 
 class WarpEngine:
@@ -195,6 +213,38 @@ class WarpEngine:
         self.model._tensors.pop(field, None)
         self.expanded.add(field)
         self.create_graph()
+
+    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+        """Compute constants and poses of static geoms of all worlds, and keep the worlds named."""
+        if level == RecomputeLevel.none:
+            return
+        outputs = [f for f in _CONST_OUTPUTS[level] if getattr(self.wp_model, f).shape[1]]
+        for field in outputs:
+            self.expand(field)
+        others = np.setdiff1d(np.arange(0 if env_ids is None else self.num_envs), env_ids)
+        others = torch.from_numpy(others).to(self.device)
+        constants = [getattr(self.model, field) for field in outputs]
+        poses = [self.data.geom_xpos, self.data.geom_xmat]
+        kept = [(tensor, tensor[others]) for tensor in (*constants, *poses)]
+        # Derived data is computed in passing: what users see of it must stay as of the last call.
+        seen = [(tensor, tensor.clone()) for tensor in self.data._bound().values()]
+        with _quiet(), wp.ScopedDevice(self._device):
+            mjw.set_const(self.wp_model, self.wp_data, _CONST_GROUPS[level], restore=False)
+            # Kinematics leave out geoms that are welded to the world, unless told that none is.
+            unwelded = wp.ones_like(self.wp_model.body_weldid)
+            mjw.kinematics(dataclasses.replace(self.wp_model, body_weldid=unwelded), self.wp_data)
+        # MuJoCo C leaves the inverse weight of a body that only slides at zero for rotations.
+        if "body_invweight0" in outputs:
+            weights = torch.from_numpy(self.mj_model.body_invweight0 == 0).to(self.device)
+            self.model.body_invweight0.masked_fill_(weights, 0.0)
+        static = torch.from_numpy(_static_geoms(self.mj_model)).to(self.device)
+        moved = [tensor[:, static] for tensor in poses]
+        for tensor, values in seen:
+            tensor.copy_(values)
+        for tensor, values in zip(poses, moved, strict=True):
+            tensor[:, static] = values
+        for tensor, values in kept:
+            tensor[others] = values
 
     def check_overflow(self) -> None:
         """Raise if any world lost contacts or constraints for want of room.
@@ -363,6 +413,13 @@ def _late_sensors(model: mujoco.MjModel) -> np.ndarray:
     """Return the columns of sensordata that need accelerations."""
     late = model.sensor_needstage == mujoco.mjtStage.mjSTAGE_ACC
     return np.flatnonzero(np.repeat(late, model.sensor_dim))
+
+
+def _static_geoms(model: mujoco.MjModel) -> np.ndarray:
+    """Return the ids of geoms that cannot move in a step."""
+    body = model.geom_bodyid
+    moved_by_hand = model.body_mocapid[model.body_rootid[body]] >= 0
+    return np.flatnonzero((model.body_weldid[body] == 0) & ~moved_by_hand)
 
 
 def _to_torch(array: Any) -> torch.Tensor:
