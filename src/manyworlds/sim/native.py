@@ -15,7 +15,8 @@ import torch
 from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
 
 from manyworlds.sim.absent import ABSENCE_FIELDS, check_absent_geoms
-from manyworlds.sim.fields import MATRIX_SHAPES, conditional_field_reason
+from manyworlds.sim.defaults import pristine_fields
+from manyworlds.sim.fields import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import usable_cores
@@ -64,6 +65,7 @@ class NativeEngine:
     """Steps worlds on a C++ thread pool, bit-identical to a loop over one `MjData` per world."""
 
     name = "native"
+    use_cuda_graph = False
 
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
         self.mj_model = mj_model
@@ -71,6 +73,7 @@ class NativeEngine:
         self.num_threads = num_threads or usable_cores()
         self.device = torch.device("cpu")
         self.expanded: set[str] = set()
+        self.defaults = pristine_fields(mj_model)
         self.batch = Batch(mj_model, nsim=num_envs, nthread=self.num_threads)
         self._state: dict[str, _Mirror] = {}
         self._derived: dict[str, _Mirror] = {}
@@ -78,6 +81,9 @@ class NativeEngine:
         self._absence_unchecked = False
         self.data = _NativeData(self)
         self.model = _NativeModel(self)
+
+    def create_graph(self) -> None:
+        """Do nothing: there are no CUDA graphs on the CPU."""
 
     def step(self, nsubsteps: int, refresh: bool) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
@@ -103,7 +109,7 @@ class NativeEngine:
         """Give a model field one float64 row per world."""
         if field in self.expanded:
             return
-        if field not in MODEL_FIELDS or field.startswith("opt."):
+        if field not in MODEL_FIELDS:
             raise ValueError(
                 f"Model field '{field}' cannot differ between worlds on the native engine."
                 + near_matches(field, MODEL_FIELDS)
@@ -134,7 +140,7 @@ class NativeEngine:
             if rbound is not None and kept is not None:
                 rbound.array[:, meshes] = kept
             for field in MODEL_FIELDS - self.expanded:
-                if self.batch.expanded(field) is not None:
+                if self.batch.expanded(field) is not None:  # type: ignore[operator]
                     self.expand(field)
             for mirror in self._rows.values():
                 mirror.refresh(env_ids)
@@ -181,7 +187,7 @@ class NativeEngine:
             )
         for field, mirror in self._rows.items():
             # Rows that were not saved had the compiled values; bvh_aabb has rows for bodies only.
-            compiled = np.asarray(getattr(self.mj_model, field)).ravel()
+            compiled = self.defaults[field].ravel()
             self._set_rows(field, compiled[: mirror.array[0].size])
         for key, value in state.items():
             kind, _, field = key.partition(".")
@@ -240,18 +246,26 @@ class _NativeData:
 class _NativeModel:
     """Struct of model fields: per-world rows once expanded, else one shared row."""
 
-    def __init__(self, engine: NativeEngine) -> None:
+    def __init__(self, engine: NativeEngine, prefix: str = "") -> None:
         self._engine = engine
+        self._prefix = prefix
+        self._scalars = engine.mj_model.opt if prefix else engine.mj_model
 
-    def __getattr__(self, field: str) -> Any:
-        if field.startswith("_"):
-            raise AttributeError(field)
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        field = self._prefix + name
         if field in self._engine._rows:
             return self._engine._rows[field].tensor
-        value = getattr(self._engine.mj_model, field, None)
+        if field == "opt":
+            return _NativeModel(self._engine, "opt.")
+        value = self._engine.defaults.get(field)
+        if value is None:
+            value = getattr(self._scalars, name, None)
+        if isinstance(value, np.ndarray) and (value.ndim or field in OPTION_FIELDS):
+            return _Mirror(value[None], _shape(field, value[None])).tensor
         if isinstance(value, np.ndarray):
-            array = value[None]
-            return _Mirror(array, _shape(field, array)).tensor
+            return value.item()
         if isinstance(value, int | float):
             return value
         raise AttributeError(
@@ -260,7 +274,9 @@ class _NativeModel:
         )
 
     def __dir__(self) -> list[str]:
-        return sorted(field for field in MODEL_FIELDS if not field.startswith("opt."))
+        if self._prefix:
+            return sorted(f[len("opt.") :] for f in MODEL_FIELDS if f.startswith("opt."))
+        return sorted({"opt", *(f for f in MODEL_FIELDS if not f.startswith("opt."))})
 
 
 def _shape(field: str, array: np.ndarray) -> tuple[int, ...]:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import mujoco
 import torch
 
+from manyworlds.sim.defaults import as_tensor
+from manyworlds.sim.fields import field_shape
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
+from manyworlds.utils.string import near_matches
 
 if TYPE_CHECKING:
     from manyworlds.sim.engine import Engine
@@ -165,7 +168,10 @@ class Simulation:
 
     @property
     def mj_model(self) -> mujoco.MjModel:
-        """The compiled model, with the options that the engine steps with."""
+        """The compiled model, with the options that the engine steps with.
+
+        The engine works on a copy: write through `model`, since edits here are not seen.
+        """
         return self._engine.mj_model
 
     @property
@@ -177,6 +183,29 @@ class Simulation:
     def model(self) -> WarpBridge:
         """Model arrays, each `(num_envs, ...)`; the first in-place write makes one per world."""
         return self._model
+
+    @property
+    def wp_model(self) -> Any:
+        """MuJoCo Warp's model; the native engine has none."""
+        return self._warp_only("wp_model", "model")
+
+    @property
+    def wp_data(self) -> Any:
+        """MuJoCo Warp's data; the native engine has none."""
+        return self._warp_only("wp_data", "data")
+
+    @property
+    def use_cuda_graph(self) -> bool:
+        """Whether calls replay CUDA graphs."""
+        return self._engine.use_cuda_graph
+
+    def _warp_only(self, name: str, instead: str) -> Any:
+        if self.engine == "native":
+            raise AttributeError(
+                f"'{name}' is not available: the native engine steps MuJoCo C and has no Warp "
+                f"arrays, so use sim.{instead}, or engine='warp'."
+            )
+        return getattr(self._engine, name)
 
     @property
     def expanded_fields(self) -> set[str]:
@@ -254,6 +283,40 @@ class Simulation:
         self._engine.recompute_constants(level, ids)
         if len(self._engine.expanded) > before:
             self._model.clear_cache()
+
+    def get_default_field(self, field: str) -> torch.Tensor:
+        """Return the compiled value of a model field: a new tensor without a world dimension.
+
+        Args:
+            field: a model field; options are named 'opt.<name>'.
+
+        Raises:
+            ValueError: there is no such field.
+        """
+        value = self._engine.defaults.get(field)
+        if value is None:
+            raise ValueError(
+                f"'{field}' is not a model field with a default."
+                + near_matches(field, self._engine.defaults)
+            )
+        return as_tensor(value, field_shape(field, value.shape), self.device)
+
+    @property
+    def default_model_fields(self) -> dict[str, torch.Tensor]:
+        """Compiled values of the expanded fields, by name."""
+        return {name: self.get_default_field(name) for name in sorted(self._engine.expanded)}
+
+    @property
+    def per_world_default_fields(self) -> set[str]:
+        """Names of the fields whose default differs between worlds: none without variants."""
+        return set()
+
+    def create_graph(self) -> None:
+        """Have CUDA graphs captured anew; needed after replacing an array of model or data.
+
+        `expand_model_fields` does so itself. Without CUDA there is nothing to do.
+        """
+        self._engine.create_graph()
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Everything needed to go on from here; exact on the native engine."""
