@@ -24,11 +24,11 @@ RICH = """
     <light name="sun" pos="0 0 3" dir=".1 0 -1" castshadow="true"/>
     <camera name="eye" pos="1 -1 1" xyaxes="1 1 0 0 0 1" fovy="50"/>
     <geom name="floor" type="plane" size="5 5 .1" material="paint" friction=".9 .005 .0001"/>
-    <body name="shelf" pos="-.6 0 .1" euler="0 0 10">
+    <body name="shelf" pos="-.6 0 .1" euler="0 0 10" simple="false">
       <geom name="shelf" type="box" size=".2 .2 .05" pos=".01 0 0"/>
       <site name="shelf" pos="0 0 .05"/>
     </body>
-    <body name="target" mocap="true" pos=".8 0 .9">
+    <body name="target" mocap="true" pos=".8 0 .9" simple="false">
       <geom name="target" size=".03" contype="0" conaffinity="0"/>
     </body>
     <body name="wedge" pos="-.6 .02 .22" simple="false">
