@@ -11,6 +11,7 @@ import torch
 
 from manyworlds.sim.defaults import as_tensor
 from manyworlds.sim.fields import field_shape
+from manyworlds.sim.options import check_options, check_timestep, refuse_warp_options, warp_options
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
@@ -100,6 +101,14 @@ class SimulationCfg:
     """Contacts to allocate per world on the warp engine; None lets MuJoCo Warp choose."""
     njmax: int | None = None
     """Constraints to allocate per world on the warp engine; None lets MuJoCo Warp choose."""
+    contact_sensor_maxmatch: int = 64
+    """Contacts that a contact sensor can match on the warp engine; native has no such limit."""
+    broadphase: Literal["nxn", "sap_tile", "sap_segmented"] | None = None
+    """How the warp engine finds pairs of geoms that may touch; None lets MuJoCo Warp choose."""
+    broadphase_filter: tuple[Literal["plane", "sphere", "aabb", "obb"], ...] | None = None
+    """Tests that the warp engine's broadphase makes; None lets MuJoCo Warp choose."""
+    ls_parallel: bool | None = None
+    """Deprecated, without effect: MuJoCo Warp no longer has a parallel line search."""
     mujoco: MujocoCfg | None = field(default_factory=MujocoCfg)
     """Physics options; None keeps those of the model."""
 
@@ -139,10 +148,12 @@ class Simulation:
             raise ValueError("Simulation needs either model= or spec=: give exactly one of them.")
         if cfg is None:
             cfg = SimulationCfg(mujoco=None) if model is not None else SimulationCfg()
+        check_options(cfg)
         mj_model = copy.copy(model) if spec is None else spec.compile()
         assert mj_model is not None
         if cfg.mujoco is not None:
             cfg.mujoco.apply(mj_model)
+        check_timestep(mj_model.opt.timestep)
         # mj_step would put a diverged world back to qpos0 without a word.
         mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         self.cfg = copy.deepcopy(cfg)
@@ -346,12 +357,13 @@ def _make_engine(
     if kind == "warp":
         from manyworlds.sim.warp import WarpEngine
 
-        return WarpEngine(mj_model, num_envs, device, cfg.nconmax, cfg.njmax)
+        return WarpEngine(mj_model, num_envs, device, cfg.nconmax, cfg.njmax, warp_options(cfg))
     if device.type != "cpu":
         raise ValueError(
             f"The native engine runs on the CPU, got device '{device}': "
             "use device='cpu' or engine='warp'."
         )
+    refuse_warp_options(cfg)
     from manyworlds.sim.native import NativeEngine
 
     return NativeEngine(mj_model, num_envs, cfg.num_threads)

@@ -110,6 +110,7 @@ class WarpEngine:
         device: a CUDA device, or the CPU.
         nconmax: contacts to allocate per world; None lets MuJoCo Warp choose.
         njmax: constraints to allocate per world; None lets MuJoCo Warp choose.
+        options: further options of MuJoCo Warp, named as in `SimulationCfg`.
     """
 
     name = "warp"
@@ -122,6 +123,7 @@ class WarpEngine:
         device: torch.device,
         nconmax: int | None = None,
         njmax: int | None = None,
+        options: dict[str, Any] | None = None,
     ) -> None:
         self.mj_model = mj_model
         self.num_envs = num_envs
@@ -135,6 +137,7 @@ class WarpEngine:
             self._device = wp.device_from_torch(device)
             with wp.ScopedDevice(self._device):
                 self.wp_model = _put_model(accepted)
+                _apply_options(self.wp_model.opt, options or {})
                 self.wp_model.opt.warn_overflow = _CAPACITY
                 self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
                 self._resets = wp.zeros(num_envs, dtype=bool)
@@ -440,6 +443,19 @@ def _put_model(mj_model: mujoco.MjModel) -> Any:
         raise ValueError(
             f"MuJoCo Warp cannot run this model: {error} Change the model or use engine='native'."
         ) from None
+
+
+def _apply_options(opt: Any, options: dict[str, Any]) -> None:
+    """Write options of `SimulationCfg` that only MuJoCo Warp has; None keeps its own choice."""
+    if (maxmatch := options.get("contact_sensor_maxmatch")) is not None:
+        opt.contact_sensor_maxmatch = maxmatch
+    if broadphase := options.get("broadphase"):
+        opt.broadphase = mjw.BroadphaseType[broadphase.upper()]
+    if (tests := options.get("broadphase_filter")) is not None:
+        bits = mjw.BroadphaseFilter(0)
+        for test in tests:
+            bits |= mjw.BroadphaseFilter[test.upper()]
+        opt.broadphase_filter = bits
 
 
 def _late_sensors(model: mujoco.MjModel) -> np.ndarray:
