@@ -393,9 +393,9 @@ def _build(**options) -> Simulation:
             "'geom_frictoin' cannot differ .* Did you mean 'geom_friction'",
         ),
         (
-            lambda: _make().expand_model_fields(("opt.gravity",)),
+            lambda: _make().expand_model_fields(("opt.gravty",)),
             ValueError,
-            "'opt.gravity' cannot differ between worlds on the native engine",
+            "'opt.gravty' cannot differ between worlds .* Did you mean 'opt.gravity'",
         ),
         (
             lambda: Simulation(1, SimulationCfg(engine="native"), _clutter(), "cuda"),

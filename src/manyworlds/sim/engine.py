@@ -8,6 +8,8 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.sim.recompute import RecomputeLevel
+
 
 class Engine(Protocol):
     """Steps `num_envs` worlds of one model.
@@ -24,10 +26,17 @@ class Engine(Protocol):
     device: torch.device
     expanded: set[str]
     """Names of the model fields that have one row per world."""
+    defaults: dict[str, np.ndarray]
+    """Model fields as compiled, which nobody overwrites; options are named 'opt.<name>'."""
+    use_cuda_graph: bool
     data: Any
     """Struct of per-world arrays, each `(num_envs, ...)`."""
     model: Any
     """Struct of model arrays; shared ones have a leading dimension of 1."""
+
+    def create_graph(self) -> None:
+        """Have CUDA graphs captured anew, where there are any."""
+        ...
 
     def step(self, nsubsteps: int, refresh: bool) -> None:
         """Take `nsubsteps` physics steps; with `refresh`, then compute the velocity stage."""
@@ -43,6 +52,10 @@ class Engine(Protocol):
 
     def expand(self, field: str) -> None:
         """Give a model field one row per world."""
+        ...
+
+    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+        """Bring fields that derive from other model fields up to date in the worlds named."""
         ...
 
     def state_dict(self) -> dict[str, torch.Tensor]:

@@ -18,6 +18,15 @@ MATRIX_SHAPES: dict[str, tuple[int, int]] = {
     "geom_aabb": (2, 3),
 }
 
+# Options that both engines show as one value per world; other options are plain numbers.
+OPTION_FIELDS = frozenset(
+    f"opt.{name}"
+    for name in (
+        *("timestep", "tolerance", "ls_tolerance", "noslip_tolerance", "ccd_tolerance"),
+        *("sleep_tolerance", "gravity", "wind", "magnetic", "density", "viscosity", "impratio"),
+    )
+)
+
 _RNE_POST = (
     mujoco.mjtSensor.mjSENS_ACCELEROMETER,
     mujoco.mjtSensor.mjSENS_FORCE,
@@ -55,3 +64,10 @@ def conditional_field_reason(model: mujoco.MjModel, field: str) -> str | None:
         return None
     names = ", ".join(sensor.name.removeprefix("mjSENS_").lower() for sensor in sensors)
     return f"a physics step computes '{field}' only if the model has a sensor of type {names}"
+
+
+def field_shape(field: str, array_shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that MuJoCo Warp gives one world's values of a field of MuJoCo C."""
+    if field in MATRIX_SHAPES:
+        return (array_shape[0], *MATRIX_SHAPES[field])
+    return array_shape

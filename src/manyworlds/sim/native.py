@@ -14,7 +14,10 @@ import numpy as np
 import torch
 from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
 
-from manyworlds.sim.fields import MATRIX_SHAPES, conditional_field_reason
+from manyworlds.sim.absent import ABSENCE_FIELDS, check_absent_geoms
+from manyworlds.sim.defaults import pristine_fields
+from manyworlds.sim.fields import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
+from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import usable_cores
 
@@ -42,20 +45,27 @@ class _Mirror:
             self.buffer[ids] = self.array[ids]
         self.version = self.tensor._version
 
-    def push(self) -> None:
-        """Write the elements that the user changed to the batch."""
+    def refresh(self, ids: np.ndarray | None) -> None:
+        """Pull what MuJoCo recomputed, and let caches see by the version that it changed."""
+        self.tensor[:0].zero_()
+        self.pull(ids)
+
+    def push(self) -> bool:
+        """Write the elements that the user changed to the batch; say whether there may be any."""
         if self.tensor._version == self.version:
-            return
+            return False
         # An element equal to the rounded record keeps the record's exact value.
         changed = self.array.astype(self.buffer.dtype) != self.buffer
         np.copyto(self.array, self.buffer, where=changed, casting="unsafe")
         self.version = self.tensor._version
+        return True
 
 
 class NativeEngine:
     """Steps worlds on a C++ thread pool, bit-identical to a loop over one `MjData` per world."""
 
     name = "native"
+    use_cuda_graph = False
 
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
         self.mj_model = mj_model
@@ -63,12 +73,17 @@ class NativeEngine:
         self.num_threads = num_threads or usable_cores()
         self.device = torch.device("cpu")
         self.expanded: set[str] = set()
+        self.defaults = pristine_fields(mj_model)
         self.batch = Batch(mj_model, nsim=num_envs, nthread=self.num_threads)
         self._state: dict[str, _Mirror] = {}
         self._derived: dict[str, _Mirror] = {}
         self._rows: dict[str, _Mirror] = {}
+        self._absence_unchecked = False
         self.data = _NativeData(self)
         self.model = _NativeModel(self)
+
+    def create_graph(self) -> None:
+        """Do nothing: there are no CUDA graphs on the CPU."""
 
     def step(self, nsubsteps: int, refresh: bool) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
@@ -94,7 +109,7 @@ class NativeEngine:
         """Give a model field one float64 row per world."""
         if field in self.expanded:
             return
-        if field not in MODEL_FIELDS or field.startswith("opt."):
+        if field not in MODEL_FIELDS:
             raise ValueError(
                 f"Model field '{field}' cannot differ between worlds on the native engine."
                 + near_matches(field, MODEL_FIELDS)
@@ -102,6 +117,33 @@ class NativeEngine:
         array = self.batch.expand(field)
         self._rows[field] = _Mirror(array, _shape(field, array))
         self.expanded.add(field)
+
+    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+        """Run `mj_setConst` on the worlds named; there is no cheaper level."""
+        if level == RecomputeLevel.none:
+            return
+        self._push()
+        # The batch puts bounds of mesh geoms back to the template's, which mj_setConst leaves be.
+        meshes = self.mj_model.geom_type == mujoco.mjtGeom.mjGEOM_MESH
+        rbound = self._rows.get("geom_rbound")
+        kept = None if rbound is None else rbound.array[:, meshes]
+        try:
+            _call(self.batch.set_const, env_ids)
+        except RuntimeError as error:
+            if "compiled as simple" not in str(error):
+                raise
+            raise RuntimeError(
+                f"{error} A body whose inertial frame is to move must not be compiled as simple: "
+                "set body.simple = False in the MjSpec, or simple='false' in MJCF."
+            ) from None
+        finally:
+            if rbound is not None and kept is not None:
+                rbound.array[:, meshes] = kept
+            for field in MODEL_FIELDS - self.expanded:
+                if self.batch.expanded(field) is not None:  # type: ignore[operator]
+                    self.expand(field)
+            for mirror in self._rows.values():
+                mirror.refresh(env_ids)
 
     def bind(self, field: str) -> torch.Tensor:
         """Return the tensor of a data field, bound on its first use."""
@@ -143,9 +185,10 @@ class NativeEngine:
                 f"The saved state has shape {rows.shape} but this simulation needs "
                 f"{self.batch.state.shape}: use the same engine, model, and number of worlds."
             )
-        for field in self.expanded:
-            # Rows that were not saved had the compiled values.
-            self._set_rows(field, getattr(self.mj_model, field))
+        for field, mirror in self._rows.items():
+            # Rows that were not saved had the compiled values; bvh_aabb has rows for bodies only.
+            compiled = self.defaults[field].ravel()
+            self._set_rows(field, compiled[: mirror.array[0].size])
         for key, value in state.items():
             kind, _, field = key.partition(".")
             if kind == "model":
@@ -161,15 +204,20 @@ class NativeEngine:
     def _set_rows(self, field: str, values: np.ndarray) -> None:
         mirror = self._rows[field]
         mirror.array[:] = values.reshape(-1, *mirror.array.shape[1:])
-        mirror.tensor.zero_()  # tells caches that the rows have changed
-        mirror.pull()
+        mirror.refresh(None)
+        self._absence_unchecked |= field in ABSENCE_FIELDS
 
     @np.errstate(over="ignore")
     def _push(self) -> None:
         for mirror in self._state.values():
             mirror.push()
-        for mirror in self._rows.values():
-            mirror.push()
+        for field, mirror in self._rows.items():
+            if mirror.push() and field in ABSENCE_FIELDS:
+                self._absence_unchecked = True
+        if self._absence_unchecked and "geom_dataid" in self._rows:
+            rows = {f: m.array for f, m in self._rows.items() if f in ABSENCE_FIELDS}
+            check_absent_geoms(self.mj_model, rows)
+            self._absence_unchecked = False
 
     @np.errstate(over="ignore")
     def _pull(self, env_ids: np.ndarray | None = None) -> None:
@@ -198,18 +246,26 @@ class _NativeData:
 class _NativeModel:
     """Struct of model fields: per-world rows once expanded, else one shared row."""
 
-    def __init__(self, engine: NativeEngine) -> None:
+    def __init__(self, engine: NativeEngine, prefix: str = "") -> None:
         self._engine = engine
+        self._prefix = prefix
+        self._scalars = engine.mj_model.opt if prefix else engine.mj_model
 
-    def __getattr__(self, field: str) -> Any:
-        if field.startswith("_"):
-            raise AttributeError(field)
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        field = self._prefix + name
         if field in self._engine._rows:
             return self._engine._rows[field].tensor
-        value = getattr(self._engine.mj_model, field, None)
+        if field == "opt":
+            return _NativeModel(self._engine, "opt.")
+        value = self._engine.defaults.get(field)
+        if value is None:
+            value = getattr(self._scalars, name, None)
+        if isinstance(value, np.ndarray) and (value.ndim or field in OPTION_FIELDS):
+            return _Mirror(value[None], _shape(field, value[None])).tensor
         if isinstance(value, np.ndarray):
-            array = value[None]
-            return _Mirror(array, _shape(field, array)).tensor
+            return value.item()
         if isinstance(value, int | float):
             return value
         raise AttributeError(
@@ -218,7 +274,9 @@ class _NativeModel:
         )
 
     def __dir__(self) -> list[str]:
-        return sorted(field for field in MODEL_FIELDS if not field.startswith("opt."))
+        if self._prefix:
+            return sorted(f[len("opt.") :] for f in MODEL_FIELDS if f.startswith("opt."))
+        return sorted({"opt", *(f for f in MODEL_FIELDS if not f.startswith("opt."))})
 
 
 def _shape(field: str, array: np.ndarray) -> tuple[int, ...]:

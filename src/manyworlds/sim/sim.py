@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import mujoco
 import torch
 
+from manyworlds.sim.defaults import as_tensor
+from manyworlds.sim.fields import field_shape
+from manyworlds.sim.options import check_options, check_timestep, refuse_warp_options, warp_options
+from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
+from manyworlds.utils.string import near_matches
 
 if TYPE_CHECKING:
     from manyworlds.sim.engine import Engine
@@ -96,6 +101,14 @@ class SimulationCfg:
     """Contacts to allocate per world on the warp engine; None lets MuJoCo Warp choose."""
     njmax: int | None = None
     """Constraints to allocate per world on the warp engine; None lets MuJoCo Warp choose."""
+    contact_sensor_maxmatch: int = 64
+    """Contacts that a contact sensor can match on the warp engine; native has no such limit."""
+    broadphase: Literal["nxn", "sap_tile", "sap_segmented"] | None = None
+    """How the warp engine finds pairs of geoms that may touch; None lets MuJoCo Warp choose."""
+    broadphase_filter: tuple[Literal["plane", "sphere", "aabb", "obb"], ...] | None = None
+    """Tests that the warp engine's broadphase makes; None lets MuJoCo Warp choose."""
+    ls_parallel: bool | None = None
+    """Deprecated, without effect: MuJoCo Warp no longer has a parallel line search."""
     mujoco: MujocoCfg | None = field(default_factory=MujocoCfg)
     """Physics options for a `spec`, and for a `model` if any of them differs from its default;
     None keeps the model's own."""
@@ -136,11 +149,13 @@ class Simulation:
             raise ValueError("Simulation needs either model= or spec=: give exactly one of them.")
         if cfg is None:
             cfg = SimulationCfg(mujoco=None) if model is not None else SimulationCfg()
+        check_options(cfg)
         mj_model = copy.copy(model) if spec is None else spec.compile()
         assert mj_model is not None
         # Options that nobody changed do not override those of a model that was compiled elsewhere.
         if cfg.mujoco is not None and (spec is not None or cfg.mujoco != MujocoCfg()):
             cfg.mujoco.apply(mj_model)
+        check_timestep(mj_model.opt.timestep)
         # mj_step would put a diverged world back to qpos0 without a word.
         mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         self.cfg = copy.deepcopy(cfg)
@@ -166,7 +181,10 @@ class Simulation:
 
     @property
     def mj_model(self) -> mujoco.MjModel:
-        """The compiled model, with the options that the engine steps with."""
+        """The compiled model, with the options that the engine steps with.
+
+        The engine works on a copy: write through `model`, since edits here are not seen.
+        """
         return self._engine.mj_model
 
     @property
@@ -178,6 +196,29 @@ class Simulation:
     def model(self) -> WarpBridge:
         """Model arrays, each `(num_envs, ...)`; the first in-place write makes one per world."""
         return self._model
+
+    @property
+    def wp_model(self) -> Any:
+        """MuJoCo Warp's model; the native engine has none."""
+        return self._warp_only("wp_model", "model")
+
+    @property
+    def wp_data(self) -> Any:
+        """MuJoCo Warp's data; the native engine has none."""
+        return self._warp_only("wp_data", "data")
+
+    @property
+    def use_cuda_graph(self) -> bool:
+        """Whether calls replay CUDA graphs."""
+        return self._engine.use_cuda_graph
+
+    def _warp_only(self, name: str, instead: str) -> Any:
+        if self.engine == "native":
+            raise AttributeError(
+                f"'{name}' is not available: the native engine steps MuJoCo C and has no Warp "
+                f"arrays, so use sim.{instead}, or engine='warp'."
+            )
+        return getattr(self._engine, name)
 
     @property
     def expanded_fields(self) -> set[str]:
@@ -234,6 +275,62 @@ class Simulation:
                 self._engine.expand(name)
                 self._model.clear_cache()
 
+    def recompute_constants(self, level: RecomputeLevel, env_ids: EnvIds = None) -> None:
+        """Bring model fields that derive from others up to date, as `mj_setConst` does.
+
+        Fields that come to differ between worlds join `expanded_fields`. Other worlds keep every
+        value.
+
+        Args:
+            level: the strongest level that a changed field needs; see `docs/model_fields.md`.
+            env_ids: the worlds whose fields were changed; None for all.
+
+        Raises:
+            RuntimeError: MuJoCo cannot recompute a world.
+        """
+        level = RecomputeLevel(level)
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        if level == RecomputeLevel.none or (ids is not None and not ids.size):
+            return
+        before = len(self._engine.expanded)
+        self._engine.recompute_constants(level, ids)
+        if len(self._engine.expanded) > before:
+            self._model.clear_cache()
+
+    def get_default_field(self, field: str) -> torch.Tensor:
+        """Return the compiled value of a model field: a new tensor without a world dimension.
+
+        Args:
+            field: a model field; options are named 'opt.<name>'.
+
+        Raises:
+            ValueError: there is no such field.
+        """
+        value = self._engine.defaults.get(field)
+        if value is None:
+            raise ValueError(
+                f"'{field}' is not a model field with a default."
+                + near_matches(field, self._engine.defaults)
+            )
+        return as_tensor(value, field_shape(field, value.shape), self.device)
+
+    @property
+    def default_model_fields(self) -> dict[str, torch.Tensor]:
+        """Compiled values of the expanded fields, by name."""
+        return {name: self.get_default_field(name) for name in sorted(self._engine.expanded)}
+
+    @property
+    def per_world_default_fields(self) -> set[str]:
+        """Names of the fields whose default differs between worlds: none without variants."""
+        return set()
+
+    def create_graph(self) -> None:
+        """Have CUDA graphs captured anew; needed after replacing an array of model or data.
+
+        `expand_model_fields` does so itself. Without CUDA there is nothing to do.
+        """
+        self._engine.create_graph()
+
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Everything needed to go on from here; exact on the native engine."""
         return self._engine.state_dict()
@@ -262,12 +359,13 @@ def _make_engine(
     if kind == "warp":
         from manyworlds.sim.warp import WarpEngine
 
-        return WarpEngine(mj_model, num_envs, device, cfg.nconmax, cfg.njmax)
+        return WarpEngine(mj_model, num_envs, device, cfg.nconmax, cfg.njmax, warp_options(cfg))
     if device.type != "cpu":
         raise ValueError(
             f"The native engine runs on the CPU, got device '{device}': "
             "use device='cpu' or engine='warp'."
         )
+    refuse_warp_options(cfg)
     from manyworlds.sim.native import NativeEngine
 
     return NativeEngine(mj_model, num_envs, cfg.num_threads)

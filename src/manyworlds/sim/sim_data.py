@@ -28,9 +28,34 @@ class TorchArray(torch.Tensor):
     It reads like any tensor. Its first in-place write, also through a slice of it, gives the field
     one row per world and then writes there, so that a write to one world never reaches the others.
     Once the field has its rows, this array and its slices read and write those.
+
+    Args:
+        wp_array: a Warp array, whose memory the new array shares.
+        nworld: how many worlds to show an array for that has one row for all of them.
     """
 
     _rows: Callable[[bool], torch.Tensor | None]
+    _source: Callable[[], Any] | None = None
+
+    def __new__(cls, wp_array: Any, nworld: int | None = None) -> TorchArray:
+        """Share the memory of a Warp array."""
+        from manyworlds.sim.warp import to_torch
+
+        tensor = to_torch(wp_array)
+        if nworld is not None and tensor.shape[:1] == (1,):
+            tensor = tensor.expand(nworld, *tensor.shape[1:])
+        array = cls.wrap(tensor, lambda make: tensor)
+        array._source = lambda: wp_array
+        return array
+
+    @property
+    def wp_array(self) -> Any:
+        """Warp's own array of the whole field; the native engine has none."""
+        if self._source is None:
+            raise AttributeError(
+                "'wp_array' is not available: only whole fields of the warp engine are Warp arrays."
+            )
+        return self._source()
 
     @classmethod
     def wrap(cls, shared: torch.Tensor, rows: Callable[[bool], torch.Tensor | None]) -> TorchArray:
@@ -126,12 +151,18 @@ class WarpBridge(Generic[T]):
         struct: what holds the arrays.
         nworld: the number of worlds that shared fields are shown for.
         engine: for a model, the engine that can expand shared fields to one row per world.
+        prefix: what precedes the names of this struct's fields in those of the model: 'opt.'.
     """
 
     def __init__(
-        self, struct: T, nworld: int | None = None, *, engine: Engine | None = None
+        self,
+        struct: T,
+        nworld: int | None = None,
+        *,
+        engine: Engine | None = None,
+        prefix: str = "",
     ) -> None:
-        vars(self).update(_struct=struct, _nworld=nworld, _engine=engine, _cache={})
+        vars(self).update(_struct=struct, _nworld=nworld, _engine=engine, _prefix=prefix, _cache={})
 
     @property
     def struct(self) -> T:
@@ -143,7 +174,7 @@ class WarpBridge(Generic[T]):
         vars(self)["_cache"].clear()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         cache = vars(self)["_cache"]
         if name not in cache:
@@ -152,19 +183,28 @@ class WarpBridge(Generic[T]):
 
     def _wrap(self, name: str, value: Any) -> Any:
         engine, nworld = vars(self)["_engine"], vars(self)["_nworld"]
-        if engine is None or not isinstance(value, torch.Tensor) or name in engine.expanded:
+        if engine is None:
+            return value
+        if not isinstance(value, torch.Tensor):
+            prefix = getattr(value, "_prefix", "")
+            return WarpBridge(value, nworld, engine=engine, prefix=prefix) if prefix else value
+        field = vars(self)["_prefix"] + name
+        if field in engine.expanded:
             return value
 
         def rows(make: bool) -> torch.Tensor | None:
-            if name not in engine.expanded:
+            if field not in engine.expanded:
                 if not make:
                     return None
-                engine.expand(name)
+                engine.expand(field)
             if isinstance(vars(self)["_cache"].get(name), TorchArray):
                 del vars(self)["_cache"][name]
             return getattr(self, name)
 
-        return TorchArray.wrap(value.expand(nworld, *value.shape[1:]), rows)
+        array = TorchArray.wrap(value.expand(nworld, *value.shape[1:]), rows)
+        if wp_array := getattr(self.struct, "_wp_array", None):
+            array._source = lambda: wp_array(name)
+        return array
 
     def __setattr__(self, name: str, value: Any) -> None:
         cache = vars(self)["_cache"]

@@ -18,7 +18,9 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.fields import conditional_field_reason
+from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.utils.extras import MissingExtraError
 from manyworlds.utils.string import near_matches
 
@@ -78,6 +80,23 @@ _DISCRETE_PASSES = {
     "actuator_biasprm": "has_efm_actuator",
 }
 
+_CONST_GROUPS = {
+    RecomputeLevel.set_const_fixed: mjw.SetConstGroup.FIXED,
+    RecomputeLevel.set_const_0: mjw.SetConstGroup.KIN0 | mjw.SetConstGroup.INERT0,
+    RecomputeLevel.set_const: mjw.SetConstGroup.ALL,
+}
+
+# What these computations write.
+_CONST_OUTPUTS = {
+    RecomputeLevel.set_const_fixed: ("body_subtreemass", "geom_aabb", "geom_rbound"),
+    RecomputeLevel.set_const_0: (
+        *("dof_invweight0", "body_invweight0", "tendon_invweight0", "actuator_acc0"),
+        *("tendon_length0", "eq_data", "cam_pos0", "cam_poscom0", "cam_mat0"),
+        *("light_pos0", "light_poscom0", "light_dir0"),
+    ),
+}
+_CONST_OUTPUTS[RecomputeLevel.set_const] = sum(_CONST_OUTPUTS.values(), ())
+
 
 class WarpEngine:
     """Steps worlds with MuJoCo Warp.
@@ -91,6 +110,7 @@ class WarpEngine:
         device: a CUDA device, or the CPU.
         nconmax: contacts to allocate per world; None lets MuJoCo Warp choose.
         njmax: constraints to allocate per world; None lets MuJoCo Warp choose.
+        options: further options of MuJoCo Warp, named as in `SimulationCfg`.
     """
 
     name = "warp"
@@ -103,10 +123,13 @@ class WarpEngine:
         device: torch.device,
         nconmax: int | None = None,
         njmax: int | None = None,
+        options: dict[str, Any] | None = None,
     ) -> None:
         self.mj_model = mj_model
         self.num_envs = num_envs
         self.expanded: set[str] = set()
+        self.defaults = pristine_fields(mj_model)
+        self.defaults["opt.impratio_invsqrt"] = np.array(mj_model.opt.impratio**-0.5)
         accepted = copy.copy(mj_model)
         accepted.opt.disableflags &= ~_MEANINGLESS
         with _quiet():
@@ -114,10 +137,11 @@ class WarpEngine:
             self._device = wp.device_from_torch(device)
             with wp.ScopedDevice(self._device):
                 self.wp_model = _put_model(accepted)
+                _apply_options(self.wp_model.opt, options or {})
                 self.wp_model.opt.warn_overflow = _CAPACITY
                 self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
                 self._resets = wp.zeros(num_envs, dtype=bool)
-                self._past_overflow = _to_torch(wp.zeros(num_envs, dtype=int))
+                self._past_overflow = to_torch(wp.zeros(num_envs, dtype=int))
         self.device = torch.device(wp.device_to_torch(self._device))
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
         self.use_cuda_graph = (
@@ -163,7 +187,7 @@ class WarpEngine:
     def reset(self, env_ids: np.ndarray | None) -> None:
         """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
         self._past_overflow |= self.data.overflow
-        mask = _to_torch(self._resets)
+        mask = to_torch(self._resets)
         mask[:] = env_ids is None
         if env_ids is not None:
             mask[torch.from_numpy(env_ids).long().to(self.device)] = True
@@ -173,10 +197,15 @@ class WarpEngine:
         """Give a model field one row per world."""
         if field in self.expanded:
             return
-        if not self.model._per_world(field):
+        struct, name = self._owner(field)
+        if not struct._per_world(name):
+            options = [
+                f"opt.{option}" for option in filter(self.model.opt._per_world, dir(self.model.opt))
+            ]
+            fields = [*filter(self.model._per_world, dir(self.model)), *options]
             raise ValueError(
                 f"Model field '{field}' cannot differ between worlds on the warp engine."
-                + near_matches(field, filter(self.model._per_world, dir(self.model)))
+                + near_matches(field, fields)
             )
         flag = _PASSES.get(field)
         if self.wp_model.opt.integrator == mujoco.mjtIntegrator.mjINT_DISCRETE:
@@ -186,15 +215,58 @@ class WarpEngine:
                 f"Model field '{field}' is zero in the compiled model, so MuJoCo Warp leaves out "
                 "its part of the step: give one element a nonzero value before compiling."
             )
-        shared = getattr(self.wp_model, field)
+        shared = getattr(struct._struct, name)
         shape = (self.num_envs, *shared.shape[1:])
         rows = wp.empty(shape, dtype=shared.dtype, device=self._device)
-        _to_torch(rows).copy_(_to_torch(shared))
-        setattr(self.wp_model, field, rows)
+        to_torch(rows).copy_(to_torch(shared))
+        setattr(struct._struct, name, rows)
         self._shared[field] = shared
-        self.model._tensors.pop(field, None)
+        struct._tensors.pop(name, None)
         self.expanded.add(field)
         self.create_graph()
+
+    def _owner(self, field: str) -> tuple[_WarpStruct, str]:
+        """Return the struct that holds a model field, and the field's name in there."""
+        if field.startswith("opt."):
+            return self.model.opt, field.removeprefix("opt.")
+        return self.model, field
+
+    def _rows(self, field: str) -> torch.Tensor:
+        struct, name = self._owner(field)
+        return getattr(struct, name)
+
+    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+        """Compute constants and poses of static geoms of all worlds, and keep the worlds named."""
+        if level == RecomputeLevel.none:
+            return
+        outputs = [f for f in _CONST_OUTPUTS[level] if getattr(self.wp_model, f).shape[1]]
+        for field in outputs:
+            self.expand(field)
+        others = np.arange(self.num_envs)
+        others = np.setdiff1d(others, others if env_ids is None else env_ids)
+        others = torch.from_numpy(others).to(self.device)
+        constants = [getattr(self.model, field) for field in outputs]
+        poses = [self.data.geom_xpos, self.data.geom_xmat]
+        kept = [(tensor, tensor[others]) for tensor in (*constants, *poses)]
+        # Derived data is computed in passing: what users see of it must stay as of the last call.
+        seen = [(tensor, tensor.clone()) for tensor in self.data._bound().values()]
+        with _quiet(), wp.ScopedDevice(self._device):
+            mjw.set_const(self.wp_model, self.wp_data, _CONST_GROUPS[level], restore=False)
+            # Kinematics leave out geoms that are welded to the world, unless told that none is.
+            unwelded = wp.ones_like(self.wp_model.body_weldid)
+            mjw.kinematics(dataclasses.replace(self.wp_model, body_weldid=unwelded), self.wp_data)
+        # MuJoCo C leaves the inverse weight of a body that only slides at zero for rotations.
+        if "body_invweight0" in outputs:
+            weights = torch.from_numpy(self.mj_model.body_invweight0 == 0).to(self.device)
+            self.model.body_invweight0.masked_fill_(weights, 0.0)
+        static = torch.from_numpy(_static_geoms(self.mj_model)).to(self.device)
+        moved = [tensor[:, static] for tensor in poses]
+        for tensor, values in seen:
+            tensor.copy_(values)
+        for tensor, values in zip(poses, moved, strict=True):
+            tensor[:, static] = values
+        for tensor, values in kept:
+            tensor[others] = values
 
     def check_overflow(self) -> None:
         """Raise if any world lost contacts or constraints for want of room.
@@ -224,7 +296,7 @@ class WarpEngine:
         """State, expanded model rows, and derived fields as last computed."""
         state = {field: getattr(self.data, field) for field in _STATE}
         for field in sorted(self.expanded):
-            state[f"model.{field}"] = getattr(self.model, field)
+            state[f"model.{field}"] = self._rows(field)
         for field, tensor in self.data._bound().items():
             if field not in _STATE:
                 state[f"derived.{field}"] = tensor
@@ -240,13 +312,13 @@ class WarpEngine:
                     f"{wanted}: use the same engine, model, and number of worlds."
                 )
         for field, shared in self._shared.items():
-            getattr(self.model, field).copy_(_to_torch(shared))
+            self._rows(field).copy_(to_torch(shared))
         for key, value in state.items():
-            kind, _, field = key.rpartition(".")
+            kind, _, field = key.rpartition(".") if key in _STATE else key.partition(".")
             if kind == "model":
                 self.expand(field)
-            target = self.model if kind == "model" else self.data
-            getattr(target, field).copy_(value)
+            target = self._rows(field) if kind == "model" else getattr(self.data, field)
+            target.copy_(value)
 
     def _run(self, name: str, function: Callable[[Any, Any], None]) -> None:
         """Call a function of model and data, through its graph where graphs can be used.
@@ -286,7 +358,7 @@ class _WarpStruct:
         self._struct = struct
         self._mj_model = mj_model
         self._device = device
-        self._specs = {field.name: field.type for field in dataclasses.fields(struct)}
+        self._specs: dict[str, Any] = {f.name: f.type for f in dataclasses.fields(struct)}
         self._tensors: dict[str, torch.Tensor] = {}
 
     def _per_world(self, field: str) -> bool:
@@ -299,7 +371,7 @@ class _WarpStruct:
             value = getattr(self._struct, field, None)
             if isinstance(value, int | float):
                 return value
-            tensor = _to_torch(value) if isinstance(value, wp.array) else None
+            tensor = to_torch(value) if isinstance(value, wp.array) else None
             tensor = self._view(field, tensor)
             if tensor is None:
                 raise AttributeError(
@@ -308,6 +380,10 @@ class _WarpStruct:
                 )
             self._tensors[field] = tensor
         return self._tensors[field]
+
+    def _wp_array(self, field: str) -> Any:
+        """Return Warp's own array of a field."""
+        return getattr(self._struct, field)
 
     def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
         """Finish the view of an array, given as None if Warp has no such array."""
@@ -338,6 +414,10 @@ class _WarpModel(_WarpStruct):
     _kind = "model"
     _batched = "*"
 
+    def __init__(self, struct: Any, mj_model: mujoco.MjModel, device: torch.device) -> None:
+        super().__init__(struct, mj_model, device)
+        self.opt = _WarpOptions(struct.opt, mj_model, device)
+
     def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
         if tensor is None:
             # Colours, groups and the like do not matter to physics, but users read them.
@@ -350,6 +430,12 @@ class _WarpModel(_WarpStruct):
         return tensor if self._per_world(field) else tensor[None]
 
 
+class _WarpOptions(_WarpStruct):
+    _kind = "option"
+    _batched = "*"
+    _prefix = "opt."
+
+
 def _put_model(mj_model: mujoco.MjModel) -> Any:
     try:
         return mjw.put_model(mj_model)
@@ -359,13 +445,34 @@ def _put_model(mj_model: mujoco.MjModel) -> Any:
         ) from None
 
 
+def _apply_options(opt: Any, options: dict[str, Any]) -> None:
+    """Write options of `SimulationCfg` that only MuJoCo Warp has; None keeps its own choice."""
+    if (maxmatch := options.get("contact_sensor_maxmatch")) is not None:
+        opt.contact_sensor_maxmatch = maxmatch
+    if broadphase := options.get("broadphase"):
+        opt.broadphase = mjw.BroadphaseType[broadphase.upper()]
+    if (tests := options.get("broadphase_filter")) is not None:
+        bits = mjw.BroadphaseFilter(0)
+        for test in tests:
+            bits |= mjw.BroadphaseFilter[test.upper()]
+        opt.broadphase_filter = bits
+
+
 def _late_sensors(model: mujoco.MjModel) -> np.ndarray:
     """Return the columns of sensordata that need accelerations."""
     late = model.sensor_needstage == mujoco.mjtStage.mjSTAGE_ACC
     return np.flatnonzero(np.repeat(late, model.sensor_dim))
 
 
-def _to_torch(array: Any) -> torch.Tensor:
+def _static_geoms(model: mujoco.MjModel) -> np.ndarray:
+    """Return the ids of geoms that cannot move in a step."""
+    body = model.geom_bodyid
+    moved_by_hand = model.body_mocapid[model.body_rootid[body]] >= 0
+    return np.flatnonzero((model.body_weldid[body] == 0) & ~moved_by_hand)
+
+
+def to_torch(array: Any) -> torch.Tensor:
+    """Return a tensor over a Warp array's memory."""
     # A tensor born in inference mode refuses writes outside of it.
     with torch.inference_mode(False):
         return wp.to_torch(array)

@@ -1,0 +1,41 @@
+"""Geoms without a mesh: what a row of `geom_dataid` may not say."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+# Writes to these fields can turn a geom without a mesh into one that collides.
+ABSENCE_FIELDS = frozenset({"geom_dataid", "geom_contype", "geom_conaffinity"})
+
+_WITH_DATA = [
+    int(mujoco.mjtGeom.mjGEOM_MESH),
+    int(mujoco.mjtGeom.mjGEOM_HFIELD),
+    int(mujoco.mjtGeom.mjGEOM_SDF),
+]
+
+
+def check_absent_geoms(mj_model: mujoco.MjModel, rows: dict[str, np.ndarray]) -> None:
+    """Refuse a colliding mesh geom that has no mesh, which would crash the process.
+
+    Args:
+        mj_model: the compiled model.
+        rows: expanded model fields, each `(num_envs, ngeom)`; `geom_dataid` is among them.
+
+    Raises:
+        ValueError: names the first such world and geom.
+    """
+    contype = rows.get("geom_contype", mj_model.geom_contype)
+    conaffinity = rows.get("geom_conaffinity", mj_model.geom_conaffinity)
+    paired = np.isin(np.arange(mj_model.ngeom), [mj_model.pair_geom1, mj_model.pair_geom2])
+    absent = np.isin(mj_model.geom_type, _WITH_DATA) & (rows["geom_dataid"] < 0)
+    bad = np.argwhere(absent & ((contype != 0) | (conaffinity != 0) | paired))
+    if not len(bad):
+        return
+    world, geom = bad[0].tolist()
+    name = mj_model.geom(geom).name or geom
+    remedy = "remove the pair" if paired[geom] else "zero geom_contype and geom_conaffinity there"
+    raise ValueError(
+        f"Geom '{name}' has geom_dataid -1 in world {world} but collides: without a mesh it must "
+        f"not, so {remedy}, or give it a mesh."
+    )

@@ -1,0 +1,30 @@
+"""Model fields as compiled, kept apart from a model that a viewer may overwrite."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import torch
+
+# Assets are large, shared by all worlds, and never randomised.
+_ASSETS = ("mesh_", "tex_", "skin_", "hfield_data", "name", "path", "oct_", "sig")
+
+
+def pristine_fields(mj_model: mujoco.MjModel) -> dict[str, np.ndarray]:
+    """Copy every field of a model but its assets; options are named 'opt.<name>'."""
+    fields: dict[str, np.ndarray] = {}
+    for owner, prefix in ((mj_model, ""), (mj_model.opt, "opt.")):
+        for name in dir(owner):
+            if name.startswith(("_", *_ASSETS)):
+                continue
+            value = getattr(owner, name)
+            if isinstance(value, np.ndarray) or (prefix and isinstance(value, int | float)):
+                fields[prefix + name] = np.array(value)
+    return fields
+
+
+def as_tensor(value: np.ndarray, shape: tuple[int, ...], device: torch.device) -> torch.Tensor:
+    """Return a new tensor of a field's values; float64 becomes float32."""
+    dtype = np.float32 if value.dtype.kind == "f" else value.dtype
+    with torch.inference_mode(False):
+        return torch.from_numpy(value.reshape(shape).astype(dtype)).to(device)
