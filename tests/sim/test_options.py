@@ -124,7 +124,7 @@ def test_every_mujoco_option_reaches_the_model():
     )
     assert values.keys() == {*MujocoCfg.__dataclass_fields__}
     opt = _make(engine="native", mujoco=MujocoCfg(**values)).mj_model.opt  # type: ignore[arg-type]
-    usual = _make(engine="native", mujoco=MujocoCfg()).mj_model.opt
+    usual = Simulation(1, spec=mujoco.MjSpec.from_string(HINGE), device="cpu").mj_model.opt
     for name, value in values.items():
         shown = getattr(opt, name)
         if isinstance(value, int | float):
@@ -133,3 +133,13 @@ def test_every_mujoco_option_reaches_the_model():
             assert shown.tolist() == list(values["gravity"])
         else:
             assert shown != getattr(usual, name), name
+
+
+def test_a_compiled_model_keeps_its_options_unless_some_are_given():
+    """Leave a file's physics alone when only the engine is configured."""
+    model = mujoco.MjModel.from_xml_string(HINGE)
+    model.opt.timestep, model.opt.gravity[2] = 0.01, 0.0
+    kept = Simulation(1, SimulationCfg(num_threads=1), model, "cpu").mj_model.opt
+    assert (kept.timestep, kept.gravity[2]) == (0.01, 0.0)
+    given = SimulationCfg(mujoco=MujocoCfg(iterations=7))
+    assert Simulation(1, given, model, "cpu").mj_model.opt.timestep == 0.002
