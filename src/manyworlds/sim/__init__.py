@@ -2,5 +2,14 @@
 
 from manyworlds.sim.sim import MujocoCfg, Simulation, SimulationCfg
 from manyworlds.sim.sim_data import TorchArray, WarpBridge
+from manyworlds.sim.status import FATAL, WorldStatus
 
-__all__ = ["MujocoCfg", "Simulation", "SimulationCfg", "TorchArray", "WarpBridge"]
+__all__ = [
+    "FATAL",
+    "MujocoCfg",
+    "Simulation",
+    "SimulationCfg",
+    "TorchArray",
+    "WarpBridge",
+    "WorldStatus",
+]

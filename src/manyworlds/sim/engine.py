@@ -41,6 +41,10 @@ class Engine(Protocol):
         """Set the state of the worlds named to the model's defaults."""
         ...
 
+    def status(self) -> torch.Tensor:
+        """Bits of `WorldStatus` since the last reset, int32, shape (num_envs,)."""
+        ...
+
     def expand(self, field: str) -> None:
         """Give a model field one row per world."""
         ...

@@ -7,6 +7,7 @@ for bit. A tensor's version counter tells cheaply whether anything was written a
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import mujoco
@@ -15,6 +16,7 @@ import torch
 from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
 
 from manyworlds.sim.fields import MATRIX_SHAPES, conditional_field_reason
+from manyworlds.sim.status import error_bits, quiet_mujoco, warning_bits
 from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import usable_cores
 
@@ -64,6 +66,8 @@ class NativeEngine:
         self.device = torch.device("cpu")
         self.expanded: set[str] = set()
         self.batch = Batch(mj_model, nsim=num_envs, nthread=self.num_threads)
+        self._errors = np.zeros(num_envs, np.int32)
+        self._error_shown = False
         self._state: dict[str, _Mirror] = {}
         self._derived: dict[str, _Mirror] = {}
         self._rows: dict[str, _Mirror] = {}
@@ -74,21 +78,27 @@ class NativeEngine:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
         stage = mujoco.mjtStage.mjSTAGE_VEL if refresh else mujoco.mjtStage.mjSTAGE_NONE
         self._push()
-        _call(self.batch.step, None, nsubsteps, stage.value)
+        self._run(self.batch.step, None, nsubsteps, stage.value)
         self._pull()
 
     def forward(self, env_ids: np.ndarray | None) -> None:
         """Run `mj_forward` on the worlds named."""
         self._push()
-        _call(self.batch.forward, env_ids)
+        self._run(self.batch.forward, env_ids)
         self._pull(env_ids)
 
     def reset(self, env_ids: np.ndarray | None) -> None:
         """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
         self._push()
+        # MuJoCo clears the warning counters, too.
         _call(self.batch.reset, env_ids, -1, mujoco.mjtStage.mjSTAGE_NONE.value)
+        self._errors[slice(None) if env_ids is None else env_ids] = 0
         for mirror in self._state.values():
             mirror.pull(env_ids)
+
+    def status(self) -> torch.Tensor:
+        """Bits of `WorldStatus`, int32, shape (num_envs,)."""
+        return torch.from_numpy(warning_bits(self.batch.warning) | self._errors)
 
     def expand(self, field: str) -> None:
         """Give a model field one float64 row per world."""
@@ -120,7 +130,7 @@ class NativeEngine:
         if mirrors is self._derived:
             # An output reads zero until the first call after it was bound. The state is that of
             # the last call: what users wrote since then stays pending, and other fields keep.
-            _call(self.batch.forward, None)
+            self._run(self.batch.forward, None)
         dtype = np.bool_ if field == "eq_active" else None
         mirrors[field] = _Mirror(array, _shape(field, array), dtype)
         return mirrors[field].tensor
@@ -163,6 +173,18 @@ class NativeEngine:
         mirror.array[:] = values.reshape(-1, *mirror.array.shape[1:])
         mirror.tensor.zero_()  # tells caches that the rows have changed
         mirror.pull()
+
+    def _run(self, function: Any, *args: Any) -> None:
+        """Call into the batch; mark the worlds in which MuJoCo raised an error."""
+        try:
+            with quiet_mujoco():
+                function(*args)
+        except SimulationError as error:
+            for world in error.ids.tolist():
+                self._errors[world] |= error_bits(self.batch.error(world))
+            if not self._error_shown:
+                warnings.warn(f"{_failure(error)} Further errors: sim.status.", RuntimeWarning, 4)
+                self._error_shown = True
 
     @np.errstate(over="ignore")
     def _push(self) -> None:
@@ -228,12 +250,16 @@ def _shape(field: str, array: np.ndarray) -> tuple[int, ...]:
 
 
 def _call(function: Any, *args: Any) -> None:
-    """Call into the batch; name the failed worlds in one sentence."""
+    """Call into the batch; an error in any world raises, and names the worlds."""
     try:
         function(*args)
     except SimulationError as error:
-        shown = ", ".join(map(str, error.ids[:5])) + (", ..." if len(error.ids) > 5 else "")
-        raise RuntimeError(
-            f"MuJoCo failed in {len(error.ids)} worlds ({shown}), which kept the state they had "
-            f"before the call: {error}. Reset these worlds or mend their model fields."
-        ) from None
+        raise RuntimeError(_failure(error)) from None
+
+
+def _failure(error: SimulationError) -> str:
+    shown = ", ".join(map(str, error.ids[:5])) + (", ..." if len(error.ids) > 5 else "")
+    return (
+        f"MuJoCo failed in {len(error.ids)} worlds ({shown}), which kept the state they had "
+        f"before the call: {error}. Reset these worlds or mend their model fields."
+    )

@@ -10,6 +10,7 @@ import mujoco
 import torch
 
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.status import status_counts
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ class Simulation:
     in place (`sim.data.ctrl[:] = u`): what was written is the input of the next call. After `step`,
     derived fields such as `xpos` describe the state before the last substep, as with `mj_step`;
     ask for `refresh=True` or call `forward` to have them at the new state. MuJoCo's silent reset of
-    diverged worlds is switched off: a NaN stays visible until the world is reset.
+    diverged worlds is switched off: a NaN stays visible until the world is reset, and `status`
+    says what went wrong in which world.
 
     Args:
         num_envs: the number of worlds, at least 1.
@@ -181,6 +183,19 @@ class Simulation:
     def expanded_fields(self) -> set[str]:
         """Names of the model fields that have one row per world."""
         return set(self._engine.expanded)
+
+    @property
+    def status(self) -> torch.Tensor:
+        """Bits of `WorldStatus`, int32, shape (num_envs,), kept until a world is reset.
+
+        A world that fails is marked here and raises no error; the others go on as if nothing had
+        happened. Reading it does not wait for a GPU. Each reading returns a tensor of its own.
+        """
+        return self._engine.status()
+
+    def status_counts(self) -> dict[str, int]:
+        """How many worlds have each status bit, by its name in lower case; zeros are left out."""
+        return status_counts(self.status.cpu().numpy())
 
     @property
     def timestep(self) -> float:

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim.fields import conditional_field_reason
+from manyworlds.sim.status import WorldStatus
 from manyworlds.utils.extras import MissingExtraError
 from manyworlds.utils.string import near_matches
 
@@ -60,6 +61,20 @@ _MEANINGLESS = mujoco.mjtDisableBit.mjDSBL_AUTORESET | mujoco.mjtDisableBit.mjDS
 _CAPACITY = int(
     mjw.OverflowType.ALL & ~(mjw.OverflowType.ITERATIONS | mjw.OverflowType.LS_ITERATIONS)
 )
+
+# What a bit of `data.overflow` is called in `Simulation.status`.
+_STATUS = {
+    mjw.OverflowType.NEFC: WorldStatus.CONSTRAINT_OVERFLOW,
+    mjw.OverflowType.NJMAX_NNZ: WorldStatus.CONSTRAINT_OVERFLOW,
+    mjw.OverflowType.NVMAX: WorldStatus.CONSTRAINT_OVERFLOW,
+    mjw.OverflowType.BROADPHASE: WorldStatus.CONTACT_OVERFLOW,
+    mjw.OverflowType.NARROWPHASE: WorldStatus.CONTACT_OVERFLOW,
+    mjw.OverflowType.CCD: WorldStatus.CONTACT_OVERFLOW,
+    mjw.OverflowType.HFIELD: WorldStatus.CONTACT_OVERFLOW,
+    mjw.OverflowType.EPA_HORIZON: WorldStatus.CONTACT_OVERFLOW,
+    mjw.OverflowType.CONTACT_MATCH: WorldStatus.SENSOR_OVERFLOW,
+    mjw.OverflowType.TACTILE: WorldStatus.SENSOR_OVERFLOW,
+}
 
 # MuJoCo Warp leaves a whole pass out of the step if these fields are zero in the compiled model.
 _PASSES = {
@@ -118,6 +133,7 @@ class WarpEngine:
                 self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
                 self._resets = wp.zeros(num_envs, dtype=bool)
                 self._past_overflow = _to_torch(wp.zeros(num_envs, dtype=int))
+                self._status = _to_torch(wp.zeros(num_envs, dtype=int))
         self.device = torch.device(wp.device_to_torch(self._device))
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
         self.use_cuda_graph = (
@@ -146,8 +162,6 @@ class WarpEngine:
             values = sensors[:, self._late_sensors]
             self._run("refresh", mjw.step1)
             sensors[:, self._late_sensors] = values
-        if self._device.is_cpu:
-            self.check_overflow()
 
     def forward(self, env_ids: np.ndarray | None) -> None:
         """Compute derived fields of all worlds, then put back those of worlds not named."""
@@ -167,7 +181,18 @@ class WarpEngine:
         mask[:] = env_ids is None
         if env_ids is not None:
             mask[torch.from_numpy(env_ids).long().to(self.device)] = True
+        self._status.masked_fill_(mask, 0)
         self._run("reset", lambda m, d: mjw.reset_data(m, d, reset=self._resets))
+
+    def status(self) -> torch.Tensor:
+        """Bits of `WorldStatus`, int32, shape (num_envs,); does not wait for the GPU."""
+        data = self.data
+        # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
+        total = data.qpos.sum(dim=1) + data.qvel.sum(dim=1)
+        self._status |= (~torch.isfinite(total)).int() * int(WorldStatus.NAN)
+        for kind, bit in _STATUS.items():
+            self._status |= ((data.overflow & int(kind)) != 0).int() * int(bit)
+        return self._status.clone()
 
     def expand(self, field: str) -> None:
         """Give a model field one row per world."""
@@ -199,8 +224,7 @@ class WarpEngine:
     def check_overflow(self) -> None:
         """Raise if any world lost contacts or constraints for want of room.
 
-        Waits for the GPU, so call it now and then rather than after every step. On the CPU `step`
-        does so itself.
+        Waits for the GPU, so call it now and then rather than after every step.
 
         Raises:
             RuntimeError: names the worlds, the buffers, and the options that enlarge them.
