@@ -8,13 +8,15 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.sim.state import State
+
 
 class Engine(Protocol):
     """Steps `num_envs` worlds of one model.
 
     `data` and `model` are structs whose attributes are tensors, nested structs, or scalars;
     `WarpBridge` turns them into what users see. World ids arrive validated: sorted unique int32,
-    or None for all worlds.
+    or None for all worlds; those of a state keep their order.
     """
 
     name: str
@@ -49,10 +51,10 @@ class Engine(Protocol):
         """Give a model field one row per world."""
         ...
 
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """Everything a later `load_state_dict` needs to go on from here."""
+    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+        """Everything a later `load_state_dict` needs to go on from here, in the worlds named."""
         ...
 
-    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
-        """Take over a state that `state_dict` returned."""
+    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+        """Take over a state that `state_dict` returned, in the worlds named."""
         ...

@@ -16,6 +16,7 @@ import torch
 from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
 
 from manyworlds.sim.fields import MATRIX_SHAPES, conditional_field_reason
+from manyworlds.sim.state import State, check_shapes
 from manyworlds.sim.status import error_bits, quiet_mujoco, warning_bits
 from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import usable_cores
@@ -135,44 +136,62 @@ class NativeEngine:
         mirrors[field] = _Mirror(array, _shape(field, array), dtype)
         return mirrors[field].tensor
 
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """State rows, expanded model rows, and derived fields as last computed."""
+    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+        """State rows, model rows, derived fields as last computed, and status."""
         self._push()
-        state = {"state": torch.from_numpy(self.batch.state.copy())}
-        for prefix, mirrors in (("model.", self._rows), ("derived.", self._derived)):
-            for field, mirror in mirrors.items():
-                source = mirror.array if mirrors is self._rows else mirror.buffer
-                state[prefix + field] = torch.from_numpy(source.copy())
-        return state
+        ids = slice(None) if env_ids is None else env_ids
+        arrays = {"state": self.batch.state, "status": self.status().numpy()}
+        arrays |= {f"model.{name}": rows for name, rows in self._model_rows().items()}
+        arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        return {name: torch.from_numpy(array[ids].copy()) for name, array in arrays.items()}
 
-    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
-        """Take over rows and derived fields, element for element."""
-        rows = state["state"].numpy() if "state" in state else np.empty(0)
-        if rows.shape != self.batch.state.shape:
-            raise ValueError(
-                f"The saved state has shape {rows.shape} but this simulation needs "
-                f"{self.batch.state.shape}: use the same engine, model, and number of worlds."
-            )
-        for field in self.expanded:
-            # Rows that were not saved had the compiled values.
-            self._set_rows(field, getattr(self.mj_model, field))
-        for key, value in state.items():
+    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+        """Take over rows, derived fields and status, element for element."""
+        check_shapes(state, {"state": self._shape_of(self.batch.state, env_ids)})
+        for key in state:
             kind, _, field = key.partition(".")
             if kind == "model":
                 self.expand(field)
-                self._set_rows(field, value.numpy())
             elif kind == "derived":
                 self.bind(field)
-                self._derived[field].buffer[:] = value.numpy()
-        self.batch.state[:] = rows
+        rows = self._model_rows()
+        arrays = {f"model.{name}": array for name, array in rows.items()}
+        arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        saved = {name: array for name, array in arrays.items() if name in state}
+        check_shapes(state, {name: self._shape_of(a, env_ids) for name, a in saved.items()})
+        self._push()
+        ids = slice(None) if env_ids is None else env_ids
+        for field in rows:
+            # Rows that were not saved had the compiled values.
+            value = state.get(f"model.{field}")
+            compiled = np.asarray(getattr(self.mj_model, field)).reshape(rows[field].shape[1:])
+            self._set_rows(field, ids, compiled if value is None else value.cpu().numpy())
+        for field, mirror in self._derived.items():
+            if (value := state.get(f"derived.{field}")) is not None:
+                mirror.buffer[ids] = value.cpu().numpy()
+        self.batch.state[ids] = state["state"].cpu().numpy()
+        self.batch.warning[ids] = 0
+        self._errors[ids] = state["status"].cpu().numpy() if "status" in state else 0
         for mirror in self._state.values():
             mirror.pull()
 
-    def _set_rows(self, field: str, values: np.ndarray) -> None:
+    def _model_rows(self) -> dict[str, np.ndarray]:
+        """Float64 rows of all fields that differ between worlds, also those set_const expanded."""
+        rows = {field: mirror.array for field, mirror in self._rows.items()}
+        for field in sorted(MODEL_FIELDS - set(rows)):
+            if not field.startswith("opt.") and self.batch.expanded(field) is not None:
+                self.expand(field)
+                rows[field] = self._rows[field].array
+        return rows
+
+    def _set_rows(self, field: str, ids: Any, values: np.ndarray) -> None:
         mirror = self._rows[field]
-        mirror.array[:] = values.reshape(-1, *mirror.array.shape[1:])
+        mirror.array[ids] = values
         mirror.tensor.zero_()  # tells caches that the rows have changed
         mirror.pull()
+
+    def _shape_of(self, array: np.ndarray, env_ids: np.ndarray | None) -> tuple[int, ...]:
+        return (self.num_envs if env_ids is None else len(env_ids), *array.shape[1:])
 
     def _run(self, function: Any, *args: Any) -> None:
         """Call into the batch; mark the worlds in which MuJoCo raised an error."""

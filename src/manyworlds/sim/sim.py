@@ -10,6 +10,7 @@ import mujoco
 import torch
 
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.state import State, check_target, ordered_ids
 from manyworlds.sim.status import status_counts
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
 
@@ -247,13 +248,39 @@ class Simulation:
                 self._engine.expand(name)
                 self._model.clear_cache()
 
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """Everything needed to go on from here; exact on the native engine."""
-        return self._engine.state_dict()
+    def get_state(self, env_ids: EnvIds = None) -> State:
+        """Copy everything that worlds need to go on from here.
 
-    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
-        """Take over a state that `state_dict` returned."""
-        self._engine.load_state_dict(state)
+        That is the full integration state, model rows of all expanded fields, derived fields as
+        last computed, and status. On the native engine a restored world continues bit for bit.
+
+        Args:
+            env_ids: the worlds, in the order of the rows returned; None for all.
+        """
+        return self._engine.state_dict(ordered_ids(env_ids, self.num_envs))
+
+    def set_state(self, state: State, env_ids: EnvIds = None) -> None:
+        """Take over what `get_state` returned, from these worlds or others of the same model.
+
+        Args:
+            state: one row for each world.
+            env_ids: the worlds that take the rows, in their order; None for all.
+
+        Raises:
+            ValueError: the state does not fit: another engine, model, or number of worlds.
+        """
+        ids = ordered_ids(env_ids, self.num_envs)
+        check_target(ids)
+        if ids is None or ids.size:
+            self._engine.load_state_dict(state, ids)
+
+    def state_dict(self) -> State:
+        """The state of all worlds: `get_state()` under torch's name."""
+        return self.get_state()
+
+    def load_state_dict(self, state: State) -> None:
+        """Take over the state of all worlds: `set_state` under torch's name."""
+        self.set_state(state)
 
 
 def _make_engine(

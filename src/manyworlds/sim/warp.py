@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim.fields import conditional_field_reason
+from manyworlds.sim.state import State, check_shapes
 from manyworlds.sim.status import WorldStatus
 from manyworlds.utils.extras import MissingExtraError
 from manyworlds.utils.string import near_matches
@@ -244,33 +245,45 @@ class WarpEngine:
             f"{data.njmax}) or nconmax (now {data.naconmax // self.num_envs})."
         )
 
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """State, expanded model rows, and derived fields as last computed."""
+    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+        """State, expanded model rows, derived fields as last computed, and status."""
+        ids = self._index(env_ids)
         state = {field: getattr(self.data, field) for field in _STATE}
         for field in sorted(self.expanded):
             state[f"model.{field}"] = getattr(self.model, field)
         for field, tensor in self.data._bound().items():
             if field not in _STATE:
                 state[f"derived.{field}"] = tensor
-        return {key: tensor.clone() for key, tensor in state.items()}
+        state["status"] = self.status()
+        return {key: tensor[ids].clone() for key, tensor in state.items()}
 
-    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
-        """Take over state, model rows, and derived fields."""
-        for field in _STATE:
-            found = tuple(state[field].shape) if field in state else None
-            if found != (wanted := tuple(getattr(self.data, field).shape)):
-                raise ValueError(
-                    f"The saved state has '{field}' of shape {found} but this simulation needs "
-                    f"{wanted}: use the same engine, model, and number of worlds."
-                )
-        for field, shared in self._shared.items():
-            getattr(self.model, field).copy_(_to_torch(shared))
-        for key, value in state.items():
+    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+        """Take over state, model rows, derived fields and status."""
+        targets: dict[str, tuple[str, Any]] = {field: (field, self.data) for field in _STATE}
+        self._check(state, targets, env_ids)
+        for key in state:
             kind, _, field = key.rpartition(".")
             if kind == "model":
                 self.expand(field)
-            target = self.model if kind == "model" else self.data
-            getattr(target, field).copy_(value)
+            if key != "status":
+                targets[key] = (field, self.model if kind == "model" else self.data)
+        self._check(state, targets, env_ids)
+        ids = self._index(env_ids)
+        for field, shared in self._shared.items():
+            getattr(self.model, field)[ids] = _to_torch(shared)
+        for key, (field, struct) in targets.items():
+            getattr(struct, field)[ids] = state[key].to(self.device)
+        self._status[ids] = state["status"].to(self.device) if "status" in state else 0
+
+    def _check(
+        self, state: State, targets: dict[str, tuple[str, Any]], env_ids: np.ndarray | None
+    ) -> None:
+        count = self.num_envs if env_ids is None else len(env_ids)
+        shapes = {key: getattr(struct, field).shape for key, (field, struct) in targets.items()}
+        check_shapes(state, {key: (count, *shape[1:]) for key, shape in shapes.items()})
+
+    def _index(self, env_ids: np.ndarray | None) -> Any:
+        return slice(None) if env_ids is None else torch.from_numpy(env_ids).long().to(self.device)
 
     def _run(self, name: str, function: Callable[[Any, Any], None]) -> None:
         """Call a function of model and data, through its graph where graphs can be used.
