@@ -24,7 +24,7 @@ def _rows(sim: Simulation) -> np.ndarray:
 
 
 def test_a_world_continues_in_another_one():
-    """Copy world 3 into world 5: from then on both move alike, bit for bit; the others as before."""
+    """Copy world 3 into world 5: both move alike bit for bit from then on, the others as before."""
     sim, plain = _make(), _make()
     for each in (sim, plain):
         each.model.body_mass[3] *= 1.5

@@ -68,6 +68,8 @@ def train(
     env = ManagerBasedRlEnv(env_cfg, device=device)
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
     run = RunFolder.create(log_root, rl_cfg.experiment_name, rl_cfg.run_name, task, env_cfg, rl_cfg)
+    guard = env.sim.cfg.nan_guard
+    guard.output_dir = guard.output_dir or str(run.path / "nan_dumps")
     runner = runner_cls(wrapped, rl_cfg, run.path, str(env.device))
     if resume is not None:
         runner.load(resume)

@@ -3,10 +3,12 @@
 from manyworlds.sim.sim import MujocoCfg, Simulation, SimulationCfg
 from manyworlds.sim.sim_data import TorchArray, WarpBridge
 from manyworlds.sim.status import FATAL, WorldStatus
+from manyworlds.utils.nan_guard import NanGuardCfg
 
 __all__ = [
     "FATAL",
     "MujocoCfg",
+    "NanGuardCfg",
     "Simulation",
     "SimulationCfg",
     "TorchArray",

@@ -47,6 +47,18 @@ class Engine(Protocol):
         """Bits of `WorldStatus` since the last reset, int32, shape (num_envs,)."""
         ...
 
+    def state_rows(self) -> torch.Tensor:
+        """The state as `mj_getState` lays it out, shape (num_envs, nstate); do not write."""
+        ...
+
+    def model_rows(self) -> dict[str, np.ndarray]:
+        """Rows of all fields that differ between worlds, each (num_envs, ...); do not write."""
+        ...
+
+    def take_written_worlds(self) -> np.ndarray | None:
+        """Mask of worlds whose model rows changed since the last call; None if not known."""
+        ...
+
     def expand(self, field: str) -> None:
         """Give a model field one row per world."""
         ...

@@ -45,14 +45,15 @@ class _Mirror:
             self.buffer[ids] = self.array[ids]
         self.version = self.tensor._version
 
-    def push(self) -> None:
-        """Write the elements that the user changed to the batch."""
+    def push(self) -> np.ndarray | None:
+        """Write the elements that the user changed to the batch; return which they were."""
         if self.tensor._version == self.version:
-            return
+            return None
         # An element equal to the rounded record keeps the record's exact value.
         changed = self.array.astype(self.buffer.dtype) != self.buffer
         np.copyto(self.array, self.buffer, where=changed, casting="unsafe")
         self.version = self.tensor._version
+        return changed
 
 
 class NativeEngine:
@@ -69,6 +70,7 @@ class NativeEngine:
         self.batch = Batch(mj_model, nsim=num_envs, nthread=self.num_threads)
         self._errors = np.zeros(num_envs, np.int32)
         self._error_shown = False
+        self._written = np.zeros(num_envs, bool)
         self._state: dict[str, _Mirror] = {}
         self._derived: dict[str, _Mirror] = {}
         self._rows: dict[str, _Mirror] = {}
@@ -141,7 +143,7 @@ class NativeEngine:
         self._push()
         ids = slice(None) if env_ids is None else env_ids
         arrays = {"state": self.batch.state, "status": self.status().numpy()}
-        arrays |= {f"model.{name}": rows for name, rows in self._model_rows().items()}
+        arrays |= {f"model.{name}": rows for name, rows in self.model_rows().items()}
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
         return {name: torch.from_numpy(array[ids].copy()) for name, array in arrays.items()}
 
@@ -154,7 +156,7 @@ class NativeEngine:
                 self.expand(field)
             elif kind == "derived":
                 self.bind(field)
-        rows = self._model_rows()
+        rows = self.model_rows()
         arrays = {f"model.{name}": array for name, array in rows.items()}
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
         saved = {name: array for name, array in arrays.items() if name in state}
@@ -175,7 +177,19 @@ class NativeEngine:
         for mirror in self._state.values():
             mirror.pull()
 
-    def _model_rows(self) -> dict[str, np.ndarray]:
+    def state_rows(self) -> torch.Tensor:
+        """The state as `mj_getState` lays it out, float64; the engine's own memory."""
+        self._push()
+        return torch.from_numpy(self.batch.state)
+
+    def take_written_worlds(self) -> np.ndarray | None:
+        """Mask of the worlds whose model rows changed since the last call, or None."""
+        if not self._written.any():
+            return None
+        written, self._written = self._written, np.zeros_like(self._written)
+        return written
+
+    def model_rows(self) -> dict[str, np.ndarray]:
         """Float64 rows of all fields that differ between worlds, also those set_const expanded."""
         rows = {field: mirror.array for field, mirror in self._rows.items()}
         for field in sorted(MODEL_FIELDS - set(rows)):
@@ -186,6 +200,7 @@ class NativeEngine:
 
     def _set_rows(self, field: str, ids: Any, values: np.ndarray) -> None:
         mirror = self._rows[field]
+        self._written[ids] = True
         mirror.array[ids] = values
         mirror.tensor.zero_()  # tells caches that the rows have changed
         mirror.pull()
@@ -210,7 +225,8 @@ class NativeEngine:
         for mirror in self._state.values():
             mirror.push()
         for mirror in self._rows.values():
-            mirror.push()
+            if (changed := mirror.push()) is not None:
+                self._written |= changed.reshape(self.num_envs, -1).any(axis=1)
 
     @np.errstate(over="ignore")
     def _pull(self, env_ids: np.ndarray | None = None) -> None:

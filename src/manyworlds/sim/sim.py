@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import mujoco
 import torch
 
+from manyworlds.sim.flight_recorder import FlightRecorder
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.state import State, check_target, ordered_ids
 from manyworlds.sim.status import status_counts
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
+from manyworlds.utils.nan_guard import NanGuardCfg
 
 if TYPE_CHECKING:
     from manyworlds.sim.engine import Engine
@@ -100,6 +102,8 @@ class SimulationCfg:
     """Constraints to allocate per world on the warp engine; None lets MuJoCo Warp choose."""
     mujoco: MujocoCfg | None = field(default_factory=MujocoCfg)
     """Physics options; None keeps those of the model."""
+    nan_guard: NanGuardCfg = field(default_factory=NanGuardCfg)
+    """Recording of the last steps, written to a file when a world goes bad."""
 
 
 class Simulation:
@@ -147,6 +151,8 @@ class Simulation:
         self.cfg = copy.deepcopy(cfg)
         self.num_envs = num_envs
         self._engine = _make_engine(cfg, mj_model, num_envs, device)
+        guard = self.cfg.nan_guard
+        self._recorder = FlightRecorder(guard, self._engine) if guard.enabled else None
         self._data = WarpBridge(self._engine.data, num_envs)
         self._model = WarpBridge(self._engine.model, num_envs, engine=self._engine)
 
@@ -199,6 +205,11 @@ class Simulation:
         return status_counts(self.status.cpu().numpy())
 
     @property
+    def nan_guard(self) -> FlightRecorder | None:
+        """The flight recorder, if `cfg.nan_guard` enables it."""
+        return self._recorder
+
+    @property
     def timestep(self) -> float:
         """Physics timestep [s]."""
         return float(self.mj_model.opt.timestep)
@@ -213,7 +224,8 @@ class Simulation:
         """
         if nsubsteps < 1:
             raise ValueError(f"nsubsteps must be at least 1, got {nsubsteps}.")
-        self._engine.step(nsubsteps, refresh)
+        stepper = self._engine if self._recorder is None else self._recorder
+        stepper.step(nsubsteps, refresh)
 
     def forward(self, env_ids: EnvIds = None) -> None:
         """Compute derived fields at the present state, without integrating.
@@ -235,6 +247,8 @@ class Simulation:
         """
         ids = resolve_env_ids(env_ids, self.num_envs)
         if ids is None or ids.size:
+            if self._recorder is not None:
+                self._recorder.before_reset(ids)
             self._engine.reset(ids)
 
     def expand_model_fields(self, fields: tuple[str, ...]) -> None:

@@ -52,6 +52,9 @@ _STATE = (
     "tree_asleep",
 )
 
+# Those that `mj_getState` knows, in its order; MuJoCo Warp has no plugins.
+_ROW = (*(f for f in _STATE if f not in ("plastic", "tree_asleep")), "plastic")
+
 # Arrays that MuJoCo Warp has, but fills differently from MuJoCo C or only while bodies may sleep.
 _INTERNAL = {"qH", "qHDiagInv", "nisland", "nidof", "body_awake_ind", "dof_awake_ind"}
 
@@ -194,6 +197,19 @@ class WarpEngine:
         for kind, bit in _STATUS.items():
             self._status |= ((data.overflow & int(kind)) != 0).int() * int(bit)
         return self._status.clone()
+
+    def state_rows(self) -> torch.Tensor:
+        """The state as `mj_getState` lays it out, float32, a copy."""
+        fields = [getattr(self.data, field) for field in _ROW]
+        return torch.cat([field.reshape(self.num_envs, -1).float() for field in fields], dim=1)
+
+    def take_written_worlds(self) -> np.ndarray | None:
+        """None: users write to the engine's own memory."""
+        return None
+
+    def model_rows(self) -> dict[str, np.ndarray]:
+        """Rows of expanded model fields, float32."""
+        return {name: getattr(self.model, name).cpu().numpy() for name in sorted(self.expanded)}
 
     def expand(self, field: str) -> None:
         """Give a model field one row per world."""
