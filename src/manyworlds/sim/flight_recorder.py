@@ -78,9 +78,10 @@ class FlightRecorder:
     def check(self) -> None:
         """Write a file if any world went bad that was well before."""
         status = self._engine.status()
-        bad = (status & int(FATAL)) != 0
-        if not bool(bad.any()):
+        fatal = status & int(FATAL)
+        if not fatal.any():
             return
+        bad = fatal != 0
         worlds = (bad & ~self._dumped).nonzero().squeeze(-1).cpu().numpy()
         if not len(worlds) or not self._count:
             return
@@ -103,8 +104,8 @@ class FlightRecorder:
             return
         self.files.append(path)
         warnings.warn(
-            f"{len(worlds)} worlds went bad ({what}): `manyworlds replay-dump '{path}'` tells where "
-            "it began.",
+            f"{len(worlds)} worlds went bad ({what}): `manyworlds replay-dump '{path}'` tells "
+            "where it began.",
             RuntimeWarning,
             5,
         )
