@@ -7,7 +7,7 @@ import json
 import uuid
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -110,9 +110,7 @@ class FlightRecorder:
             5,
         )
 
-    def _record(
-        self, worlds: np.ndarray, status: np.ndarray, bad: np.ndarray
-    ) -> dict[str, np.ndarray]:
+    def _record(self, worlds: np.ndarray, status: np.ndarray, bad: np.ndarray) -> dict[str, Any]:
         engine, size = self._engine, self.cfg.buffer_size
         oldest = max(0, self._count - size)
         slots = np.arange(oldest, self._count) % size

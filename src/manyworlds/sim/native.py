@@ -193,10 +193,14 @@ class NativeEngine:
         """Float64 rows of all fields that differ between worlds, also those set_const expanded."""
         rows = {field: mirror.array for field, mirror in self._rows.items()}
         for field in sorted(MODEL_FIELDS - set(rows)):
-            if not field.startswith("opt.") and self.batch.expanded(field) is not None:
+            if not field.startswith("opt.") and self._is_expanded(field):
                 self.expand(field)
                 rows[field] = self._rows[field].array
         return rows
+
+    def _is_expanded(self, field: str) -> bool:
+        expanded: Any = self.batch.expanded  # absent from the stubs
+        return expanded(field) is not None
 
     def _set_rows(self, field: str, ids: Any, values: np.ndarray) -> None:
         mirror = self._rows[field]
