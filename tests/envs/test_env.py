@@ -277,3 +277,41 @@ def test_random_draws_of_every_generator_repeat_after_loading(env):
     env.load_state_dict(saved)
     assert drawn == (random.random(), np.random.rand(), torch.rand(1).item())
     assert torch.equal(now, kept) and torch.equal(env.get_observations()["actor"], held)
+
+
+@pytest.mark.parametrize("poison", ["qpos", "mass", "ctrl"])
+def test_a_poisoned_world_is_reset_and_the_others_go_on_alike(env_cfg, poison):
+    """Poison one world of 64: it ends, is counted, and goes on finite; 63 see no difference."""
+    env_cfg.scene.num_envs, bad = 64, 9
+    # Start states do not depend on how many worlds are reset, so that runs can be compared.
+    env_cfg.events = {
+        "reset": EventTermCfg(func=mdp.reset_scene_to_default, mode="reset"),
+        "mass": EventTermCfg(func=_restore_mass, mode="reset"),
+    }
+    env, healthy = ManagerBasedRlEnv(env_cfg), ManagerBasedRlEnv(env_cfg)
+    others = torch.arange(64) != bad
+    logs = []
+    for step, action in enumerate(random_actions(100, 64)):
+        if step == 10 and poison == "qpos":
+            env.sim.data.qpos[bad, 0] = torch.nan
+        if step == 10 and poison == "mass":
+            env.sim.model.body_mass[bad] = 3e38
+        if step == 10 and poison == "ctrl":
+            env.sim.data.qfrc_applied[bad] = torch.nan
+        obs, reward, terminated, _, extras = env.step(action)
+        expected = healthy.step(action)
+        assert torch.equal(obs["actor"][others], expected[0]["actor"][others])
+        assert torch.equal(reward[others], expected[1][others])
+        assert torch.isfinite(obs["actor"]).all()
+        assert terminated.nonzero().flatten().tolist() == ([bad] if step == 10 else [])
+        logs.append({k: v for k, v in extras["log"].items() if k.startswith("Status/")})
+    assert logs[10]["Status/nan"] == 1
+    assert not any(logs[:10]) and not any(logs[11:])
+    assert torch.equal(env.sim.data.qpos[others], healthy.sim.data.qpos[others])
+
+
+def _restore_mass(env, env_ids) -> None:
+    ids = slice(None) if env_ids is None else env_ids
+    masses = torch.from_numpy(env.sim.mj_model.body_mass).float()
+    if bool((env.sim.model.body_mass[ids] != masses).any()):
+        env.sim.model.body_mass[ids] = masses

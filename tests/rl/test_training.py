@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.managers import EventTermCfg
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.rl.runner import OnPolicyRunner, load_checkpoint
 from manyworlds.rl.training import train
@@ -188,3 +189,18 @@ def test_the_newest_run_is_found_by_task(env_cfg, rl_cfg, log_root):
     assert RunFolder.latest(log_root) == first.run
     with pytest.raises(FileNotFoundError, match="of task 'Other'"):
         RunFolder.latest(log_root, "Other")
+
+
+def _poison_once(env, env_ids) -> None:
+    if env.common_step_counter == 3:
+        env.sim.data.qvel[1] = 2e10  # more than MuJoCo accepts, yet a number for the learner
+
+
+@pytest.mark.filterwarnings("ignore:.*worlds went bad:RuntimeWarning")
+def test_flight_records_lie_in_the_run_folder(env_cfg, rl_cfg, log_root):
+    """Write the record of a world that went bad beside the run's checkpoints, and train on."""
+    env_cfg.sim.nan_guard.enabled = True
+    env_cfg.events["poison"] = EventTermCfg(func=_poison_once, mode="step")
+    result = run(env_cfg, rl_cfg, log_root)
+    assert len(list((result.run.path / "nan_dumps").glob("nan_dump_*.npz"))) == 1
+    assert result.checkpoint.is_file()

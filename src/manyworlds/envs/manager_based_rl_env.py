@@ -27,6 +27,7 @@ from manyworlds.managers import (
 )
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation, SimulationCfg
+from manyworlds.sim.status import status_counts
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
 from manyworlds.utils.random import rng_state, seed_rng, set_rng_state
 from manyworlds.utils.state import Stateful
@@ -203,7 +204,8 @@ class ManagerBasedRlEnv(Stateful):
 
         Returns:
             Observations by group, rewards [num_envs], terminated [num_envs], truncated [num_envs],
-            and extras, whose "log" holds what finished episodes report.
+            and extras, whose "log" holds what finished episodes report, and under `Status/` how
+            many worlds have each bit of `WorldStatus`.
 
         Raises:
             ValueError: the action has the wrong shape or is not finite.
@@ -224,9 +226,8 @@ class ManagerBasedRlEnv(Stateful):
         self.extras = {"log": {}}
         changed = self.event_manager.apply("step", dt=self.step_dt)
         changed |= self.event_manager.apply("interval", dt=self.step_dt)
+        ids = self._read_host()
         if self.cfg.auto_reset:
-            # The one place in a step where the host reads from the device.
-            ids = self.reset_buf.nonzero().squeeze(-1)
             if len(ids):
                 self._reset_worlds(ids)
         else:
@@ -272,6 +273,16 @@ class ManagerBasedRlEnv(Stateful):
         self.scene.write_data_to_sim()
         self.sim.step(self.cfg.decimation, refresh=True)
         self.scene.update(self.step_dt)
+
+    def _read_host(self) -> torch.Tensor:
+        """Log what went wrong; return ids of the worlds whose episode ended, on the device.
+
+        The one place in a step where the host reads from the device.
+        """
+        codes = torch.add(self.reset_buf, self.sim.status, alpha=2).cpu().numpy()
+        for name, count in status_counts(codes >> 1).items():
+            self.extras["log"][f"Status/{name}"] = count
+        return torch.from_numpy(np.flatnonzero(codes & 1)).to(self.device)
 
     def _reset_worlds(self, env_ids: torch.Tensor | None) -> None:
         self.sim.reset(env_ids)

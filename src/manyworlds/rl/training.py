@@ -82,6 +82,8 @@ def train(
         )
     run = RunFolder.create(log_root, rl_cfg.experiment_name, rl_cfg.run_name, task, env_cfg, rl_cfg)
     runner.logger.log_dir = str(run.path)
+    guard = env.sim.cfg.nan_guard
+    guard.output_dir = guard.output_dir or str(run.path / "nan_dumps")
     result = TrainingResult(run)
 
     def record(item: IterationRecord) -> None:

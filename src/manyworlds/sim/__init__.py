@@ -3,12 +3,17 @@
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim import MujocoCfg, Simulation, SimulationCfg
 from manyworlds.sim.sim_data import TorchArray, WarpBridge
+from manyworlds.sim.status import FATAL, WorldStatus
+from manyworlds.utils.nan_guard import NanGuardCfg
 
 __all__ = [
+    "FATAL",
     "MujocoCfg",
+    "NanGuardCfg",
     "RecomputeLevel",
     "Simulation",
     "SimulationCfg",
     "TorchArray",
     "WarpBridge",
+    "WorldStatus",
 ]

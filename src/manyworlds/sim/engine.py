@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim.recompute import RecomputeLevel
+from manyworlds.sim.state import State
 
 
 class Engine(Protocol):
@@ -16,7 +17,7 @@ class Engine(Protocol):
 
     `data` and `model` are structs whose attributes are tensors, nested structs, or scalars;
     `WarpBridge` turns them into what users see. World ids arrive validated: sorted unique int32,
-    or None for all worlds.
+    or None for all worlds; those of a state keep their order.
     """
 
     name: str
@@ -50,6 +51,22 @@ class Engine(Protocol):
         """Set the state of the worlds named to the model's defaults."""
         ...
 
+    def status(self) -> torch.Tensor:
+        """Bits of `WorldStatus` since the last reset, int32, shape (num_envs,)."""
+        ...
+
+    def state_rows(self) -> torch.Tensor:
+        """The state as `mj_getState` lays it out, shape (num_envs, nstate); do not write."""
+        ...
+
+    def model_rows(self) -> dict[str, np.ndarray]:
+        """Rows of all fields that differ between worlds, each (num_envs, ...); do not write."""
+        ...
+
+    def take_written_worlds(self) -> np.ndarray | None:
+        """Mask of worlds whose model rows changed since the last call; None if not known."""
+        ...
+
     def expand(self, field: str) -> None:
         """Give a model field one row per world."""
         ...
@@ -58,10 +75,10 @@ class Engine(Protocol):
         """Bring fields that derive from other model fields up to date in the worlds named."""
         ...
 
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """Everything a later `load_state_dict` needs to go on from here."""
+    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+        """Everything a later `load_state_dict` needs to go on from here, in the worlds named."""
         ...
 
-    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
-        """Take over a state that `state_dict` returned."""
+    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+        """Take over a state that `state_dict` returned, in the worlds named."""
         ...

@@ -7,6 +7,7 @@ for bit. A tensor's version counter tells cheaply whether anything was written a
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import mujoco
@@ -18,6 +19,8 @@ from manyworlds.sim.absent import ABSENCE_FIELDS, check_absent_geoms
 from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.fields import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
 from manyworlds.sim.recompute import RecomputeLevel
+from manyworlds.sim.state import State, check_shapes
+from manyworlds.sim.status import error_bits, quiet_mujoco, warning_bits
 from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import usable_cores
 
@@ -45,20 +48,18 @@ class _Mirror:
             self.buffer[ids] = self.array[ids]
         self.version = self.tensor._version
 
-    def refresh(self, ids: np.ndarray | None) -> None:
-        """Pull what MuJoCo recomputed, and let caches see by the version that it changed."""
+    def refresh(self, ids: Any) -> None:
+        """Pull what was recomputed, and let caches see by the version that it changed."""
         self.tensor[:0].zero_()
         self.pull(ids)
 
-    def push(self) -> bool:
-        """Write the elements that the user changed to the batch; say whether there may be any."""
-        if self.tensor._version == self.version:
-            return False
+    def push(self) -> np.ndarray:
+        """Write the elements that the user changed to the batch; return which they were."""
         # An element equal to the rounded record keeps the record's exact value.
         changed = self.array.astype(self.buffer.dtype) != self.buffer
         np.copyto(self.array, self.buffer, where=changed, casting="unsafe")
         self.version = self.tensor._version
-        return True
+        return changed
 
 
 class NativeEngine:
@@ -75,6 +76,9 @@ class NativeEngine:
         self.expanded: set[str] = set()
         self.defaults = pristine_fields(mj_model)
         self.batch = Batch(mj_model, nsim=num_envs, nthread=self.num_threads)
+        self._errors = np.zeros(num_envs, np.int32)
+        self._error_shown = False
+        self._written = np.zeros(num_envs, bool)
         self._state: dict[str, _Mirror] = {}
         self._derived: dict[str, _Mirror] = {}
         self._rows: dict[str, _Mirror] = {}
@@ -89,21 +93,27 @@ class NativeEngine:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
         stage = mujoco.mjtStage.mjSTAGE_VEL if refresh else mujoco.mjtStage.mjSTAGE_NONE
         self._push()
-        _call(self.batch.step, None, nsubsteps, stage.value)
+        self._run(self.batch.step, None, nsubsteps, stage.value)
         self._pull()
 
     def forward(self, env_ids: np.ndarray | None) -> None:
         """Run `mj_forward` on the worlds named."""
         self._push()
-        _call(self.batch.forward, env_ids)
+        self._run(self.batch.forward, env_ids)
         self._pull(env_ids)
 
     def reset(self, env_ids: np.ndarray | None) -> None:
         """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
         self._push()
+        # MuJoCo clears the warning counters, too.
         _call(self.batch.reset, env_ids, -1, mujoco.mjtStage.mjSTAGE_NONE.value)
+        self._errors[slice(None) if env_ids is None else env_ids] = 0
         for mirror in self._state.values():
             mirror.pull(env_ids)
+
+    def status(self) -> torch.Tensor:
+        """Bits of `WorldStatus`, int32, shape (num_envs,)."""
+        return torch.from_numpy(warning_bits(self.batch.warning) | self._errors)
 
     def expand(self, field: str) -> None:
         """Give a model field one float64 row per world."""
@@ -162,58 +172,106 @@ class NativeEngine:
         if mirrors is self._derived:
             # An output reads zero until the first call after it was bound. The state is that of
             # the last call: what users wrote since then stays pending, and other fields keep.
-            _call(self.batch.forward, None)
+            self._run(self.batch.forward, None)
         dtype = np.bool_ if field == "eq_active" else None
         mirrors[field] = _Mirror(array, _shape(field, array), dtype)
         return mirrors[field].tensor
 
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """State rows, expanded model rows, and derived fields as last computed."""
+    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+        """State rows, model rows, derived fields as last computed, and status."""
         self._push()
-        state = {"state": torch.from_numpy(self.batch.state.copy())}
-        for prefix, mirrors in (("model.", self._rows), ("derived.", self._derived)):
-            for field, mirror in mirrors.items():
-                source = mirror.array if mirrors is self._rows else mirror.buffer
-                state[prefix + field] = torch.from_numpy(source.copy())
-        return state
+        ids = slice(None) if env_ids is None else env_ids
+        arrays = {"state": self.batch.state, "status": self.status().numpy()}
+        arrays |= {f"model.{name}": rows for name, rows in self.model_rows().items()}
+        arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        return {name: torch.from_numpy(array[ids].copy()) for name, array in arrays.items()}
 
-    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
-        """Take over rows and derived fields, element for element."""
-        rows = state["state"].numpy() if "state" in state else np.empty(0)
-        if rows.shape != self.batch.state.shape:
-            raise ValueError(
-                f"The saved state has shape {rows.shape} but this simulation needs "
-                f"{self.batch.state.shape}: use the same engine, model, and number of worlds."
-            )
-        for field, mirror in self._rows.items():
-            # Rows that were not saved had the compiled values; bvh_aabb has rows for bodies only.
-            compiled = self.defaults[field].ravel()
-            self._set_rows(field, compiled[: mirror.array[0].size])
-        for key, value in state.items():
+    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+        """Take over rows, derived fields and status, element for element."""
+        check_shapes(state, {"state": self._shape_of(self.batch.state, env_ids)})
+        for key in state:
             kind, _, field = key.partition(".")
             if kind == "model":
                 self.expand(field)
-                self._set_rows(field, value.numpy())
             elif kind == "derived":
                 self.bind(field)
-                self._derived[field].buffer[:] = value.numpy()
-        self.batch.state[:] = rows
+        rows = self.model_rows()
+        arrays = {f"model.{name}": array for name, array in rows.items()}
+        arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        saved = {name: array for name, array in arrays.items() if name in state}
+        check_shapes(state, {name: self._shape_of(a, env_ids) for name, a in saved.items()})
+        self._push()
+        ids = slice(None) if env_ids is None else env_ids
+        for field in rows:
+            # Rows that were not saved had the compiled values.
+            value = state.get(f"model.{field}")
+            # bvh_aabb has rows for bodies only.
+            compiled = self.defaults[field].ravel()[: rows[field][0].size]
+            self._set_rows(field, ids, compiled if value is None else value.cpu().numpy())
+        for field, mirror in self._derived.items():
+            if (value := state.get(f"derived.{field}")) is not None:
+                mirror.buffer[ids] = value.cpu().numpy()
+        self.batch.state[ids] = state["state"].cpu().numpy()
+        self.batch.warning[ids] = 0
+        self._errors[ids] = state["status"].cpu().numpy() if "status" in state else 0
         for mirror in self._state.values():
             mirror.pull()
+        unsaved = [m for f, m in self._derived.items() if f"derived.{f}" not in state]
+        if unsaved:
+            worlds = None if env_ids is None else np.unique(env_ids).astype(np.int32)
+            self._run(self.batch.forward, worlds)
+            for mirror in unsaved:
+                mirror.pull(worlds)
 
-    def _set_rows(self, field: str, values: np.ndarray) -> None:
+    def state_rows(self) -> torch.Tensor:
+        """The state as `mj_getState` lays it out, float64; the engine's own memory."""
+        self._push()
+        return torch.from_numpy(self.batch.state)
+
+    def take_written_worlds(self) -> np.ndarray | None:
+        """Mask of the worlds whose model rows changed since the last call, or None."""
+        if not self._written.any():
+            return None
+        written, self._written = self._written, np.zeros_like(self._written)
+        return written
+
+    def model_rows(self) -> dict[str, np.ndarray]:
+        """Float64 rows of all fields that may differ between worlds."""
+        return {field: mirror.array for field, mirror in self._rows.items()}
+
+    def _set_rows(self, field: str, ids: Any, values: np.ndarray) -> None:
         mirror = self._rows[field]
-        mirror.array[:] = values.reshape(-1, *mirror.array.shape[1:])
+        self._written[ids] = True
+        mirror.array[ids] = values.reshape(-1, *mirror.array.shape[1:])
         mirror.refresh(None)
         self._absence_unchecked |= field in ABSENCE_FIELDS
 
+    def _shape_of(self, array: np.ndarray, env_ids: np.ndarray | None) -> tuple[int, ...]:
+        return (self.num_envs if env_ids is None else len(env_ids), *array.shape[1:])
+
+    def _run(self, function: Any, *args: Any) -> None:
+        """Call into the batch; mark the worlds in which MuJoCo raised an error."""
+        try:
+            with quiet_mujoco():
+                function(*args)
+        except SimulationError as error:
+            for world in error.ids.tolist():
+                self._errors[world] |= error_bits(self.batch.error(world))
+            if not self._error_shown:
+                warnings.warn(f"{_failure(error)} Further errors: sim.status.", RuntimeWarning, 4)
+                self._error_shown = True
+
     @np.errstate(over="ignore")
     def _push(self) -> None:
+        # State is compared in any case: a write through `.numpy()` or `.data` has no version.
         for mirror in self._state.values():
             mirror.push()
         for field, mirror in self._rows.items():
-            if mirror.push() and field in ABSENCE_FIELDS:
-                self._absence_unchecked = True
+            if mirror.tensor._version == mirror.version:
+                continue
+            changed = mirror.push()
+            self._written |= changed.reshape(self.num_envs, -1).any(axis=1)
+            self._absence_unchecked |= field in ABSENCE_FIELDS
         if self._absence_unchecked and "geom_dataid" in self._rows:
             rows = {f: m.array for f, m in self._rows.items() if f in ABSENCE_FIELDS}
             check_absent_geoms(self.mj_model, rows)
@@ -286,12 +344,16 @@ def _shape(field: str, array: np.ndarray) -> tuple[int, ...]:
 
 
 def _call(function: Any, *args: Any) -> None:
-    """Call into the batch; name the failed worlds in one sentence."""
+    """Call into the batch; an error in any world raises, and names the worlds."""
     try:
         function(*args)
     except SimulationError as error:
-        shown = ", ".join(map(str, error.ids[:5])) + (", ..." if len(error.ids) > 5 else "")
-        raise RuntimeError(
-            f"MuJoCo failed in {len(error.ids)} worlds ({shown}), which kept the state they had "
-            f"before the call: {error}. Reset these worlds or mend their model fields."
-        ) from None
+        raise RuntimeError(_failure(error)) from None
+
+
+def _failure(error: SimulationError) -> str:
+    shown = ", ".join(map(str, error.ids[:5])) + (", ..." if len(error.ids) > 5 else "")
+    return (
+        f"MuJoCo failed in {len(error.ids)} worlds ({shown}), which kept the state they had "
+        f"before the call: {error}. Reset these worlds or mend their model fields."
+    )

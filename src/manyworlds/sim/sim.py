@@ -11,10 +11,14 @@ import torch
 
 from manyworlds.sim.defaults import as_tensor
 from manyworlds.sim.fields import field_shape
+from manyworlds.sim.flight_recorder import FlightRecorder
 from manyworlds.sim.options import check_options, check_timestep, refuse_warp_options, warp_options
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.state import State, check_target, ordered_ids
+from manyworlds.sim.status import status_counts
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
+from manyworlds.utils.nan_guard import NanGuardCfg
 from manyworlds.utils.string import near_matches
 
 if TYPE_CHECKING:
@@ -112,6 +116,8 @@ class SimulationCfg:
     mujoco: MujocoCfg | None = field(default_factory=MujocoCfg)
     """Physics options for a `spec`, and for a `model` if any of them differs from its default;
     None keeps the model's own."""
+    nan_guard: NanGuardCfg = field(default_factory=NanGuardCfg)
+    """Recording of the last steps, written to a file when a world goes bad."""
 
 
 class Simulation:
@@ -121,7 +127,8 @@ class Simulation:
     in place (`sim.data.ctrl[:] = u`): what was written is the input of the next call. After `step`,
     derived fields such as `xpos` describe the state before the last substep, as with `mj_step`;
     ask for `refresh=True` or call `forward` to have them at the new state. MuJoCo's silent reset of
-    diverged worlds is switched off: a NaN stays visible until the world is reset.
+    diverged worlds is switched off: a NaN stays visible until the world is reset, and `status`
+    says what went wrong in which world.
 
     Args:
         num_envs: the number of worlds, at least 1.
@@ -161,6 +168,8 @@ class Simulation:
         self.cfg = copy.deepcopy(cfg)
         self.num_envs = num_envs
         self._engine = _make_engine(cfg, mj_model, num_envs, device)
+        guard = self.cfg.nan_guard
+        self._recorder = FlightRecorder(guard, self._engine) if guard.enabled else None
         self._data = WarpBridge(self._engine.data, num_envs)
         self._model = WarpBridge(self._engine.model, num_envs, engine=self._engine)
 
@@ -226,6 +235,24 @@ class Simulation:
         return set(self._engine.expanded)
 
     @property
+    def status(self) -> torch.Tensor:
+        """Bits of `WorldStatus`, int32, shape (num_envs,), kept until a world is reset.
+
+        A world that fails is marked here and raises no error; the others go on as if nothing had
+        happened. Reading it does not wait for a GPU. Each reading returns a tensor of its own.
+        """
+        return self._engine.status()
+
+    def status_counts(self) -> dict[str, int]:
+        """How many worlds have each status bit, by its name in lower case; zeros are left out."""
+        return status_counts(self.status.cpu().numpy())
+
+    @property
+    def nan_guard(self) -> FlightRecorder | None:
+        """The flight recorder, if `cfg.nan_guard` enables it."""
+        return self._recorder
+
+    @property
     def timestep(self) -> float:
         """Physics timestep [s]."""
         return float(self.mj_model.opt.timestep)
@@ -240,7 +267,8 @@ class Simulation:
         """
         if nsubsteps < 1:
             raise ValueError(f"nsubsteps must be at least 1, got {nsubsteps}.")
-        self._engine.step(nsubsteps, refresh)
+        stepper = self._engine if self._recorder is None else self._recorder
+        stepper.step(nsubsteps, refresh)
 
     def forward(self, env_ids: EnvIds = None) -> None:
         """Compute derived fields at the present state, without integrating.
@@ -262,6 +290,8 @@ class Simulation:
         """
         ids = resolve_env_ids(env_ids, self.num_envs)
         if ids is None or ids.size:
+            if self._recorder is not None:
+                self._recorder.before_reset(ids)
             self._engine.reset(ids)
 
     def expand_model_fields(self, fields: tuple[str, ...]) -> None:
@@ -331,13 +361,39 @@ class Simulation:
         """
         self._engine.create_graph()
 
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """Everything needed to go on from here; exact on the native engine."""
-        return self._engine.state_dict()
+    def get_state(self, env_ids: EnvIds = None) -> State:
+        """Copy everything that worlds need to go on from here.
 
-    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
-        """Take over a state that `state_dict` returned."""
-        self._engine.load_state_dict(state)
+        That is the full integration state, model rows of all expanded fields, derived fields as
+        last computed, and status. On the native engine a restored world continues bit for bit.
+
+        Args:
+            env_ids: the worlds, in the order of the rows returned; None for all.
+        """
+        return self._engine.state_dict(ordered_ids(env_ids, self.num_envs))
+
+    def set_state(self, state: State, env_ids: EnvIds = None) -> None:
+        """Take over what `get_state` returned, from these worlds or others of the same model.
+
+        Args:
+            state: one row for each world.
+            env_ids: the worlds that take the rows, in their order; None for all.
+
+        Raises:
+            ValueError: the state does not fit: another engine, model, or number of worlds.
+        """
+        ids = ordered_ids(env_ids, self.num_envs)
+        check_target(ids)
+        if ids is None or ids.size:
+            self._engine.load_state_dict(state, ids)
+
+    def state_dict(self) -> State:
+        """The state of all worlds: `get_state()` under torch's name."""
+        return self.get_state()
+
+    def load_state_dict(self, state: State) -> None:
+        """Take over the state of all worlds: `set_state` under torch's name."""
+        self.set_state(state)
 
 
 def _make_engine(

@@ -21,6 +21,8 @@ import torch
 from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.fields import conditional_field_reason
 from manyworlds.sim.recompute import RecomputeLevel
+from manyworlds.sim.state import State, check_shapes
+from manyworlds.sim.status import WorldStatus
 from manyworlds.utils.extras import MissingExtraError
 from manyworlds.utils.string import near_matches
 
@@ -52,6 +54,9 @@ _STATE = (
     "tree_asleep",
 )
 
+# Those that `mj_getState` knows, in its order; MuJoCo Warp has no plugins.
+_ROW = (*(f for f in _STATE if f not in ("plastic", "tree_asleep")), "plastic")
+
 # Arrays that MuJoCo Warp has, but fills differently from MuJoCo C or only while bodies may sleep.
 _INTERNAL = {"qH", "qHDiagInv", "nisland", "nidof", "body_awake_ind", "dof_awake_ind"}
 
@@ -62,6 +67,20 @@ _MEANINGLESS = mujoco.mjtDisableBit.mjDSBL_AUTORESET | mujoco.mjtDisableBit.mjDS
 _CAPACITY = int(
     mjw.OverflowType.ALL & ~(mjw.OverflowType.ITERATIONS | mjw.OverflowType.LS_ITERATIONS)
 )
+
+# What a bit of `data.overflow` is called in `Simulation.status`.
+_STATUS = {
+    mjw.OverflowType.NEFC: WorldStatus.CONSTRAINT_OVERFLOW,
+    mjw.OverflowType.NJMAX_NNZ: WorldStatus.CONSTRAINT_OVERFLOW,
+    mjw.OverflowType.NVMAX: WorldStatus.CONSTRAINT_OVERFLOW,
+    mjw.OverflowType.BROADPHASE: WorldStatus.CONTACT_OVERFLOW,
+    mjw.OverflowType.NARROWPHASE: WorldStatus.CONTACT_OVERFLOW,
+    mjw.OverflowType.CCD: WorldStatus.CONTACT_OVERFLOW,
+    mjw.OverflowType.HFIELD: WorldStatus.CONTACT_OVERFLOW,
+    mjw.OverflowType.EPA_HORIZON: WorldStatus.CONTACT_OVERFLOW,
+    mjw.OverflowType.CONTACT_MATCH: WorldStatus.SENSOR_OVERFLOW,
+    mjw.OverflowType.TACTILE: WorldStatus.SENSOR_OVERFLOW,
+}
 
 # MuJoCo Warp leaves a whole pass out of the step if these fields are zero in the compiled model.
 _PASSES = {
@@ -142,6 +161,7 @@ class WarpEngine:
                 self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
                 self._resets = wp.zeros(num_envs, dtype=bool)
                 self._past_overflow = to_torch(wp.zeros(num_envs, dtype=int))
+                self._status = to_torch(wp.zeros(num_envs, dtype=int))
         self.device = torch.device(wp.device_to_torch(self._device))
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
         self.use_cuda_graph = (
@@ -170,8 +190,6 @@ class WarpEngine:
             values = sensors[:, self._late_sensors]
             self._run("refresh", mjw.step1)
             sensors[:, self._late_sensors] = values
-        if self._device.is_cpu:
-            self.check_overflow()
 
     def forward(self, env_ids: np.ndarray | None) -> None:
         """Compute derived fields of all worlds, then put back those of worlds not named."""
@@ -191,7 +209,31 @@ class WarpEngine:
         mask[:] = env_ids is None
         if env_ids is not None:
             mask[torch.from_numpy(env_ids).long().to(self.device)] = True
+        self._status.masked_fill_(mask, 0)
         self._run("reset", lambda m, d: mjw.reset_data(m, d, reset=self._resets))
+
+    def status(self) -> torch.Tensor:
+        """Bits of `WorldStatus`, int32, shape (num_envs,); does not wait for the GPU."""
+        data = self.data
+        # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
+        total = data.qpos.sum(dim=1) + data.qvel.sum(dim=1)
+        self._status |= (~torch.isfinite(total)).int() * int(WorldStatus.NAN)
+        for kind, bit in _STATUS.items():
+            self._status |= ((data.overflow & int(kind)) != 0).int() * int(bit)
+        return self._status.clone()
+
+    def state_rows(self) -> torch.Tensor:
+        """The state as `mj_getState` lays it out, float32, a copy."""
+        fields = [getattr(self.data, field) for field in _ROW]
+        return torch.cat([field.reshape(self.num_envs, -1).float() for field in fields], dim=1)
+
+    def take_written_worlds(self) -> np.ndarray | None:
+        """None: users write to the engine's own memory."""
+        return None
+
+    def model_rows(self) -> dict[str, np.ndarray]:
+        """Rows of expanded model fields, float32."""
+        return {name: getattr(self.model, name).cpu().numpy() for name in sorted(self.expanded)}
 
     def expand(self, field: str) -> None:
         """Give a model field one row per world."""
@@ -271,8 +313,7 @@ class WarpEngine:
     def check_overflow(self) -> None:
         """Raise if any world lost contacts or constraints for want of room.
 
-        Waits for the GPU, so call it now and then rather than after every step. On the CPU `step`
-        does so itself.
+        Waits for the GPU, so call it now and then rather than after every step.
 
         Raises:
             RuntimeError: names the worlds, the buffers, and the options that enlarge them.
@@ -292,33 +333,45 @@ class WarpEngine:
             f"{data.njmax}) or nconmax (now {data.naconmax // self.num_envs})."
         )
 
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """State, expanded model rows, and derived fields as last computed."""
+    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+        """State, expanded model rows, derived fields as last computed, and status."""
+        ids = self._index(env_ids)
         state = {field: getattr(self.data, field) for field in _STATE}
         for field in sorted(self.expanded):
             state[f"model.{field}"] = self._rows(field)
         for field, tensor in self.data._bound().items():
             if field not in _STATE:
                 state[f"derived.{field}"] = tensor
-        return {key: tensor.clone() for key, tensor in state.items()}
+        state["status"] = self.status()
+        return {key: tensor[ids].clone() for key, tensor in state.items()}
 
-    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
-        """Take over state, model rows, and derived fields."""
-        for field in _STATE:
-            found = tuple(state[field].shape) if field in state else None
-            if found != (wanted := tuple(getattr(self.data, field).shape)):
-                raise ValueError(
-                    f"The saved state has '{field}' of shape {found} but this simulation needs "
-                    f"{wanted}: use the same engine, model, and number of worlds."
-                )
-        for field, shared in self._shared.items():
-            self._rows(field).copy_(to_torch(shared))
-        for key, value in state.items():
-            kind, _, field = key.rpartition(".") if key in _STATE else key.partition(".")
+    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+        """Take over state, model rows, derived fields and status."""
+        targets = {field: getattr(self.data, field) for field in _STATE}
+        self._check(state, targets, env_ids)
+        for key in state:
+            kind, _, field = key.partition(".")
             if kind == "model":
                 self.expand(field)
-            target = self._rows(field) if kind == "model" else getattr(self.data, field)
-            target.copy_(value)
+                targets[key] = self._rows(field)
+            elif kind == "derived":
+                targets[key] = getattr(self.data, field)
+        self._check(state, targets, env_ids)
+        ids = self._index(env_ids)
+        for field, shared in self._shared.items():
+            self._rows(field)[ids] = to_torch(shared)
+        for key, target in targets.items():
+            target[ids] = state[key].to(self.device)
+        self._status[ids] = state["status"].to(self.device) if "status" in state else 0
+
+    def _check(
+        self, state: State, targets: dict[str, torch.Tensor], env_ids: np.ndarray | None
+    ) -> None:
+        count = self.num_envs if env_ids is None else len(env_ids)
+        check_shapes(state, {key: (count, *t.shape[1:]) for key, t in targets.items()})
+
+    def _index(self, env_ids: np.ndarray | None) -> Any:
+        return slice(None) if env_ids is None else torch.from_numpy(env_ids).long().to(self.device)
 
     def _run(self, name: str, function: Callable[[Any, Any], None]) -> None:
         """Call a function of model and data, through its graph where graphs can be used.

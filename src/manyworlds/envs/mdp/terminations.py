@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from manyworlds.sim import FATAL
+
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
@@ -20,3 +22,13 @@ def nan_detection(env: ManagerBasedRlEnv) -> torch.Tensor:
     data = env.sim.data
     # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
     return ~torch.isfinite(data.qpos.sum(dim=1) + data.qvel.sum(dim=1))
+
+
+def bad_world(env: ManagerBasedRlEnv, bits: int = FATAL) -> torch.Tensor:
+    """Whether the world's results cannot be trusted: divergence, an engine error, lost contacts.
+
+    Args:
+        env: the environment.
+        bits: bits of `WorldStatus` that end the episode.
+    """
+    return (env.sim.status & int(bits)) != 0

@@ -137,7 +137,7 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
         },
         terminations={
             "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
-            "diverged": TerminationTermCfg(func=mdp.nan_detection),
+            "diverged": TerminationTermCfg(func=mdp.bad_world),
         },
         events={
             "reset_cart": _reset(_joint("slider"), position=0.1, velocity=0.01),

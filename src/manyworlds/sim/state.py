@@ -1,0 +1,56 @@
+"""Saved states of worlds: which worlds, and whether a state fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from manyworlds.utils.indices import EnvIds, resolve_env_ids
+
+State = dict[str, torch.Tensor]
+"""State rows, model rows (`model.*`), derived fields (`derived.*`) and status, one row a world."""
+
+
+def ordered_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
+    """Bring world ids to integers in the order given; None stands for all worlds.
+
+    Raises:
+        ValueError: an id is out of range or no integer.
+    """
+    ids = resolve_env_ids(env_ids, num_envs)
+    if env_ids is None or isinstance(env_ids, slice):
+        return ids
+    if isinstance(env_ids, torch.Tensor):
+        env_ids = env_ids.detach().cpu().numpy()
+    given = np.asarray(env_ids)
+    if given.dtype == bool or given.size == 0:
+        return ids
+    return given.reshape(-1).astype(np.int64)
+
+
+def check_target(env_ids: np.ndarray | None) -> None:
+    """Refuse to write several states into one world."""
+    if env_ids is not None and len(np.unique(env_ids)) != len(env_ids):
+        raise ValueError(
+            f"World ids must be unique where states are written, got {env_ids.tolist()}: "
+            "name each world once."
+        )
+
+
+def check_shapes(state: Mapping[str, torch.Tensor], wanted: Mapping[str, tuple[int, ...]]) -> None:
+    """Compare a saved state with the shapes that a simulation needs.
+
+    Raises:
+        ValueError: names the first part that is absent, unknown, or of another shape.
+    """
+    remedy = "use the same engine, model, and number of worlds."
+    for name, shape in wanted.items():
+        found = tuple(state[name].shape) if name in state else None
+        what = "state" if name == "state" else f"state has '{name}' of"
+        has = "has shape" if name == "state" else "shape"
+        if found != shape:
+            raise ValueError(
+                f"The saved {what} {has} {found} but this simulation needs {shape}: {remedy}"
+            )

@@ -1,0 +1,253 @@
+"""The flight recorder and the replay of what it wrote."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+import torch
+
+from manyworlds.cli.main import main
+from manyworlds.sim import NanGuardCfg, RecomputeLevel, Simulation, SimulationCfg, WorldStatus
+from manyworlds.sim.flight_replay import FlightRecord, replay
+from tests.scenes import CLUTTER, HINGE
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*worlds went bad:RuntimeWarning")
+
+
+def _make(folder: Path, num_envs: int = 8, engine: str = "native", xml: str = CLUTTER, **guard):
+    cfg = SimulationCfg(engine=engine, mujoco=None)  # type: ignore[arg-type]
+    cfg.nan_guard = NanGuardCfg(enabled=True, output_dir=str(folder), **guard)
+    return Simulation(num_envs, cfg, mujoco.MjModel.from_xml_string(xml), "cpu")
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*"))
+
+
+def test_a_record_replays_bit_for_bit(tmp_path):
+    """Write one file, from which plain MuJoCo steps to the very states that were recorded."""
+    sim = _make(tmp_path, buffer_size=10)
+    sim.model.body_mass[3] *= 1.5
+    sim.forward()
+    sim.recompute_constants(RecomputeLevel.set_const)
+    _ = sim.data.ctrl
+    for step in range(25):
+        sim.data.ctrl[:] = 0.01 * step
+        sim.data.xfrc_applied[3, 2, 0] = 0.1
+        sim.step(2)
+    assert _files(tmp_path) == []
+    sim.data.qpos[3, 7], sim.data.qvel[3, 6] = 9.93e9, 9e9  # soon beyond what MuJoCo accepts
+    with pytest.warns(RuntimeWarning, match="1 worlds went bad .*nan.*replay-dump"):
+        for _ in range(4):
+            sim.step(2)
+    (path,) = _files(tmp_path)
+    assert sim.nan_guard is not None and sim.nan_guard.files == [path]
+    record = FlightRecord.load(path)
+    arrays = record.arrays
+    assert arrays["worlds"].tolist() == [3]
+    assert arrays["states"].shape[:2] == (10, 1)
+    assert record.metadata["num_envs"] == 8 and record.metadata["engine"] == "native"
+    model = record.model_of(0)
+    assert model.body_mass[2] == np.float32(1.5) * np.float32(sim.mj_model.body_mass[2])
+    assert model.body_invweight0[2, 0] != sim.mj_model.body_invweight0[2, 0]
+    data, spec = mujoco.MjData(model), int(mujoco.mjtState.mjSTATE_PHYSICS)
+    whole = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+    following = np.empty(mujoco.mj_stateSize(model, spec))
+    compared = 0
+    for call in range(9):
+        mujoco.mj_setState(model, data, arrays["states"][call, 0], whole)
+        mujoco.mj_step(model, data, int(arrays["nsubsteps"][call]))
+        mujoco.mj_getState(model, data, following, spec)
+        expected = np.empty_like(following)
+        mujoco.mj_extractState(model, arrays["states"][call + 1, 0], whole, expected, spec)
+        if np.abs(expected).max() < 1e6:  # not yet disturbed
+            np.testing.assert_array_equal(following, expected)
+            compared += 1
+    assert compared >= 5
+
+
+def _nan_ctrl(sim: Simulation) -> None:
+    sim.data.ctrl[2] = torch.nan
+
+
+def _nan_wrench(sim: Simulation) -> None:
+    sim.data.xfrc_applied[2, sim.mj_model.body("pill").id, 1] = torch.nan
+
+
+def _infinite_velocity(sim: Simulation) -> None:
+    sim.data.qvel[2, sim.mj_model.joint("shoulder").dofadr[0]] = torch.inf
+
+
+def _nan_position(sim: Simulation) -> None:
+    sim.data.qpos[2, 8] = torch.nan
+
+
+def _negative_damping(sim: Simulation) -> None:
+    sim.model.dof_damping[2, sim.mj_model.joint("shoulder").dofadr[0]] = -1e6
+
+
+CASES = {
+    _nan_ctrl: r"ctrl of actuator 'shoulder' became nan before step call 5, written",
+    _nan_wrench: r"xfrc_applied of body 'pill' became nan before step call 5, written",
+    _infinite_velocity: r"qvel of joint 'shoulder' became inf before step call 5, written",
+    _nan_position: r"qpos of joint 1 of body 'pill' became nan before step call 5, written",
+    _negative_damping: r"(qacc|qfrc_passive) of joint 'shoulder' became \S+ in step call \d+, sub",
+}
+
+
+@pytest.mark.parametrize("break_it", CASES, ids=lambda case: case.__name__)
+def test_replay_names_what_went_bad_first(break_it, tmp_path, capsys):
+    """Name field, element and step, and say whether it came from outside."""
+    sim = _make(tmp_path)
+    sim.data.qvel[2, -1] = 0.5
+    for _ in range(5):
+        sim.step()
+    break_it(sim)
+    for _ in range(60):
+        sim.step()
+    (path,) = _files(tmp_path)
+    assert main(["replay-dump", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"world 2 \(.*\): " + CASES[break_it], out), out
+
+
+def test_replay_names_an_engine_error(tmp_path, capsys):
+    """Repeat the error that MuJoCo raised."""
+    cfg = SimulationCfg(engine="native", mujoco=None)
+    cfg.nan_guard = NanGuardCfg(enabled=True, output_dir=str(tmp_path))
+    spec = mujoco.MjSpec.from_string(CLUTTER)
+    spec.memory = 12_000
+    sim = Simulation(1, cfg, spec=spec, device="cpu")
+    with pytest.warns(RuntimeWarning, match="MuJoCo failed"):
+        for _ in range(300):
+            sim.step()
+    (path,) = _files(tmp_path)
+    assert main(["replay-dump", str(path)]) == 0
+    assert "MuJoCo raised in step call" in capsys.readouterr().out
+
+
+def test_model_values_are_noted(tmp_path, capsys):
+    """Name the model value of that world that no physics can bear."""
+    sim = _make(tmp_path)
+    sim.step(3)
+    sim.model.body_mass[1, sim.mj_model.body("ball").id] = 3e38
+    sim.step(3)
+    (path,) = _files(tmp_path)
+    assert main(["replay-dump", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "note: model field body_mass of body 'ball' is 3e+38" in out
+    assert "over 1 step calls" not in out and "in step call 1, substep 0" in out
+
+
+def test_each_world_is_written_once_until_reset(tmp_path):
+    """Write a file per event, bounded in worlds and in number; overwrite none."""
+    sim = _make(tmp_path, max_envs_to_dump=2, max_dumps=3)
+    _ = sim.data.ctrl
+    sim.data.ctrl[:4] = torch.nan
+    sim.step(2)
+    sim.step(2)
+    (first,) = _files(tmp_path)
+    record = FlightRecord.load(first)
+    assert record.arrays["worlds"].tolist() == [0, 1]
+    assert record.metadata["bad_worlds"] == [0, 1, 2, 3]
+    assert int(record.arrays["status"][0]) & WorldStatus.BAD_CTRL
+    content = first.read_bytes()
+    for _ in range(4):
+        sim.reset([1])
+        sim.data.ctrl[:] = 0.0
+        sim.step()
+        sim.data.ctrl[1] = torch.nan
+        sim.step()
+    assert len(_files(tmp_path)) == 3
+    assert first.read_bytes() == content
+
+
+def test_a_record_begins_after_the_last_change_of_the_model(tmp_path):
+    """Replay no call with model rows that it was not stepped with."""
+    sim = _make(tmp_path, num_envs=2)
+    sim.model.body_mass[:] *= 1.5
+    for _ in range(6):
+        sim.step()
+    sim.model.body_mass[1] *= 1.5
+    sim.step()
+    _ = sim.data.ctrl
+    sim.data.ctrl[:] = torch.nan
+    sim.step()
+    record = FlightRecord.load(_files(tmp_path)[0])
+    assert record.arrays["begins"].tolist() == [0, 6]
+
+
+def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path):
+    """Warn and step on when the file cannot be written."""
+    (tmp_path / "taken").write_text("")
+    sim = _make(tmp_path / "taken")
+    _ = sim.data.ctrl
+    sim.data.ctrl[0] = torch.nan
+    with pytest.warns(RuntimeWarning, match="cannot be written"):
+        sim.step()
+    sim.step()
+
+
+def test_recording_changes_no_result(tmp_path):
+    """Step as without the recorder, pending writes included."""
+    sim = _make(tmp_path, num_envs=2, buffer_size=3)
+    plain = Simulation(2, SimulationCfg(engine="native", mujoco=None), sim.mj_model, "cpu")
+    for each in (sim, plain):
+        _ = each.data.ctrl
+        for step in range(50):
+            each.data.ctrl[1] = 0.02 * step
+            each.step(refresh=True)
+    assert torch.equal(sim.get_state()["state"], plain.get_state()["state"])
+
+
+def test_warp_records_are_replayed_in_mujoco_c(tmp_path):
+    """Record the warp engine's state in the layout of plain MuJoCo."""
+    pytest.importorskip("mujoco_warp")
+    sim = _make(tmp_path, 2, "warp", HINGE)
+    for _ in range(3):
+        sim.data.ctrl[:] = 0.5
+        sim.step()
+    sim.data.ctrl[1] = torch.nan
+    sim.step()
+    record = FlightRecord.load(_files(tmp_path)[0])
+    assert replay(record, 0).startswith("ctrl of actuator 'hinge' became nan before step call 3")
+
+
+@pytest.mark.parametrize("damage", ["garbage", "truncated", "other", "missing", "format", "short"])
+def test_a_bad_file_gives_one_line(damage, tmp_path, capsys):
+    """Refuse what is no whole flight record, in one line and without a traceback."""
+    sim = _make(tmp_path)
+    _ = sim.data.ctrl
+    sim.data.ctrl[0] = torch.nan
+    sim.step()
+    path = _files(tmp_path)[0]
+    content = path.read_bytes()
+    with np.load(path) as found:
+        arrays = dict(found)
+    if damage == "garbage":
+        path.write_bytes(b"no file of ours")
+    elif damage == "truncated":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "other":
+        np.savez(path, x=np.arange(3))
+    elif damage == "missing":
+        path.unlink()
+    elif damage == "format":
+        np.savez(path, **{**arrays, "metadata": np.array('{"format": "other"}')})
+    else:
+        np.savez(path, **{**arrays, "states": arrays["states"][..., :-1]})
+    assert main(["replay-dump", str(path)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1
+    assert ("No such file" if damage == "missing" else "not a whole flight record") in error
+
+
+@pytest.mark.parametrize("name", ["buffer_size", "max_envs_to_dump", "max_dumps"])
+def test_sizes_below_one_raise(name, tmp_path):
+    """Name the field, its value and the bound."""
+    with pytest.raises(ValueError, match=f"NanGuardCfg.{name} must be at least 1, got 0"):
+        _make(tmp_path, **{name: 0})

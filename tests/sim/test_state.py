@@ -1,0 +1,167 @@
+"""Saving and restoring worlds, whole simulations and single ones."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+import torch
+
+from manyworlds.sim import RecomputeLevel, Simulation, SimulationCfg
+from tests.scenes import CLUTTER, HINGE
+
+
+def _make(num_envs: int = 6, xml: str = CLUTTER, engine: str = "native") -> Simulation:
+    cfg = SimulationCfg(engine=engine, mujoco=None)  # type: ignore[arg-type]
+    sim = Simulation(num_envs, cfg, mujoco.MjModel.from_xml_string(xml), "cpu")
+    generator = torch.Generator().manual_seed(1)
+    sim.data.qvel[:] = torch.rand(sim.data.qvel.shape, generator=generator) - 0.5
+    return sim
+
+
+def _rows(sim: Simulation) -> np.ndarray:
+    return sim._engine.batch.state  # type: ignore[attr-defined]
+
+
+def test_a_world_continues_in_another_one():
+    """Copy world 3 into world 5: both move alike bit for bit from then on, the others as before."""
+    sim, plain = _make(), _make()
+    for each in (sim, plain):
+        each.model.body_mass[3] *= 1.5
+        _ = each.data.xpos, each.data.ctrl
+        each.data.ctrl[3] = 0.5
+        each.step(30)
+    sim.data.ctrl[1] = 0.25  # pending writes to other worlds stay
+    plain.data.ctrl[1] = 0.25
+    sim.set_state(sim.get_state([3]), [5])
+    assert torch.equal(sim.data.xpos[5], plain.data.xpos[3])
+    assert torch.equal(sim.model.body_mass[5], plain.model.body_mass[3])
+    assert torch.equal(sim.data.ctrl[:, 0], torch.tensor([0.0, 0.25, 0, 0.5, 0, 0.5]))
+    for each in (sim, plain):
+        each.step(100)
+    np.testing.assert_array_equal(_rows(sim)[:5], _rows(plain)[:5])
+    np.testing.assert_array_equal(_rows(sim)[5], _rows(plain)[3])
+    assert not np.array_equal(_rows(plain)[5], _rows(plain)[3])
+
+
+def test_rows_keep_the_order_of_the_ids():
+    """Swap two worlds by naming them in two orders; copy one world twice."""
+    sim = _make()
+    sim.step(10)
+    before = _rows(sim).copy()
+    sim.set_state(sim.get_state([4, 2]), torch.tensor([2, 4]))
+    np.testing.assert_array_equal(_rows(sim)[[2, 4]], before[[4, 2]])
+    sim.set_state(sim.get_state([0, 0]), [1, 3])
+    np.testing.assert_array_equal(_rows(sim)[[1, 3]], before[[0, 0]])
+    np.testing.assert_array_equal(_rows(sim)[5], before[5])
+    sim.set_state(sim.get_state(slice(0, 2)), np.array([0, 0, 1, 1, 0, 0], bool))
+    np.testing.assert_array_equal(_rows(sim)[2], before[0])
+
+
+def test_rows_that_were_not_saved_return_to_compiled_values():
+    """Undo what was expanded after saving, in the worlds restored only."""
+    sim, plain = _make(), _make()
+    saved = sim.get_state([0, 1])
+    sim.model.geom_friction[:] *= 0.1
+    sim.set_state(saved, [0, 1])
+    sim.step(100)
+    plain.step(100)
+    np.testing.assert_array_equal(_rows(sim)[:2], _rows(plain)[:2])
+    assert sim.model.geom_friction[2, 0, 0] == pytest.approx(0.1)
+
+
+def test_constants_of_a_world_are_saved():
+    """Carry over what mj_setConst computed, though nobody expanded these fields."""
+    sim, fresh = _make(), _make()
+    sim.model.body_mass[1] *= 3.0
+    sim.forward()
+    sim.recompute_constants(RecomputeLevel.set_const)
+    fresh.set_state(sim.get_state())
+    for each in (sim, fresh):
+        each.step(100)
+    np.testing.assert_array_equal(_rows(fresh), _rows(sim))
+    assert torch.equal(fresh.model.body_invweight0[1], sim.model.body_invweight0[1])
+    assert not torch.equal(sim.model.body_invweight0[1], sim.model.body_invweight0[0])
+
+
+def test_status_travels_with_the_state():
+    """Restore what went wrong, and forget what went wrong since."""
+    sim = _make()
+    _ = sim.data.ctrl
+    well = sim.get_state()
+    sim.data.ctrl[2] = torch.nan
+    sim.step()
+    ill = sim.get_state()
+    assert sim.status_counts() == {"bad_ctrl": 1}
+    sim.set_state(well)
+    assert sim.status_counts() == {}
+    sim.set_state({k: v[2:3] for k, v in ill.items()}, [4])
+    assert sim.status.nonzero().flatten().tolist() == [4]
+
+
+def test_warp_restores_single_worlds():
+    """Copy a world on the warp engine, model rows included."""
+    pytest.importorskip("mujoco_warp")
+    sim = _make(3, HINGE, "warp")
+    sim.model.body_mass[1] *= 2.0
+    _ = sim.data.xpos
+    sim.step(5)
+    sim.set_state(sim.get_state([1]), [2])
+    for name in ("qpos", "qvel", "xpos", "time"):
+        assert torch.equal(getattr(sim.data, name)[2], getattr(sim.data, name)[1])
+    assert torch.equal(sim.model.body_mass[2], sim.model.body_mass[1])
+    assert not torch.equal(sim.data.qpos[2], sim.data.qpos[0])
+    with pytest.raises(ValueError, match=r"'time' of shape \(3,\) .* needs \(1,\)"):
+        sim.set_state(sim.get_state(), [1])
+    native = _make(3, HINGE)
+    with pytest.raises(ValueError, match=r"state has 'time' of shape None .* same engine"):
+        sim.set_state(native.get_state())
+    with pytest.raises(ValueError, match=r"saved state has shape None .* same engine"):
+        native.set_state(sim.get_state())
+
+
+def _with_mass(state: dict[str, torch.Tensor], shape: tuple[int, ...]) -> dict[str, torch.Tensor]:
+    return {**state, "model.body_mass": torch.ones(shape, dtype=torch.float64)}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda s: s.set_state(_make(6, HINGE).get_state()),
+            ValueError,
+            r"shape \(6, \d+\) but this simulation needs \(6, \d+\): use the same engine, model",
+        ),
+        (
+            lambda s: s.set_state(s.get_state([1, 2]), [3]),
+            ValueError,
+            r"shape \(2, \d+\) but this simulation needs \(1, \d+\)",
+        ),
+        (
+            lambda s: s.set_state(_with_mass(s.get_state(), (6, 3))),
+            ValueError,
+            r"'model.body_mass' of shape \(6, 3\) but this simulation needs \(6, 6\)",
+        ),
+        (lambda s: s.set_state(s.get_state([1, 2]), [3, 3]), ValueError, r"unique .* \[3, 3\]"),
+        (lambda s: s.get_state([6]), ValueError, "World id 6 is out of range: there are 6"),
+        (lambda s: s.set_state(s.get_state([0]), [-1]), ValueError, "World id -1 is out of range"),
+        (
+            lambda s: s.data.qpos.copy_(_make(5).data.qpos),
+            RuntimeError,
+            r"size of tensor a \(6\) must match the size of tensor b \(5\)",
+        ),
+        (
+            lambda s: Simulation(1, model=s.mj_model, device="meta"),
+            ValueError,
+            "native engine runs on the CPU, got device 'meta'",
+        ),
+    ],
+)
+def test_what_does_not_fit_raises_and_changes_nothing(call, error, message):
+    """Name both sizes; leave the simulation as it was."""
+    sim = _make()
+    sim.step(3)
+    before = _rows(sim).copy()
+    with pytest.raises(error, match=message):
+        call(sim)
+    np.testing.assert_array_equal(_rows(sim), before)
