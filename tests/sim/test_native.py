@@ -423,3 +423,25 @@ def test_wrong_argument_raises_one_clear_error(call, error, message):
     """Say what is wrong and what would be right."""
     with pytest.raises(error, match=message):
         call()
+
+
+def test_writes_through_numpy_count():
+    """Take over what was written through an array that shares the tensor's memory."""
+    sim = Simulation(2, model=mujoco.MjModel.from_xml_string(CLUTTER))
+    sim.data.ctrl.numpy()[1] = 0.25
+    sim.data.qvel.data[0, 0] = 0.5
+    sim.step()
+    assert (sim.data.ctrl[1] == 0.25).all() and (sim.data.ctrl[0] == 0.0).all()
+    assert sim._engine.batch.bind("ctrl")[1, 0] == 0.25
+
+
+def test_derived_fields_that_were_not_saved_follow_a_loaded_state():
+    """Compute fields that were bound only after the state was saved."""
+    sim = Simulation(2, model=mujoco.MjModel.from_xml_string(CLUTTER))
+    saved = sim.state_dict()
+    sim.step(50)
+    xpos = sim.data.xpos
+    moved = xpos.clone()
+    sim.load_state_dict(saved)
+    fresh = Simulation(2, model=mujoco.MjModel.from_xml_string(CLUTTER)).data.xpos
+    assert torch.equal(xpos, fresh) and not torch.equal(xpos, moved)
