@@ -147,6 +147,8 @@ def test_tasks_of_ones_own_are_loaded_from_a_file(tmp_path, capsys):
         (["play", "Cartpole-Swingup", "--checkpoint", "no.pt"], "There is no checkpoint 'no.pt'"),
         (["train", "Cartpole-Swingup", "--env.scene.num-envs", "0"], "at least 1, got 0"),
         (["list", "--load", "nothing.py"], "There is no file 'nothing.py'"),
+        (["list", "--load", "no_such_module"], "Cannot load module 'no_such_module'"),
+        (["train", "Cartpole-Swingup", "--device", "gpu"], "There is no device 'gpu'"),
         (["train", "Cartpole-Balance", *SMALL, "--log-root", "/proc/x"], "Cannot write a run"),
     ],
 )

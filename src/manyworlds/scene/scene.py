@@ -15,6 +15,7 @@ from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds
 from manyworlds.utils.spec import non_default_option_fields
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.torch import as_device
 
 
 @dataclass(kw_only=True)
@@ -48,7 +49,7 @@ class Scene(Stateful):
             )
         self.cfg = copy.deepcopy(scene_cfg)
         self.num_envs = self.cfg.num_envs
-        self.device = torch.device(device)
+        self.device = as_device(device)
         self.spec = mujoco.MjSpec()
         self.entities: dict[str, Entity] = {}
         for name, entity_cfg in self.cfg.entities.items():

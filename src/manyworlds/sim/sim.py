@@ -20,6 +20,7 @@ from manyworlds.sim.status import status_counts
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
 from manyworlds.utils.nan_guard import NanGuardCfg
 from manyworlds.utils.string import near_matches
+from manyworlds.utils.torch import as_device
 
 if TYPE_CHECKING:
     from manyworlds.sim.engine import Engine
@@ -401,7 +402,7 @@ def _make_engine(
 ) -> Engine:
     if device is None:
         device = "cuda" if torch.cuda.is_available() and cfg.engine != "native" else "cpu"
-    device = torch.device(device)
+    device = as_device(device)
     kind = cfg.engine
     if kind not in ("auto", "native", "warp"):
         raise ValueError(f"engine must be one of auto, native, warp, got '{kind}'.")

@@ -16,6 +16,18 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def as_device(device: str | torch.device) -> torch.device:
+    """Turn a name into a torch device.
+
+    Raises:
+        ValueError: there is no such kind of device.
+    """
+    try:
+        return torch.device(device)
+    except RuntimeError:
+        raise ValueError(f"There is no device '{device}': use 'cpu' or 'cuda'.") from None
+
+
 @contextlib.contextmanager
 def torch_threads(count: int) -> Iterator[None]:
     """Run a block with `count` torch threads.
