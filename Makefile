@@ -44,9 +44,11 @@ clean:
 	exit 1; }
 
 .venv/.user: pyproject.toml | .venv/bin/python
+	@echo "installing manyworlds into .venv; this takes a few minutes the first time ..."
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[train,lab]'
 	@touch $@
 
 .venv/.dev: pyproject.toml | .venv/bin/python
+	@echo "installing manyworlds and its development tools into .venv ..."
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@touch $@ .venv/.user

@@ -115,8 +115,8 @@ class TestErrors:
 
     def test_defect(self, command):
         """Keep the traceback of an error that no input should cause."""
-        command(raising(RuntimeError("a defect")))
-        with pytest.raises(RuntimeError):
+        command(raising(TypeError("a defect")))
+        with pytest.raises(TypeError):
             cli.main(["list"])
 
     def test_interrupt(self, capsys, command):

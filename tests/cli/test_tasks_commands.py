@@ -165,3 +165,33 @@ def test_help_of_a_command_without_task_lists_tasks(capsys):
     """Answer `train --help` with usage and the tasks."""
     assert main(["train", "--help"]) == 0
     assert "Cartpole-Swingup" in capsys.readouterr().out
+
+
+def test_play_serves_a_page_and_ends(tmp_path, capsys):
+    """Open the page for a few steps, say where it is, and end clean."""
+    pytest.importorskip("viser", reason="the page needs the extra 'lab'")
+    assert main(["play", "Cartpole-Swingup", "--agent", "zero", "--steps", "3"]) == 0
+    assert "watch at http://127.0.0.1:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--port", "99999"], "--port must be in [1, 65535], got 99999"),
+        (["--host", "192.0.2.1"], "Cannot serve on --host 192.0.2.1"),
+    ],
+)
+def test_addresses_that_cannot_serve_are_named(args, message, capsys):
+    """Refuse a page that nobody could open, before a server hangs."""
+    pytest.importorskip("viser", reason="the page needs the extra 'lab'")
+    assert main(["play", "Cartpole-Swingup", "--agent", "zero", *args]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_broken_task_file_is_named_with_its_line(tmp_path, capsys):
+    """Say in which line of the user's file loading failed."""
+    path = tmp_path / "broken.py"
+    path.write_text("x = 1\nimport no_such_thing\n")
+    assert main(["list", "--load", str(path)]) == 1
+    err = capsys.readouterr().err
+    assert f"{path}', line 2: ModuleNotFoundError" in err and "Traceback" not in err

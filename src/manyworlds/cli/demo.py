@@ -69,8 +69,10 @@ def main(argv: list[str]) -> int:
     with TrainingProgress(console) as progress:
         result = train(TASK, env_cfg, rl_cfg, cfg.log_root, on_iteration=progress.update)
     if result.interrupted:
+        console.print("stopped; what was learned so far:")
         print_files(result.files, console)
         return 130
+    console.print("evaluating and filming ...")
     upright = evaluate(rl_cfg, result.checkpoint)
     files = [*result.files, result.run.path / "params"]
     video, reason = record_video(rl_cfg, result.checkpoint, result.run.path / "four_worlds")
@@ -88,6 +90,9 @@ def main(argv: list[str]) -> int:
     print_files(files, console)
     if cfg.view and sys.stdout.isatty():
         _show(rl_cfg, result.checkpoint, cfg.port)
+    else:
+        command = f"manyworlds play {TASK} --checkpoint {result.checkpoint}"
+        console.print(f"watch it with: {command}", highlight=False, soft_wrap=True)
     return 0
 
 

@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """The commands: name to module, whose `main(argv) -> int` runs it, and one line of help."""
 
 # What a user's input or machine can cause. Anything else is a defect and keeps its traceback.
-_EXPECTED = (ValueError, KeyError, OSError, MissingExtraError)
+_EXPECTED = (ValueError, KeyError, OSError, RuntimeError, MissingExtraError)
 
 
 def main(argv: list[str] | None = None) -> int:

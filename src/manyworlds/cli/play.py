@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from manyworlds.cli.common import find_run, parse, play_env_cfg, take_task
 from manyworlds.cli.policy import Policy, load_policy, untrained_policy
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.utils.config import update_from_plain
 from manyworlds.utils.extras import require_extra
-
-if TYPE_CHECKING:
-    from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
 
 @dataclass(kw_only=True)
@@ -78,16 +76,36 @@ def watch(
     from manyworlds.utils.torch import torch_threads
     from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
-    viewer: ViserPlayViewer = ViserPlayViewer(env, policy, host=host, port=port)
-    print(f"watch at {viewer.url} (Ctrl-C ends)", flush=True)
-    with torch_threads(1):
-        _run(viewer, steps)
-
-
-def _run(viewer: Any, steps: int | None) -> None:
+    check_address(host, port)
+    viewer = ViserPlayViewer(env, policy, host=host, port=port)
     try:
-        viewer.run(num_steps=steps)
+        viewer.setup()
+        print(f"watch at {viewer.url} (Ctrl-C ends)", flush=True)
+        with torch_threads(1):
+            viewer.run(num_steps=steps)
     except KeyboardInterrupt:
         pass
     finally:
         viewer.close()
+
+
+def check_address(host: str, port: int) -> None:
+    """Make sure that a page can be served there.
+
+    Raises:
+        ValueError: the port is out of range, or this machine does not have the address.
+    """
+    if not 0 < port < 65536:
+        raise ValueError(f"--port must be in [1, 65535], got {port}.")
+    try:
+        with socket.create_server((host, 0), family=_family(host)):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"Cannot serve on --host {host}: {error.strerror or error}. Use 127.0.0.1, or an "
+            "address of this machine."
+        ) from None
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -76,7 +76,9 @@ def main(argv: list[str]) -> int:
     if result.interrupted:
         console.print(
             f"stopped after iteration {last.iteration}; go on with: "
-            f"manyworlds train {task} --resume"
+            f"manyworlds train {task} --checkpoint {result.checkpoint}",
+            highlight=False,
+            soft_wrap=True,
         )
     print_files([*result.files, summary], console)
     return 130 if result.interrupted else 0

@@ -77,6 +77,19 @@ class _Logger(_RslRlLogger):
         super().process_env_step(rewards, dones, extras, *args)
         self.writer = writer
 
+    def returns_state(self) -> dict[str, Any]:
+        """Returns and lengths of recent episodes and of those under way."""
+        return {
+            "recent": [list(self.rewbuffer), list(self.lenbuffer)],
+            "present": [self.cur_reward_sum.clone(), self.cur_episode_length.clone()],
+        }
+
+    def load_returns_state(self, state: dict[str, Any]) -> None:
+        """Go on counting from what `returns_state` returned."""
+        for buffer, values in zip((self.rewbuffer, self.lenbuffer), state["recent"], strict=True):
+            buffer.extend(values)
+        self.cur_reward_sum, self.cur_episode_length = state["present"]
+
     def _store_code_state(self) -> list[str]:
         return []
 
@@ -102,10 +115,10 @@ class OnPolicyRunner(_RslRlRunner):
         log_dir: str | Path | None = None,
         device: str = "cpu",
     ) -> None:
+        settings = asdict(train_cfg)
+        settings["obs_groups"] = _observed(train_cfg.obs_groups, env)
         with contextlib.redirect_stdout(io.StringIO()):
-            super().__init__(
-                env, asdict(train_cfg), None if log_dir is None else str(log_dir), device
-            )
+            super().__init__(env, settings, None if log_dir is None else str(log_dir), device)
         self.logger = _Logger(
             log_dir=self.logger.log_dir,
             cfg=self.cfg,
@@ -148,7 +161,11 @@ class OnPolicyRunner(_RslRlRunner):
         """Write a checkpoint, whole or not at all: networks, optimiser, and the environment."""
         checkpoint = self.alg.save()
         checkpoint["iter"] = self.current_learning_iteration
-        checkpoint["infos"] = {**(infos or {}), "env_state": self.env.unwrapped.state_dict()}
+        checkpoint["infos"] = {
+            **(infos or {}),
+            "env_state": self.env.unwrapped.state_dict(),
+            "returns": self.logger.returns_state(),
+        }
         buffer = io.BytesIO()
         torch.save(checkpoint, buffer)
         write_atomic(Path(path), buffer.getvalue())
@@ -177,13 +194,16 @@ class OnPolicyRunner(_RslRlRunner):
             resumes = self.alg.load(checkpoint, load_cfg, strict)
         except (KeyError, RuntimeError) as error:
             raise ValueError(
-                f"The checkpoint '{path}' does not fit these networks: {error}"
+                f"The checkpoint '{path}' does not fit these networks, which its run folder or "
+                f"--agent.* describe: {str(error).splitlines()[-1].strip()}"
             ) from None
         infos = checkpoint.get("infos") or {}
         if resumes:
             self.current_learning_iteration = checkpoint["iter"] + 1
             if "env_state" in infos:
                 self.env.unwrapped.load_state_dict(infos["env_state"])
+            if "returns" in infos:
+                self.logger.load_returns_state(infos["returns"])
         return infos
 
     def get_inference_policy(self, device: str | None = None) -> Callable[[Any], torch.Tensor]:
@@ -195,6 +215,26 @@ class OnPolicyRunner(_RslRlRunner):
                 return policy(obs)
 
         return act
+
+
+def _observed(
+    obs_groups: dict[str, tuple[str, ...]], env: RslRlVecEnvWrapper
+) -> dict[str, list[str]]:
+    """Groups that each network sees; a critic whose groups do not exist sees what the actor sees.
+
+    Raises:
+        ValueError: the actor's groups do not exist.
+    """
+    available = set(env.get_observations().keys())
+    groups = {name: list(names) for name, names in obs_groups.items()}
+    if missing := set(groups.get("actor", ["actor"])) - available:
+        raise ValueError(
+            f"The actor observes {sorted(missing)}, but the environment has observation groups "
+            f"{sorted(available)}: name one of them in obs_groups['actor']."
+        )
+    if not set(groups.get("critic", ["critic"])) <= available:
+        groups["critic"] = groups.get("actor", ["actor"])
+    return groups
 
 
 def load_checkpoint(path: Path, map_location: str = "cpu") -> dict[str, Any]:
@@ -209,9 +249,8 @@ def load_checkpoint(path: Path, map_location: str = "cpu") -> dict[str, Any]:
     try:
         checkpoint = torch.load(path, weights_only=True, map_location=map_location)
         _ = checkpoint["actor_state_dict"], checkpoint["iter"]
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    except Exception:
         raise ValueError(
-            f"'{path}' is not a checkpoint that training wrote: {reason[:200]}"
+            f"'{path}' is not a checkpoint that training wrote, or it is damaged: choose another."
         ) from None
     return checkpoint

@@ -402,26 +402,22 @@ def _make_engine(
 ) -> Engine:
     if device is None:
         device = "cuda" if torch.cuda.is_available() and cfg.engine != "native" else "cpu"
-    device = as_device(device)
     kind = cfg.engine
     if kind not in ("auto", "native", "warp"):
         raise ValueError(f"engine must be one of auto, native, warp, got '{kind}'.")
-    if kind != "native" and device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(
-            f"PyTorch finds no GPU for device '{device}': use device='cpu', or install a driver "
-            "and a CUDA build of PyTorch."
-        )
+    wanted = str(device).split(":")[0]
     if kind == "auto":
-        kind = "warp" if device.type == "cuda" else "native"
-    if kind == "warp":
-        from manyworlds.sim.warp import WarpEngine
-
-        return WarpEngine(mj_model, num_envs, device, cfg.nconmax, cfg.njmax, warp_options(cfg))
-    if device.type != "cpu":
+        kind = "warp" if wanted == "cuda" else "native"
+    if kind == "native" and wanted != "cpu":
         raise ValueError(
             f"The native engine runs on the CPU, got device '{device}': "
             "use device='cpu' or engine='warp'."
         )
+    device = as_device(device)
+    if kind == "warp":
+        from manyworlds.sim.warp import WarpEngine
+
+        return WarpEngine(mj_model, num_envs, device, cfg.nconmax, cfg.njmax, warp_options(cfg))
     refuse_warp_options(cfg)
     from manyworlds.sim.native import NativeEngine
 

@@ -20,12 +20,18 @@ def as_device(device: str | torch.device) -> torch.device:
     """Turn a name into a torch device.
 
     Raises:
-        ValueError: there is no such kind of device.
+        ValueError: there is no such kind of device, or no such device here.
     """
     try:
-        return torch.device(device)
+        found = torch.device(device)
     except RuntimeError:
         raise ValueError(f"There is no device '{device}': use 'cpu' or 'cuda'.") from None
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            f"PyTorch finds no GPU for device '{device}': use device='cpu', or install a driver "
+            "and a CUDA build of PyTorch."
+        )
+    return found
 
 
 @contextlib.contextmanager

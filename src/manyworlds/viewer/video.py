@@ -75,7 +75,7 @@ def _ffmpeg() -> Any:
     """The optional encoder package, or None if it or its program is missing."""
     if importlib.util.find_spec("imageio_ffmpeg") is None:
         return None
-    import imageio_ffmpeg
+    import imageio_ffmpeg  # pyright: ignore[reportMissingImports]
 
     try:
         imageio_ffmpeg.get_ffmpeg_exe()
