@@ -38,7 +38,8 @@ class _Mirror:
         # A tensor born in inference mode has no version counter and refuses later writes.
         with torch.inference_mode(False):
             self.tensor = torch.from_numpy(self.buffer)
-        self.pull()
+        with np.errstate(over="ignore"):
+            self.pull()
 
     def pull(self, ids: np.ndarray | None = None) -> None:
         """Refresh the tensor from the batch, for all worlds or the ones named."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from manyworlds.utils.os import write_atomic
+
+_ABSENT = object()
 
 
 def to_plain(value: Any) -> Any:
@@ -36,14 +40,19 @@ def update_from_plain(config: Any, plain: Any) -> Any:
     Dataclasses and the dicts that hold them are updated in place, entry by entry; other values are
     replaced. Functions and other objects stay as they are: only data is taken from outside.
 
+    Warns:
+        UserWarning: the code has another function than it had then.
+
     Raises:
-        ValueError: a value cannot be taken over, such as another function or an unknown entry.
+        ValueError: a value cannot be taken over, since the code no longer has such an entry.
     """
     updated = _update(config, plain)
-    if path := _first_difference(to_plain(updated), plain):
+    for path, new, saved in _differences(to_plain(updated), plain):
+        if isinstance(new, str) and isinstance(saved, str) and ":" in new and ":" in saved:
+            warnings.warn(f"The saved configuration has '{saved}' as {path}, the code '{new}'.")
+            continue
         raise ValueError(
-            f"Cannot restore '{'.'.join(path)}' of the saved configuration: the code no longer "
-            "has this entry, or has another function there."
+            f"Cannot restore '{path}' of the saved configuration: the code no longer has it."
         )
     return updated
 
@@ -84,16 +93,13 @@ def _data(plain: Any) -> Any:
     return tuple(map(_data, plain)) if isinstance(plain, list) else plain
 
 
-def _first_difference(new: Any, saved: Any) -> tuple[str, ...]:
-    """Path to the first saved entry that differs, or an empty tuple."""
+def _differences(new: Any, saved: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield path, new and saved value of each saved entry that differs."""
     if isinstance(new, dict) and isinstance(saved, dict):
         for key, value in saved.items():
-            if key not in new:
-                return (key,)
-            if path := _first_difference(new[key], value):
-                return (key, *path) if path != ("",) else (key,)
-        return ()
-    return () if new == saved or (new != new and saved != saved) else ("",)
+            yield from _differences(new.get(key, _ABSENT), value, f"{path}.{key}".lstrip("."))
+    elif new != saved and not (new != new and saved != saved):
+        yield path, new, saved
 
 
 def dump_yaml(path: Path, config: Any) -> None:
