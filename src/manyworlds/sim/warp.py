@@ -121,7 +121,7 @@ class WarpEngine:
     """Steps worlds with MuJoCo Warp.
 
     `data.overflow` holds one bit mask per world (`mujoco_warp.OverflowType`) that says what did not
-    fit into its buffers since the world was last reset; MuJoCo Warp prints such an event as well.
+    fit into its buffers since the world was last reset.
 
     Args:
         mj_model: the compiled model.
@@ -157,7 +157,7 @@ class WarpEngine:
             with wp.ScopedDevice(self._device):
                 self.wp_model = _put_model(accepted)
                 _apply_options(self.wp_model.opt, options or {})
-                self.wp_model.opt.warn_overflow = _CAPACITY
+                self.wp_model.opt.warn_overflow = 0  # `status` tells, world by world
                 self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
                 self._resets = wp.zeros(num_envs, dtype=bool)
                 self._past_overflow = to_torch(wp.zeros(num_envs, dtype=int))
