@@ -28,6 +28,7 @@ def require_extra(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"This needs the Python package '{error.name or module}', which is not installed: "
-            f"run `pip install 'manyworlds[{extra}]'`, or `pip install -e '.[{extra}]'` in a clone.",
+            f"run `pip install 'manyworlds[{extra}]'`, "
+            f"or `pip install -e '.[{extra}]'` in a clone.",
             name=error.name,
         ) from error
