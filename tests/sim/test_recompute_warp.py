@@ -12,20 +12,13 @@ from tests.sim.test_recompute import CHANGES, _change
 
 pytest.importorskip("mujoco_warp")
 
-import warp as wp
 
 NUM_ENVS = 4
 # Relative to the element, or to 1e-3 where it is smaller: Warp factorises in float32.
 TOLERANCE = 2e-5
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    """Spend less time on optimising kernels that run a few steps of a few worlds."""
-    before = wp.config.optimization_level
-    wp.config.optimization_level = 0
-    yield
-    wp.config.optimization_level = before
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 def _make(engine: str = "warp") -> Simulation:

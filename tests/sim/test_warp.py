@@ -38,13 +38,7 @@ OWN_LAYOUT = {"flexedge_hessian", "qLD", "solver_niter", "key_mpos", "key_mquat"
 STATE = ("qpos", "qvel", "qacc_warmstart", "ctrl", "xfrc_applied", "eq_active", "mocap_pos", "time")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    """Spend less time on optimising kernels that run a few steps of a few worlds."""
-    before = wp.config.optimization_level
-    wp.config.optimization_level = 0
-    yield
-    wp.config.optimization_level = before
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 def _make(engine: str = "warp", num_envs: int = NUM_ENVS, xml: str = CLUTTER, **options):

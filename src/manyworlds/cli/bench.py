@@ -133,9 +133,10 @@ def measure_physics(
         ValueError: an argument is out of range.
     """
     _check(num_envs, num_threads, nsubsteps, seconds, engine)
+    from manyworlds.sim.status import quiet_mujoco
     from manyworlds.utils.torch import torch_threads
 
-    with torch_threads(1), _no_mujoco_warnings():
+    with torch_threads(1), quiet_mujoco():
         race = _Race(model, num_envs, num_threads, engine, tuple(fields), nsubsteps, refresh)
         race.prepare(round_seconds=min(_ROUND_SECONDS, seconds / 8))
         total = _Times()
@@ -420,14 +421,3 @@ def _progress_bar(shown: bool) -> Iterator[Callable[[float], None] | None]:
     with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("stepping", total=1.0)
         yield lambda share: bar.update(task, completed=share, refresh=True)
-
-
-@contextlib.contextmanager
-def _no_mujoco_warnings() -> Iterator[None]:
-    """Keep a line per diverged world off the terminal, and MUJOCO_LOG.TXT out of the folder."""
-    before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda message: None)
-    try:
-        yield
-    finally:
-        mujoco.set_mju_user_warning(before)

@@ -62,20 +62,22 @@ def main(argv: list[str]) -> int:
             on_iteration=progress.update,
             **({} if runner is None else {"runner_cls": runner}),
         )
-    last = result.records[-1]
+    # Two quick Ctrl-C end the first iteration before it can report.
+    last = result.records[-1] if result.records else None
+    iterations = 0 if last is None else last.iteration
     summary = write_summary(
         result.run,
         {
             "task": task,
-            "iterations": last.iteration,
+            "iterations": iterations,
             "interrupted": result.interrupted,
-            "mean_return": last.mean_return,
+            "mean_return": None if last is None else last.mean_return,
             "training_time_s": sum(r.collect_time + r.learn_time for r in result.records),
         },
     )
     if result.interrupted:
         console.print(
-            f"stopped after iteration {last.iteration}; go on with: "
+            f"stopped after iteration {iterations}; go on with: "
             f"manyworlds train {task} --checkpoint {result.checkpoint}",
             highlight=False,
             soft_wrap=True,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import mujoco
 import tyro
+
+from manyworlds.utils.mujoco import mujoco_warnings
 
 
 @dataclass(kw_only=True)
@@ -67,7 +67,7 @@ def main(argv: list[str]) -> int:
 def validate_file(path: Path) -> Report:
     """Compile a model file and report on it; errors of the file are part of the report."""
     report = Report(path)
-    with _collect_warnings(report.warnings):
+    with mujoco_warnings(lambda message: report.warnings.append(" ".join(message.split()))):
         try:
             spec = load_spec(path)
             keys = [(key.name, len(key.qpos)) for key in spec.keys]
@@ -136,14 +136,3 @@ def _doubts(model: mujoco.MjModel, keys: list[tuple[str, int]]) -> list[str]:
     elif model.nv == 0:
         doubts.append("nothing can move: no body has a joint.")
     return doubts
-
-
-@contextlib.contextmanager
-def _collect_warnings(messages: list[str]) -> Iterator[None]:
-    """Collect MuJoCo's warnings, which else go to the terminal and to MUJOCO_LOG.TXT."""
-    before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda message: messages.append(" ".join(message.split())))
-    try:
-        yield
-    finally:
-        mujoco.set_mju_user_warning(before)

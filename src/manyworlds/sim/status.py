@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from manyworlds.utils.mujoco import mujoco_warnings
+
 
 class WorldStatus(enum.IntFlag):
     """Bits of `Simulation.status`; a world with none of them is well.
@@ -108,8 +110,5 @@ def quiet_mujoco() -> Iterator[None]:
     if mujoco.get_mju_user_warning() is not None:
         yield
         return
-    mujoco.set_mju_user_warning(_ignore)
-    try:
+    with mujoco_warnings(_ignore):
         yield
-    finally:
-        mujoco.set_mju_user_warning(None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import os
 from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from manyworlds.utils.extras import require_extra
+from manyworlds.utils.os import atomic_path
 
 _GIF_MAX_FPS = 25.0
 _GIF_COLORS = 128
@@ -25,7 +25,7 @@ def write_video(path_stem: Path, frames: Iterable[np.ndarray], fps: float) -> Pa
     The file appears under its name only when it is complete.
 
     Args:
-        path_stem: folder and file name without an ending; the folder must exist.
+        path_stem: folder and file name without an ending.
         frames: uint8 RGB images, all of one shape (height, width, 3).
         fps: frames per second of playback [1/s]. A GIF drops frames above 25 per second and keeps
             the speed.
@@ -46,15 +46,11 @@ def write_video(path_stem: Path, frames: Iterable[np.ndarray], fps: float) -> Pa
     images = chain([first], checked)
     ffmpeg = _ffmpeg()
     path = path_stem.with_name(path_stem.name + (".gif" if ffmpeg is None else ".mp4"))
-    partial = path.with_name(path.name + ".partial")
-    try:
+    with atomic_path(path) as partial:
         if ffmpeg is None:
             _write_gif(partial, images, fps)
         else:
             _write_mp4(ffmpeg, partial, images, first.shape, fps)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
     return path
 
 
