@@ -390,12 +390,12 @@ def _build(**options) -> Simulation:
         (
             lambda: _make().expand_model_fields(("geom_frictoin",)),
             ValueError,
-            "'geom_frictoin' cannot differ .* Did you mean 'geom_friction'",
+            "Fields not found in model: 'geom_frictoin'. Did you mean 'geom_friction'",
         ),
         (
             lambda: _make().expand_model_fields(("opt.gravty",)),
             ValueError,
-            "'opt.gravty' cannot differ between worlds .* Did you mean 'opt.gravity'",
+            "Fields not found in model: 'opt.gravty'. Did you mean 'opt.gravity'",
         ),
         (
             lambda: Simulation(1, SimulationCfg(engine="native"), _clutter(), "cuda"),

@@ -102,7 +102,7 @@ def test_assigning_an_option_raises(sim):
     with pytest.raises(AttributeError, match="Did you mean .*gravity"):
         _ = sim.model.opt.gravitty
     assert {"gravity", "timestep"} <= set(dir(sim.model.opt))
-    assert "opt" in dir(sim.model) or sim.engine == "warp"
+    assert "opt" in dir(sim.model)
 
 
 def test_warp_objects(sim):
@@ -110,7 +110,7 @@ def test_warp_objects(sim):
     sim.create_graph()
     assert not sim.use_cuda_graph
     if sim.engine == "native":
-        for name in ("wp_model", "wp_data"):
+        for name in ("wp_model", "wp_data", "wp_device"):
             with pytest.raises(AttributeError, match=f"'{name}' is not .*native engine"):
                 getattr(sim, name)
         with pytest.raises(AttributeError, match="'wp_array' is not available"):
@@ -118,6 +118,7 @@ def test_warp_objects(sim):
         return
     assert sim.wp_model.nv == sim.mj_model.nv
     assert sim.wp_data.nworld == NUM_ENVS
+    assert sim.wp_device == sim.wp_data.qpos.device
     assert sim.model.geom_size.wp_array is sim.wp_model.geom_size
     array = TorchArray(sim.wp_data.qpos)
     assert array.wp_array is sim.wp_data.qpos

@@ -286,7 +286,11 @@ def test_captured_graphs_replay_the_calls():
             sim.step()
     for name in (*STATE, "xpos", "sensordata"):
         assert torch.equal(getattr(captured.data, name), getattr(plain.data, name)), name
-    assert {"step", "forward", "reset"} == set(captured._engine._graphs)  # type: ignore[attr-defined]
+    assert {"step", "forward", "reset"} == set(captured._engine.graphs)
+    assert captured.step_graph is captured._engine.graphs["step"]
+    assert captured.forward_graph is not None
+    assert captured.reset_graph is not None
+    assert captured.sense_graph is None
 
 
 def test_one_world_works():
@@ -309,7 +313,7 @@ def test_one_world_works():
         (
             lambda sim: sim.expand_model_fields(("geom_frictoin",)),
             ValueError,
-            "'geom_frictoin' cannot differ between worlds .* Did you mean 'geom_friction'",
+            "Fields not found in model: 'geom_frictoin'. Did you mean 'geom_friction'",
         ),
         (
             lambda sim: sim.model.geom_contype.fill_(0),

@@ -16,13 +16,20 @@ import torch
 from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
 
 from manyworlds.sim.absent import ABSENCE_FIELDS, check_absent_geoms
+from manyworlds.sim.contacts import ContactReader, Contacts
 from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.fields import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State, check_shapes
-from manyworlds.sim.status import error_bits, quiet_mujoco, warning_bits
+from manyworlds.sim.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
 from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import usable_cores
+
+# Structs that lie in a thread's scratch memory, which the next world overwrites.
+_TRANSIENT = ("contact", "efc")
+
+# What a list of contacts or their forces is not whole for.
+_LOST = int(WorldStatus.CONTACT_OVERFLOW | WorldStatus.CONSTRAINT_OVERFLOW)
 
 _TORCH_DTYPES = {"f": np.float32, "i": np.int32, "u": np.uint8, "b": np.bool_}
 
@@ -84,6 +91,8 @@ class NativeEngine:
         self._derived: dict[str, _Mirror] = {}
         self._rows: dict[str, _Mirror] = {}
         self._absence_unchecked = False
+        self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
+        self.graphs: dict[str, Any] = {}
         self.data = _NativeData(self)
         self.model = _NativeModel(self)
 
@@ -116,15 +125,49 @@ class NativeEngine:
         """Bits of `WorldStatus`, int32, shape (num_envs,)."""
         return torch.from_numpy(warning_bits(self.batch.warning) | self._errors)
 
+    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+        """Run `mj_forward` on copies of the worlds named, one after the other."""
+        self._push()
+        if self._scratch is None:
+            # A whole model, assets included, is slow to copy; its other fields are not.
+            model = self.batch.get_model(0)
+            self._scratch = model, mujoco.MjData(model)
+        reader = ContactReader()
+        for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+            self._read_contacts(world, reader)
+        return reader.contacts()
+
+    def _read_contacts(self, world: int, reader: ContactReader) -> None:
+        assert self._scratch is not None
+        model, data = self._scratch
+        self.batch.get_model(world, model)
+        self.batch.get_data(world, data)
+        try:
+            with quiet_mujoco():
+                mujoco.mj_forward(model, data)
+        except mujoco.FatalError as error:
+            self._fail({world: str(error)}, f"MuJoCo failed in world {world}: {error}.")
+            self._scratch = model, mujoco.MjData(model)
+            return
+        reader.read(world, model, data)
+        counters = np.stack([data.warning.lastinfo, data.warning.number], axis=-1)
+        self._errors[world] |= warning_bits(counters[None])[0] & _LOST
+
+    def expansion_problem(self, field: str) -> str | None:
+        """Say why a model field cannot have one row per world, or None if it can."""
+        if field in MODEL_FIELDS:
+            return None
+        return (
+            f"Model field '{field}' cannot differ between worlds on the native engine."
+            + near_matches(field, MODEL_FIELDS)
+        )
+
     def expand(self, field: str) -> None:
         """Give a model field one float64 row per world."""
         if field in self.expanded:
             return
-        if field not in MODEL_FIELDS:
-            raise ValueError(
-                f"Model field '{field}' cannot differ between worlds on the native engine."
-                + near_matches(field, MODEL_FIELDS)
-            )
+        if problem := self.expansion_problem(field):
+            raise ValueError(problem)
         array = self.batch.expand(field)
         self._rows[field] = _Mirror(array, _shape(field, array))
         self.expanded.add(field)
@@ -161,6 +204,11 @@ class NativeEngine:
         for mirrors in (self._state, self._derived):
             if field in mirrors:
                 return mirrors[field].tensor
+        if field in _TRANSIENT:
+            raise AttributeError(
+                f"'{field}' is not available: MuJoCo C keeps it only within a call, so the native "
+                "engine has no such arrays: use sim.contacts(), or engine='warp'."
+            )
         if field not in DATA_FIELDS:
             raise AttributeError(
                 f"'{field}' is not a data field of the native engine."
@@ -256,11 +304,15 @@ class NativeEngine:
             with quiet_mujoco():
                 function(*args)
         except SimulationError as error:
-            for world in error.ids.tolist():
-                self._errors[world] |= error_bits(self.batch.error(world))
-            if not self._error_shown:
-                warnings.warn(f"{_failure(error)} Further errors: sim.status.", RuntimeWarning, 4)
-                self._error_shown = True
+            self._fail({w: self.batch.error(w) for w in error.ids.tolist()}, _failure(error))
+
+    def _fail(self, errors: dict[int, str], message: str) -> None:
+        """Mark worlds in which MuJoCo raised an error; warn of the first."""
+        for world, error in errors.items():
+            self._errors[world] |= error_bits(error)
+        if not self._error_shown:
+            warnings.warn(f"{message} Further errors: sim.status.", RuntimeWarning, 5)
+            self._error_shown = True
 
     @np.errstate(over="ignore")
     def _push(self) -> None:
@@ -299,7 +351,8 @@ class _NativeData:
         return self._engine.bind(field)
 
     def __dir__(self) -> list[str]:
-        return sorted(DATA_FIELDS)
+        model = self._engine.mj_model
+        return sorted(f for f in DATA_FIELDS if not conditional_field_reason(model, f))
 
 
 class _NativeModel:

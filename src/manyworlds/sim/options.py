@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from manyworlds.sim.sim import MujocoCfg, SimulationCfg
@@ -96,9 +96,3 @@ def refuse_warp_options(cfg: SimulationCfg) -> None:
         if cfg.engine == "native":
             raise ValueError(message)
         warnings.warn(message, stacklevel=4)
-
-
-def warp_options(cfg: SimulationCfg) -> dict[str, Any]:
-    """Return the options that only MuJoCo Warp has; buffer sizes go their own way."""
-    names = ("broadphase", "broadphase_filter", "contact_sensor_maxmatch")
-    return {name: getattr(cfg, name) for name in names}
