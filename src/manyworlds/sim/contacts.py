@@ -66,8 +66,9 @@ class ContactReader:
         if not data.ncon:
             return
         self._worlds += [world] * data.ncon
+        contact = data.contact
         for name in CONTACT_FIELDS:
-            self._parts[name].append(getattr(data.contact, name).copy())
+            self._parts[name].append(getattr(contact, name).copy())
         forces = np.empty((data.ncon, 6))
         for contact, force in enumerate(forces):
             mujoco.mj_contactForce(model, data, contact, force)

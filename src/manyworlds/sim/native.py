@@ -132,26 +132,28 @@ class NativeEngine:
             # A whole model, assets included, is slow to copy; its other fields are not.
             model = self.batch.get_model(0)
             self._scratch = model, mujoco.MjData(model)
-        reader = ContactReader()
-        for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
-            self._read_contacts(world, reader)
+        reader, counters = ContactReader(), self.batch.warning.copy()
+        with quiet_mujoco():
+            for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+                counters[world, :, 1] = self._read_contacts(world, reader)
+        self._errors |= warning_bits(counters) & _LOST
         return reader.contacts()
 
-    def _read_contacts(self, world: int, reader: ContactReader) -> None:
+    def _read_contacts(self, world: int, reader: ContactReader) -> np.ndarray:
+        """Read one world; return how often MuJoCo has warned in it, by warning."""
         assert self._scratch is not None
         model, data = self._scratch
-        self.batch.get_model(world, model)
+        if self.expanded:
+            self.batch.get_model(world, model)
         self.batch.get_data(world, data)
         try:
-            with quiet_mujoco():
-                mujoco.mj_forward(model, data)
+            mujoco.mj_forward(model, data)
         except mujoco.FatalError as error:
             self._fail({world: str(error)}, f"MuJoCo failed in world {world}: {error}.")
             self._scratch = model, mujoco.MjData(model)
-            return
-        reader.read(world, model, data)
-        counters = np.stack([data.warning.lastinfo, data.warning.number], axis=-1)
-        self._errors[world] |= warning_bits(counters[None])[0] & _LOST
+        else:
+            reader.read(world, model, data)
+        return data.warning.number
 
     def expansion_problem(self, field: str) -> str | None:
         """Say why a model field cannot have one row per world, or None if it can."""
