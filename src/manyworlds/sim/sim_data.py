@@ -50,9 +50,10 @@ class TorchArray(torch.Tensor):
 
         first = source()
         tensor = to_torch(first)
-        shared = nworld is not None and nworld > 1 and tensor.shape[:1] == (1,)
+        count = nworld or 1
+        shared = count > 1 and tensor.shape[:1] == (1,)
         if shared:
-            tensor = tensor.expand(nworld, *tensor.shape[1:])
+            tensor = tensor.expand(count, *tensor.shape[1:])
 
         def rows(make: bool) -> torch.Tensor | None:
             if source() is not first:

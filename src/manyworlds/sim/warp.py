@@ -246,11 +246,11 @@ class WarpEngine:
         with _quiet(), wp.ScopedDevice(self.wp_device):
             data = _clone(self.wp_data)
             mjw.forward(self.wp_model, data)
-            found = max(to_torch(data.nacon).item(), to_torch(data.ncollision).item())
-            if found > data.naconmax:
+            found, pairs = int(to_torch(data.nacon)), int(to_torch(data.ncollision))
+            if max(found, pairs) > data.naconmax:
                 self._status |= int(WorldStatus.CONTACT_OVERFLOW)
-            ids = wp.array(np.arange(min(to_torch(data.nacon).item(), data.naconmax)), dtype=int)
-            force = wp.zeros(ids.shape, dtype=wp.spatial_vector)
+            ids = wp.array(np.arange(min(found, data.naconmax)), dtype=int)
+            force: Any = wp.zeros(ids.shape, dtype=wp.spatial_vector)
             mjw.contact_force(self.wp_model, data, ids, False, force)
         arrays = {name: to_torch(getattr(data.contact, name)) for name in CONTACT_FIELDS}
         world = to_torch(data.contact.worldid)[: len(ids)]
