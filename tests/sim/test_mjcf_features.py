@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import enum
 
 import mujoco
@@ -121,3 +122,43 @@ def test_every_shape_touches_something(seen: dict[str, set[int]]):
     shapes = range(int(mujoco.mjtGeom.mjNGEOMTYPES))
     assert seen["contact_type"] >= set(shapes)
     assert seen["contact_dim"] == {1, 3, 4, 6}
+
+
+@pytest.mark.parametrize(
+    ("option", "flag"),
+    [("", "sleep"), ('integrator="discrete"', "ipc")],
+)
+def test_flags_that_keep_hidden_state_are_refused(option: str, flag: str):
+    """Refuse at construction what MuJoCo keeps outside of the state of a world."""
+    xml = FEATURES["shapes"].replace(
+        "<option />", f'<option {option}><flag {flag}="enable"/></option>'
+    )
+    with pytest.raises(ValueError, match=f"cannot run a model with <flag {flag}='enable'/>"):
+        native(mujoco.MjModel.from_xml_string(xml), 1)
+
+
+def test_python_callback_is_refused():
+    """Refuse a callback that cannot run on threads, at construction and at a later step."""
+    model = _model("motor")
+    sim = native(model, 1)
+    mujoco.set_mjcb_control(lambda model, data: None)
+    try:
+        with pytest.raises(ValueError, match=r"mjcb_control is a Python .*set_mjcb_control\(None"):
+            native(model, 1)
+        with pytest.raises(ValueError, match="mjcb_control is a Python function"):
+            sim.step()
+    finally:
+        mujoco.set_mjcb_control(None)
+    sim.step()
+
+
+def test_c_callback_acts_in_every_world():
+    """Run a callback that is a C function as plain MuJoCo does."""
+    pointer = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+    calls = []
+    mujoco.set_mjcb_control(pointer(lambda model, data: calls.append(data)))
+    try:
+        native(_model("motor"), NUM_ENVS).step()
+    finally:
+        mujoco.set_mjcb_control(None)
+    assert len(calls) >= NUM_ENVS

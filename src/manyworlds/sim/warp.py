@@ -18,6 +18,7 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.sim.calibration import contact_room
 from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.fields import conditional_field_reason
 from manyworlds.sim.recompute import RecomputeLevel
@@ -127,8 +128,8 @@ class WarpEngine:
         mj_model: the compiled model.
         num_envs: the number of worlds.
         device: a CUDA device, or the CPU.
-        nconmax: contacts to allocate per world; None lets MuJoCo Warp choose.
-        njmax: constraints to allocate per world; None lets MuJoCo Warp choose.
+        nconmax: contacts to allocate per world; None calibrates, see `contact_room`.
+        njmax: constraints to allocate per world; None calibrates.
         options: further options of MuJoCo Warp, named as in `SimulationCfg`.
     """
 
@@ -158,6 +159,7 @@ class WarpEngine:
                 self.wp_model = _put_model(accepted)
                 _apply_options(self.wp_model.opt, options or {})
                 self.wp_model.opt.warn_overflow = 0  # `status` tells, world by world
+                nconmax, njmax = _room(accepted, nconmax, njmax)
                 self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
                 self._resets = wp.zeros(num_envs, dtype=bool)
                 self._past_overflow = to_torch(wp.zeros(num_envs, dtype=int))
@@ -356,13 +358,16 @@ class WarpEngine:
                 targets[key] = self._rows(field)
             elif kind == "derived":
                 targets[key] = getattr(self.data, field)
+            elif key == "status":
+                targets[key] = self._status
         self._check(state, targets, env_ids)
         ids = self._index(env_ids)
         for field, shared in self._shared.items():
             self._rows(field)[ids] = to_torch(shared)
         for key, target in targets.items():
             target[ids] = state[key].to(self.device)
-        self._status[ids] = state["status"].to(self.device) if "status" in state else 0
+        if "status" not in state:
+            self._status[ids] = 0
 
     def _check(
         self, state: State, targets: dict[str, torch.Tensor], env_ids: np.ndarray | None
@@ -496,6 +501,17 @@ def _put_model(mj_model: mujoco.MjModel) -> Any:
         raise ValueError(
             f"MuJoCo Warp cannot run this model: {error} Change the model or use engine='native'."
         ) from None
+
+
+def _room(mj_model: mujoco.MjModel, nconmax: int | None, njmax: int | None) -> tuple[int, int]:
+    """Fill in the sizes that are None: what trials met, or MuJoCo Warp's guess if that is more."""
+    if nconmax is not None and njmax is not None:
+        return nconmax, njmax
+    contacts, rows = contact_room(mj_model)
+    with wp.ScopedDevice("cpu"):
+        guess = mjw.make_data(mj_model, 1)
+    nconmax = max(contacts, guess.naconmax) if nconmax is None else nconmax
+    return nconmax, max(rows, guess.njmax) if njmax is None else njmax
 
 
 def _apply_options(opt: Any, options: dict[str, Any]) -> None:
