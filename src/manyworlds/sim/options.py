@@ -91,6 +91,7 @@ def _check_mujoco(cfg: MujocoCfg) -> None:
         value = getattr(cfg, name)
         if not isinstance(value, Real):
             raise ValueError(f"MujocoCfg.{name} must be a number, got {value!r}.")
+        value = float(value)
         if name in _POSITIVE and not (value > 0 and math.isfinite(value)):
             raise ValueError(f"MujocoCfg.{name} must be positive and finite, got {value}.")
         if not value >= 0:
