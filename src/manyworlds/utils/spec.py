@@ -17,6 +17,7 @@ from manyworlds.utils.spec_actuators import (
     create_velocity_actuator,
     is_joint_limited,
 )
+from manyworlds.utils.spec_export import export_spec
 from manyworlds.utils.string import free_name
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "create_muscle_actuator",
     "create_position_actuator",
     "create_velocity_actuator",
+    "export_spec",
     "get_free_joint",
     "get_non_free_joints",
     "is_joint_limited",
