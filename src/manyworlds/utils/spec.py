@@ -18,6 +18,7 @@ from manyworlds.utils.spec_actuators import (
     is_joint_limited,
 )
 from manyworlds.utils.spec_export import export_spec
+from manyworlds.utils.spec_mocap import auto_wrap_fixed_base_mocap
 from manyworlds.utils.string import free_name
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "add_position_actuators",
     "add_sky",
     "apply_target_overrides",
+    "auto_wrap_fixed_base_mocap",
     "create_dcmotor_actuator",
     "create_motor_actuator",
     "create_muscle_actuator",
