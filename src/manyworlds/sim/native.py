@@ -8,6 +8,7 @@ for bit. A tensor's version counter tells cheaply whether anything was written a
 from __future__ import annotations
 
 import warnings
+from _ctypes import CFuncPtr  # what every type of C function derives from
 from typing import Any
 
 import mujoco
@@ -77,6 +78,7 @@ class NativeEngine:
     use_cuda_graph = False
 
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
+        _check_supported(mj_model)
         self.mj_model = mj_model
         self.num_envs = num_envs
         self.num_threads = num_threads or usable_cores()
@@ -249,6 +251,7 @@ class NativeEngine:
         rows = self.model_rows()
         arrays = {f"model.{name}": array for name, array in rows.items()}
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        arrays["status"] = self._errors
         saved = {name: array for name, array in arrays.items() if name in state}
         check_shapes(state, {name: self._shape_of(a, env_ids) for name, a in saved.items()})
         self._push()
@@ -391,6 +394,25 @@ class _NativeModel:
         if self._prefix:
             return sorted(f[len("opt.") :] for f in MODEL_FIELDS if f.startswith("opt."))
         return sorted({"opt", *(f for f in MODEL_FIELDS if not f.startswith("opt."))})
+
+
+def _check_supported(mj_model: mujoco.MjModel) -> None:
+    """Refuse what keeps part of a world outside of its state row, or cannot run on threads."""
+    for flag in (mujoco.mjtEnableBit.mjENBL_SLEEP, mujoco.mjtEnableBit.mjENBL_IPC):
+        if mj_model.opt.enableflags & flag:
+            name = flag.name.removeprefix("mjENBL_").lower()
+            raise ValueError(
+                f"The native engine cannot run a model with <flag {name}='enable'/>, since MuJoCo "
+                "keeps that outside of the state of a world: remove the flag."
+            )
+    for name in filter(lambda name: name.startswith("get_mjcb_"), dir(mujoco)):
+        callback = getattr(mujoco, name)()
+        if callback is not None and not isinstance(callback, CFuncPtr):
+            callback = name.removeprefix("get_")
+            raise ValueError(
+                f"{callback} is a Python function, which cannot run on the native engine's "
+                f"threads: uninstall it with mujoco.set_{callback}(None)."
+            )
 
 
 def _shape(field: str, array: np.ndarray) -> tuple[int, ...]:

@@ -13,10 +13,16 @@ import torch
 from manyworlds.sim.defaults import as_tensor
 from manyworlds.sim.fields import check_model_fields, field_shape
 from manyworlds.sim.flight_recorder import FlightRecorder
-from manyworlds.sim.options import check_options, check_timestep, refuse_warp_options
+from manyworlds.sim.options import (
+    check_count,
+    check_options,
+    check_timestep,
+    check_type,
+    refuse_warp_options,
+)
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.sim.state import State, check_target, ordered_ids
+from manyworlds.sim.state import State, check_state, check_target, ordered_ids
 from manyworlds.sim.status import status_counts
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
 from manyworlds.utils.nan_guard import NanGuardCfg
@@ -105,9 +111,9 @@ class SimulationCfg:
     num_threads: int = 0
     """Threads of the native engine; 0 takes every core that this process may use."""
     nconmax: int | None = None
-    """Contacts to allocate per world on the warp engine; None lets MuJoCo Warp choose."""
+    """Contacts to allocate per world on the warp engine; None tries out what the model meets."""
     njmax: int | None = None
-    """Constraints to allocate per world on the warp engine; None lets MuJoCo Warp choose."""
+    """Constraint rows to allocate per world on the warp engine; None tries out, too."""
     contact_sensor_maxmatch: int = 64
     """Contacts that a contact sensor can match on the warp engine; native has no such limit."""
     broadphase: Literal["nxn", "sap_tile", "sap_segmented"] | None = None
@@ -159,8 +165,10 @@ class Simulation:
         *,
         spec: mujoco.MjSpec | None = None,
     ) -> None:
-        if num_envs < 1:
-            raise ValueError(f"num_envs must be at least 1, got {num_envs}: ask for one world.")
+        check_count("num_envs", num_envs, 1, ": ask for one world")
+        check_type("cfg", cfg, SimulationCfg, "name the arguments, as in model=model.")
+        check_type("model", model, mujoco.MjModel, "compile it, or give an MjSpec as spec=.")
+        check_type("spec", spec, mujoco.MjSpec, "give a compiled model as model=.")
         if (model is None) == (spec is None):
             raise ValueError("Simulation needs either model= or spec=: give exactly one of them.")
         if cfg is None:
@@ -309,8 +317,7 @@ class Simulation:
             refresh: compute position- and velocity-dependent fields at the new state. Fields that
                 depend on accelerations (forces, accelerometers) stay one substep behind.
         """
-        if nsubsteps < 1:
-            raise ValueError(f"nsubsteps must be at least 1, got {nsubsteps}.")
+        check_count("nsubsteps", nsubsteps, 1)
         stepper = self._engine if self._recorder is None else self._recorder
         stepper.step(nsubsteps, refresh)
 
@@ -363,6 +370,8 @@ class Simulation:
             ValueError: a field is unknown or cannot differ between worlds on this engine; then
                 no field of the call was expanded.
         """
+        if isinstance(fields, str):
+            raise ValueError(f"fields must be a tuple of names, got '{fields}': add a comma.")
         check_model_fields(self.mj_model, fields, self._engine.defaults)
         if problems := list(filter(None, map(self._engine.expansion_problem, fields))):
             raise ValueError(" ".join(problems))
@@ -384,7 +393,9 @@ class Simulation:
         Raises:
             RuntimeError: MuJoCo cannot recompute a world.
         """
-        level = RecomputeLevel(level)
+        if level not in list(RecomputeLevel):
+            names = ", ".join(known.name for known in RecomputeLevel)
+            raise ValueError(f"level must be one of RecomputeLevel ({names}), got {level!r}.")
         ids = resolve_env_ids(env_ids, self.num_envs)
         if level == RecomputeLevel.none or (ids is not None and not ids.size):
             return
@@ -448,6 +459,7 @@ class Simulation:
         Raises:
             ValueError: the state does not fit: another engine, model, or number of worlds.
         """
+        check_state(state)
         ids = ordered_ids(env_ids, self.num_envs)
         check_target(ids)
         if ids is None or ids.size:

@@ -18,6 +18,7 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.sim.calibration import contact_room
 from manyworlds.sim.contacts import CONTACT_FIELDS, Contacts
 from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.recompute import RecomputeLevel
@@ -132,8 +133,8 @@ class WarpEngine:
         mj_model: the compiled model.
         num_envs: the number of worlds.
         device: a CUDA device, or the CPU.
-        nconmax: contacts to allocate per world; None lets MuJoCo Warp choose.
-        njmax: constraints to allocate per world; None lets MuJoCo Warp choose.
+        nconmax: contacts to allocate per world; None calibrates, see `contact_room`.
+        njmax: constraints to allocate per world; None calibrates.
         configure: writes further options into MuJoCo Warp's `Option`.
     """
 
@@ -164,6 +165,7 @@ class WarpEngine:
                 if configure is not None:
                     configure(self.wp_model.opt)
                 self.wp_model.opt.warn_overflow = 0  # `status` tells, world by world
+                nconmax, njmax = _room(accepted, nconmax, njmax)
                 self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
                 self._resets = wp.zeros(num_envs, dtype=bool)
                 self._past_overflow = to_torch(wp.zeros(num_envs, dtype=int))
@@ -393,13 +395,16 @@ class WarpEngine:
                 targets[key] = self._rows(field)
             elif kind == "derived":
                 targets[key] = getattr(self.data, field)
+            elif key == "status":
+                targets[key] = self._status
         self._check(state, targets, env_ids)
         ids = self._index(env_ids)
         for field, shared in self._shared.items():
             self._rows(field)[ids] = to_torch(shared)
         for key, target in targets.items():
             target[ids] = state[key].to(self.device)
-        self._status[ids] = state["status"].to(self.device) if "status" in state else 0
+        if "status" not in state:
+            self._status[ids] = 0
 
     def _check(
         self, state: State, targets: dict[str, torch.Tensor], env_ids: np.ndarray | None
@@ -466,6 +471,17 @@ def _clone(struct: Any) -> Any:
         elif dataclasses.is_dataclass(value):
             values[name] = _clone(value)
     return type(struct)(**values)
+
+
+def _room(mj_model: mujoco.MjModel, nconmax: int | None, njmax: int | None) -> tuple[int, int]:
+    """Fill in the sizes that are None: what trials met, or MuJoCo Warp's guess if that is more."""
+    if nconmax is not None and njmax is not None:
+        return nconmax, njmax
+    contacts, rows = contact_room(mj_model)
+    with wp.ScopedDevice("cpu"):
+        guess = mjw.make_data(mj_model, 1)
+    nconmax = max(contacts, guess.naconmax) if nconmax is None else nconmax
+    return nconmax, max(rows, guess.njmax) if njmax is None else njmax
 
 
 def _late_sensors(model: mujoco.MjModel) -> np.ndarray:
