@@ -30,8 +30,8 @@ def auto_wrap_fixed_base_mocap(
     changes its place, and who moves `mocap_base` moves everything. Connections to the world and
     exclusions of it become those of `mocap_base`; sensors still measure in the world.
 
-    One thing differs in physics. MuJoCo lets the children of a static body collide with it, but not
-    those of a mocap body with theirs; and a mocap body can touch the floor, without effect.
+    One thing differs in physics: MuJoCo lets a static body collide with its children, but not a
+    body under a mocap body with its own, as with any other parent.
 
     Args:
         spec_fn: returns a new spec.
@@ -58,7 +58,10 @@ def _on_mocap_body(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     for name in _SETTINGS:
         setattr(parent, name, getattr(spec, name))
     base = parent.worldbody.add_body(name=MOCAP_BASE, mocap=True)
-    with mujoco_warnings(_ignore_prefix):
+    # MuJoCo warns of the empty prefix: defaults that are set for a whole spec collide with those of
+    # the parent. It writes them with every element instead. What is compiled is the copy, as the
+    # original would warn whenever it is.
+    with mujoco_warnings(lambda _: None):
         parent.attach(spec, prefix="", frame=base.add_frame())
     for exclude in parent.excludes:
         exclude.bodyname1 = _not_world(exclude.bodyname1)
@@ -67,13 +70,7 @@ def _on_mocap_body(spec: mujoco.MjSpec) -> mujoco.MjSpec:
         if equality.objtype == mujoco.mjtObj.mjOBJ_BODY:
             equality.name1 = _not_world(equality.name1)
             equality.name2 = _not_world(equality.name2)
-    # The original would warn of the empty prefix whenever it compiles. Defaults that are set for a
-    # whole spec do collide then, so MuJoCo writes them with every element instead.
     return parent.copy()
-
-
-def _ignore_prefix(message: str) -> None:
-    """Take the warning that a spec with an empty prefix cannot be saved: its copy can."""
 
 
 def _not_world(body: str) -> str:
