@@ -1,0 +1,62 @@
+"""Making a spec's XML one that MuJoCo reads again."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import mujoco
+
+
+def strip_buffer_textures(spec: mujoco.MjSpec) -> None:
+    """Remove the textures that were given as pixels, which XML cannot hold, and all uses of them.
+
+    Materials and lights stay, without the texture.
+    """
+    stripped = [texture for texture in spec.textures if len(texture.data)]
+    names = {texture.name for texture in stripped}
+    for material in spec.materials:
+        for role, texture in enumerate(material.textures):
+            if texture in names:
+                material.textures[role] = ""
+    for light in spec.lights:
+        if light.texture in names:
+            light.texture = ""
+    for texture in stripped:
+        spec.delete(texture)
+
+
+def fix_spec_xml(xml: str, meshdir: str | None = None) -> str:
+    """Tidy the XML of a spec.
+
+    Default classes that set nothing and that nobody uses are removed: attaching leaves one a spec.
+
+    Args:
+        xml: what `spec.to_xml()` returned.
+        meshdir: folder of the meshes, height fields and textures, relative to the file; None keeps
+            what the XML says.
+    """
+    root = ElementTree.fromstring(xml)
+    used = {
+        value
+        for element in root.iter()
+        for name, value in element.attrib.items()
+        if name == "childclass" or (name == "class" and element.tag != "default")
+    }
+    _prune_defaults(root, used)
+    if meshdir is not None:
+        compiler = root.find("compiler")
+        if compiler is None:
+            compiler = ElementTree.Element("compiler")
+            root.insert(0, compiler)
+        compiler.attrib.pop("assetdir", None)
+        compiler.set("meshdir", meshdir)
+        compiler.set("texturedir", meshdir)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _prune_defaults(parent: ElementTree.Element, used: set[str]) -> None:
+    for default in parent.findall("default"):
+        _prune_defaults(default, used)
+        if len(default) == 0 and default.get("class") not in used:
+            parent.remove(default)
