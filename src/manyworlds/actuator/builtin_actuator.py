@@ -35,19 +35,20 @@ class BuiltinMotorActuatorCfg(ActuatorCfg):
         self, entity: Entity, target_ids: list[int], target_names: list[str]
     ) -> BuiltinMotorActuator:
         """Make the motors."""
-        return BuiltinMotorActuator(self, target_ids, target_names)
+        return BuiltinMotorActuator(self, entity, target_ids, target_names)
 
 
 class BuiltinMotorActuator(Actuator[BuiltinMotorActuatorCfg]):
     """MuJoCo's `<motor>` on each target."""
 
-    def edit_spec(self, spec: mujoco.MjSpec) -> list[mujoco.MjsActuator]:
+    def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
         """Create the motors."""
-        return [
+        self._override_targets(spec, target_names)
+        self._mjs_actuators += [
             create_motor_actuator(
                 spec, name, effort_limit=self.cfg.effort_limit, gear=self.cfg.gear
             )
-            for name in self.target_names
+            for name in target_names
         ]
 
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
