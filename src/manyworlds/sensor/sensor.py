@@ -143,6 +143,10 @@ class Sensor(ABC, Generic[T], Stateful):
             if self.cfg is not None and self.cfg.samples_eagerly:
                 self._sampler.take(self._compute_data)
 
+    def invalidate(self) -> None:
+        """Take note that the simulation was changed between updates; held samples stay."""
+        self._invalidate_cache()
+
     def debug_vis(self, visualizer: Any) -> None:
         """Draw what it measures."""
 
