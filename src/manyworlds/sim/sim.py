@@ -292,7 +292,7 @@ class Simulation:
         ids = resolve_env_ids(env_ids, self.num_envs)
         if ids is None or ids.size:
             if self._recorder is not None:
-                self._recorder.before_reset(ids)
+                self._recorder.before_restart(ids)
             self._engine.reset(ids)
 
     def expand_model_fields(self, fields: tuple[str, ...]) -> None:
@@ -386,6 +386,8 @@ class Simulation:
         ids = ordered_ids(env_ids, self.num_envs)
         check_target(ids)
         if ids is None or ids.size:
+            if self._recorder is not None:
+                self._recorder.before_restart(ids)
             self._engine.load_state_dict(state, ids)
 
     def state_dict(self) -> State:

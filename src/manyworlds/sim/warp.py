@@ -162,6 +162,7 @@ class WarpEngine:
                 self._resets = wp.zeros(num_envs, dtype=bool)
                 self._past_overflow = to_torch(wp.zeros(num_envs, dtype=int))
                 self._status = to_torch(wp.zeros(num_envs, dtype=int))
+                self._no_rows = to_torch(wp.zeros((num_envs, 0), dtype=float))
         self.device = torch.device(wp.device_to_torch(self._device))
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
         self.use_cuda_graph = (
@@ -180,8 +181,10 @@ class WarpEngine:
         """Have CUDA graphs captured anew; call it after replacing an array of model or data."""
         self._graphs.clear()
 
-    def step(self, nsubsteps: int, refresh: bool) -> None:
+    def step(self, nsubsteps: int, refresh: bool, record: torch.Tensor | None = None) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
+        if record is not None:
+            record.copy_(self.state_rows())
         for _ in range(nsubsteps):
             self._run("step", mjw.step)
         if refresh:
@@ -222,18 +225,35 @@ class WarpEngine:
             self._status |= ((data.overflow & int(kind)) != 0).int() * int(bit)
         return self._status.clone()
 
+    def well(self) -> bool:
+        """Whether no world has a bit of `WorldStatus`; waits for the GPU."""
+        return not self.status().any()
+
     def state_rows(self) -> torch.Tensor:
         """The state as `mj_getState` lays it out, float32, a copy."""
         fields = [getattr(self.data, field) for field in _ROW]
         return torch.cat([field.reshape(self.num_envs, -1).float() for field in fields], dim=1)
+
+    def record_slots(self, count: int) -> list[torch.Tensor]:
+        """Tensors for the state rows."""
+        rows = self.state_rows()
+        with torch.inference_mode(False):
+            return list(torch.zeros(count, *rows.shape, device=rows.device).unbind(0))
+
+    def steady_rows(self) -> torch.Tensor:
+        """Nothing: users write to the engine's own memory."""
+        return self._no_rows
 
     def take_written_worlds(self) -> np.ndarray | None:
         """None: users write to the engine's own memory."""
         return None
 
     def model_rows(self) -> dict[str, np.ndarray]:
-        """Rows of expanded model fields, float32."""
-        return {name: getattr(self.model, name).cpu().numpy() for name in sorted(self.expanded)}
+        """Rows of expanded model fields under MuJoCo C's names, float32."""
+        rows = {name: self._rows(name).cpu().numpy() for name in sorted(self.expanded)}
+        if (inverse_root := rows.pop("opt.impratio_invsqrt", None)) is not None:
+            rows["opt.impratio"] = inverse_root**-2.0
+        return rows
 
     def expand(self, field: str) -> None:
         """Give a model field one row per world."""
