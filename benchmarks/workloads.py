@@ -113,7 +113,7 @@ def recorder(model: Any, num_envs: int, nsubsteps: int, seconds: float) -> Figur
         sim = _simulation(model, num_envs, enabled)
         sides.append(lambda sim=sim: [sim.step(nsubsteps) for _ in range(calls)])
     sides[1]()  # fill the ring
-    off, on = _in_turns(*sides, seconds)
+    off, on = in_turns(*sides, seconds)
     return {
         "num_envs": num_envs,
         "off_us": 1e6 * median(off) / calls,
@@ -187,7 +187,7 @@ def cartpole_env(num_envs: int, seconds: float) -> Figures:
             env.sim.step(cfg.decimation)
 
     with torch_threads(1):
-        whole, alone = _in_turns(steps, physics_alone, seconds)
+        whole, alone = in_turns(steps, physics_alone, seconds)
     step_us = 1e6 * sum(whole) / len(whole) / chunk
     physics_us = 1e6 * sum(alone) / len(alone) / chunk
     return {
@@ -250,7 +250,7 @@ def _run_times(args: list[str], repeats: int) -> list[float]:
     return times
 
 
-def _in_turns(
+def in_turns(
     first: Callable[[], None], second: Callable[[], None], seconds: float
 ) -> tuple[list[float], list[float]]:
     """Call two functions in turn for a while; return the times of each."""

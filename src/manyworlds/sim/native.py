@@ -122,7 +122,7 @@ class NativeEngine:
 
     def reset(self, env_ids: np.ndarray | None) -> None:
         """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
-        self._push()
+        self._push_rows()  # qpos0; what was written to other worlds' state stays pending
         # MuJoCo clears the warning counters, too.
         _call(self.batch.reset, env_ids, -1, mujoco.mjtStage.mjSTAGE_NONE.value)
         ids = slice(None) if env_ids is None else env_ids
@@ -310,6 +310,10 @@ class NativeEngine:
             changed = mirror.push()
             if self._steady is not None and field in _STEADY and changed.any():
                 self._steady = None
+        self._push_rows()
+
+    @np.errstate(over="ignore")
+    def _push_rows(self) -> None:
         for field, mirror in self._rows.items():
             if mirror.tensor._version == mirror.version:
                 continue

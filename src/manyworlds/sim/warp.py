@@ -184,7 +184,7 @@ class WarpEngine:
     def step(self, nsubsteps: int, refresh: bool, record: torch.Tensor | None = None) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
         if record is not None:
-            record.copy_(self.state_rows())
+            self.state_rows(out=record)
         for _ in range(nsubsteps):
             self._run("step", mjw.step)
         if refresh:
@@ -229,10 +229,11 @@ class WarpEngine:
         """Whether no world has a bit of `WorldStatus`; waits for the GPU."""
         return not self.status().any()
 
-    def state_rows(self) -> torch.Tensor:
+    def state_rows(self, out: torch.Tensor | None = None) -> torch.Tensor:
         """The state as `mj_getState` lays it out, float32, a copy."""
         fields = [getattr(self.data, field) for field in _ROW]
-        return torch.cat([field.reshape(self.num_envs, -1).float() for field in fields], dim=1)
+        rows = [field.reshape(self.num_envs, -1).float() for field in fields]
+        return torch.cat(rows, dim=1, out=out)
 
     def record_slots(self, count: int) -> list[torch.Tensor]:
         """Tensors for the state rows."""
