@@ -20,7 +20,7 @@ def graph_step(seconds: float, device: str = "cuda", num_envs: int = 4096) -> Fi
     with wp.ScopedDevice(device):
         with wp.ScopedCapture() as capture:
             mjw.step(sim.wp_model, sim.wp_data)
-        graph = capture.graph
+        graph: Any = capture.graph
 
         def through_simulation() -> None:
             for _ in range(50):

@@ -113,7 +113,7 @@ def recorder(model: Any, num_envs: int, nsubsteps: int, seconds: float) -> Figur
         sim = _simulation(model, num_envs, enabled)
         sides.append(lambda sim=sim: [sim.step(nsubsteps) for _ in range(calls)])
     sides[1]()  # fill the ring
-    off, on = in_turns(*sides, seconds)
+    off, on = in_turns(sides[0], sides[1], seconds)
     return {
         "num_envs": num_envs,
         "off_us": 1e6 * median(off) / calls,

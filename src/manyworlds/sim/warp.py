@@ -68,18 +68,19 @@ _CAPACITY = int(
     mjw.OverflowType.ALL & ~(mjw.OverflowType.ITERATIONS | mjw.OverflowType.LS_ITERATIONS)
 )
 
-# What a bit of `data.overflow` is called in `Simulation.status`.
+# The bits of `data.overflow` that each bit of `Simulation.status` stands for.
 _STATUS = {
-    mjw.OverflowType.NEFC: WorldStatus.CONSTRAINT_OVERFLOW,
-    mjw.OverflowType.NJMAX_NNZ: WorldStatus.CONSTRAINT_OVERFLOW,
-    mjw.OverflowType.NVMAX: WorldStatus.CONSTRAINT_OVERFLOW,
-    mjw.OverflowType.BROADPHASE: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.NARROWPHASE: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.CCD: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.HFIELD: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.EPA_HORIZON: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.CONTACT_MATCH: WorldStatus.SENSOR_OVERFLOW,
-    mjw.OverflowType.TACTILE: WorldStatus.SENSOR_OVERFLOW,
+    WorldStatus.CONSTRAINT_OVERFLOW: (
+        mjw.OverflowType.NEFC | mjw.OverflowType.NJMAX_NNZ | mjw.OverflowType.NVMAX
+    ),
+    WorldStatus.CONTACT_OVERFLOW: (
+        mjw.OverflowType.BROADPHASE
+        | mjw.OverflowType.NARROWPHASE
+        | mjw.OverflowType.CCD
+        | mjw.OverflowType.HFIELD
+        | mjw.OverflowType.EPA_HORIZON
+    ),
+    WorldStatus.SENSOR_OVERFLOW: mjw.OverflowType.CONTACT_MATCH | mjw.OverflowType.TACTILE,
 }
 
 # MuJoCo Warp leaves a whole pass out of the step if these fields are zero in the compiled model.
@@ -221,8 +222,9 @@ class WarpEngine:
         # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
         total = data.qpos.sum(dim=1) + data.qvel.sum(dim=1)
         self._status |= (~torch.isfinite(total)).int() * int(WorldStatus.NAN)
-        for kind, bit in _STATUS.items():
-            self._status |= ((data.overflow & int(kind)) != 0).int() * int(bit)
+        overflow = data.overflow
+        for bit, kinds in _STATUS.items():
+            self._status |= ((overflow & int(kinds)) != 0).int() * int(bit)
         return self._status.clone()
 
     def well(self) -> bool:
