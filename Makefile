@@ -51,4 +51,6 @@ clean:
 .venv/.dev: pyproject.toml | .venv/bin/python
 	@echo "installing manyworlds and its development tools into .venv ..."
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@# Tests read its MJCF files only, so none of its dependencies are needed.
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps dm_control==1.0.50
 	@touch $@ .venv/.user

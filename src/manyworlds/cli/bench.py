@@ -369,18 +369,7 @@ def _make_simulation(
     cfg.engine = engine
     if engine == "warp":
         require_extra("mujoco_warp", "gpu")
-        cfg.nconmax, cfg.njmax = _room(model)
     return Simulation(num_envs, cfg, model)
-
-
-def _room(model: mujoco.MjModel) -> tuple[int, int]:
-    """Contacts and constraints to allocate per world: several times those at the start."""
-    from manyworlds.cli.bench_states import start_state
-
-    data = start_state(model)
-    limits = 2 * (model.njnt + model.ntendon) + 6 * model.neq
-    contacts = 4 * data.ncon + 32
-    return contacts, data.nefc + 4 * contacts + limits
 
 
 def _report(result: dict[str, Any]) -> str:

@@ -268,12 +268,12 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     def _key_values(self) -> list[list[float]]:
         """Split the positions of the first keyframe by joint."""
-        if not self.spec.keys:
+        if self._keyframe is None:
             raise ValueError(
                 "init_state.joint_pos=None requires the model to have a keyframe, but it has "
                 "none: add a <key> or give joint positions."
             )
-        qpos = self.spec.keys[0].qpos
+        qpos = self._keyframe
         widths = [qpos_width(joint.type) for joint in self.spec.joints]
         if len(qpos) != sum(widths):
             raise ValueError(
@@ -301,9 +301,10 @@ class Entity(StateWriters, NamedElements, Stateful):
     # Building.
 
     def _make_spec(self) -> mujoco.MjSpec:
-        if not self.wraps_fixed_base:
-            return self.cfg.spec_fn()
-        return auto_wrap_fixed_base_mocap(self.cfg.spec_fn)()
+        spec = self.cfg.spec_fn()
+        # A spec that is put on a mocap body shows its keyframes only once it is compiled.
+        self._keyframe = list(spec.keys[0].qpos) if spec.keys else None
+        return auto_wrap_fixed_base_mocap(lambda: spec)() if self.wraps_fixed_base else spec
 
     def _prepare_joints(self) -> bool:
         """Check the free joint and name joints that have none; return whether the base floats."""

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.sim.contacts import Contacts
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State
 
@@ -30,6 +31,8 @@ class Engine(Protocol):
     defaults: dict[str, np.ndarray]
     """Model fields as compiled, which nobody overwrites; options are named 'opt.<name>'."""
     use_cuda_graph: bool
+    graphs: dict[str, Any]
+    """CUDA graphs that were captured, by the name of the call."""
     data: Any
     """Struct of per-world arrays, each `(num_envs, ...)`."""
     model: Any
@@ -65,6 +68,14 @@ class Engine(Protocol):
 
     def take_written_worlds(self) -> np.ndarray | None:
         """Mask of worlds whose model rows changed since the last call; None if not known."""
+        ...
+
+    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+        """Find the contacts of the worlds named at the present state; change nothing."""
+        ...
+
+    def expansion_problem(self, field: str) -> str | None:
+        """Say why a model field cannot have one row per world, or None if it can."""
         ...
 
     def expand(self, field: str) -> None:

@@ -8,6 +8,7 @@ for bit. A tensor's version counter tells cheaply whether anything was written a
 from __future__ import annotations
 
 import warnings
+from _ctypes import CFuncPtr  # what every type of C function derives from
 from typing import Any
 
 import mujoco
@@ -16,13 +17,20 @@ import torch
 from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
 
 from manyworlds.sim.absent import ABSENCE_FIELDS, check_absent_geoms
+from manyworlds.sim.contacts import ContactReader, Contacts
 from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.fields import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State, check_shapes
-from manyworlds.sim.status import error_bits, quiet_mujoco, warning_bits
+from manyworlds.sim.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
 from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import usable_cores
+
+# Structs that lie in a thread's scratch memory, which the next world overwrites.
+_TRANSIENT = ("contact", "efc")
+
+# What a list of contacts or their forces is not whole for.
+_LOST = int(WorldStatus.CONTACT_OVERFLOW | WorldStatus.CONSTRAINT_OVERFLOW)
 
 _TORCH_DTYPES = {"f": np.float32, "i": np.int32, "u": np.uint8, "b": np.bool_}
 
@@ -70,6 +78,7 @@ class NativeEngine:
     use_cuda_graph = False
 
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
+        _check_supported(mj_model)
         self.mj_model = mj_model
         self.num_envs = num_envs
         self.num_threads = num_threads or usable_cores()
@@ -84,6 +93,8 @@ class NativeEngine:
         self._derived: dict[str, _Mirror] = {}
         self._rows: dict[str, _Mirror] = {}
         self._absence_unchecked = False
+        self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
+        self.graphs: dict[str, Any] = {}
         self.data = _NativeData(self)
         self.model = _NativeModel(self)
 
@@ -116,15 +127,51 @@ class NativeEngine:
         """Bits of `WorldStatus`, int32, shape (num_envs,)."""
         return torch.from_numpy(warning_bits(self.batch.warning) | self._errors)
 
+    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+        """Run `mj_forward` on copies of the worlds named, one after the other."""
+        self._push()
+        if self._scratch is None:
+            # A whole model, assets included, is slow to copy; its other fields are not.
+            model = self.batch.get_model(0)
+            self._scratch = model, mujoco.MjData(model)
+        reader, counters = ContactReader(), self.batch.warning.copy()
+        with quiet_mujoco():
+            for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+                counters[world, :, 1] = self._read_contacts(world, reader)
+        self._errors |= warning_bits(counters) & _LOST
+        return reader.contacts()
+
+    def _read_contacts(self, world: int, reader: ContactReader) -> np.ndarray:
+        """Read one world; return how often MuJoCo has warned in it, by warning."""
+        assert self._scratch is not None
+        model, data = self._scratch
+        if self.expanded:
+            self.batch.get_model(world, model)
+        self.batch.get_data(world, data)
+        try:
+            mujoco.mj_forward(model, data)
+        except mujoco.FatalError as error:
+            self._fail({world: str(error)}, f"MuJoCo failed in world {world}: {error}.")
+            self._scratch = model, mujoco.MjData(model)
+        else:
+            reader.read(world, model, data)
+        return data.warning.number
+
+    def expansion_problem(self, field: str) -> str | None:
+        """Say why a model field cannot have one row per world, or None if it can."""
+        if field in MODEL_FIELDS:
+            return None
+        return (
+            f"Model field '{field}' cannot differ between worlds on the native engine."
+            + near_matches(field, MODEL_FIELDS)
+        )
+
     def expand(self, field: str) -> None:
         """Give a model field one float64 row per world."""
         if field in self.expanded:
             return
-        if field not in MODEL_FIELDS:
-            raise ValueError(
-                f"Model field '{field}' cannot differ between worlds on the native engine."
-                + near_matches(field, MODEL_FIELDS)
-            )
+        if problem := self.expansion_problem(field):
+            raise ValueError(problem)
         array = self.batch.expand(field)
         self._rows[field] = _Mirror(array, _shape(field, array))
         self.expanded.add(field)
@@ -161,6 +208,11 @@ class NativeEngine:
         for mirrors in (self._state, self._derived):
             if field in mirrors:
                 return mirrors[field].tensor
+        if field in _TRANSIENT:
+            raise AttributeError(
+                f"'{field}' is not available: MuJoCo C keeps it only within a call, so the native "
+                "engine has no such arrays: use sim.contacts(), or engine='warp'."
+            )
         if field not in DATA_FIELDS:
             raise AttributeError(
                 f"'{field}' is not a data field of the native engine."
@@ -199,6 +251,7 @@ class NativeEngine:
         rows = self.model_rows()
         arrays = {f"model.{name}": array for name, array in rows.items()}
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        arrays["status"] = self._errors
         saved = {name: array for name, array in arrays.items() if name in state}
         check_shapes(state, {name: self._shape_of(a, env_ids) for name, a in saved.items()})
         self._push()
@@ -256,11 +309,15 @@ class NativeEngine:
             with quiet_mujoco():
                 function(*args)
         except SimulationError as error:
-            for world in error.ids.tolist():
-                self._errors[world] |= error_bits(self.batch.error(world))
-            if not self._error_shown:
-                warnings.warn(f"{_failure(error)} Further errors: sim.status.", RuntimeWarning, 4)
-                self._error_shown = True
+            self._fail({w: self.batch.error(w) for w in error.ids.tolist()}, _failure(error))
+
+    def _fail(self, errors: dict[int, str], message: str) -> None:
+        """Mark worlds in which MuJoCo raised an error; warn of the first."""
+        for world, error in errors.items():
+            self._errors[world] |= error_bits(error)
+        if not self._error_shown:
+            warnings.warn(f"{message} Further errors: sim.status.", RuntimeWarning, 5)
+            self._error_shown = True
 
     @np.errstate(over="ignore")
     def _push(self) -> None:
@@ -299,7 +356,8 @@ class _NativeData:
         return self._engine.bind(field)
 
     def __dir__(self) -> list[str]:
-        return sorted(DATA_FIELDS)
+        model = self._engine.mj_model
+        return sorted(f for f in DATA_FIELDS if not conditional_field_reason(model, f))
 
 
 class _NativeModel:
@@ -336,6 +394,25 @@ class _NativeModel:
         if self._prefix:
             return sorted(f[len("opt.") :] for f in MODEL_FIELDS if f.startswith("opt."))
         return sorted({"opt", *(f for f in MODEL_FIELDS if not f.startswith("opt."))})
+
+
+def _check_supported(mj_model: mujoco.MjModel) -> None:
+    """Refuse what keeps part of a world outside of its state row, or cannot run on threads."""
+    for flag in (mujoco.mjtEnableBit.mjENBL_SLEEP, mujoco.mjtEnableBit.mjENBL_IPC):
+        if mj_model.opt.enableflags & flag:
+            name = flag.name.removeprefix("mjENBL_").lower()
+            raise ValueError(
+                f"The native engine cannot run a model with <flag {name}='enable'/>, since MuJoCo "
+                "keeps that outside of the state of a world: remove the flag."
+            )
+    for name in filter(lambda name: name.startswith("get_mjcb_"), dir(mujoco)):
+        callback = getattr(mujoco, name)()
+        if callback is not None and not isinstance(callback, CFuncPtr):
+            callback = name.removeprefix("get_")
+            raise ValueError(
+                f"{callback} is a Python function, which cannot run on the native engine's "
+                f"threads: uninstall it with mujoco.set_{callback}(None)."
+            )
 
 
 def _shape(field: str, array: np.ndarray) -> tuple[int, ...]:
