@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import mujoco
 import torch
 
+from manyworlds.sensor.sampling import world_mask
 from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.indices import EnvIds, as_index, assign
+from manyworlds.utils.indices import EnvIds, as_index
 from manyworlds.utils.string import resolve_matching_names
 
 if TYPE_CHECKING:
@@ -205,10 +206,11 @@ class ContactSensor(Sensor[ContactData]):
     def reset(self, env_ids: EnvIds = None) -> None:
         """Forget times and histories of the worlds named."""
         super().reset(env_ids)
-        if self._times is not None:
-            assign(self._times.transpose(0, 1), 0.0, env_ids)
-        for ring in self._history.values():
-            assign(ring.transpose(0, 1), 0.0, env_ids)
+        if self._times is None:
+            return
+        worlds = world_mask(env_ids, self._times.shape[1], self._times.device)
+        for tracked in (self._times, *self._history.values()):
+            tracked.masked_fill_(worlds.view(1, -1, *[1] * (tracked.ndim - 2)), 0.0)
 
     def update(self, dt: float) -> None:
         """Track what happened in `dt` [s]."""

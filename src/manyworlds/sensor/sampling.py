@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.utils.indices import EnvIds, assign
+from manyworlds.utils.indices import EnvIds
 from manyworlds.utils.noise import NoiseModelCfg
 
 if TYPE_CHECKING:
@@ -30,6 +30,15 @@ def leaves(data: Any) -> dict[str, torch.Tensor]:
 def with_leaves(data: Any, tensors: dict[str, torch.Tensor]) -> Any:
     """A sample like `data` with other tensors."""
     return tensors[""] if isinstance(data, torch.Tensor) else dataclasses.replace(data, **tensors)
+
+
+def world_mask(env_ids: EnvIds, num_envs: int, device: torch.device) -> torch.Tensor:
+    """Mark the worlds named, without waiting for a device, shape [num_envs]."""
+    mask = torch.zeros(num_envs, dtype=torch.bool, device=device)
+    if env_ids is None:
+        env_ids = slice(None)
+    mask[env_ids if isinstance(env_ids, slice) else torch.as_tensor(env_ids, device=device)] = True
+    return mask
 
 
 class Sampler:
@@ -58,7 +67,7 @@ class Sampler:
             self._age = torch.full(
                 (num_envs, 1), math.inf, dtype=torch.float64, device=device
             )  # of each sample [s]; infinite where there is none
-            self._latency = self._age.new_zeros(num_envs)
+            self._latency = self._age.new_full((num_envs,), self._min_latency)
             for name, tensor in tensors.items():
                 self._samples[name] = tensor.new_zeros(num_envs, 1, *tensor.shape[1:])
         self._noise = {}
@@ -70,12 +79,13 @@ class Sampler:
                 for name, tensor in tensors.items()
                 if tensor.is_floating_point() and (noise_fields is None or name in noise_fields)
             }
-        self._draw_latency(None)
+        self._draw_latency(torch.ones_like(self._rows, dtype=torch.bool))
 
     def reset(self, env_ids: EnvIds) -> None:
         """Forget the samples of the worlds named, which are due."""
-        assign(self._age, math.inf, env_ids)
-        self._draw_latency(env_ids)
+        worlds = world_mask(env_ids, len(self._rows), self._rows.device)
+        self._age.masked_fill_(worlds[:, None], math.inf)
+        self._draw_latency(worlds)
         for model in self._noise.values():
             model.reset(env_ids)
 
@@ -133,14 +143,11 @@ class Sampler:
         for name, model in self._noise.items():
             model.load_state_dict(state["noise"][name])
 
-    def _draw_latency(self, env_ids: EnvIds) -> None:
+    def _draw_latency(self, worlds: torch.Tensor) -> None:
         span = self._max_latency - self._min_latency
-        drawn = self._min_latency
-        if span:
-            drawn = drawn + span * torch.rand_like(self._latency)
-        fresh = torch.zeros_like(self._latency, dtype=torch.bool)
-        assign(fresh, True, env_ids)
-        self._latency.copy_(torch.where(fresh, drawn, self._latency))
+        # Drawn for all worlds, so that random numbers do not depend on how many are reset.
+        drawn = self._min_latency + span * torch.rand_like(self._latency) if span else self._latency
+        self._latency.copy_(torch.where(worlds, drawn, self._latency))
 
     def _grow(self, size: int) -> None:
         """Make room for `size` samples a world."""
