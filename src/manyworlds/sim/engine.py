@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import mujoco
@@ -9,8 +10,21 @@ import numpy as np
 import torch
 
 from manyworlds.sim.contacts import Contacts
+from manyworlds.sim.rays import Rays
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State
+
+
+class SensorContext(Protocol):
+    """What sensors that look into the world share."""
+
+    def attach(self, sim: Any) -> None:
+        """Take the simulation that they look into."""
+        ...
+
+    def invalidate(self) -> None:
+        """Let them measure anew when they are next read."""
+        ...
 
 
 class Engine(Protocol):
@@ -93,6 +107,22 @@ class Engine(Protocol):
 
     def contacts(self, env_ids: np.ndarray | None) -> Contacts:
         """Find the contacts of the worlds named at the present state; change nothing."""
+        ...
+
+    def ray(
+        self,
+        pnt: torch.Tensor,
+        vec: torch.Tensor,
+        geomgroup: Sequence[int] | None,
+        flg_static: bool,
+        bodyexclude: torch.Tensor,
+        env_ids: np.ndarray | None,
+    ) -> Rays:
+        """Cast rays of shape (n, nray, 3) into the n worlds named; `bodyexclude` is (nray,)."""
+        ...
+
+    def world_copy(self, world: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """Copy one world's model and state into memory that the next call overwrites."""
         ...
 
     def expansion_problem(self, field: str) -> str | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +22,7 @@ from manyworlds.sim.options import (
     check_type,
     refuse_warp_options,
 )
+from manyworlds.sim.rays import Rays, check_rays
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.state import State, check_state, check_target, ordered_ids
@@ -31,7 +34,7 @@ from manyworlds.utils.torch import as_device
 
 if TYPE_CHECKING:
     from manyworlds.sim.contacts import Contacts
-    from manyworlds.sim.engine import Engine
+    from manyworlds.sim.engine import Engine, SensorContext
 
 _ENUMS: dict[str, dict[str, Any]] = {
     "integrator": {
@@ -187,6 +190,7 @@ class Simulation:
         self._engine = _make_engine(cfg, mj_model, num_envs, device)
         guard = self.cfg.nan_guard
         self._recorder = FlightRecorder(guard, self._engine) if guard.enabled else None
+        self._sensor_context: SensorContext | None = None
         self._data = WarpBridge(self._engine.data, num_envs)
         self._model = WarpBridge(self._engine.model, num_envs, engine=self._engine)
 
@@ -362,6 +366,63 @@ class Simulation:
             MuJoCo raised an error has none, and `status` tells of it.
         """
         return self._engine.contacts(resolve_env_ids(env_ids, self.num_envs))
+
+    def ray(
+        self,
+        pnt: torch.Tensor,
+        vec: torch.Tensor,
+        geomgroup: Sequence[int] | None = None,
+        flg_static: bool = True,
+        bodyexclude: int | torch.Tensor = -1,
+        cutoff: float = math.inf,
+        env_ids: EnvIds = None,
+    ) -> Rays:
+        """Cast rays at the geoms of each world, as `mj_ray` does.
+
+        The native engine computes the geoms' poses from the present state, writes since the last
+        call included. The warp engine takes them as last computed: there, call `forward` after a
+        write, or `step` with `refresh=True`. Nothing is changed by asking.
+
+        Args:
+            pnt: origins in the world frame [m], shape (nray, 3) or (n, nray, 3) for n worlds.
+            vec: directions, likewise; a zero direction is an error on the native engine.
+            geomgroup: one flag per geom group, 0 for those that rays pass through; None hits all.
+            flg_static: whether geoms that are welded to the world can be hit.
+            bodyexclude: body whose geoms a ray passes through, or one per ray; -1 for none.
+            cutoff: hits farther away than this count as misses, in lengths of the direction.
+            env_ids: the worlds; None for all. The rows returned are in ascending order of world.
+
+        Raises:
+            ValueError: shapes do not fit, or a body or group does not exist.
+        """
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        pnt, vec = check_rays(pnt, vec, geomgroup, self.num_envs if ids is None else len(ids))
+        exclude = torch.as_tensor(bodyexclude, dtype=torch.int32, device=self.device)
+        exclude = exclude.expand(pnt.shape[1])
+        rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, ids)
+        return rays if cutoff == math.inf else rays.within(cutoff)
+
+    def world_copy(self, world: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """Copy one world into MuJoCo's own structs, which the next call overwrites.
+
+        The model has the world's rows of all fields; the data has its state, and no derived fields
+        until one of MuJoCo's functions computes them.
+
+        Raises:
+            ValueError: there is no such world.
+        """
+        resolve_env_ids([world], self.num_envs)
+        return self._engine.world_copy(world)
+
+    def set_sensor_context(self, ctx: SensorContext) -> None:
+        """Let the sensors of a context cast rays and render in this simulation."""
+        self._sensor_context = ctx
+        ctx.attach(self)
+
+    def sense(self) -> None:
+        """Have the sensors of the context measure the present state when they are next read."""
+        if self._sensor_context is not None:
+            self._sensor_context.invalidate()
 
     def expand_model_fields(self, fields: tuple[str, ...]) -> None:
         """Give model fields one row per world, so that worlds may differ in them.

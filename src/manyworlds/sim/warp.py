@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ import torch
 from manyworlds.sim.calibration import contact_room
 from manyworlds.sim.contacts import CONTACT_FIELDS, Contacts
 from manyworlds.sim.defaults import pristine_fields
+from manyworlds.sim.rays import Rays
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State, check_shapes
 from manyworlds.sim.status import WorldStatus
@@ -180,6 +181,7 @@ class WarpEngine:
             and wp.is_conditional_graph_supported()
         )
         self.graphs: dict[str, Any] = {}
+        self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._shared: dict[str, Any] = {}
         self.data = WarpData(self.wp_data, mj_model, self.device)
         self.model = WarpModel(self.wp_model, mj_model, self.device)
@@ -291,6 +293,56 @@ class WarpEngine:
             for name, array in arrays.items()
         }
         return Contacts(world=world[order], force=to_torch(force)[order], **rows)
+
+    def ray(
+        self,
+        pnt: torch.Tensor,
+        vec: torch.Tensor,
+        geomgroup: Sequence[int] | None,
+        flg_static: bool,
+        bodyexclude: torch.Tensor,
+        env_ids: np.ndarray | None,
+    ) -> Rays:
+        """Cast rays at the geoms' poses as last computed."""
+        shape, worlds = (self.num_envs, pnt.shape[1]), self._index(env_ids)
+        # Rays of the other worlds start far out and lead away.
+        origins, directions = pnt.new_full((2, *shape, 3), 1e9).unbind()
+        origins[worlds], directions[worlds] = pnt, vec
+        groups = [-1] * mujoco.mjNGROUP if geomgroup is None else map(bool, geomgroup)
+        with _quiet(), wp.ScopedDevice(self.wp_device):
+            dist, geomid = wp.empty(shape, dtype=float), wp.empty(shape, dtype=int)
+            normal = wp.empty(shape, dtype=wp.vec3)
+            mjw.rays(
+                self.wp_model,
+                self.wp_data,
+                wp.from_torch(origins, dtype=wp.vec3),
+                wp.from_torch(directions, dtype=wp.vec3),
+                wp.spatial_vector(*map(float, groups)),
+                flg_static,
+                wp.from_torch(bodyexclude.contiguous()),
+                dist,
+                geomid,
+                normal,
+            )
+        return Rays(to_torch(dist)[worlds], to_torch(geomid)[worlds], to_torch(normal)[worlds])
+
+    def world_copy(self, world: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """Copy one world's model and state into memory that the next call overwrites."""
+        if self._scratch is None:
+            self._scratch = copy.copy(self.mj_model), mujoco.MjData(self.mj_model)
+        model, data = self._scratch
+        for field in self.expanded:
+            name = field.removeprefix("opt.")
+            owner = model if name == field else model.opt
+            target = getattr(owner, name, None)
+            row = self._rows(field)[world].cpu().numpy()
+            if isinstance(target, np.ndarray):
+                target[:] = row.reshape(target.shape)
+            elif target is not None:
+                setattr(owner, name, row.item())
+        row = self.state_rows()[world].double().cpu().numpy()
+        mujoco.mj_setState(model, data, row, mujoco.mjtState.mjSTATE_INTEGRATION)
+        return model, data
 
     def expansion_problem(self, field: str) -> str | None:
         """Say why a model field cannot have one row per world, or None if it can."""
