@@ -221,15 +221,14 @@ def test_bad_rays_are_refused(engine: str) -> None:
         sim.ray(torch.zeros(4, 3), torch.ones(4, 3), geomgroup=[1, 0])
 
 
-def test_world_copy_is_that_world(engine: str) -> None:
-    """Copy state and rows of one world into plain structs."""
+def test_world_copies_are_those_worlds(engine: str) -> None:
+    """Copy state and rows of each world into plain structs."""
     sim = _simulation(engine)
     sim.expand_model_fields(("geom_size",))
     sim.model.geom_size[1, 3, 0] = 0.125
     sim.step(2)
-    model, data = sim.world_copy(1)
+    ((model, data),) = sim.world_copies([1])
     assert model.geom_size[3, 0] == 0.125
     np.testing.assert_allclose(data.qpos, sim.data.qpos[1].numpy(), atol=1e-6)
-    assert sim.world_copy(0)[0].geom_size[3, 0] == pytest.approx(0.25)
-    with pytest.raises(ValueError, match="out of range"):
-        sim.world_copy(3)
+    sizes = [model.geom_size[3, 0] for model, _ in sim.world_copies()]
+    assert sizes == pytest.approx([0.25, 0.125, 0.25])

@@ -13,7 +13,7 @@ import mujoco
 import torch
 
 from manyworlds.entity import Entity, EntityCfg
-from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg
+from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds
 from manyworlds.utils.mujoco import qpos_width
@@ -77,6 +77,9 @@ class Scene(Stateful):
         self._short_names: dict[str, str] = {}
         for sensor_cfg in self.cfg.sensors:
             self._add_sensor(sensor_cfg)
+        self.sensor_context: SensorContext | None = None
+        """What sensors share that look into the world, if there are any, after `initialize`; to be
+        given to `Simulation.set_sensor_context`."""
         self.env_origins = self._grid_origins()
         """Where each world's origin is [m], shape [num_envs, 3]."""
 
@@ -102,6 +105,11 @@ class Scene(Stateful):
         self.env_origins = self.env_origins.to(self.device)
         for element in self._elements():
             element.initialize(mj_model, model, data, self.device)
+        lookers = [s for s in self.sensors.values() if s.requires_sensor_context]
+        if lookers:
+            self.sensor_context = SensorContext(mj_model, model, data, device=self.device)
+            for sensor in lookers:
+                sensor.set_context(self.sensor_context)
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear what entities and sensors carry over from step to step."""
@@ -113,10 +121,10 @@ class Scene(Stateful):
         for element in self._elements():
             element.update(dt)
 
-    def invalidate_sensors(self) -> None:
-        """Let sensors measure anew, because the state was changed between updates."""
+    def invalidate_sensors(self, env_ids: EnvIds = None) -> None:
+        """Let sensors measure anew, because these worlds were changed between updates."""
         for sensor in self.sensors.values():
-            sensor.invalidate()
+            sensor.invalidate(env_ids)
 
     def write_data_to_sim(self) -> None:
         """Turn the entities' targets into controls."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import mujoco
@@ -121,8 +121,10 @@ class Engine(Protocol):
         """Cast rays of shape (n, nray, 3) into the n worlds named; `bodyexclude` is (nray,)."""
         ...
 
-    def world_copy(self, world: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
-        """Copy one world's model and state into memory that the next call overwrites."""
+    def world_copies(
+        self, env_ids: np.ndarray | None
+    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+        """Copy model and state of one world after the other into the same two structs."""
         ...
 
     def expansion_problem(self, field: str) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from _ctypes import CFuncPtr  # what every type of C function derives from
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import mujoco
@@ -159,14 +159,16 @@ class NativeEngine:
         """Run `mj_forward` on copies of the worlds named, one after the other."""
         reader, counters = ContactReader(), self.batch.warning.copy()
         with quiet_mujoco():
-            for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
-                counters[world, :, 1] = self._read_contacts(world, reader)
+            worlds = range(self.num_envs) if env_ids is None else env_ids.tolist()
+            for world, copies in zip(worlds, self.world_copies(env_ids), strict=True):
+                counters[world, :, 1] = self._read_contacts(world, *copies, reader)
         self._errors |= warning_bits(counters) & _LOST
         return reader.contacts()
 
-    def _read_contacts(self, world: int, reader: ContactReader) -> np.ndarray:
+    def _read_contacts(
+        self, world: int, model: mujoco.MjModel, data: mujoco.MjData, reader: ContactReader
+    ) -> np.ndarray:
         """Read one world; return how often MuJoCo has warned in it, by warning."""
-        model, data = self.world_copy(world)
         try:
             mujoco.mj_forward(model, data)
         except mujoco.FatalError as error:
@@ -176,18 +178,21 @@ class NativeEngine:
             reader.read(world, model, data)
         return data.warning.number
 
-    def world_copy(self, world: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
-        """Copy one world's model and state into memory that the next call overwrites."""
+    def world_copies(
+        self, env_ids: np.ndarray | None
+    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+        """Copy model and state of one world after the other into the same two structs."""
         self._push()
         if self._scratch is None:
             # A whole model, assets included, is slow to copy; its other fields are not.
             model = self.batch.get_model(0)
             self._scratch = model, mujoco.MjData(model)
-        model, data = self._scratch
-        if self.expanded:
-            self.batch.get_model(world, model)
-        self.batch.get_data(world, data)
-        return model, data
+        for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+            model, data = self._scratch
+            if self.expanded:
+                self.batch.get_model(world, model)
+            self.batch.get_data(world, data)
+            yield model, data
 
     def ray(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -402,17 +402,18 @@ class Simulation:
         rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, ids)
         return rays if cutoff == math.inf else rays.within(cutoff)
 
-    def world_copy(self, world: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
-        """Copy one world into MuJoCo's own structs, which the next call overwrites.
+    def world_copies(
+        self, env_ids: EnvIds = None
+    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+        """Copy one world after the other into MuJoCo's own structs, the same two for all.
 
         The model has the world's rows of all fields; the data has its state, and no derived fields
-        until one of MuJoCo's functions computes them.
+        until one of MuJoCo's functions computes them. Leave the simulation alone meanwhile.
 
-        Raises:
-            ValueError: there is no such world.
+        Args:
+            env_ids: the worlds, in ascending order; None for all.
         """
-        resolve_env_ids([world], self.num_envs)
-        return self._engine.world_copy(world)
+        return self._engine.world_copies(resolve_env_ids(env_ids, self.num_envs))
 
     def set_sensor_context(self, ctx: SensorContext) -> None:
         """Let the sensors of a context cast rays and render in this simulation."""

@@ -326,23 +326,27 @@ class WarpEngine:
             )
         return Rays(to_torch(dist)[worlds], to_torch(geomid)[worlds], to_torch(normal)[worlds])
 
-    def world_copy(self, world: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
-        """Copy one world's model and state into memory that the next call overwrites."""
+    def world_copies(
+        self, env_ids: np.ndarray | None
+    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+        """Copy model and state of one world after the other into the same two structs."""
         if self._scratch is None:
             self._scratch = copy.copy(self.mj_model), mujoco.MjData(self.mj_model)
         model, data = self._scratch
-        for field in self.expanded:
-            name = field.removeprefix("opt.")
-            owner = model if name == field else model.opt
-            target = getattr(owner, name, None)
-            row = self._rows(field)[world].cpu().numpy()
-            if isinstance(target, np.ndarray):
-                target[:] = row.reshape(target.shape)
-            elif target is not None:
-                setattr(owner, name, row.item())
-        row = self.state_rows()[world].double().cpu().numpy()
-        mujoco.mj_setState(model, data, row, mujoco.mjtState.mjSTATE_INTEGRATION)
-        return model, data
+        states = self.state_rows().double().cpu().numpy()
+        rows = {field: self._rows(field).cpu().numpy() for field in self.expanded}
+        for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+            for field, values in rows.items():
+                name = field.removeprefix("opt.")
+                owner = model if name == field else model.opt
+                target = getattr(owner, name, None)
+                if isinstance(target, np.ndarray):
+                    target[:] = values[world].reshape(target.shape)
+                elif target is not None:
+                    setattr(owner, name, values[world].item())
+            state = mujoco.mjtState.mjSTATE_INTEGRATION
+            mujoco.mj_setState(model, data, states[world], state)
+            yield model, data
 
     def expansion_problem(self, field: str) -> str | None:
         """Say why a model field cannot have one row per world, or None if it can."""
