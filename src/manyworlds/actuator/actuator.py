@@ -81,6 +81,7 @@ class Actuator(ABC, Generic[CfgT]):
             apply_target_overrides(
                 spec,
                 name,
+                self.transmission_type,
                 armature=self.cfg.armature,
                 frictionloss=self.cfg.frictionloss,
                 viscous_damping=self.cfg.viscous_damping,

@@ -100,7 +100,7 @@ class Scene(Stateful):
             entity = cfg.build()
         except ValueError as error:
             raise ValueError(f"Entity '{name}': {error}") from error
-        if fields := non_default_option_fields(entity.spec):
+        if fields := non_default_option_fields(entity.spec.option):
             warnings.warn(
                 f"Entity '{name}' sets <option> {', '.join(fields)}, which a scene ignores: "
                 "set them in SimulationCfg.mujoco.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 V = TypeVar("V")
@@ -84,3 +84,11 @@ def near_matches(name: str, names: Iterable[str]) -> str:
     """Return ' Did you mean ...?' for a misspelt name, or an empty string."""
     close = difflib.get_close_matches(name, sorted({*names} - {name}), n=3)
     return f" Did you mean {', '.join(map(repr, close))}?" if close else ""
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return a name that is not taken: `name`, or `name_1`, `name_2` ..."""
+    candidate, i = name, 1
+    while candidate in taken:
+        candidate, i = f"{name}_{i}", i + 1
+    return candidate
