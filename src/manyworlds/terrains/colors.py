@@ -44,7 +44,8 @@ def color_by_height(
 
     Args:
         spec: the spec that gets the texture and the material.
-        noise: heights scaled to [0, 1], rows along y and columns along x; peaks are lighter.
+        noise: heights scaled to [0, 1], rows along y and columns along x; what is higher than
+            the corner is a little lighter than by the palette alone.
         unique_id: name of the texture and the material.
         physical_heights: heights [m], of the same shape.
         texture_size: pixels along each side.
@@ -52,7 +53,9 @@ def color_by_height(
     Returns:
         The material's name.
     """
-    rgb = height_to_rgb(physical_heights) * (0.92 + 0.08 * noise)[..., None]
+    # Relative to the corner, so that neighbouring cells meet in the same colour.
+    shade = 1.0 + 0.08 * (noise - noise[0, 0])
+    rgb = np.clip(height_to_rgb(physical_heights) * shade[..., None], 0.0, 1.0)
     rows, cols = (
         np.linspace(0, n - 1, texture_size).round().astype(int) for n in physical_heights.shape
     )
