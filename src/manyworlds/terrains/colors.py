@@ -59,7 +59,8 @@ def color_by_height(
     rows, cols = (
         np.linspace(0, n - 1, texture_size).round().astype(int) for n in physical_heights.shape
     )
-    pixels = (255 * rgb[rows][:, cols]).round().astype(np.uint8)
+    # A texture's first row is at the far end along y.
+    pixels = (255 * rgb[rows[::-1]][:, cols]).round().astype(np.uint8)
     texture = spec.add_texture(
         name=unique_id,
         type=mujoco.mjtTexture.mjTEXTURE_2D,

@@ -48,13 +48,14 @@ class BoxPyramidStairsTerrainCfg(SubTerrainCfg):
         """Add one box per step, each on top of the last; see `SubTerrainCfg.function`."""
         body, inner = spec.body("terrain"), self.inner_size(self.border_width, self.platform_width)
         height, count = lerp(self.step_height_range, difficulty), self._num_steps(inner)
-        geoms = add_rim(body, self.size, inner, DEPTH)
+        # One slab serves as the border, unless one can look down beside the stairs.
+        geoms = [add_floor(body, self.size, -DEPTH if self.holes else 0.0)]
+        if self.holes:
+            geoms += add_rim(body, self.size, inner, DEPTH)
         for step in range(count + 1):
             size, top = inner - 2 * step * self.step_width, (step + 1) * height
             for extent in self._shapes(size):
                 geoms.append(add_block(body, self.center, extent, -DEPTH, top))
-        if self.holes:
-            geoms.append(add_floor(body, self.size, -DEPTH))
         return self.output((count + 1) * height, geoms, rng)
 
     def _num_steps(self, inner: np.ndarray) -> int:
@@ -172,7 +173,7 @@ class BoxRandomStairsTerrainCfg(SubTerrainCfg):
         count = int((inner.min() - self.platform_width) / (2 * self.step_width) + 1e-6)
         highest = lerp(self.step_height_range, difficulty)
         tops = np.cumsum(rng.uniform(self.step_height_range[0], highest, count + 1))
-        geoms = add_rim(body, self.size, inner, DEPTH)
+        geoms = [add_floor(body, self.size, 0.0)]
         for step, top in enumerate(tops):
             size = inner - 2 * step * self.step_width
             geoms.append(add_block(body, self.center, size, -DEPTH, top))
