@@ -57,7 +57,12 @@ def _add_sights(spec: mujoco.MjSpec) -> None:
     spec.geom("floor").material = "check"
     spec.worldbody.add_light(pos=(0, 0, 3), dir=(0.2, 0, -1))
     spec.worldbody.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_BOX, size=(0.2, 0.2, 0.4), pos=(0.5, 0.3, 0), group=3
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        size=(0.2, 0.2, 0.4),
+        pos=(0.5, 0.3, 0),
+        group=3,
+        contype=0,
+        conaffinity=0,
     )
 
 

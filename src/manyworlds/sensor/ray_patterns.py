@@ -125,8 +125,8 @@ class PinholeCameraPatternCfg:
         fx, fy, shift_x, shift_y = map(float, mj_model.cam_intrinsic[camera])
         # Of a sensor of another shape than the image, the middle is used.
         pixel = min(sensor_width / width, sensor_height / height)
-        # MuJoCo gives the principal point [m] from the centre: positive to the left and down.
-        centre = (width / 2 - shift_x / pixel, height / 2 + shift_y / pixel)
+        # MuJoCo gives the principal point [m] from the centre: positive to the left and up.
+        centre = (width / 2 - shift_x / pixel, height / 2 - shift_y / pixel)
         optics = (fx / pixel, fy / pixel, *centre)
         return PinholeCameraPatternCfg(width=width, height=height, fovy=fovy, intrinsics=optics)
 
