@@ -215,6 +215,23 @@ def test_views_are_plain_arrays():
         view[:] = 0.0
 
 
+def test_reset_leaves_what_was_written_to_other_worlds():
+    """Step the other worlds with inputs written before the reset, the named one with its rows."""
+    sim, plain = _make(), _make()
+    for each in (sim, plain):
+        each.step(3)
+        each.data.qvel[:, 0] = 0.5
+        each.data.xfrc_applied[:, 2, 2] = 3.0
+    sim.model.qpos0[1, 2] = 0.6
+    sim.reset([1])
+    assert sim.data.qpos[1, 2] == np.float32(0.6)
+    assert sim.data.qvel[:, 0].tolist() == [0.5, 0.0, 0.5]
+    assert not sim.data.xfrc_applied[1].any()
+    for each in (sim, plain):
+        each.step(3)
+    np.testing.assert_array_equal(_rows(sim)[[0, 2]], _rows(plain)[[0, 2]])
+
+
 def test_reset_of_no_world_does_nothing():
     """Take an empty choice of worlds as no world, not as all."""
     sim = _make()

@@ -89,8 +89,8 @@ class Sensor(ABC, Generic[T], Stateful):
     overrides `reset` or `update` calls the base's, too.
     """
 
-    cfg: SensorCfg | None = None
-    """Its configuration; where a subclass sets none, the scene does."""
+    cfg: Any = None
+    """Its `SensorCfg`, or None; where a subclass sets none, the scene does."""
     requires_sensor_context: ClassVar[bool] = False
     """Whether the scene must call `set_context` before the first read."""
     noise_fields: ClassVar[tuple[str, ...] | None] = None

@@ -32,6 +32,14 @@ _TRANSIENT = ("contact", "efc")
 # What a list of contacts or their forces is not whole for.
 _LOST = int(WorldStatus.CONTACT_OVERFLOW | WorldStatus.CONSTRAINT_OVERFLOW)
 
+# What a step reads and leaves as it is, in the order of the state's columns.
+_STEADY = {
+    "qfrc_applied": mujoco.mjtState.mjSTATE_QFRC_APPLIED,
+    "xfrc_applied": mujoco.mjtState.mjSTATE_XFRC_APPLIED,
+    "eq_active": mujoco.mjtState.mjSTATE_EQ_ACTIVE,
+    "mocap_pos": mujoco.mjtState.mjSTATE_MOCAP_POS,
+    "mocap_quat": mujoco.mjtState.mjSTATE_MOCAP_QUAT,
+}
 _TORCH_DTYPES = {"f": np.float32, "i": np.int32, "u": np.uint8, "b": np.bool_}
 
 
@@ -88,7 +96,14 @@ class NativeEngine:
         self.batch = Batch(mj_model, nsim=num_envs, nthread=self.num_threads)
         self._errors = np.zeros(num_envs, np.int32)
         self._error_shown = False
-        self._written = np.zeros(num_envs, bool)
+        self._written: np.ndarray | None = None
+        # Callbacks and plugins may write the columns that follow.
+        last = mj_model.nuserdata == mj_model.npluginstate == 0
+        kinds = sum(int(kind) for kind in _STEADY.values()) if last else 0
+        first_steady = self.batch.state.shape[1] - mujoco.mj_stateSize(mj_model, kinds)
+        self._moving = self.batch.state[:, :first_steady]
+        self._resting = self.batch.state[:, first_steady:]
+        self._steady: np.ndarray | None = None
         self._state: dict[str, _Mirror] = {}
         self._derived: dict[str, _Mirror] = {}
         self._rows: dict[str, _Mirror] = {}
@@ -101,10 +116,12 @@ class NativeEngine:
     def create_graph(self) -> None:
         """Do nothing: there are no CUDA graphs on the CPU."""
 
-    def step(self, nsubsteps: int, refresh: bool) -> None:
+    def step(self, nsubsteps: int, refresh: bool, record: np.ndarray | None = None) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
         stage = mujoco.mjtStage.mjSTAGE_VEL if refresh else mujoco.mjtStage.mjSTAGE_NONE
         self._push()
+        if record is not None:
+            np.copyto(record, self._moving)
         self._run(self.batch.step, None, nsubsteps, stage.value)
         self._pull()
 
@@ -116,12 +133,20 @@ class NativeEngine:
 
     def reset(self, env_ids: np.ndarray | None) -> None:
         """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
-        self._push()
+        self._push_rows()  # qpos0; what was written to other worlds' state stays pending
         # MuJoCo clears the warning counters, too.
         _call(self.batch.reset, env_ids, -1, mujoco.mjtStage.mjSTAGE_NONE.value)
-        self._errors[slice(None) if env_ids is None else env_ids] = 0
+        ids = slice(None) if env_ids is None else env_ids
+        self._errors[ids] = 0
+        # Nearly every step resets some worlds, and nearly none of them has forces to forget.
+        if self._steady is not None and (self._steady[ids] != self._resting[ids]).any():
+            self._steady = None
         for mirror in self._state.values():
             mirror.pull(env_ids)
+
+    def well(self) -> bool:
+        """Whether no world has a bit of `WorldStatus`."""
+        return not (np.count_nonzero(self.batch.warning) or np.count_nonzero(self._errors))
 
     def status(self) -> torch.Tensor:
         """Bits of `WorldStatus`, int32, shape (num_envs,)."""
@@ -195,6 +220,7 @@ class NativeEngine:
                 "set body.simple = False in the MjSpec, or simple='false' in MJCF."
             ) from None
         finally:
+            self._note_written(slice(None) if env_ids is None else env_ids)
             if rbound is not None and kept is not None:
                 rbound.array[:, meshes] = kept
             for field in MODEL_FIELDS - self.expanded:
@@ -266,6 +292,7 @@ class NativeEngine:
             if (value := state.get(f"derived.{field}")) is not None:
                 mirror.buffer[ids] = value.cpu().numpy()
         self.batch.state[ids] = state["state"].cpu().numpy()
+        self._steady = None
         self.batch.warning[ids] = 0
         self._errors[ids] = state["status"].cpu().numpy() if "status" in state else 0
         for mirror in self._state.values():
@@ -282,11 +309,20 @@ class NativeEngine:
         self._push()
         return torch.from_numpy(self.batch.state)
 
+    def record_slots(self, count: int) -> list[np.ndarray]:
+        """Arrays for what a step may change of the state."""
+        # Filled, which makes the memory real now rather than during the first steps.
+        return list(np.full((count, *self._moving.shape), 0.0))
+
+    def steady_rows(self) -> np.ndarray:
+        """Applied forces, active equalities and mocap poses: a copy that is kept while it holds."""
+        if self._steady is None:
+            self._steady = self._resting.copy()
+        return self._steady
+
     def take_written_worlds(self) -> np.ndarray | None:
-        """Mask of the worlds whose model rows changed since the last call, or None."""
-        if not self._written.any():
-            return None
-        written, self._written = self._written, np.zeros_like(self._written)
+        """Mask of the worlds whose model rows may have changed since the last call, or None."""
+        written, self._written = self._written, None
         return written
 
     def model_rows(self) -> dict[str, np.ndarray]:
@@ -295,10 +331,15 @@ class NativeEngine:
 
     def _set_rows(self, field: str, ids: Any, values: np.ndarray) -> None:
         mirror = self._rows[field]
-        self._written[ids] = True
+        self._note_written(ids)
         mirror.array[ids] = values.reshape(-1, *mirror.array.shape[1:])
         mirror.refresh(None)
         self._absence_unchecked |= field in ABSENCE_FIELDS
+
+    def _note_written(self, worlds: Any) -> None:
+        if self._written is None:
+            self._written = np.zeros(self.num_envs, bool)
+        self._written[worlds] = True
 
     def _shape_of(self, array: np.ndarray, env_ids: np.ndarray | None) -> tuple[int, ...]:
         return (self.num_envs if env_ids is None else len(env_ids), *array.shape[1:])
@@ -322,13 +363,19 @@ class NativeEngine:
     @np.errstate(over="ignore")
     def _push(self) -> None:
         # State is compared in any case: a write through `.numpy()` or `.data` has no version.
-        for mirror in self._state.values():
-            mirror.push()
+        for field, mirror in self._state.items():
+            changed = mirror.push()
+            if self._steady is not None and field in _STEADY and changed.any():
+                self._steady = None
+        self._push_rows()
+
+    @np.errstate(over="ignore")
+    def _push_rows(self) -> None:
         for field, mirror in self._rows.items():
             if mirror.tensor._version == mirror.version:
                 continue
             changed = mirror.push()
-            self._written |= changed.reshape(self.num_envs, -1).any(axis=1)
+            self._note_written(changed.reshape(self.num_envs, -1).any(axis=1))
             self._absence_unchecked |= field in ABSENCE_FIELDS
         if self._absence_unchecked and "geom_dataid" in self._rows:
             rows = {f: m.array for f, m in self._rows.items() if f in ABSENCE_FIELDS}

@@ -342,7 +342,7 @@ class Simulation:
         ids = resolve_env_ids(env_ids, self.num_envs)
         if ids is None or ids.size:
             if self._recorder is not None:
-                self._recorder.before_reset(ids)
+                self._recorder.before_restart(ids)
             self._engine.reset(ids)
 
     def contacts(self, env_ids: EnvIds = None) -> Contacts:
@@ -463,6 +463,8 @@ class Simulation:
         ids = ordered_ids(env_ids, self.num_envs)
         check_target(ids)
         if ids is None or ids.size:
+            if self._recorder is not None:
+                self._recorder.before_restart(ids)
             self._engine.load_state_dict(state, ids)
 
     def state_dict(self) -> State:

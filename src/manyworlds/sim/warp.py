@@ -74,18 +74,19 @@ _CAPACITY = int(
 # Type of a contact that only a distance sensor asked for; MuJoCo Warp does not export its enum.
 _SENSOR_CONTACT = 1 << 1
 
-# What a bit of `data.overflow` is called in `Simulation.status`.
+# The bits of `data.overflow` that each bit of `Simulation.status` stands for.
 _STATUS = {
-    mjw.OverflowType.NEFC: WorldStatus.CONSTRAINT_OVERFLOW,
-    mjw.OverflowType.NJMAX_NNZ: WorldStatus.CONSTRAINT_OVERFLOW,
-    mjw.OverflowType.NVMAX: WorldStatus.CONSTRAINT_OVERFLOW,
-    mjw.OverflowType.BROADPHASE: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.NARROWPHASE: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.CCD: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.HFIELD: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.EPA_HORIZON: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.CONTACT_MATCH: WorldStatus.SENSOR_OVERFLOW,
-    mjw.OverflowType.TACTILE: WorldStatus.SENSOR_OVERFLOW,
+    WorldStatus.CONSTRAINT_OVERFLOW: (
+        mjw.OverflowType.NEFC | mjw.OverflowType.NJMAX_NNZ | mjw.OverflowType.NVMAX
+    ),
+    WorldStatus.CONTACT_OVERFLOW: (
+        mjw.OverflowType.BROADPHASE
+        | mjw.OverflowType.NARROWPHASE
+        | mjw.OverflowType.CCD
+        | mjw.OverflowType.HFIELD
+        | mjw.OverflowType.EPA_HORIZON
+    ),
+    WorldStatus.SENSOR_OVERFLOW: mjw.OverflowType.CONTACT_MATCH | mjw.OverflowType.TACTILE,
 }
 
 # MuJoCo Warp leaves a whole pass out of the step if these fields are zero in the compiled model.
@@ -170,6 +171,7 @@ class WarpEngine:
                 self._resets = wp.zeros(num_envs, dtype=bool)
                 self._past_overflow = to_torch(wp.zeros(num_envs, dtype=int))
                 self._status = to_torch(wp.zeros(num_envs, dtype=int))
+                self._no_rows = to_torch(wp.zeros((num_envs, 0), dtype=float))
         self.device = torch.device(wp.device_to_torch(self.wp_device))
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
         self.use_cuda_graph = (
@@ -188,8 +190,10 @@ class WarpEngine:
         """Have CUDA graphs captured anew; call it after replacing an array of model or data."""
         self.graphs.clear()
 
-    def step(self, nsubsteps: int, refresh: bool) -> None:
+    def step(self, nsubsteps: int, refresh: bool, record: torch.Tensor | None = None) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
+        if record is not None:
+            self.state_rows(out=record)
         for _ in range(nsubsteps):
             self._run("step", mjw.step)
         if refresh:
@@ -226,22 +230,41 @@ class WarpEngine:
         # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
         total = data.qpos.sum(dim=1) + data.qvel.sum(dim=1)
         self._status |= (~torch.isfinite(total)).int() * int(WorldStatus.NAN)
-        for kind, bit in _STATUS.items():
-            self._status |= ((data.overflow & int(kind)) != 0).int() * int(bit)
+        overflow = data.overflow
+        for bit, kinds in _STATUS.items():
+            self._status |= ((overflow & int(kinds)) != 0).int() * int(bit)
         return self._status.clone()
 
-    def state_rows(self) -> torch.Tensor:
+    def well(self) -> bool:
+        """Whether no world has a bit of `WorldStatus`; waits for the GPU."""
+        return not self.status().any()
+
+    def state_rows(self, out: torch.Tensor | None = None) -> torch.Tensor:
         """The state as `mj_getState` lays it out, float32, a copy."""
         fields = [getattr(self.data, field) for field in _ROW]
-        return torch.cat([field.reshape(self.num_envs, -1).float() for field in fields], dim=1)
+        rows = [field.reshape(self.num_envs, -1).float() for field in fields]
+        return torch.cat(rows, dim=1, out=out)
+
+    def record_slots(self, count: int) -> list[torch.Tensor]:
+        """Tensors for the state rows."""
+        rows = self.state_rows()
+        with torch.inference_mode(False):
+            return list(torch.zeros(count, *rows.shape, device=rows.device).unbind(0))
+
+    def steady_rows(self) -> torch.Tensor:
+        """Nothing: users write to the engine's own memory."""
+        return self._no_rows
 
     def take_written_worlds(self) -> np.ndarray | None:
         """None: users write to the engine's own memory."""
         return None
 
     def model_rows(self) -> dict[str, np.ndarray]:
-        """Rows of expanded model fields, float32."""
-        return {name: getattr(self.model, name).cpu().numpy() for name in sorted(self.expanded)}
+        """Rows of expanded model fields under MuJoCo C's names, float32."""
+        rows = {name: self._rows(name).cpu().numpy() for name in sorted(self.expanded)}
+        if (inverse_root := rows.pop("opt.impratio_invsqrt", None)) is not None:
+            rows["opt.impratio"] = inverse_root**-2.0
+        return rows
 
     def contacts(self, env_ids: np.ndarray | None) -> Contacts:
         """Compute a copy of the data, and take the contacts of the worlds named from there."""
