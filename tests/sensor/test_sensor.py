@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from manyworlds.sensor import Sensor, SensorCfg
+from manyworlds.sensor.sampling import Sampler
 from manyworlds.utils.noise import (
     ConstantNoiseCfg,
     GaussianNoiseCfg,
@@ -90,8 +91,8 @@ def test_nobody_who_reads_pays_nothing(options: dict):
     first = sensor.data
     computed = sensor.computed
     assert sensor.data is first and sensor.computed == computed
+    assert computed == 1
     if not options:
-        assert computed == 1
         advance(sensor, 3)
         assert sensor.data is not first and sensor.computed == 2
         sensor.reset(torch.tensor([1]))
@@ -262,6 +263,19 @@ def test_samples_survive_inference_mode():
     advance(sensor, 5)
     sensor.reset(torch.tensor([0]))
     assert len(read(sensor)) == 3
+
+
+def test_sampling_never_reads_a_device():
+    """Sample on a device whose values cannot be read, as if the host were to wait for it."""
+    options = {"update_period": 0.02, "latency": (0.0, 0.04), "noise": GaussianNoiseCfg(std=0.1)}
+    cfg = ClockCfg(name="clock", **options)
+    like = Reading(torch.zeros(3, 1, device="meta"), torch.zeros(3, device="meta"))
+    sampler = Sampler(cfg, None, like)
+    for env_ids in (None, torch.arange(2, device="meta"), [1], slice(0, 2)):
+        sampler.take(lambda: like)
+        sampler.advance(0.01)
+        sampler.reset(env_ids)
+        assert sampler.deliver().clock.shape == (3, 1)
 
 
 @pytest.mark.parametrize(

@@ -84,11 +84,13 @@ class Scene(Stateful):
         """Where each world's origin is [m], shape [num_envs, 3]."""
 
     def __getitem__(self, key: str) -> Any:
-        elements = {**self.entities, **self.sensors}
-        name = key if key in elements else self._short_names.get(key)
-        if name is None:
-            raise KeyError(f"Scene element '{key}' not found. Available: {sorted(elements)}")
-        return elements[name]
+        for elements in (self.sensors, self.entities):
+            if key in elements:
+                return elements[key]
+        if key in self._short_names:
+            return self.sensors[self._short_names[key]]
+        available = sorted({*self.entities, *self.sensors})
+        raise KeyError(f"Scene element '{key}' not found. Available: {available}")
 
     @property
     def needs_substeps(self) -> bool:

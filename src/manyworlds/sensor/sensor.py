@@ -89,8 +89,8 @@ class Sensor(ABC, Generic[T], Stateful):
     overrides `reset` or `update` calls the base's, too.
     """
 
-    cfg: SensorCfg | None = None
-    """Its configuration; where a subclass sets none, the scene does."""
+    cfg: Any = None
+    """Its `SensorCfg`, or None; where a subclass sets none, the scene does."""
     requires_sensor_context: ClassVar[bool] = False
     """Whether the scene must call `set_context` before the first read."""
     noise_fields: ClassVar[tuple[str, ...] | None] = None
@@ -163,7 +163,7 @@ class Sensor(ABC, Generic[T], Stateful):
             self._sampler = None
             return
         if self._sampler is None:
-            self._sampler = self._make_sampler()
+            self._sampler = self._make_sampler(self._compute_data())
         self._sampler.load_state_dict(state["sampler"])
 
     def _invalidate_cache(self) -> None:
@@ -174,12 +174,15 @@ class Sensor(ABC, Generic[T], Stateful):
         cfg = self.cfg
         return cfg is not None and (cfg.samples_eagerly or cfg.noise is not None)
 
-    def _make_sampler(self) -> Sampler:
+    def _make_sampler(self, sample: T) -> Sampler:
         assert self.cfg is not None
-        return Sampler(self.cfg, self.noise_fields, self._compute_data())
+        return Sampler(self.cfg, self.noise_fields, sample)
 
     def _sample(self) -> T:
         if self._sampler is None:
-            self._sampler = self._make_sampler()
-        self._sampler.take(self._compute_data)
+            first = self._compute_data()
+            self._sampler = self._make_sampler(first)
+            self._sampler.take(lambda: first)
+        else:
+            self._sampler.take(self._compute_data)
         return self._sampler.deliver()
