@@ -2,7 +2,13 @@
 
 import pytest
 
-from manyworlds.utils.string import resolve_expr, resolve_matching_names
+from manyworlds.utils.string import (
+    filter_exp,
+    resolve_expr,
+    resolve_field,
+    resolve_matching_names,
+    resolve_matching_names_values,
+)
 
 NAMES = ("left_hip", "left_knee", "right_hip", "right_knee")
 
@@ -42,3 +48,34 @@ def test_a_table_of_values_takes_the_first_pattern_that_matches():
     assert resolve_expr({".*": 3.0}, (), 0.0) == ()
     with pytest.raises(ValueError, match="Pattern 'elbow' matches none of"):
         resolve_expr({"elbow": 1.0}, NAMES)
+
+
+def test_a_selection_with_values():
+    """Select as without values, each name with the value of its pattern."""
+    data = {"right_.*": 2.0, "left_hip": 1.0}
+    assert resolve_matching_names_values(data, NAMES) == (
+        [0, 2, 3],
+        ["left_hip", "right_hip", "right_knee"],
+        [1.0, 2.0, 2.0],
+    )
+    by_pattern = resolve_matching_names_values(data, NAMES, preserve_order=True)
+    assert by_pattern == ([2, 3, 0], ["right_hip", "right_knee", "left_hip"], [2.0, 2.0, 1.0])
+    with pytest.raises(TypeError, match=r"must be a dictionary, got list"):
+        resolve_matching_names_values(["left_hip"], NAMES)  # pyright: ignore
+    with pytest.raises(ValueError, match=r"'left_hip' is matched by both"):
+        resolve_matching_names_values({".*_hip": 1, "left_.*": 2}, NAMES)
+    with pytest.raises(ValueError, match="Not all regular expressions are matched"):
+        resolve_matching_names_values({"elbow": 1}, NAMES)
+
+
+def test_filtering_is_selecting():
+    """Filter by the same dialect as everything else, in the order of the names."""
+    assert filter_exp((".*_knee", "left_hip"), NAMES) == ("left_hip", "left_knee", "right_knee")
+    with pytest.raises(ValueError, match="Not all regular expressions are matched"):
+        filter_exp(["left"], NAMES)
+
+
+def test_a_field_is_one_value_or_a_table():
+    """Give every name the same value, or look each up."""
+    assert resolve_field((1, 2), NAMES[:2]) == ((1, 2), (1, 2))
+    assert resolve_field({".*_hip": 1.0}, NAMES, 0.5) == (1.0, 0.5, 1.0, 0.5)

@@ -8,9 +8,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from manyworlds.utils.torch import configure_torch_backends
 
-def seed_rng(seed: int) -> None:
-    """Seed Python's, NumPy's and torch's global generators."""
+
+def seed_rng(seed: int, torch_deterministic: bool = False) -> None:
+    """Seed Python's, NumPy's and torch's global generators.
+
+    Args:
+        seed: the seed.
+        torch_deterministic: see `configure_torch_backends`; False leaves torch as it is.
+    """
+    if torch_deterministic:
+        configure_torch_backends(deterministic=True)
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)

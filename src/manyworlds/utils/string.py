@@ -1,4 +1,8 @@
-"""Selecting names by regular expression: one dialect, full match, everywhere."""
+"""Selecting names by regular expression: one dialect, full match, everywhere.
+
+A selection must use each pattern and take no name twice. In a table of values the first pattern
+that matches a name gives its value.
+"""
 
 from __future__ import annotations
 
@@ -26,27 +30,55 @@ def resolve_matching_names(
     Raises:
         ValueError: a pattern matches nothing, or two patterns match the same name.
     """
-    patterns = [keys] if isinstance(keys, str) else list(keys)
-    matched_by: dict[int, str] = {}
-    order: list[int] = []
+    patterns = [keys] if isinstance(keys, str) else keys
+    ids = list(_select(patterns, list_of_strings, preserve_order))
+    return ids, [list_of_strings[i] for i in ids]
+
+
+def resolve_matching_names_values(
+    data: Mapping[str, V], list_of_strings: Sequence[str], preserve_order: bool = False
+) -> tuple[list[int], list[str], list[V]]:
+    """Select names by patterns, as `resolve_matching_names` does, each with its pattern's value.
+
+    Returns:
+        Positions in the list, the names at these positions, and their values.
+
+    Raises:
+        TypeError: `data` is not a dictionary.
+        ValueError: a pattern matches nothing, or two patterns match the same name.
+    """
+    if not isinstance(data, Mapping):
+        raise TypeError(
+            f"Values by pattern must be a dictionary, got {type(data).__name__} {data!r}."
+        )
+    selected = _select(data, list_of_strings, preserve_order)
+    names = [list_of_strings[i] for i in selected]
+    return list(selected), names, [data[pattern] for pattern in selected.values()]
+
+
+def filter_exp(exprs: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that patterns select, as `resolve_matching_names` does, in their order."""
+    return tuple(resolve_matching_names(exprs, names)[1])
+
+
+def _select(patterns: Iterable[str], names: Sequence[str], preserve_order: bool) -> dict[int, str]:
+    """Return the pattern by position of each selected name."""
+    selected: dict[int, str] = {}
     for pattern in patterns:
-        hits = [i for i, name in enumerate(list_of_strings) if _matches(pattern, name)]
+        hits = [i for i, name in enumerate(names) if _matches(pattern, name)]
         if not hits:
             raise ValueError(
                 "Not all regular expressions are matched: "
-                f"'{pattern}' matches none of {list(list_of_strings)}."
-                + near_matches(pattern, list_of_strings)
+                f"'{pattern}' matches none of {list(names)}." + near_matches(pattern, names)
             )
         for i in hits:
-            if i in matched_by:
+            if i in selected:
                 raise ValueError(
-                    f"'{list_of_strings[i]}' is matched by both '{matched_by[i]}' and "
+                    f"'{names[i]}' is matched by both '{selected[i]}' and "
                     f"'{pattern}': make the patterns exclude each other."
                 )
-            matched_by[i] = pattern
-        order += hits
-    ids = order if preserve_order else sorted(order)
-    return ids, [list_of_strings[i] for i in ids]
+            selected[i] = pattern
+    return selected if preserve_order else dict(sorted(selected.items()))
 
 
 def resolve_expr(
@@ -71,6 +103,15 @@ def resolve_expr(
         next((v for pattern, v in pattern_map.items() if _matches(pattern, name)), default_val)
         for name in names
     )
+
+
+def resolve_field(
+    field: V | Mapping[str, V], names: Sequence[str], default_val: V | None = None
+) -> tuple[V | None, ...]:
+    """Give each name a value: from a table of patterns, see `resolve_expr`, or one for all."""
+    if isinstance(field, Mapping):
+        return resolve_expr(field, names, default_val)
+    return (field,) * len(names)
 
 
 def _matches(pattern: str, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""How many cores torch uses."""
+"""How torch runs: on which device, with how many cores, how exactly."""
 
 from __future__ import annotations
 
@@ -32,6 +32,24 @@ def as_device(device: str | torch.device) -> torch.device:
             "and a CUDA build of PyTorch."
         )
     return found
+
+
+def configure_torch_backends(allow_tf32: bool = True, deterministic: bool = False) -> None:
+    """Trade exactness and repeatability for speed, for the whole process.
+
+    Args:
+        allow_tf32: let GPUs round factors of float32 products to 10 bits.
+        deterministic: use only algorithms that give the same result each time; torch warns of
+            operations that have none.
+    """
+    torch.set_float32_matmul_precision("high" if allow_tf32 else "highest")
+    torch.backends.cudnn.allow_tf32 = allow_tf32
+    torch.backends.cudnn.benchmark = not deterministic
+    torch.backends.cudnn.deterministic = deterministic
+    if deterministic:
+        # cuBLAS reads this when it is first used; without it torch refuses to multiply matrices.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(deterministic, warn_only=True)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,1 @@
+"""Import paths of the reference for `manyworlds.utils.math` and `manyworlds.utils.string`."""

@@ -1,0 +1,71 @@
+"""Numbers and vectors."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+
+def scale_transform(x: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
+    """Map [lower, upper] to [-1, 1] linearly; shapes broadcast."""
+    return (2.0 * x - lower - upper) / (upper - lower)
+
+
+def unscale_transform(x: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
+    """Map [-1, 1] to [lower, upper] linearly: the inverse of `scale_transform`."""
+    return 0.5 * (x * (upper - lower) + lower + upper)
+
+
+def saturate(x: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
+    """Clip to [lower, upper], element by element."""
+    return torch.clamp(x, lower, upper)
+
+
+def normalize(x: torch.Tensor, eps: float = 1e-9) -> torch.Tensor:
+    """Divide vectors, shape [..., n], by their lengths; a length below `eps` counts as `eps`."""
+    return x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp_min(eps)
+
+
+def wrap_to_pi(angles: torch.Tensor) -> torch.Tensor:
+    """Bring angles [rad] to [-pi, pi] by whole turns; odd multiples of pi keep their sign.
+
+    Angles that are already there come back unchanged, however small.
+    """
+    turns = torch.ceil(angles.abs() / (2.0 * math.pi) - 0.5)
+    return angles - 2.0 * math.pi * torch.copysign(turns, angles)
+
+
+def copysign(mag: float, other: torch.Tensor) -> torch.Tensor:
+    """Return `mag` with the sign of each element of `other`."""
+    return torch.full_like(other, mag).copysign(other)
+
+
+def cross(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return cross products of vectors, shape [..., 3], whose leading dimensions broadcast."""
+    return torch.linalg.cross(*torch.broadcast_tensors(a, b))
+
+
+def skew_symmetric_matrix(vec: torch.Tensor) -> torch.Tensor:
+    """Return the matrices S, shape [..., 3, 3], with S b = a x b for vectors a, shape [..., 3].
+
+    Raises:
+        ValueError: the last dimension of `vec` is not 3.
+    """
+    require_shape("vec", vec, (3,))
+    x, y, z = vec.unbind(-1)
+    o = torch.zeros_like(x)
+    return torch.stack([o, -z, y, z, o, -x, -y, x, o], dim=-1).unflatten(-1, (3, 3))
+
+
+def require_shape(name: str, x: torch.Tensor, trailing: tuple[int, ...]) -> None:
+    """Check the last dimensions of an argument.
+
+    Raises:
+        ValueError: they are others than `trailing`.
+    """
+    if tuple(x.shape[-len(trailing) :]) != trailing:
+        raise ValueError(
+            f"'{name}' must have shape (..., {', '.join(map(str, trailing))}), "
+            f"got {tuple(x.shape)}."
+        )
