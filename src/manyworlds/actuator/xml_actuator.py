@@ -1,0 +1,213 @@
+"""Actuators that the robot's own MJCF file has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import mujoco
+
+from manyworlds.actuator.actuator import ActuatorCfg, CommandField
+from manyworlds.actuator.builtin_actuator import (
+    FORCE_RANGE,
+    MOTOR_RANGES,
+    POSITION_CELLS,
+    VELOCITY_CELLS,
+    DirectActuator,
+)
+from manyworlds.utils.actuator import TransmissionType
+from manyworlds.utils.spec import apply_target_overrides
+
+if TYPE_CHECKING:
+    from manyworlds.entity import Entity
+
+_TRANSMISSIONS = {
+    TransmissionType.JOINT: (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT),
+    TransmissionType.TENDON: (mujoco.mjtTrn.mjTRN_TENDON,),
+    TransmissionType.SITE: (mujoco.mjtTrn.mjTRN_SITE,),
+}
+_PARAMETERS = {
+    "position": ("stiffness", "damping", "force_limit"),
+    "velocity": ("damping", "force_limit"),
+    "effort": ("force_limit",),
+}
+_CELLS = {"position": POSITION_CELLS, "velocity": VELOCITY_CELLS, "effort": {}}
+_DC_FIELDS: dict[int, CommandField] = {
+    mujoco.mjtCtrlInput.mjINPUT_POS: "position",
+    mujoco.mjtCtrlInput.mjINPUT_VEL: "velocity",
+    mujoco.mjtCtrlInput.mjINPUT_VOLTAGE: "effort",
+}
+
+
+@dataclass(kw_only=True)
+class XmlActuatorCfg(ActuatorCfg):
+    """Actuators that the spec already has for some of the targets; targets without are left out."""
+
+    command_field: CommandField | None = None
+    """What their controls mean; None finds out from their types. Where a target has several
+    actuators, only those that are known to take this, or are of unknown type, belong to it."""
+
+    def build(self, entity: Entity, target_ids: list[int], target_names: list[str]) -> XmlActuator:
+        """Wrap the actuators."""
+        return XmlActuator(self, entity, target_ids, target_names)
+
+
+@dataclass(kw_only=True)
+class XmlPositionActuatorCfg(XmlActuatorCfg):
+    """`XmlActuatorCfg` for `<position>`."""
+
+    command_field: CommandField | None = field(default="position", init=False)
+
+    def build(
+        self, entity: Entity, target_ids: list[int], target_names: list[str]
+    ) -> XmlPositionActuator:
+        """Wrap the actuators."""
+        return XmlPositionActuator(self, entity, target_ids, target_names)
+
+
+@dataclass(kw_only=True)
+class XmlVelocityActuatorCfg(XmlActuatorCfg):
+    """`XmlActuatorCfg` for `<velocity>`."""
+
+    command_field: CommandField | None = field(default="velocity", init=False)
+
+    def build(
+        self, entity: Entity, target_ids: list[int], target_names: list[str]
+    ) -> XmlVelocityActuator:
+        """Wrap the actuators."""
+        return XmlVelocityActuator(self, entity, target_ids, target_names)
+
+
+@dataclass(kw_only=True)
+class XmlMotorActuatorCfg(XmlActuatorCfg):
+    """`XmlActuatorCfg` for `<motor>`."""
+
+    command_field: CommandField | None = field(default="effort", init=False)
+
+    def build(
+        self, entity: Entity, target_ids: list[int], target_names: list[str]
+    ) -> XmlMotorActuator:
+        """Wrap the actuators."""
+        return XmlMotorActuator(self, entity, target_ids, target_names)
+
+
+class XmlActuator(DirectActuator[XmlActuatorCfg]):
+    """Drives actuators of the spec by name of their targets, whatever they are called.
+
+    The targets go to `ctrl` as they are.
+
+    Raises:
+        ValueError: none of the targets has an actuator, what their controls mean is unknown or
+            differs, or one has several controls.
+    """
+
+    def __init__(
+        self, cfg: XmlActuatorCfg, entity: Entity, target_ids: list[int], target_names: list[str]
+    ) -> None:
+        found = _find_actuators(entity.spec, cfg, target_names)
+        if not found:
+            raise ValueError(
+                "No XML actuators found for any targets matching the patterns "
+                f"{cfg.target_names_expr} (transmission {cfg.transmission_type}, targets "
+                f"{', '.join(target_names)}): add actuators to the spec, or use another "
+                "configuration."
+            )
+        ids = dict(zip(target_names, target_ids, strict=True))
+        names = [actuator.target for actuator in found]
+        super().__init__(cfg, entity, [ids[name] for name in names], names)
+        self._mjs_actuators = found
+        self.command_field: CommandField = _common_field(cfg, found)
+        """What the controls mean."""
+        self.command_fields = (self.command_field,)
+        self.param_names = _PARAMETERS[self.command_field]
+        self.gain_cells = _CELLS[self.command_field]
+        self.limit_fields = MOTOR_RANGES if self.command_field == "effort" else FORCE_RANGE
+
+    def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
+        """Change what is configured of some targets; their actuators are there already."""
+        for name in target_names:
+            apply_target_overrides(spec, name, self.transmission_type, **self._overrides())
+
+
+class XmlPositionActuator(XmlActuator):
+    """An `XmlActuator` whose controls are positions."""
+
+
+class XmlVelocityActuator(XmlActuator):
+    """An `XmlActuator` whose controls are velocities."""
+
+
+class XmlMotorActuator(XmlActuator):
+    """An `XmlActuator` whose controls are efforts."""
+
+
+def _find_actuators(
+    spec: mujoco.MjSpec, cfg: XmlActuatorCfg, target_names: Sequence[str]
+) -> list[mujoco.MjsActuator]:
+    """List the actuators of the targets, in the order of these."""
+    of_target: dict[str, list[mujoco.MjsActuator]] = {name: [] for name in target_names}
+    for actuator in spec.actuators:
+        if (
+            actuator.target in of_target
+            and actuator.trntype in _TRANSMISSIONS[cfg.transmission_type]
+        ):
+            of_target[actuator.target].append(actuator)
+    if cfg.command_field is not None:
+        for name, actuators in of_target.items():
+            if len(actuators) > 1:
+                fits = (None, cfg.command_field)
+                of_target[name] = [each for each in actuators if command_field_of(each) in fits]
+    return [actuator for actuators in of_target.values() for actuator in actuators]
+
+
+def _common_field(cfg: XmlActuatorCfg, actuators: list[mujoco.MjsActuator]) -> CommandField:
+    """Find out what the controls of all the actuators mean, or raise ValueError."""
+    if cfg.command_field is not None:
+        return cfg.command_field
+    by_field: dict[CommandField | None, str] = {
+        command_field_of(actuator): actuator.name or f"on '{actuator.target}'"
+        for actuator in actuators
+    }
+    remedy = "give XmlActuatorCfg.command_field"
+    if None in by_field:
+        raise ValueError(
+            f"Cannot determine command field of the XML actuator {by_field[None]} from its gain "
+            f"and bias: {remedy}."
+        )
+    if len(by_field) > 1:
+        found = ", ".join(f"{name}: {field}" for field, name in by_field.items())
+        raise ValueError(
+            f"The XML actuators of {cfg.target_names_expr} take different commands ({found}): "
+            f"use a configuration for each kind, or {remedy}."
+        )
+    (common,) = by_field
+    assert common is not None
+    return common
+
+
+def command_field_of(actuator: mujoco.MjsActuator) -> CommandField | None:
+    """Tell from its type what an actuator's control means; None if that does not tell.
+
+    See https://mujoco.readthedocs.io/en/stable/XMLreference.html#actuator for what MuJoCo's
+    shortcuts stand for.
+    """
+    gain, bias = actuator.gaintype, actuator.biastype
+    if gain == mujoco.mjtGain.mjGAIN_DCMOTOR:
+        return _DC_FIELDS.get(actuator.ctrlspec or mujoco.mjtCtrlInput.mjINPUT_VOLTAGE)
+    if gain == mujoco.mjtGain.mjGAIN_MUSCLE:
+        return "effort"
+    if gain != mujoco.mjtGain.mjGAIN_FIXED:
+        return None
+    if bias == mujoco.mjtBias.mjBIAS_NONE:
+        return "effort"
+    kp = actuator.gainprm[0]
+    if bias != mujoco.mjtBias.mjBIAS_AFFINE or kp == 0.0:
+        return None
+    if actuator.biasprm[1] == -kp:
+        # An integrator turns a desired velocity into the position that the spring follows.
+        integrates = actuator.dyntype == mujoco.mjtDyn.mjDYN_INTEGRATOR
+        return "velocity" if integrates else "position"
+    if actuator.biasprm[1] == 0.0 and actuator.biasprm[2] == -kp:
+        return "velocity"
+    return None
