@@ -1,10 +1,13 @@
 """Scenes: attaching, options, origins."""
 
+import warnings
+
 import mujoco
 import pytest
 
 from manyworlds.entity import EntityCfg
 from manyworlds.scene import Scene, SceneCfg
+from manyworlds.sim import Simulation
 
 BALL = """<mujoco>{option}<worldbody>
   <body name="b"><freejoint/><geom size=".1"/></body>
@@ -42,20 +45,71 @@ def test_options_of_entities_are_named_and_ignored():
     assert model.opt.timestep == 0.002
 
 
+POST = '<mujoco><worldbody><body name="post"><geom size=".1"/></body></worldbody></mujoco>'
+
+
+def post(**kwargs) -> EntityCfg:
+    """Configure something that stands still."""
+    return EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(POST), **kwargs)
+
+
+def build(cfg: SceneCfg) -> tuple[Scene, Simulation]:
+    """Build a scene and its simulation."""
+    scene = Scene(cfg, "cpu")
+    sim = Simulation(cfg.num_envs, spec=scene.spec)
+    scene.initialize(sim.mj_model, sim.model, sim.data)
+    return scene, sim
+
+
 def test_fixed_bases_stand_where_their_initial_state_says():
-    """Place an entity without a free joint through its frame."""
-    xml = '<mujoco><worldbody><body name="post"><geom size=".1"/></body></worldbody></mujoco>'
-    cfg = EntityCfg(
-        spec_fn=lambda: mujoco.MjSpec.from_string(xml),
-        init_state=EntityCfg.InitialStateCfg(pos=(1.0, 2.0, 3.0)),
-    )
-    model = Scene(SceneCfg(entities={"post": cfg}), "cpu").compile()
-    assert model.body("post/post").pos.tolist() == [1.0, 2.0, 3.0]
+    """Place an entity without a free joint through its mocap body."""
+    state = EntityCfg.InitialStateCfg(pos=(1.0, 2.0, 3.0))
+    scene, sim = build(SceneCfg(entities={"post": post(init_state=state)}))
+    sim.forward()
+    assert sim.mj_model.body("post/mocap_base").pos.tolist() == [1.0, 2.0, 3.0]
+    assert scene["post"].data.body_link_pos_w[0].tolist() == [[1.0, 2.0, 3.0]] * 2
 
 
-def test_worlds_share_one_place():
-    """Keep what floats beside what is fixed: no world is moved away from its geometry."""
-    assert not Scene(SceneCfg(num_envs=9), "cpu").env_origins.any()
+def test_worlds_stand_on_a_grid():
+    """Centre worlds on the origin, a spacing apart; put them in one place for spacing 0."""
+    origins = Scene(SceneCfg(num_envs=6, env_spacing=3.0), "cpu").env_origins
+    expected = [[x, y, 0.0] for x in (-1.5, 1.5) for y in (-3.0, 0.0, 3.0)]
+    assert origins.tolist() == expected
+    assert not Scene(SceneCfg(num_envs=9, env_spacing=0.0), "cpu").env_origins.any()
+
+
+def test_geoms_fixed_to_the_world_keep_the_worlds_together():
+    """Say so when worlds cannot stand apart because something would stay behind."""
+
+    def table(spec: mujoco.MjSpec) -> None:
+        spec.worldbody.add_geom(name="table", type=mujoco.mjtGeom.mjGEOM_BOX, size=(1, 1, 0.1))
+
+    cfg = SceneCfg(num_envs=4, entities={"a": ball()}, spec_fn=table)
+    with pytest.warns(UserWarning, match=r"a geom to the world \(table\), which would stay"):
+        assert not Scene(cfg, "cpu").env_origins.any()
+    cfg.env_spacing = 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Scene(cfg, "cpu")
+
+
+def test_entities_share_one_initial_keyframe():
+    """Merge initial states, also of joints and actuators that spec_fn adds."""
+
+    def add_pendulum(spec: mujoco.MjSpec) -> None:
+        body = spec.body("a/b").add_body(name="pendulum")
+        body.add_joint(name="swing", ref=0.25, type=mujoco.mjtJoint.mjJNT_SLIDE)
+        body.add_geom(size=(0.1, 0, 0))
+        spec.add_actuator(name="swing", target="swing", trntype=mujoco.mjtTrn.mjTRN_JOINT)
+
+    state = EntityCfg.InitialStateCfg(pos=(0.0, 0.0, 1.0))
+    first, second = ball(), ball()
+    first.init_state = state
+    cfg = SceneCfg(entities={"a": first, "post": post(), "b": second}, spec_fn=add_pendulum)
+    model = Scene(cfg, "cpu").compile()
+    key = model.key("init_state")
+    assert key.qpos.tolist() == [0, 0, 1, 1, 0, 0, 0, 0.25, 0, 0, 0, 1, 0, 0, 0]
+    assert key.ctrl.tolist() == [0.0]
 
 
 def test_the_config_is_copied():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from manyworlds.utils.os import atomic_path, write_atomic
+from manyworlds.utils.os import atomic_path, update_assets, write_atomic
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path):
@@ -30,3 +30,17 @@ def test_the_final_name_appears_only_when_complete(tmp_path):
         assert temporary.parent == path.parent
     assert path.read_bytes() == b"1"
     assert [p.name for p in Path(path.parent).iterdir()] == ["file.bin"]
+
+
+def test_update_assets(tmp_path):
+    """Collect files under the names that a spec asks for."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.obj").write_bytes(b"a")
+    (tmp_path / "sub" / "b.obj").write_bytes(b"b")
+    assets = {"old": b""}
+    update_assets(assets, tmp_path, "meshes")
+    assert assets == {"old": b"", "meshes/a.obj": b"a", "meshes/sub/b.obj": b"b"}
+    update_assets(assets, tmp_path)
+    assert assets["a.obj"] == b"a"
+    with pytest.raises(NotADirectoryError, match="nowhere"):
+        update_assets(assets, tmp_path / "nowhere")

@@ -6,6 +6,9 @@ import pytest
 from manyworlds.utils.spec import (
     add_ground_plane,
     add_position_actuators,
+    copy_material_data,
+    copy_mesh_data,
+    copy_texture_data,
     create_position_actuator,
 )
 
@@ -116,3 +119,39 @@ class TestGroundPlane:
         add_ground_plane(spec)
         with pytest.raises(ValueError, match="already has a ground plane"):
             add_ground_plane(spec)
+
+
+class TestCopies:
+    def test_mesh(self):
+        """Copy a mesh to another spec, vertices, scale and all."""
+        source, target = mujoco.MjSpec(), mujoco.MjSpec()
+        mesh = source.add_mesh(name="ball", scale=[2.0, 1.0, 1.0], maxhullvert=9)
+        mesh.make_sphere(subdivision=2)
+        copy = target.add_mesh(name="copy")
+        copy_mesh_data(mesh, copy)
+        models = []
+        for spec, name in ((source, "ball"), (target, "copy")):
+            body = spec.worldbody.add_body()
+            body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name)
+            models.append(spec.compile())
+        expected, model = models
+        assert model.mesh(0).name == "copy"
+        for field in ("mesh_vert", "mesh_face", "mesh_graph", "mesh_scale", "body_inertia"):
+            assert getattr(model, field).tolist() == getattr(expected, field).tolist(), field
+
+    def test_texture_and_material(self):
+        """Copy pixels, and a material with its textures."""
+        source, target = mujoco.MjSpec(), mujoco.MjSpec()
+        kind = mujoco.mjtTexture.mjTEXTURE_2D
+        texture = source.add_texture(name="t", type=kind, width=2, height=2, nchannel=3)
+        texture.data = bytes(range(12))
+        material = source.add_material(name="m", rgba=[0.1, 0.2, 0.3, 1.0], shininess=0.9)
+        material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "t"
+        copy_texture_data(texture, target.add_texture(name="t"))
+        copy_material_data(material, target.add_material(name="copy"))
+        for spec in (source, target):
+            spec.worldbody.add_geom(size=[1.0, 1.0, 1.0], material=spec.materials[0].name)
+        expected, model = source.compile(), target.compile()
+        assert model.mat(0).name == "copy"
+        for field in ("tex_data", "tex_width", "mat_texid", "mat_rgba", "mat_shininess"):
+            assert getattr(model, field).tolist() == getattr(expected, field).tolist(), field

@@ -17,6 +17,7 @@ from manyworlds.actuator.builtin_actuator import (
     DirectActuator,
 )
 from manyworlds.utils.actuator import TransmissionType
+from manyworlds.utils.mujoco import detect_command_field
 from manyworlds.utils.spec import apply_target_overrides
 
 if TYPE_CHECKING:
@@ -33,11 +34,6 @@ _PARAMETERS = {
     "effort": ("force_limit",),
 }
 _CELLS = {"position": POSITION_CELLS, "velocity": VELOCITY_CELLS, "effort": {}}
-_DC_FIELDS: dict[int, CommandField] = {
-    mujoco.mjtCtrlInput.mjINPUT_POS: "position",
-    mujoco.mjtCtrlInput.mjINPUT_VEL: "velocity",
-    mujoco.mjtCtrlInput.mjINPUT_VOLTAGE: "effort",
-}
 
 
 @dataclass(kw_only=True)
@@ -156,58 +152,27 @@ def _find_actuators(
     if cfg.command_field is not None:
         for name, actuators in of_target.items():
             if len(actuators) > 1:
-                fits = (None, cfg.command_field)
-                of_target[name] = [each for each in actuators if command_field_of(each) in fits]
+                of_target[name] = [each for each in actuators if _may_take(cfg, each)]
     return [actuator for actuators in of_target.values() for actuator in actuators]
+
+
+def _may_take(cfg: XmlActuatorCfg, actuator: mujoco.MjsActuator) -> bool:
+    """Whether an actuator takes the configured command, or what it takes cannot be told."""
+    try:
+        return detect_command_field(actuator) == cfg.command_field
+    except ValueError:
+        return True
 
 
 def _common_field(cfg: XmlActuatorCfg, actuators: list[mujoco.MjsActuator]) -> CommandField:
     """Find out what the controls of all the actuators mean, or raise ValueError."""
     if cfg.command_field is not None:
         return cfg.command_field
-    by_field: dict[CommandField | None, str] = {
-        command_field_of(actuator): actuator.name or f"on '{actuator.target}'"
-        for actuator in actuators
-    }
-    remedy = "give XmlActuatorCfg.command_field"
-    if None in by_field:
-        raise ValueError(
-            f"Cannot determine command field of the XML actuator {by_field[None]} from its gain "
-            f"and bias: {remedy}."
-        )
+    by_field = {detect_command_field(actuator): actuator.target for actuator in actuators}
     if len(by_field) > 1:
-        found = ", ".join(f"{name}: {field}" for field, name in by_field.items())
+        found = ", ".join(f"{kind} on '{target}'" for kind, target in by_field.items())
         raise ValueError(
             f"The XML actuators of {cfg.target_names_expr} take different commands ({found}): "
-            f"use a configuration for each kind, or {remedy}."
+            "use one configuration for each kind, or give command_field."
         )
-    (common,) = by_field
-    assert common is not None
-    return common
-
-
-def command_field_of(actuator: mujoco.MjsActuator) -> CommandField | None:
-    """Tell from its type what an actuator's control means; None if that does not tell.
-
-    See https://mujoco.readthedocs.io/en/stable/XMLreference.html#actuator for what MuJoCo's
-    shortcuts stand for.
-    """
-    gain, bias = actuator.gaintype, actuator.biastype
-    if gain == mujoco.mjtGain.mjGAIN_DCMOTOR:
-        return _DC_FIELDS.get(actuator.ctrlspec or mujoco.mjtCtrlInput.mjINPUT_VOLTAGE)
-    if gain == mujoco.mjtGain.mjGAIN_MUSCLE:
-        return "effort"
-    if gain != mujoco.mjtGain.mjGAIN_FIXED:
-        return None
-    if bias == mujoco.mjtBias.mjBIAS_NONE:
-        return "effort"
-    kp = actuator.gainprm[0]
-    if bias != mujoco.mjtBias.mjBIAS_AFFINE or kp == 0.0:
-        return None
-    if actuator.biasprm[1] == -kp:
-        # An integrator turns a desired velocity into the position that the spring follows.
-        integrates = actuator.dyntype == mujoco.mjtDyn.mjDYN_INTEGRATOR
-        return "velocity" if integrates else "position"
-    if actuator.biasprm[1] == 0.0 and actuator.biasprm[2] == -kp:
-        return "velocity"
-    return None
+    return next(iter(by_field))

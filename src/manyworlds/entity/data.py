@@ -2,71 +2,259 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
 import torch
 
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import as_index
+from manyworlds.utils.math import quat_apply, quat_apply_inverse, quat_mul
 from manyworlds.utils.state import Stateful
+
+# Name of a target -> the kind of element that it has a column for.
+TARGETS: dict[str, str] = {
+    "joint_pos_target": "joint",
+    "joint_vel_target": "joint",
+    "joint_effort_target": "joint",
+    "tendon_len_target": "tendon",
+    "tendon_vel_target": "tendon",
+    "tendon_effort_target": "tendon",
+    "site_effort_target": "site",
+}
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Where the poses of one family of frames are: `inertial` ones are those of centers of mass."""
+
+    kind: str
+    pos: str
+    inertial: bool = False
+
+
+# MuJoCo stores positions of all of these, but quaternions of bodies only.
+_FRAMES = {
+    "root_link": _Frame("root", "xpos"),
+    "root_com": _Frame("root", "xipos", inertial=True),
+    "body_link": _Frame("body", "xpos"),
+    "body_com": _Frame("body", "xipos", inertial=True),
+    "geom": _Frame("geom", "geom_xpos"),
+    "site": _Frame("site", "site_xpos"),
+}
+
+_QUANTITIES = {
+    "pose_w": ("poses in the world [m, wxyz]", 7),
+    "vel_w": ("velocities in the world [m/s, rad/s]", 6),
+    "pos_w": ("positions in the world [m]", 3),
+    "quat_w": ("orientations in the world (wxyz)", 4),
+    "lin_vel_w": ("linear velocities in the world [m/s]", 3),
+    "ang_vel_w": ("angular velocities in the world [rad/s]", 3),
+}
+
+
+def _family(name: str) -> tuple[property, ...]:
+    """Make the properties of a family of frames, in the order of `_QUANTITIES`."""
+    frame = _FRAMES[name]
+    shape = "num_envs" if frame.kind == "root" else f"num_envs, num {frame.kind}s"
+
+    def make(quantity: str) -> property:
+        def read(self: EntityData) -> torch.Tensor:
+            return getattr(self, f"_{quantity}")(frame)
+
+        what, width = _QUANTITIES[quantity]
+        doc = f"Of {name.replace('_', ' ')} frames: {what}, shape [{shape}, {width}]."
+        return property(read, doc=doc)
+
+    return tuple(make(quantity) for quantity in _QUANTITIES)
+
+
+def _in_body_frame(quantity: str) -> property:
+    def read(self: EntityData) -> torch.Tensor:
+        return quat_apply_inverse(self.root_link_quat_w, getattr(self, quantity))
+
+    return property(read, doc=f"`{quantity}` seen from the root's frame, shape [num_envs, 3].")
+
+
+def _column(source: str, index: str, doc: str) -> property:
+    def read(self: EntityData) -> torch.Tensor:
+        return getattr(self.data, source)[:, getattr(self, index)]
+
+    return property(read, doc=doc)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntityDefaults:
+    """Where an entity starts, each [num_envs, ...]; see the attributes of `EntityData`."""
+
+    root_state: torch.Tensor
+    joint_pos: torch.Tensor
+    joint_vel: torch.Tensor
+    ball_joint_quat: torch.Tensor
 
 
 class EntityData(Stateful):
     """Reads an entity's part of the simulation; all tensors are [num_envs, ...].
 
-    Derived quantities (body poses) describe the state at the last `sim.forward` or refreshed step.
+    Poses and velocities of frames describe the state at the last `sim.forward` or refreshed step:
+    after writing state, call `sim.forward` to have them current. Accelerations and forces are
+    those of the last physics step.
+
+    Args:
+        indexing: where the entity is in the model.
+        model: the simulation's model.
+        data: the simulation's data.
+        defaults: where the entity starts.
+        soft_joint_pos_limit_factor: share of a joint's range within its soft limits.
+        driven: kinds of elements that actuators drive: 'tendon', 'site'. Targets of tendons and
+            sites have no columns unless actuators follow them.
     """
 
-    state_attributes = ("joint_effort_target",)
+    state_attributes = (
+        *TARGETS,
+        *("default_root_state", "_default_joint_pos", "default_joint_vel", "encoder_bias"),
+        *("default_ball_joint_quat", "_qpos0"),
+    )
 
     def __init__(
         self,
         indexing: EntityIndexing,
         model: WarpBridge,
         data: WarpBridge,
-        default_root_state: torch.Tensor,
-        default_joint_pos: torch.Tensor,
-        default_joint_vel: torch.Tensor,
-        soft_joint_pos_limit_factor: float,
+        defaults: EntityDefaults,
+        soft_joint_pos_limit_factor: float = 1.0,
+        driven: Collection[str] = (),
     ) -> None:
         self.indexing = indexing
         self.model = model
         self.data = data
-        self.default_root_state = default_root_state
-        """Pose [m, wxyz] and velocity [m/s, rad/s] of the root at reset, shape [num_envs, 13];
-        only the pose for a fixed base, shape [num_envs, 7]."""
-        self.default_joint_pos = default_joint_pos
-        """Joint positions at reset [rad or m], shape [num_envs, num_joints]."""
-        self.default_joint_vel = default_joint_vel
+        self.default_root_state = defaults.root_state
+        """Pose [m, wxyz] relative to the world's origin and velocity [m/s, rad/s] of the root at
+        reset, shape [num_envs, 13]; only the pose for a fixed base, shape [num_envs, 7]."""
+        self._default_joint_pos = defaults.joint_pos
+        self.default_joint_vel = defaults.joint_vel
         """Joint velocities at reset [rad/s or m/s], shape [num_envs, num_joints]."""
-        self.joint_effort_target = torch.zeros_like(default_joint_vel)
-        """Desired joint efforts [N or N m], shape [num_envs, num_joints]."""
+        self.default_ball_joint_quat = defaults.ball_joint_quat
+        """Ball joint orientations at reset (wxyz), shape [num_envs, num_ball_joints, 4]."""
+        num_envs, num_joints = defaults.joint_pos.shape
+        device = defaults.joint_pos.device
+        self.encoder_bias = torch.zeros(num_envs, num_joints, device=device)
+        """What joint encoders add to the joint positions [rad or m], [num_envs, num_joints]."""
+        widths = {"joint": num_joints, "tendon": len(indexing.tendons), "site": len(indexing.sites)}
+        self.joint_pos_target: torch.Tensor
+        """Desired joint positions [rad or m], shape [num_envs, num_joints]."""
+        self.joint_vel_target: torch.Tensor
+        """Desired joint velocities [rad/s or m/s], shape [num_envs, num_joints]."""
+        self.joint_effort_target: torch.Tensor
+        """Desired joint efforts [N m or N], shape [num_envs, num_joints]."""
+        self.tendon_len_target: torch.Tensor
+        """Desired tendon lengths [m], shape [num_envs, num_tendons], or 0 columns."""
+        self.tendon_vel_target: torch.Tensor
+        """Desired tendon velocities [m/s], shape [num_envs, num_tendons], or 0 columns."""
+        self.tendon_effort_target: torch.Tensor
+        """Desired tendon forces [N], shape [num_envs, num_tendons], or 0 columns."""
+        self.site_effort_target: torch.Tensor
+        """Desired efforts at sites [N or N m], shape [num_envs, num_sites], or 0 columns."""
+        for name, kind in TARGETS.items():
+            width = widths[kind] if kind == "joint" or kind in driven else 0
+            setattr(self, name, torch.zeros(num_envs, width, device=device))
+        self.gravity_vec_w = torch.tensor([0.0, 0.0, -1.0], device=device).repeat(num_envs, 1)
+        """Direction of gravity in the world, shape [num_envs, 3]."""
+        self.forward_vec_b = torch.tensor([1.0, 0.0, 0.0], device=device).repeat(num_envs, 1)
+        """Direction that the root faces, in its frame, shape [num_envs, 3]."""
         self._soft_factor = soft_joint_pos_limit_factor
-        self._limits_cache: tuple[tuple[int, int], torch.Tensor, torch.Tensor] | None = None
-        self.body_index = as_index(indexing.body_ids.tolist())
-        self.joint_index = as_index(indexing.joint_ids.tolist())
-        self.ctrl_index = as_index(indexing.ctrl_ids.tolist())
-        self.q_index = as_index(indexing.joint_q_adr.tolist())
-        self.v_index = as_index(indexing.joint_v_adr.tolist())
+        self._seen: dict[str, tuple[int, int]] = {}
+        self._hard = self._soft = torch.empty(0)
+        self._set_indices(indexing)
+        self._qpos0 = model.qpos0[:, self.q_index].clone()
+
+    def _set_indices(self, indexing: EntityIndexing) -> None:
+        """Bring ids to the cheapest form of index."""
+        self.body_index = as_index(indexing.body_ids)
+        self.joint_index = as_index(indexing.joint_ids)
+        self.geom_index = as_index(indexing.geom_ids)
+        self.site_index = as_index(indexing.site_ids)
+        self.tendon_index = as_index(indexing.tendon_ids)
+        self.ctrl_index = as_index(indexing.ctrl_ids)
+        self.q_index = as_index(indexing.joint_q_adr)
+        self.v_index = as_index(indexing.joint_v_adr)
+        self._index = {
+            "root": indexing.root_body_id,
+            "body": self.body_index,
+            "geom": self.geom_index,
+            "site": self.site_index,
+        }
+        # The bodies that frames of each kind move with, and the roots of these bodies' trees.
+        self._carriers = {
+            "root": indexing.root_body_id,
+            "body": self.body_index,
+            "geom": as_index(indexing.geom_body_ids),
+            "site": as_index(indexing.site_body_ids),
+        }
+        self._roots: dict[str, Any] = {"root": indexing.tree_root_ids[indexing.root_body_id].item()}
+        for kind, ids in (
+            ("body", indexing.body_ids),
+            ("geom", indexing.geom_body_ids),
+            ("site", indexing.site_body_ids),
+        ):
+            roots = indexing.tree_root_ids[ids]
+            shared = len(roots) and bool((roots == roots[0]).all())
+            self._roots[kind] = slice(roots[0].item(), roots[0].item() + 1) if shared else roots
+
+    # Joints, tendons and actuators.
+
+    joint_pos = _column("qpos", "q_index", "Joint positions [rad or m], [num_envs, num_joints].")
+    joint_vel = _column("qvel", "v_index", "Joint velocities, shape [num_envs, num_joints].")
+    joint_acc = _column("qacc", "v_index", "Joint accelerations, shape [num_envs, num_joints].")
+    tendon_len = _column("ten_length", "tendon_index", "Tendon lengths [m], [num_envs, ntendon].")
+    tendon_vel = _column("ten_velocity", "tendon_index", "Tendon velocities [m/s].")
+    actuator_force = _column(
+        "actuator_force", "ctrl_index", "Actuator efforts [N m or N], [num_envs, num_actuators]."
+    )
+    qfrc_actuator = _column(
+        "qfrc_actuator", "v_index", "Actuator efforts at the joints, [num_envs, num_joints]."
+    )
 
     @property
-    def joint_pos(self) -> torch.Tensor:
-        """Joint positions [rad or m], shape [num_envs, num_joints]."""
-        return self.data.qpos[:, self.q_index]
+    def joint_pos_biased(self) -> torch.Tensor:
+        """Joint positions as the encoders tell them [rad or m], [num_envs, num_joints]."""
+        return self.joint_pos + self.encoder_bias
 
     @property
-    def joint_vel(self) -> torch.Tensor:
-        """Joint velocities [rad/s or m/s], shape [num_envs, num_joints]."""
-        return self.data.qvel[:, self.v_index]
+    def joint_torques(self) -> torch.Tensor:
+        """Not available: which torques are meant is not clear.
+
+        Raises:
+            NotImplementedError: always; names what to use instead.
+        """
+        raise NotImplementedError(
+            "joint_torques is ambiguous: use qfrc_actuator for what actuators do at the joints, "
+            "or actuator_force for their own outputs."
+        )
 
     @property
-    def joint_acc(self) -> torch.Tensor:
-        """Joint accelerations of the last physics step, shape [num_envs, num_joints]."""
-        return self.data.qacc[:, self.v_index]
+    def ball_joint_quat(self) -> torch.Tensor:
+        """Orientations of ball joints (wxyz), shape [num_envs, num_ball_joints, 4]."""
+        return self.data.qpos[:, self.indexing.ball_joint_q_adr]
 
     @property
-    def actuator_force(self) -> torch.Tensor:
-        """Actuator efforts of the last physics step [N or N m], shape [num_envs, num_actuators]."""
-        return self.data.actuator_force[:, self.ctrl_index]
+    def ball_joint_ang_vel(self) -> torch.Tensor:
+        """Ball joint velocities in the child's frame [rad/s], [num_envs, num_ball_joints, 3]."""
+        return self.data.qvel[:, self.indexing.ball_joint_v_adr]
+
+    @property
+    def default_joint_pos(self) -> torch.Tensor:
+        """Joint positions at reset [rad or m], shape [num_envs, num_joints].
+
+        Where a world's `qpos0` is changed, its defaults change by as much.
+        """
+        if self._was_written("qpos0"):
+            qpos0 = self.model.qpos0[:, self.q_index]
+            self._default_joint_pos += qpos0 - self._qpos0
+            self._qpos0.copy_(qpos0)
+        return self._default_joint_pos
 
     @property
     def joint_pos_limits(self) -> torch.Tensor:
@@ -78,41 +266,148 @@ class EntityData(Stateful):
         """Joint limits shrunk around their midpoint, shape [num_envs, num_joints, 2]."""
         return self._limits()[1]
 
+    # Forces.
+
+    @property
+    def body_external_wrench(self) -> torch.Tensor:
+        """Forces and torques applied at centers of mass [N, N m], [num_envs, num_bodies, 6]."""
+        return self.data.xfrc_applied[:, self.body_index]
+
+    @property
+    def body_external_force(self) -> torch.Tensor:
+        """Forces applied at centers of mass in the world [N], [num_envs, num_bodies, 3]."""
+        return self.body_external_wrench[..., :3]
+
+    @property
+    def body_external_torque(self) -> torch.Tensor:
+        """Torques applied to bodies in the world [N m], [num_envs, num_bodies, 3]."""
+        return self.body_external_wrench[..., 3:]
+
+    @property
+    def qfrc_external(self) -> torch.Tensor:
+        """What external wrenches do at the joints [N m or N], shape [num_envs, num_joints].
+
+        MuJoCo's sum of smooth forces less its other parts:
+        https://mujoco.readthedocs.io/en/stable/computation/index.html#general-framework
+        """
+        total = self.data.qfrc_smooth[:, self.v_index] + self.data.qfrc_bias[:, self.v_index]
+        for part in ("qfrc_passive", "qfrc_applied", "qfrc_actuator"):
+            total -= getattr(self.data, part)[:, self.v_index]
+        return total
+
+    # Poses and velocities.
+
+    (
+        root_link_pose_w,
+        root_link_vel_w,
+        root_link_pos_w,
+        root_link_quat_w,
+        root_link_lin_vel_w,
+        root_link_ang_vel_w,
+    ) = _family("root_link")
+    (
+        root_com_pose_w,
+        root_com_vel_w,
+        root_com_pos_w,
+        root_com_quat_w,
+        root_com_lin_vel_w,
+        root_com_ang_vel_w,
+    ) = _family("root_com")
+    (
+        body_link_pose_w,
+        body_link_vel_w,
+        body_link_pos_w,
+        body_link_quat_w,
+        body_link_lin_vel_w,
+        body_link_ang_vel_w,
+    ) = _family("body_link")
+    (
+        body_com_pose_w,
+        body_com_vel_w,
+        body_com_pos_w,
+        body_com_quat_w,
+        body_com_lin_vel_w,
+        body_com_ang_vel_w,
+    ) = _family("body_com")
+    (
+        geom_pose_w,
+        geom_vel_w,
+        geom_pos_w,
+        geom_quat_w,
+        geom_lin_vel_w,
+        geom_ang_vel_w,
+    ) = _family("geom")
+    (
+        site_pose_w,
+        site_vel_w,
+        site_pos_w,
+        site_quat_w,
+        site_lin_vel_w,
+        site_ang_vel_w,
+    ) = _family("site")
+    # Short names stand for the link's frame.
+    body_pose_w, body_vel_w, body_pos_w = body_link_pose_w, body_link_vel_w, body_link_pos_w
+    body_quat_w, body_lin_vel_w = body_link_quat_w, body_link_lin_vel_w
+    body_ang_vel_w = body_link_ang_vel_w
+
+    root_link_lin_vel_b = _in_body_frame("root_link_lin_vel_w")
+    root_link_ang_vel_b = _in_body_frame("root_link_ang_vel_w")
+    root_com_lin_vel_b = _in_body_frame("root_com_lin_vel_w")
+    root_com_ang_vel_b = _in_body_frame("root_com_ang_vel_w")
+    projected_gravity_b = _in_body_frame("gravity_vec_w")
+
+    @property
+    def heading_w(self) -> torch.Tensor:
+        """Angle of the root's forward direction about the world's z [rad], shape [num_envs]."""
+        forward = quat_apply(self.root_link_quat_w, self.forward_vec_b)
+        return torch.atan2(forward[:, 1], forward[:, 0])
+
+    # How families are read.
+
+    def _pos_w(self, frame: _Frame) -> torch.Tensor:
+        return getattr(self.data, frame.pos)[:, self._index[frame.kind]]
+
+    def _quat_w(self, frame: _Frame) -> torch.Tensor:
+        quat = self.data.xquat[:, self._carriers[frame.kind]]
+        if frame.inertial:
+            return quat_mul(quat, self.model.body_iquat[:, self._carriers[frame.kind]])
+        if frame.kind in ("geom", "site"):
+            local = getattr(self.model, f"{frame.kind}_quat")
+            return quat_mul(quat, local[:, self._index[frame.kind]])
+        return quat
+
+    def _pose_w(self, frame: _Frame) -> torch.Tensor:
+        return torch.cat([self._pos_w(frame), self._quat_w(frame)], dim=-1)
+
+    def _vel_w(self, frame: _Frame) -> torch.Tensor:
+        return torch.cat([self._lin_vel_w(frame), self._ang_vel_w(frame)], dim=-1)
+
+    def _ang_vel_w(self, frame: _Frame) -> torch.Tensor:
+        return self.data.cvel[:, self._carriers[frame.kind], :3]
+
+    def _lin_vel_w(self, frame: _Frame) -> torch.Tensor:
+        # MuJoCo's cvel is the velocity of the point of the body that is at its tree's center of
+        # mass: https://mujoco.readthedocs.io/en/stable/computation/index.html#forward-dynamics
+        cvel = self.data.cvel[:, self._carriers[frame.kind]]
+        arm = self._pos_w(frame) - self.data.subtree_com[:, self._roots[frame.kind]]
+        return cvel[..., 3:] + torch.linalg.cross(cvel[..., :3], arm)
+
+    def _was_written(self, field: str) -> bool:
+        """Whether a model field may have changed since the last call for this field."""
+        source = getattr(self.model, field)
+        now = id(source), source._version
+        before = self._seen.get(field)
+        self._seen[field] = now
+        return before != now
+
     def _limits(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Hard and soft limits, computed anew only after the model's ranges were written."""
-        source = self.model.jnt_range
-        if self._limits_cache is None or self._limits_cache[0] != (id(source), source._version):
-            limits = source[:, self.joint_index].clone()
+        if self._was_written("jnt_range"):
+            limits = self.model.jnt_range[:, self.joint_index].clone()
             limited = self.model.jnt_limited[:, self.joint_index] != 0
             infinite = torch.tensor([-torch.inf, torch.inf], device=limits.device)
             limits = torch.where(limited.unsqueeze(-1), limits, infinite)
             middle = limits.mean(dim=-1, keepdim=True)
             soft = middle + self._soft_factor * (limits - middle)
-            soft = torch.where(limits.isinf(), limits, soft)
-            self._limits_cache = (id(source), source._version), limits, soft
-        return self._limits_cache[1], self._limits_cache[2]
-
-    @property
-    def body_link_pos_w(self) -> torch.Tensor:
-        """Body positions in the world [m], shape [num_envs, num_bodies, 3]."""
-        return self.data.xpos[:, self.body_index]
-
-    @property
-    def body_link_quat_w(self) -> torch.Tensor:
-        """Body orientations in the world (wxyz), shape [num_envs, num_bodies, 4]."""
-        return self.data.xquat[:, self.body_index]
-
-    @property
-    def body_pos_w(self) -> torch.Tensor:
-        """Same as `body_link_pos_w`."""
-        return self.body_link_pos_w
-
-    @property
-    def root_link_pos_w(self) -> torch.Tensor:
-        """Root position in the world [m], shape [num_envs, 3]."""
-        return self.data.xpos[:, self.indexing.root_body_id]
-
-    @property
-    def root_link_quat_w(self) -> torch.Tensor:
-        """Root orientation in the world (wxyz), shape [num_envs, 4]."""
-        return self.data.xquat[:, self.indexing.root_body_id]
+            self._hard, self._soft = limits, torch.where(limits.isinf(), limits, soft)
+        return self._hard, self._soft

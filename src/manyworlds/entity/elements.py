@@ -44,7 +44,8 @@ def _count_of(kind: str) -> property:
 class NamedElements:
     """Names by kind of element, and one way to select among them.
 
-    Names are relative to the entity; free joints and the world body are not listed.
+    Names are relative to the entity; free joints and the world body are not listed. A joint is a
+    hinge or a slide, with one position and one velocity; ball joints are a kind of their own.
     """
 
     _names: dict[str, tuple[str, ...]]
@@ -78,7 +79,10 @@ class NamedElements:
         try:
             return resolve_matching_names(name_keys, candidates, preserve_order)
         except ValueError as error:
-            raise ValueError(f"Cannot select by {kind} name. {error}") from None
+            hint = ""
+            if kind == "joint" and self._names["ball_joint"]:
+                hint = " Ball joints are a kind of their own: see find_ball_joints."
+            raise ValueError(f"Cannot select by {kind} name. {error}{hint}") from None
 
     def find_bodies(self, name_keys: Names, preserve_order: bool = False) -> Matches:
         """Select bodies; see `find`."""
@@ -94,6 +98,7 @@ class NamedElements:
     find_textures = _finder("texture")
     find_pairs = _finder("pair")
     find_actuators = _finder("actuator")
+    find_ball_joints = _finder("ball_joint")
 
     body_names = _names_of("body")
     joint_names = _names_of("joint")
@@ -106,6 +111,7 @@ class NamedElements:
     texture_names = _names_of("texture")
     pair_names = _names_of("pair")
     actuator_names = _names_of("actuator")
+    ball_joint_names = _names_of("ball_joint")
 
     num_bodies = _count_of("body")
     num_joints = _count_of("joint")
@@ -118,3 +124,4 @@ class NamedElements:
     num_textures = _count_of("texture")
     num_pairs = _count_of("pair")
     num_actuators = _count_of("actuator")
+    num_ball_joints = _count_of("ball_joint")

@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, ClassVar
 
 import mujoco
 import torch
 
-from manyworlds.actuator import Actuator, ActuatorCfg, ActuatorCmd
-from manyworlds.entity.data import EntityData
+from manyworlds.actuator import Actuator, ActuatorCfg, ActuatorGroups
+from manyworlds.entity.data import TARGETS, EntityData, EntityDefaults
 from manyworlds.entity.elements import Matches, NamedElements, Names
-from manyworlds.entity.indexing import EntityIndexing, compute_indexing, spec_elements
+from manyworlds.entity.indexing import compute_indexing, spec_elements
+from manyworlds.entity.writers import StateWriters
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.indices import EnvIds, as_index, assign
-from manyworlds.utils.math import quat_apply_inverse
-from manyworlds.utils.spec import get_free_joint
+from manyworlds.utils.actuator import TransmissionType
+from manyworlds.utils.indices import EnvIds, assign
+from manyworlds.utils.mujoco import is_position_actuator, qpos_width
+from manyworlds.utils.os import write_atomic
+from manyworlds.utils.spec import auto_wrap_fixed_base_mocap, export_spec, get_free_joint
+from manyworlds.utils.spec_config import (
+    CameraCfg,
+    CollisionCfg,
+    GeomCfg,
+    LightCfg,
+    MaterialCfg,
+    MeshCfg,
+    TextureCfg,
+    warn_overlapping_geom_edits,
+)
 from manyworlds.utils.state import Stateful
-from manyworlds.utils.string import resolve_expr
+from manyworlds.utils.string import free_name, resolve_expr
+from manyworlds.utils.xml import fix_spec_xml, strip_buffer_textures
+
+# Kinds of elements that actuators drive, named as in `TransmissionType`.
+_DRIVEN = ("joint", "tendon", "site")
+_ON_JOINTS = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
 
 
 @dataclass(kw_only=True)
@@ -47,39 +69,57 @@ class EntityCfg:
         ang_vel: tuple[float, float, float] = (0.0, 0.0, 0.0)
         """Root angular velocity [rad/s]."""
         joint_pos: dict[str, float] | None = field(default_factory=lambda: {".*": 0.0})
-        """Joint positions by regular expression [rad or m]; None takes the first keyframe's."""
+        """Joint positions by regular expression [rad or m]; the first match counts, and joints
+        without one are at 0. None takes joints and ball joints from the first keyframe."""
         joint_vel: dict[str, float] = field(default_factory=lambda: {".*": 0.0})
         """Joint velocities by regular expression [rad/s or m/s]."""
+        ball_joint_quat: dict[str, tuple[float, float, float, float]] = field(default_factory=dict)
+        """Orientations of ball joints by regular expression (wxyz); the others are at identity."""
 
     init_state: InitialStateCfg = field(default_factory=InitialStateCfg)
     spec_fn: Callable[[], mujoco.MjSpec] = mujoco.MjSpec
     """Returns a new spec of the entity alone; its first body is the root."""
     articulation: EntityArticulationInfoCfg | None = None
+    sort_actuators: bool = False
+    """Whether actuators are in the order of the joints that they move, not in that of the
+    configuration."""
+    lights: tuple[LightCfg, ...] = ()
+    cameras: tuple[CameraCfg, ...] = ()
+    textures: tuple[TextureCfg, ...] = ()
+    materials: tuple[MaterialCfg, ...] = ()
+    meshes: tuple[MeshCfg, ...] = ()
+    geoms: tuple[GeomCfg, ...] = ()
+    collisions: tuple[CollisionCfg, ...] = ()
 
     def build(self) -> Entity:
         """Make the entity."""
         return Entity(self)
 
 
-class Entity(NamedElements, Stateful):
+class Entity(StateWriters, NamedElements, Stateful):
     """A robot, a prop or a fixture.
 
     Before compilation it owns an editable spec; after `initialize` it reads and writes its part of
-    the simulation. Names are relative to the entity: the scene's prefix is not part of them.
+    the simulation. Names are relative to the entity: the scene's prefix is not part of them. A
+    fixed base hangs on a mocap body `mocap_base`, so that each world can place it at its origin.
 
     Raises:
         ValueError: the spec has no body or several free joints, or an actuator's pattern selects
             nothing.
     """
 
-    state_attributes = ("data",)
+    state_attributes = ("data", "actuators")
+    wraps_fixed_base: ClassVar[bool] = True
+    """Whether a fixed base is put on a mocap body."""
 
     def __init__(self, cfg: EntityCfg) -> None:
         self.cfg = cfg
-        self.spec = cfg.spec_fn()
+        self.spec = self._make_spec()
         if len(self.spec.bodies) < 2:
             raise ValueError("An entity needs at least one body, but its spec has none: add one.")
         self.is_fixed_base = not self._prepare_joints()
+        self.is_mocap = bool(self.root_body.mocap)
+        self._edit_spec()
         for body in self.spec.bodies[1:]:
             # MuJoCo compiles some bodies to shortcuts that per-world changes of mass break.
             body.simple = False
@@ -87,24 +127,37 @@ class Entity(NamedElements, Stateful):
             kind: tuple(element.name for element in elements)
             for kind, elements in spec_elements(self.spec).items()
         }
+        self._has_wrench = False
         self.actuators: list[Actuator] = []
-        self._actuator_specs: list[list[mujoco.MjsActuator]] = []
         self._add_actuators()
-        self._keyframe = list(self.spec.keys[0].qpos) if self.spec.keys else None
-        self.indexing: EntityIndexing
-        self.data: EntityData
+        self._actuator_groups = ActuatorGroups(self.actuators)
+        self._names["actuator"] = tuple(actuator.name for actuator in self.spec.actuators)
+        self._actuator_targets = [
+            actuator.target if actuator.trntype in _ON_JOINTS else None
+            for actuator in self.spec.actuators
+        ]
 
     # Structure.
 
     @property
     def is_articulated(self) -> bool:
         """Whether it has joints besides a free one."""
-        return self.num_joints > 0
+        return self.num_joints + self.num_ball_joints > 0
 
     @property
     def is_actuated(self) -> bool:
         """Whether it has actuators."""
         return self.num_actuators > 0
+
+    @property
+    def has_tendon_actuators(self) -> bool:
+        """Whether an actuator configuration drives tendons."""
+        return self._drives(TransmissionType.TENDON)
+
+    @property
+    def has_site_actuators(self) -> bool:
+        """Whether an actuator configuration drives sites."""
+        return self._drives(TransmissionType.SITE)
 
     @property
     def root_body(self) -> mujoco.MjsBody:
@@ -114,7 +167,7 @@ class Entity(NamedElements, Stateful):
     @property
     def needs_substeps(self) -> bool:
         """Whether an actuator must compute its control before every physics step."""
-        return any(actuator.needs_substeps for actuator in self.actuators)
+        return self._actuator_groups.needs_substeps
 
     def find_joints_by_actuator_names(self, actuator_name_keys: Names) -> Matches:
         """Select the joints that the named actuators move, in joint order."""
@@ -130,164 +183,197 @@ class Entity(NamedElements, Stateful):
         """Compile the entity alone."""
         return self.spec.compile()
 
+    def write_xml(self, path: str | Path) -> None:
+        """Write the entity alone as one MJCF file, which refers to its assets."""
+        spec = self.spec.copy()
+        strip_buffer_textures(spec)
+        spec.compile()
+        write_atomic(Path(path), fix_spec_xml(spec.to_xml()))
+
+    def to_zip(self, path: str | Path) -> None:
+        """Write the entity alone and its assets into one archive."""
+        export_spec(self.spec, Path(path).with_suffix(""), zip=True)
+
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
         """Find the entity in the compiled scene and allocate its data."""
         self.indexing = compute_indexing(self.spec, mj_model, device)
-        num_envs = data.qpos.shape[0]
-        init, articulation = self.cfg.init_state, self.cfg.articulation
-
-        def rows(values: Sequence[Any]) -> torch.Tensor:
-            row = torch.tensor(values, dtype=torch.float32, device=device)
-            return row.expand(num_envs, -1).clone()
-
-        joints = self.names("joint")
+        articulation = self.cfg.articulation or EntityArticulationInfoCfg()
         self.data = EntityData(
             self.indexing,
             model,
             data,
-            default_root_state=rows(
-                [*init.pos, *init.rot]
-                + ([] if self.is_fixed_base else [*init.lin_vel, *init.ang_vel])
-            ),
-            default_joint_pos=rows(self._default_joint_pos()),
-            default_joint_vel=rows(resolve_expr(init.joint_vel, joints, 0.0)),
-            soft_joint_pos_limit_factor=(
-                articulation.soft_joint_pos_limit_factor if articulation else 1.0
-            ),
+            self._defaults(data.qpos.shape[0], device),
+            articulation.soft_joint_pos_limit_factor,
+            {actuator.transmission_type.value for actuator in self.actuators},
         )
-        for actuator, specs in zip(self.actuators, self._actuator_specs, strict=True):
-            actuator.ctrl_ids = as_index([spec.id for spec in specs])
+        for actuator in self.actuators:
+            actuator.initialize(mj_model, model, data, device)
+        self._actuator_groups.initialize(data.qpos.shape[0], device)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Clear the targets of the worlds named."""
-        assign(self.data.joint_effort_target, 0.0, env_ids)
+        """Clear targets, external wrenches and what actuators carry, in the worlds named."""
+        for target in TARGETS:
+            assign(getattr(self.data, target), 0.0, env_ids)
+        if self._has_wrench:
+            assign(self.data.data.xfrc_applied, 0.0, env_ids, self.data.body_index)
+        self._actuator_groups.reset(env_ids)
+
+    def clear_state(self, env_ids: EnvIds = None) -> None:
+        """Deprecated: call `reset`."""
+        warnings.warn("Entity.clear_state is deprecated: call reset.", DeprecationWarning, 2)
+        self.reset(env_ids)
 
     def update(self, dt: float) -> None:
-        """Advance what the entity tracks over time by `dt` [s]."""
+        """Advance what the actuators track over time by `dt` [s]."""
+        self._actuator_groups.update(dt)
 
     def write_data_to_sim(self) -> None:
         """Turn targets into controls."""
-        for actuator in self.actuators:
-            cmd = ActuatorCmd(effort_target=self.data.joint_effort_target[:, actuator.target_ids])
-            self.data.data.ctrl[:, actuator.ctrl_ids] = actuator.compute(cmd)
+        self._actuator_groups.apply_controls(self.data)
 
-    # Writing state and targets.
+    # Where it starts.
 
-    def write_root_link_pose_to_sim(self, root_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
-        """Set the root's pose [m, wxyz], shape [len(env_ids), 7]; floating bases only."""
-        self._require_floating_base("pose")
-        assign(self.data.data.qpos, root_pose, env_ids, self.indexing.free_joint_q_adr)
+    def initial_qpos(self) -> dict[str, Sequence[float]]:
+        """Initial `qpos` of every joint by name; call it before a scene takes the spec over."""
+        init = self.cfg.init_state
+        qpos = {name: [q] for name, q in zip(self.joint_names, self._initial_joint_pos())}
+        qpos |= dict(zip(self.ball_joint_names, self._initial_ball_quat()))
+        if (free := get_free_joint(self.spec)) is not None:
+            qpos[free.name] = [*init.pos, *init.rot]
+        return qpos
 
-    def write_root_link_velocity_to_sim(
-        self, root_velocity: torch.Tensor, env_ids: EnvIds = None
-    ) -> None:
-        """Set the root's velocity in the world [m/s, rad/s], shape [len(env_ids), 6]."""
-        self._require_floating_base("velocity")
-        qpos = self.data.data.qpos[:, self.indexing.free_joint_q_adr[3:]]
-        quat = qpos if env_ids is None else qpos[env_ids]
-        angular = quat_apply_inverse(quat, root_velocity[..., 3:])
-        velocity = torch.cat([root_velocity[..., :3], angular], dim=-1)
-        assign(self.data.data.qvel, velocity, env_ids, self.indexing.free_joint_v_adr)
+    def initial_ctrl(self) -> list[float]:
+        """Initial controls: those of position actuators hold the initial joint positions."""
+        joints = dict(zip(self.names("joint"), self._initial_joint_pos(), strict=True))
+        return [
+            joints.get(target or "", 0.0) if is_position_actuator(actuator) else 0.0
+            for actuator, target in zip(self.spec.actuators, self._actuator_targets, strict=True)
+        ]
 
-    def write_joint_state_to_sim(
-        self,
-        position: torch.Tensor,
-        velocity: torch.Tensor,
-        joint_ids: Sequence[int] | slice | torch.Tensor | None = None,
-        env_ids: EnvIds = None,
-    ) -> None:
-        """Set joint positions and velocities, each of shape [len(env_ids), len(joint_ids)]."""
-        self.write_joint_position_to_sim(position, joint_ids, env_ids)
-        self.write_joint_velocity_to_sim(velocity, joint_ids, env_ids)
+    def _initial_joint_pos(self) -> tuple[float, ...]:
+        table = self.cfg.init_state.joint_pos
+        if table is not None:
+            return resolve_expr(table, self.names("joint"), 0.0)
+        return tuple(values[0] for values in self._key_values() if len(values) == 1)
 
-    def write_joint_position_to_sim(
-        self,
-        position: torch.Tensor,
-        joint_ids: Sequence[int] | slice | torch.Tensor | None = None,
-        env_ids: EnvIds = None,
-    ) -> None:
-        """Set joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
-        columns = self.indexing.joint_q_adr[_index(joint_ids)]
-        assign(self.data.data.qpos, position, env_ids, columns)
+    def _initial_ball_quat(self) -> tuple[Sequence[float], ...]:
+        if self.cfg.init_state.joint_pos is None:
+            return tuple(values for values in self._key_values() if len(values) == 4)
+        table = self.cfg.init_state.ball_joint_quat
+        return resolve_expr(table, self.names("ball_joint"), (1.0, 0.0, 0.0, 0.0))
 
-    def write_joint_velocity_to_sim(
-        self,
-        velocity: torch.Tensor,
-        joint_ids: Sequence[int] | slice | torch.Tensor | None = None,
-        env_ids: EnvIds = None,
-    ) -> None:
-        """Set joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
-        columns = self.indexing.joint_v_adr[_index(joint_ids)]
-        assign(self.data.data.qvel, velocity, env_ids, columns)
+    def _key_values(self) -> list[list[float]]:
+        """Split the positions of the first keyframe by joint."""
+        if not self.spec.keys:
+            raise ValueError(
+                "init_state.joint_pos=None requires the model to have a keyframe, but it has "
+                "none: add a <key> or give joint positions."
+            )
+        qpos = self.spec.keys[0].qpos
+        widths = [qpos_width(joint.type) for joint in self.spec.joints]
+        if len(qpos) != sum(widths):
+            raise ValueError(
+                f"The first keyframe has {len(qpos)} joint positions, but the entity has "
+                f"{sum(widths)}: complete its qpos."
+            )
+        starts = accumulate(widths, initial=0)
+        return [list(qpos[i : i + n]) for i, n in zip(starts, widths, strict=False)]
 
-    def set_joint_effort_target(
-        self,
-        effort: torch.Tensor,
-        joint_ids: Sequence[int] | slice | torch.Tensor | None = None,
-        env_ids: EnvIds = None,
-    ) -> None:
-        """Set desired joint efforts [N or N m], shape [len(env_ids), len(joint_ids)]."""
-        assign(self.data.joint_effort_target, effort, env_ids, _index(joint_ids))
+    def _defaults(self, num_envs: int, device: torch.device) -> EntityDefaults:
+        init = self.cfg.init_state
 
-    # Helpers.
+        def rows(values: Sequence[Any], *shape: int) -> torch.Tensor:
+            row = torch.tensor(values, dtype=torch.float32, device=device).reshape(shape or (-1,))
+            return row.repeat(num_envs, *[1] * row.ndim)
+
+        velocity = [] if self.is_fixed_base else [*init.lin_vel, *init.ang_vel]
+        return EntityDefaults(
+            root_state=rows([*init.pos, *init.rot, *velocity]),
+            joint_pos=rows(self._initial_joint_pos()),
+            joint_vel=rows(resolve_expr(init.joint_vel, self.names("joint"), 0.0)),
+            ball_joint_quat=rows(self._initial_ball_quat(), -1, 4),
+        )
+
+    # Building.
+
+    def _make_spec(self) -> mujoco.MjSpec:
+        if not self.wraps_fixed_base:
+            return self.cfg.spec_fn()
+        return auto_wrap_fixed_base_mocap(self.cfg.spec_fn)()
 
     def _prepare_joints(self) -> bool:
-        """Check the joints and name a free one; return whether the base floats."""
+        """Check the free joint and name joints that have none; return whether the base floats."""
         free = get_free_joint(self.spec)
         if free is not None and free.parent.name != self.root_body.name:
             raise ValueError(
                 f"The freejoint must be on the root body '{self.root_body.name}', but it is on "
                 f"'{free.parent.name}': make that body the first, or an entity of its own."
             )
-        for joint in self.spec.joints:
-            if joint.type == mujoco.mjtJoint.mjJNT_BALL:
-                raise ValueError(
-                    f"Joint '{joint.name}' is a ball joint, which entities cannot index yet: "
-                    "use three hinges."
-                )
         if free is not None and not free.name:
             free.name = "floating_base_joint"
+        taken = {joint.name for joint in self.spec.joints}
+        for i, joint in enumerate(joint for joint in self.spec.joints if not joint.name):
+            joint.name = free_name(f"joint_{i}", taken)
+            taken.add(joint.name)
         return free is not None
+
+    def _edit_spec(self) -> None:
+        cfg = self.cfg
+        warn_overlapping_geom_edits(cfg.geoms, cfg.collisions, self.spec)
+        kinds = ("lights", "cameras", "textures", "materials", "meshes", "geoms", "collisions")
+        for kind in kinds:
+            for editor in getattr(cfg, kind):
+                editor.edit_spec(self.spec)
+        if self.is_mocap:
+            self.root_body.pos[:], self.root_body.quat[:] = cfg.init_state.pos, cfg.init_state.rot
 
     def _add_actuators(self) -> None:
         articulation = self.cfg.articulation or EntityArticulationInfoCfg()
-        for actuator_cfg in articulation.actuators:
-            ids, names = self.find("joint", actuator_cfg.target_names_expr)
-            actuator = actuator_cfg.build(self, ids, names)
-            actuator.edit_targets(self.spec)
-            self._actuator_specs.append(actuator.edit_spec(self.spec))
-            self.actuators.append(actuator)
-        self._names["actuator"] = tuple(actuator.name for actuator in self.spec.actuators)
-        self._actuator_targets = [actuator.target for actuator in self.spec.actuators]
-
-    def _default_joint_pos(self) -> tuple[float | None, ...]:
-        table = self.cfg.init_state.joint_pos
-        if table is not None:
-            return resolve_expr(table, self.names("joint"), 0.0)
-        if self._keyframe is None:
-            raise ValueError(
-                "init_state.joint_pos=None requires the model to have a keyframe, but it has "
-                "none: add a <key> or give joint positions."
+        for cfg in articulation.actuators:
+            ids, names = self._find_targets(cfg)
+            self.actuators.append(cfg.build(self, ids, names))
+        if not self.cfg.sort_actuators:
+            for actuator in self.actuators:
+                actuator.edit_spec(self.spec, actuator.target_names)
+            return
+        by_target = [
+            (_DRIVEN.index(actuator.transmission_type.value), target_id, i, name)
+            for i, actuator in enumerate(self.actuators)
+            for target_id, name in zip(
+                actuator.target_ids.tolist(), actuator.target_names, strict=True
             )
-        joints = self._keyframe[0 if self.is_fixed_base else 7 :]
-        if len(joints) != self.num_joints:
-            raise ValueError(
-                f"The first keyframe has {len(joints)} joint positions, but the entity has "
-                f"{self.num_joints} joints: complete its qpos."
+        ]
+        for _, _, i, name in sorted(by_target):
+            self.actuators[i].edit_spec(self.spec, [name])
+
+    def _find_targets(self, cfg: ActuatorCfg) -> Matches:
+        kind = cfg.transmission_type.value
+        others = {
+            other: [
+                name
+                for name in self._names[other]
+                if any(re.fullmatch(p, name) for p in cfg.target_names_expr if p != ".*")
+            ]
+            for other in _DRIVEN
+            if other != kind
+        }
+        found = "; ".join(
+            f"{other}: {', '.join(names)}" for other, names in others.items() if names
+        )
+        try:
+            matches = self.find(kind, cfg.target_names_expr)
+        except ValueError as error:
+            hint = f" Matches were found in {found}: set transmission_type." if found else ""
+            raise ValueError(f"{type(cfg).__name__}: {error}{hint}") from None
+        if found:
+            warnings.warn(
+                f"{type(cfg).__name__}: target_names_expr={cfg.target_names_expr} selects {kind}s, "
+                f"but its patterns also match {found}: make them more exact if these were meant.",
+                stacklevel=2,
             )
-        return tuple(float(q) for q in joints)
+        return matches
 
-    def _require_floating_base(self, what: str) -> None:
-        if self.is_fixed_base:
-            raise ValueError(
-                f"Cannot write the root {what} of a fixed base: give its root body a <freejoint> "
-                "or place it through init_state."
-            )
-
-
-def _index(ids: Sequence[int] | slice | torch.Tensor | None) -> slice | torch.Tensor:
-    if ids is None:
-        return slice(None)
-    return ids if isinstance(ids, slice | torch.Tensor) else torch.tensor(ids, dtype=torch.long)
+    def _drives(self, transmission: TransmissionType) -> bool:
+        return any(actuator.transmission_type == transmission for actuator in self.actuators)

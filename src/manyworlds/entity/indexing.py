@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import mujoco
+import numpy as np
 import torch
 
 from manyworlds.utils.spec import get_free_joint, get_non_free_joints
@@ -26,11 +27,19 @@ ELEMENT_KINDS: dict[str, str] = {
 }
 
 
+_BALL = mujoco.mjtJoint.mjJNT_BALL
+
+
 def spec_elements(spec: mujoco.MjSpec) -> dict[str, tuple[Any, ...]]:
-    """List an entity's elements by kind, without the world body and free joints."""
+    """List an entity's elements by kind, without the world body and free joints.
+
+    Ball joints are a kind of their own, so that one joint is one column wherever joints are.
+    """
     elements = {kind: tuple(getattr(spec, attr)) for kind, attr in ELEMENT_KINDS.items()}
     elements["body"] = elements["body"][1:]
-    elements["joint"] = get_non_free_joints(spec)
+    joints = get_non_free_joints(spec)
+    elements["joint"] = tuple(joint for joint in joints if joint.type != _BALL)
+    elements["ball_joint"] = tuple(joint for joint in joints if joint.type == _BALL)
     return elements
 
 
@@ -53,6 +62,7 @@ class EntityIndexing:
     textures: tuple[mujoco.MjsTexture, ...]
     pairs: tuple[mujoco.MjsPair, ...]
     actuators: tuple[mujoco.MjsActuator, ...]
+    ball_joints: tuple[mujoco.MjsJoint, ...]
     body_ids: torch.Tensor
     joint_ids: torch.Tensor
     geom_ids: torch.Tensor
@@ -64,14 +74,27 @@ class EntityIndexing:
     tex_ids: torch.Tensor
     pair_ids: torch.Tensor
     ctrl_ids: torch.Tensor
+    ball_joint_ids: torch.Tensor
     joint_q_adr: torch.Tensor
-    """Addresses in `qpos` of the joints that are not free, shape [num_joints]."""
+    """Addresses in `qpos` of hinges and slides, shape [num_joints]."""
     joint_v_adr: torch.Tensor
-    """Addresses in `qvel` of the joints that are not free, shape [num_joints]."""
+    """Addresses in `qvel` of hinges and slides, shape [num_joints]."""
+    ball_joint_q_adr: torch.Tensor
+    """Addresses in `qpos` of ball joints, shape [num_ball_joints, 4]."""
+    ball_joint_v_adr: torch.Tensor
+    """Addresses in `qvel` of ball joints, shape [num_ball_joints, 3]."""
     free_joint_q_adr: torch.Tensor
     """Addresses in `qpos` of the root's pose, shape [7] or [0]."""
     free_joint_v_adr: torch.Tensor
     """Addresses in `qvel` of the root's velocity, shape [6] or [0]."""
+    mocap_id: int | None
+    """Row of the root in `mocap_pos`; None if it is no mocap body."""
+    geom_body_ids: torch.Tensor
+    """Global ids of the bodies that the geoms move with, shape [num_geoms]."""
+    site_body_ids: torch.Tensor
+    """Global ids of the bodies that the sites move with, shape [num_sites]."""
+    tree_root_ids: torch.Tensor
+    """Of every body of the model, the root of its kinematic tree, shape [nbody]."""
 
     @property
     def root_body_id(self) -> int:
@@ -79,7 +102,13 @@ class EntityIndexing:
         return int(self.body_ids[0])
 
 
-_IDS_FIELD = {"camera": "cam_ids", "material": "mat_ids", "texture": "tex_ids"}
+_ELEMENTS_FIELD = {**ELEMENT_KINDS, "ball_joint": "ball_joints"}
+_IDS_FIELD = {
+    "actuator": "ctrl_ids",
+    "camera": "cam_ids",
+    "material": "mat_ids",
+    "texture": "tex_ids",
+}
 
 
 def compute_indexing(
@@ -87,22 +116,31 @@ def compute_indexing(
 ) -> EntityIndexing:
     """Read global ids off an entity's spec after the scene that holds it was compiled."""
 
-    def tensor(values: list[int]) -> torch.Tensor:
-        return torch.tensor(values, dtype=torch.long, device=device)
+    def tensor(values: Any, width: int | None = None) -> torch.Tensor:
+        """Make a tensor of addresses; with a width, of as many from each one on."""
+        starts = torch.as_tensor(np.asarray(values, dtype=np.int64), device=device)
+        if width is None:
+            return starts
+        return starts[:, None] + torch.arange(width, device=device)
 
     elements = spec_elements(spec)
-    fields: dict[str, Any] = {ELEMENT_KINDS[kind]: items for kind, items in elements.items()}
-    for kind, items in elements.items():
-        name = "ctrl_ids" if kind == "actuator" else _IDS_FIELD.get(kind, f"{kind}_ids")
-        fields[name] = tensor([item.id for item in items])
-    joints = [joint.id for joint in elements["joint"]]
+    fields: dict[str, Any] = {_ELEMENTS_FIELD[kind]: items for kind, items in elements.items()}
+    ids = {kind: [item.id for item in items] for kind, items in elements.items()}
+    for kind, values in ids.items():
+        fields[_IDS_FIELD.get(kind, f"{kind}_ids")] = tensor(values)
     free = get_free_joint(spec)
-    q0 = mj_model.jnt_qposadr[free.id] if free else 0
-    v0 = mj_model.jnt_dofadr[free.id] if free else 0
+    root = [free.id] if free else []
+    mocap_id = int(mj_model.body_mocapid[ids["body"][0]])
     return EntityIndexing(
         **fields,
-        joint_q_adr=tensor(mj_model.jnt_qposadr[joints].tolist()),
-        joint_v_adr=tensor(mj_model.jnt_dofadr[joints].tolist()),
-        free_joint_q_adr=tensor(list(range(q0, q0 + 7)) if free else []),
-        free_joint_v_adr=tensor(list(range(v0, v0 + 6)) if free else []),
+        joint_q_adr=tensor(mj_model.jnt_qposadr[ids["joint"]]),
+        joint_v_adr=tensor(mj_model.jnt_dofadr[ids["joint"]]),
+        ball_joint_q_adr=tensor(mj_model.jnt_qposadr[ids["ball_joint"]], 4),
+        ball_joint_v_adr=tensor(mj_model.jnt_dofadr[ids["ball_joint"]], 3),
+        free_joint_q_adr=tensor(mj_model.jnt_qposadr[root], 7).flatten(),
+        free_joint_v_adr=tensor(mj_model.jnt_dofadr[root], 6).flatten(),
+        mocap_id=mocap_id if mocap_id >= 0 else None,
+        geom_body_ids=tensor(mj_model.geom_bodyid[ids["geom"]]),
+        site_body_ids=tensor(mj_model.site_bodyid[ids["site"]]),
+        tree_root_ids=tensor(mj_model.body_rootid),
     )

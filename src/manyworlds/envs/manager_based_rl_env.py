@@ -101,8 +101,7 @@ class ManagerBasedRlEnv(Stateful):
         # The device is the simulation's choice; entities need it only after compilation.
         self.scene = Scene(self.cfg.scene, device or "cpu")
         self.sim = Simulation(self.num_envs, self.cfg.sim, spec=self.scene.spec, device=device)
-        self.device = self.scene.device = self.sim.device
-        self.scene.env_origins = self.scene.env_origins.to(self.device)
+        self.device = self.sim.device
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         self.common_step_counter = 0
         self.episode_length_buf = self._zeros(torch.long)

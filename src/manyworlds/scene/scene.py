@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import mujoco
@@ -13,6 +14,7 @@ import torch
 from manyworlds.entity import Entity, EntityCfg
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds
+from manyworlds.utils.mujoco import qpos_width
 from manyworlds.utils.spec import non_default_option_fields
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.torch import as_device
@@ -24,6 +26,8 @@ class SceneCfg:
 
     num_envs: int = 1
     """Number of parallel worlds."""
+    env_spacing: float = 2.0
+    """Distance between the origins of neighbouring worlds [m]; 0 puts them all in one place."""
     entities: dict[str, EntityCfg] = field(default_factory=dict)
     """Entities by name; the name becomes the prefix of their elements."""
     extent: float | None = None
@@ -52,14 +56,16 @@ class Scene(Stateful):
         self.device = as_device(device)
         self.spec = mujoco.MjSpec()
         self.entities: dict[str, Entity] = {}
+        self._initial_qpos: dict[str, Sequence[float]] = {}
         for name, entity_cfg in self.cfg.entities.items():
             self._attach(name, entity_cfg)
         if self.cfg.extent is not None:
             self.spec.stat.extent = self.cfg.extent
         if self.cfg.spec_fn is not None:
             self.cfg.spec_fn(self.spec)
-        self.env_origins = torch.zeros(self.num_envs, 3, device=self.device)
-        """Where each world's origin is [m], shape [num_envs, 3]: worlds share one place."""
+        self._add_keyframe()
+        self.env_origins = self._grid_origins()
+        """Where each world's origin is [m], shape [num_envs, 3]."""
 
     def __getitem__(self, key: str) -> Entity:
         if key not in self.entities:
@@ -77,6 +83,8 @@ class Scene(Stateful):
 
     def initialize(self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge) -> None:
         """Let every entity find itself in the compiled model."""
+        self.device = data.qpos.device
+        self.env_origins = self.env_origins.to(self.device)
         for entity in self.entities.values():
             entity.initialize(mj_model, model, data, self.device)
 
@@ -109,9 +117,59 @@ class Scene(Stateful):
             default = mujoco.MjSpec().option
             for option in fields:
                 setattr(entity.spec.option, option, getattr(default, option))
-        frame = self.spec.worldbody.add_frame()
-        if entity.is_fixed_base:
-            frame.pos[:] = cfg.init_state.pos
-            frame.quat[:] = cfg.init_state.rot
-        self.spec.attach(entity.spec, prefix=f"{name}/", frame=frame)
+        for joint, qpos in entity.initial_qpos().items():
+            self._initial_qpos[f"{name}/{joint}"] = qpos
+        self.spec.attach(entity.spec, prefix=f"{name}/", frame=self.spec.worldbody.add_frame())
         self.entities[name] = entity
+
+    def _grid_origins(self) -> torch.Tensor:
+        """Place worlds on a square grid around the origin."""
+        fixed = [
+            geom.name or "without a name"
+            for geom in self.spec.worldbody.geoms
+            if geom.type != mujoco.mjtGeom.mjGEOM_PLANE and (geom.contype or geom.conaffinity)
+        ]
+        if fixed and self.cfg.env_spacing and self.num_envs > 1:
+            warnings.warn(
+                f"All worlds share one origin instead of standing {self.cfg.env_spacing} m apart, "
+                f"because the scene fixes a geom to the world ({fixed[0]}), which would stay "
+                "behind: make it an entity, or set env_spacing=0.",
+                stacklevel=3,
+            )
+        spacing = 0.0 if fixed else self.cfg.env_spacing
+        return grid_origins(self.num_envs, spacing).to(self.device)
+
+    def _add_keyframe(self) -> None:
+        """Merge the entities' initial states into one keyframe."""
+        if any(key.name == "init_state" for key in self.spec.keys):
+            return
+        initial = self._initial_qpos
+        if any(joint.name not in initial for joint in self.spec.joints):
+            # Joints that spec_fn added start where the compiled model has them.
+            model = self.spec.compile()
+            for joint in self.spec.joints:
+                adr = model.jnt_qposadr[joint.id]
+                width = qpos_width(joint.type)
+                initial.setdefault(joint.name, model.qpos0[adr : adr + width])
+        qpos = [q for joint in self.spec.joints for q in initial[joint.name]]
+        ctrl = [u for entity in self.entities.values() for u in entity.initial_ctrl()]
+        ctrl += [0.0] * (len(self.spec.actuators) - len(ctrl))
+        self.spec.add_key(name="init_state", qpos=qpos, ctrl=ctrl)
+
+
+def grid_origins(num_envs: int, spacing: float) -> torch.Tensor:
+    """Lay origins out on a square grid around (0, 0, 0), row by row.
+
+    Args:
+        num_envs: how many worlds there are.
+        spacing: distance between neighbours [m].
+
+    Returns:
+        Origins [m], shape [num_envs, 3].
+    """
+    columns = math.ceil(math.sqrt(num_envs))
+    rows = math.ceil(num_envs / columns)
+    ids = torch.arange(num_envs)
+    x = (ids // columns - (rows - 1) / 2) * spacing
+    y = (ids % columns - (columns - 1) / 2) * spacing
+    return torch.stack([x, y, torch.zeros(num_envs)], dim=1)

@@ -52,14 +52,20 @@ def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
     return None if ids.size == num_envs else ids.astype(np.int32)
 
 
-def as_index(ids: Sequence[int] | slice) -> slice | torch.Tensor:
-    """Turn positions into the cheapest index: a slice (a view) where they are contiguous."""
-    if isinstance(ids, slice):
-        return ids
-    first, count = (ids[0], len(ids)) if len(ids) else (0, 0)
-    if count and list(ids) == list(range(first, first + count)):
-        return slice(first, first + count)
-    return torch.tensor(ids, dtype=torch.long)
+def as_index(ids: Sequence[int] | slice | torch.Tensor | None) -> slice | torch.Tensor:
+    """Turn positions into the cheapest index: a slice (a view) where they are contiguous.
+
+    Args:
+        ids: positions; None for all. A tensor that is no range stays on its device.
+    """
+    if ids is None or isinstance(ids, slice):
+        return slice(None) if ids is None else ids
+    values = ids.tolist() if isinstance(ids, torch.Tensor) else list(ids)
+    if not values:
+        return slice(0, 0)
+    if values == list(range(values[0], values[0] + len(values))):
+        return slice(values[0], values[0] + len(values))
+    return ids if isinstance(ids, torch.Tensor) else torch.tensor(values, dtype=torch.long)
 
 
 def assign(

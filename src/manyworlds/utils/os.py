@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Files: written whole or not at all, and read for specs."""
 
 from __future__ import annotations
 
@@ -37,3 +37,22 @@ def write_atomic(path: Path, content: str | bytes) -> None:
         if isinstance(content, str):
             content = content.encode()
         temporary.write_bytes(content)
+
+
+def update_assets(assets: dict[str, bytes], path: Path, meshdir: str | None = None) -> None:
+    """Add the files of a folder, and of those in it, to the assets of a spec.
+
+    Args:
+        assets: contents by the names that a spec finds them under; extended.
+        path: the folder.
+        meshdir: the spec's `meshdir`, which the names begin with.
+
+    Raises:
+        NotADirectoryError: there is no such folder.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        raise NotADirectoryError(f"There is no folder '{path}' to read assets from.")
+    for file in sorted(path.rglob("*")):
+        if file.is_file():
+            assets[Path(meshdir or "", file.relative_to(path)).as_posix()] = file.read_bytes()

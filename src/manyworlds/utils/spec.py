@@ -21,6 +21,9 @@ from manyworlds.utils.spec_export import export_spec
 from manyworlds.utils.spec_mocap import auto_wrap_fixed_base_mocap
 from manyworlds.utils.string import free_name
 
+# What says who an element is or where it belongs, as opposed to what it is.
+_IDENTITY = ("classname", "compiler", "id", "info", "name", "plugin", "signature")
+
 __all__ = [
     "add_checker_material",
     "add_ground_plane",
@@ -28,6 +31,9 @@ __all__ = [
     "add_sky",
     "apply_target_overrides",
     "auto_wrap_fixed_base_mocap",
+    "copy_material_data",
+    "copy_mesh_data",
+    "copy_texture_data",
     "create_dcmotor_actuator",
     "create_motor_actuator",
     "create_muscle_actuator",
@@ -70,6 +76,24 @@ def non_default_option_fields(opt: Any) -> list[str]:
         if not name.startswith("_")
         and not np.array_equal(getattr(default, name), getattr(opt, name))
     ]
+
+
+def copy_mesh_data(src: mujoco.MjsMesh, dst: mujoco.MjsMesh) -> None:
+    """Make one mesh what another is, of this spec or another, but for its name.
+
+    The name of its file is copied, too: the spec of `dst` must find a file under that name.
+    """
+    _copy_data(src, dst)
+
+
+def copy_texture_data(src: mujoco.MjsTexture, dst: mujoco.MjsTexture) -> None:
+    """Make one texture what another is, but for its name; see `copy_mesh_data`."""
+    _copy_data(src, dst)
+
+
+def copy_material_data(src: mujoco.MjsMaterial, dst: mujoco.MjsMaterial) -> None:
+    """Make one material what another is, but for its name; its textures go by their names."""
+    _copy_data(src, dst)
 
 
 def add_sky(spec: mujoco.MjSpec) -> None:
@@ -124,3 +148,10 @@ def add_ground_plane(spec: mujoco.MjSpec, name: str = "ground_plane") -> mujoco.
         contype=1,
         conaffinity=1,
     )
+
+
+def _copy_data(src: Any, dst: Any) -> None:
+    for name in dir(src):
+        value = getattr(src, name)
+        if not (name.startswith("_") or name in _IDENTITY or callable(value)):
+            setattr(dst, name, value)

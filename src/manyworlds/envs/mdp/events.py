@@ -24,16 +24,21 @@ def reset_scene_to_default(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None)
     """Put every entity into its initial state, at its world's origin."""
     ids = resolve_env_ids(env, env_ids)
     for entity in env.scene.entities.values():
-        if not entity.is_fixed_base:
-            root = entity.data.default_root_state[ids]
+        data = entity.data
+        if entity.is_mocap or not entity.is_fixed_base:
+            root = data.default_root_state[ids]
             root[:, :3] += env.scene.env_origins[ids]
-            entity.write_root_link_pose_to_sim(root[:, :7], ids)
-            entity.write_root_link_velocity_to_sim(root[:, 7:], ids)
-        if entity.is_articulated:
-            data = entity.data
+            if entity.is_mocap:
+                entity.write_mocap_pose_to_sim(root, ids)
+            else:
+                entity.write_root_state_to_sim(root, ids)
+        if entity.num_joints:
             entity.write_joint_state_to_sim(
                 data.default_joint_pos[ids], data.default_joint_vel[ids], env_ids=ids
             )
+        if entity.num_ball_joints:
+            quat = data.default_ball_joint_quat[ids]
+            entity.write_ball_joint_state_to_sim(quat, torch.zeros_like(quat[..., 1:]), None, ids)
 
 
 def reset_joints_by_offset(

@@ -1,0 +1,232 @@
+"""Writing an entity's state and targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from manyworlds.entity.data import EntityData
+from manyworlds.entity.indexing import EntityIndexing
+from manyworlds.utils.indices import EnvIds, as_index, assign
+from manyworlds.utils.math import quat_apply, quat_apply_inverse
+
+Ids = Sequence[int] | slice | torch.Tensor | None
+"""Entity-local ids of elements; None for all."""
+
+
+class StateWriters:
+    """Writes state, targets and controls of the worlds and elements named (None for all).
+
+    Where both are named, values have a row for each world and a column for each element. Derived
+    quantities follow at the next `sim.forward` or step.
+    """
+
+    data: EntityData
+    indexing: EntityIndexing
+    is_fixed_base: bool
+    is_mocap: bool
+    _has_wrench: bool
+
+    # The root.
+
+    def write_root_state_to_sim(self, root_state: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Set pose [m, wxyz] and world velocity [m/s, rad/s], shape [len(env_ids), 13]."""
+        self.write_root_link_pose_to_sim(root_state[..., :7], env_ids)
+        self.write_root_link_velocity_to_sim(root_state[..., 7:], env_ids)
+
+    def write_root_link_pose_to_sim(self, root_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Set the root's pose in the world [m, wxyz], shape [len(env_ids), 7]."""
+        self._require_floating_base("pose")
+        assign(self.data.data.qpos, root_pose, env_ids, as_index(self.indexing.free_joint_q_adr))
+
+    def write_root_link_velocity_to_sim(
+        self, root_velocity: torch.Tensor, env_ids: EnvIds = None
+    ) -> None:
+        """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
+        # MuJoCo keeps a free joint's linear velocity in the world, its angular one in the body.
+        angular = quat_apply_inverse(self._root_quat(env_ids), root_velocity[..., 3:])
+        self._write_root_qvel(root_velocity[..., :3], angular, env_ids)
+
+    def write_root_link_velocity_b_to_sim(
+        self, root_velocity: torch.Tensor, env_ids: EnvIds = None
+    ) -> None:
+        """Set the velocity of the root's origin in its own frame [m/s, rad/s]."""
+        linear = quat_apply(self._root_quat(env_ids), root_velocity[..., :3])
+        self._write_root_qvel(linear, root_velocity[..., 3:], env_ids)
+
+    def write_root_com_velocity_to_sim(
+        self, root_velocity: torch.Tensor, env_ids: EnvIds = None
+    ) -> None:
+        """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
+        quat = self._root_quat(env_ids)
+        offset = self.data.model.body_ipos[:, self.indexing.root_body_id]
+        arm = quat_apply(quat, offset if env_ids is None else offset[env_ids])
+        linear = root_velocity[..., :3] - torch.linalg.cross(root_velocity[..., 3:], arm)
+        angular = quat_apply_inverse(quat, root_velocity[..., 3:])
+        self._write_root_qvel(linear, angular, env_ids)
+
+    def write_mocap_pose_to_sim(self, mocap_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Place a fixed base in the world [m, wxyz], shape [len(env_ids), 7]."""
+        mocap_id = self.indexing.mocap_id
+        if mocap_id is None:
+            raise ValueError(
+                "Cannot write a mocap pose: the root is no mocap body, so use "
+                "write_root_link_pose_to_sim for a floating base."
+            )
+        column = slice(mocap_id, mocap_id + 1)
+        assign(self.data.data.mocap_pos, mocap_pose[..., None, :3], env_ids, column)
+        assign(self.data.data.mocap_quat, mocap_pose[..., None, 3:], env_ids, column)
+
+    # Joints.
+
+    def write_joint_state_to_sim(
+        self,
+        position: torch.Tensor,
+        velocity: torch.Tensor,
+        joint_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        """Set joint positions and velocities, each of shape [len(env_ids), len(joint_ids)]."""
+        self.write_joint_position_to_sim(position, joint_ids, env_ids)
+        self.write_joint_velocity_to_sim(velocity, joint_ids, env_ids)
+
+    def write_joint_position_to_sim(
+        self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
+        columns = _select(self.indexing.joint_q_adr, self.data.q_index, joint_ids)
+        assign(self.data.data.qpos, position, env_ids, columns)
+
+    def write_joint_velocity_to_sim(
+        self, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
+        columns = _select(self.indexing.joint_v_adr, self.data.v_index, joint_ids)
+        assign(self.data.data.qvel, velocity, env_ids, columns)
+
+    def write_ball_joint_state_to_sim(
+        self,
+        quat: torch.Tensor,
+        ang_vel: torch.Tensor,
+        ball_joint_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        """Set ball joints: orientations (wxyz) and velocities in the child's frame [rad/s].
+
+        Args:
+            quat: shape [len(env_ids), len(ball_joint_ids), 4].
+            ang_vel: shape [len(env_ids), len(ball_joint_ids), 3].
+            ball_joint_ids: the ball joints.
+            env_ids: the worlds.
+        """
+        ids = as_index(ball_joint_ids)
+        data = self.data.data
+        for target, value, adr in (
+            (data.qpos, quat, self.indexing.ball_joint_q_adr),
+            (data.qvel, ang_vel, self.indexing.ball_joint_v_adr),
+        ):
+            assign(target, value.flatten(-2), env_ids, as_index(adr[ids].flatten()))
+
+    # Inputs.
+
+    def set_joint_position_target(
+        self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set desired joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
+        assign(self.data.joint_pos_target, position, env_ids, as_index(joint_ids))
+
+    def set_joint_velocity_target(
+        self, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set desired joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
+        assign(self.data.joint_vel_target, velocity, env_ids, as_index(joint_ids))
+
+    def set_joint_effort_target(
+        self, effort: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set desired joint efforts [N m or N], shape [len(env_ids), len(joint_ids)]."""
+        assign(self.data.joint_effort_target, effort, env_ids, as_index(joint_ids))
+
+    def set_tendon_len_target(
+        self, length: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set desired tendon lengths [m], shape [len(env_ids), len(tendon_ids)]."""
+        assign(self.data.tendon_len_target, length, env_ids, as_index(tendon_ids))
+
+    def set_tendon_vel_target(
+        self, velocity: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set desired tendon velocities [m/s], shape [len(env_ids), len(tendon_ids)]."""
+        assign(self.data.tendon_vel_target, velocity, env_ids, as_index(tendon_ids))
+
+    def set_tendon_effort_target(
+        self, effort: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set desired tendon forces [N], shape [len(env_ids), len(tendon_ids)]."""
+        assign(self.data.tendon_effort_target, effort, env_ids, as_index(tendon_ids))
+
+    def set_site_effort_target(
+        self, effort: torch.Tensor, site_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set desired efforts at sites [N or N m], shape [len(env_ids), len(site_ids)]."""
+        assign(self.data.site_effort_target, effort, env_ids, as_index(site_ids))
+
+    def write_ctrl_to_sim(
+        self, ctrl: torch.Tensor, ctrl_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set controls, past the actuators' own computation: [len(env_ids), len(ctrl_ids)]."""
+        columns = _select(self.indexing.ctrl_ids, self.data.ctrl_index, ctrl_ids)
+        assign(self.data.data.ctrl, ctrl, env_ids, columns)
+
+    def write_external_wrench_to_sim(
+        self,
+        forces: torch.Tensor,
+        torques: torch.Tensor,
+        env_ids: EnvIds = None,
+        body_ids: Ids = None,
+    ) -> None:
+        """Push and turn bodies from now on, until overwritten or reset.
+
+        Args:
+            forces: at the bodies' centers of mass, in the world [N], [len(env_ids), len(body_ids),
+                3].
+            torques: in the world [N m], same shape.
+            env_ids: the worlds.
+            body_ids: the bodies.
+        """
+        self._has_wrench = True
+        columns = _select(self.indexing.body_ids, self.data.body_index, body_ids)
+        wrench = torch.cat([forces, torques], dim=-1)
+        assign(self.data.data.xfrc_applied, wrench, env_ids, columns)
+
+    # Helpers.
+
+    def _root_quat(self, env_ids: EnvIds) -> torch.Tensor:
+        """The root's orientation as it will be: that in qpos, not the derived one."""
+        self._require_floating_base("velocity")
+        quat = self.data.data.qpos[:, as_index(self.indexing.free_joint_q_adr[3:])]
+        return quat if env_ids is None else quat[env_ids]
+
+    def _write_root_qvel(
+        self, linear: torch.Tensor, angular: torch.Tensor, env_ids: EnvIds
+    ) -> None:
+        qvel = torch.cat([linear, angular], dim=-1)
+        assign(self.data.data.qvel, qvel, env_ids, as_index(self.indexing.free_joint_v_adr))
+
+    def _require_floating_base(self, what: str) -> None:
+        if self.is_fixed_base:
+            remedy = (
+                "write_mocap_pose_to_sim places it"
+                if self.is_mocap
+                else "give its root body a <freejoint>"
+            )
+            raise ValueError(f"Cannot write the root {what} of a fixed base: {remedy}.")
+
+
+def _select(
+    every: torch.Tensor, every_index: slice | torch.Tensor, ids: Ids
+) -> slice | torch.Tensor:
+    """Pick global ids or addresses by local ids, all of them in their cheapest form."""
+    index = as_index(ids)
+    return every_index if isinstance(index, slice) and index == slice(None) else every[index]
