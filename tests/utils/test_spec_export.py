@@ -84,12 +84,26 @@ def test_same_file_name(tmp_path):
     assert_same(load(path), scene.compile())
 
 
+def skin() -> bytes:
+    """Return a triangle that hangs on the body 'bone', as a SKN file."""
+    bone = b"bone".ljust(40, b"\0") + np.array([0, 0, 0, 1, 0, 0, 0], np.float32).tobytes()
+    return (
+        np.array([3, 0, 1, 1], np.int32).tobytes()
+        + np.eye(3, dtype=np.float32).tobytes()
+        + np.array([0, 1, 2], np.int32).tobytes()
+        + bone
+        + np.array([3, 0, 1, 2], np.int32).tobytes()
+        + np.ones(3, np.float32).tobytes()
+    )
+
+
 def test_folders(tmp_path):
-    """Find textures, faces of cubes and height fields in folders beside the model's."""
+    """Find textures, faces of cubes, height fields and skins in folders beside the model's."""
     image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra 'train'")
     for folder in ("model", "shapes", "pictures/faces"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "shapes" / "part.obj").write_bytes(wavefront(1.0))
+    (tmp_path / "shapes" / "part.skn").write_bytes(skin())
     for i, name in enumerate(("shapes/part.png", "pictures/part.png", "pictures/faces/part.png")):
         image.new("RGB", (6, 6), (40 * i, 99, 7 * i)).save(tmp_path / name)
     (tmp_path / "model" / "model.xml").write_text(
@@ -99,11 +113,12 @@ def test_folders(tmp_path):
         <texture name="paint" type="2d" file="part.png"/>
         <texture name="box" type="cube" fileright="part.png" fileup="faces/part.png"/>
         </asset><worldbody><geom type="hfield" hfield="hills"/>
-        <body><geom type="mesh" mesh="part"/></body></worldbody></mujoco>"""
+        <body name="bone"><geom type="mesh" mesh="part"/></body></worldbody>
+        <deformable><skin name="hide" file="part.skn"/></deformable></mujoco>"""
     )
     spec = mujoco.MjSpec.from_file(str(tmp_path / "model" / "model.xml"))
     path = export_spec(spec, tmp_path / "out")
-    assert len(list((path / "assets").iterdir())) == 4
+    assert len(list((path / "assets").iterdir())) == 5
     assert_same(load(path), spec.compile())
 
 

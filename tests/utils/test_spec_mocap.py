@@ -160,6 +160,33 @@ def test_world_geoms():
     assert spec.geom("wall").parent.name == "mocap_base"
 
 
+def test_own_children():
+    """Tell truly which contacts a mocap base loses: those of a static body with its children."""
+    xml = """<mujoco><worldbody><body><geom size=".2"/><body>
+    <joint/><geom size=".2"/></body></body></worldbody></mujoco>"""
+    spec_fn = functools.partial(mujoco.MjSpec.from_string, xml)
+    pairs = []
+    for fn in (spec_fn, auto_wrap_fixed_base_mocap(spec_fn)):
+        model = fn().compile()
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        pairs.append({tuple(sorted(contact.geom.tolist())) for contact in data.contact})
+    assert pairs == [{(0, 1)}, set()]
+
+
+def test_quiet(capfd):
+    """Write nothing to the terminal."""
+    auto_wrap_fixed_base_mocap(arm)().compile()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("robot", ["unitree_g1/g1.xml", "unitree_go1/go1.xml"])
+def test_floating_robot(robot):
+    """Return a robot with a floating base as it is."""
+    spec = mujoco.MjSpec.from_file(str(robot_file(robot)))
+    assert auto_wrap_fixed_base_mocap(lambda: spec)() is spec
+
+
 @pytest.mark.parametrize("spec_fn", [arm, yam])
 def test_export(spec_fn, tmp_path):
     """Export a wrapped spec, and attach it to a scene, without loss."""

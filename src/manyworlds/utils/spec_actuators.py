@@ -254,8 +254,8 @@ def create_muscle_actuator(
         range: operating lengths, in units of the optimal length.
         force: peak active force at rest [N]; negative for `scale / actuator_acc0`.
         scale: see `force`.
-        lmin: shortest length with force, in units of the optimal length.
-        lmax: longest length with force, in units of the optimal length.
+        lmin: shortest length with active force, in units of the optimal length.
+        lmax: longest length with active force, in units of the optimal length.
         vmax: shortening velocity without force, in optimal lengths per second.
         fpmax: passive force at `lmax`, in units of the peak force.
         fvmax: active force at the fastest lengthening, in units of the peak force.
@@ -264,16 +264,7 @@ def create_muscle_actuator(
     Raises:
         ValueError: no such target, a site, or parameters that MuJoCo refuses.
     """
-    if transmission_type == TransmissionType.SITE:
-        raise ValueError(
-            f"A muscle cannot pull site '{target_name}', which has no length: "
-            "use TransmissionType.TENDON or JOINT."
-        )
-    if length_range != (0.0, 0.0) and length_range[0] >= length_range[1]:
-        raise ValueError(
-            f"The length_range of the muscle on '{target_name}' must rise, got {length_range}."
-        )
-    _find_target(spec, target_name, transmission_type)
+    _check_muscle(spec, target_name, transmission_type, length_range)
     actuator = _add_actuator(spec, target_name, target_name, transmission_type, gear, None)
     actuator.set_to_muscle(
         timeconst=timeconst,
@@ -402,9 +393,9 @@ def _add_actuator(
     actuator.target = target
     actuator.trntype = _TRANSMISSION[transmission_type]
     actuator.gear[0] = gear
-    limited = force_limit is not None and math.isfinite(force_limit)
-    actuator.forcelimited = limited
-    if limited:
+    actuator.forcelimited = False
+    if force_limit is not None and math.isfinite(force_limit):
+        actuator.forcelimited = True
         actuator.forcerange[:] = (-force_limit, force_limit)
     return actuator
 
@@ -423,9 +414,7 @@ def _informational_range(
     return (target.range[0] * unit - reach, target.range[1] * unit + reach)
 
 
-def _find_target(
-    spec: mujoco.MjSpec, name: str, transmission_type: TransmissionType
-) -> mujoco.MjsJoint | mujoco.MjsTendon | mujoco.MjsSite:
+def _find_target(spec: mujoco.MjSpec, name: str, transmission_type: TransmissionType) -> Any:
     elements = {
         TransmissionType.JOINT: spec.joints,
         TransmissionType.TENDON: spec.tendons,
@@ -455,3 +444,21 @@ def _check_numbers(
             f"The effort_limit of '{target}' must be positive, got {effort_limit}: "
             "leave it out for no limit."
         )
+
+
+def _check_muscle(
+    spec: mujoco.MjSpec,
+    target_name: str,
+    transmission_type: TransmissionType,
+    length_range: tuple[float, float],
+) -> None:
+    if transmission_type == TransmissionType.SITE:
+        raise ValueError(
+            f"A muscle cannot pull site '{target_name}', which has no length: "
+            "use TransmissionType.TENDON or JOINT."
+        )
+    if length_range != (0.0, 0.0) and length_range[0] >= length_range[1]:
+        raise ValueError(
+            f"The length_range of the muscle on '{target_name}' must rise, got {length_range}."
+        )
+    _find_target(spec, target_name, transmission_type)

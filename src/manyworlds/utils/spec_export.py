@@ -91,7 +91,7 @@ def _flatten(xml: str) -> tuple[str, dict[str, str]]:
     compiler = root.find("compiler")
     folders = {} if compiler is None else compiler.attrib
     names: dict[str, str] = {}
-    for element in root.iterfind("asset/*"):
+    for element in [*root.iterfind("asset/*"), *root.iterfind("deformable/skin")]:
         folder = folders.get("texturedir" if element.tag == "texture" else "meshdir", "")
         for attribute, value in element.attrib.items():
             if attribute.startswith("file"):
