@@ -153,6 +153,13 @@ class ActuatorCmd:
     """Velocities [rad/s or m/s]."""
 
 
+def as_rows(env_ids: EnvIds) -> torch.Tensor | slice:
+    """Turn world ids into an index of rows."""
+    if env_ids is None or isinstance(env_ids, slice):
+        return slice(None) if env_ids is None else env_ids
+    return torch.as_tensor(env_ids)
+
+
 def pick_columns(tensor: torch.Tensor, index: slice | torch.Tensor) -> torch.Tensor:
     """Select columns: a view where they are contiguous."""
     if isinstance(index, slice):
@@ -343,7 +350,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
             raise ValueError(
                 f"{type(self).__name__} of {self.target_names} has no delay: set delay_max_lag."
             )
-        self.delay_buffer.set_lags(lags, env_ids)
+        self.delay_buffer.set_lags(lags, as_rows(env_ids))
 
     def share_delay(self, buffer: DelayBuffer | None, first: bool) -> None:
         """Take a buffer that several actuators share; the first of them resets it."""
@@ -353,7 +360,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     def reset(self, env_ids: EnvIds = None) -> None:
         """Forget what the worlds named have carried over."""
         if self.delay_buffer is not None and not self._shares_delay:
-            self.delay_buffer.reset(env_ids)
+            self.delay_buffer.reset(as_rows(env_ids))
 
     def update(self, dt: float) -> None:
         """Advance what it tracks over time by `dt` [s]."""
@@ -437,6 +444,11 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         """
         named = torch.isin(self.ctrl_ids, torch.as_tensor(ctrl_ids, device=self.ctrl_ids.device))
         return named.nonzero().squeeze(-1).remainder(max(len(self.target_ids), 1)).unique()
+
+    def _overrides(self) -> dict[str, Any]:
+        """What the configuration changes about the targets."""
+        names = ("armature", "frictionloss", "viscous_damping")
+        return {name: getattr(self.cfg, name) for name in names}
 
     def _require_param(self, name: str) -> None:
         if name not in self.param_names:

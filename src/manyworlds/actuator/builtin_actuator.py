@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import torch
@@ -61,14 +61,6 @@ class DirectActuator(Actuator[ActuatorCfgT]):
         targets = [getattr(cmd, f"{field}_target") for field in self.command_fields]
         ctrl = targets[0] if len(targets) == 1 else torch.cat(targets, dim=-1)
         return ctrl if self.ctrl_per_target == 1.0 else ctrl * self.ctrl_per_target
-
-    def _overrides(self) -> dict[str, float | None]:
-        """What the configuration changes about the targets."""
-        return {
-            "armature": self.cfg.armature,
-            "frictionloss": self.cfg.frictionloss,
-            "viscous_damping": self.cfg.viscous_damping,
-        }
 
 
 def _reject_site(cfg: ActuatorCfg, why: str) -> None:
@@ -488,9 +480,9 @@ class BuiltinDcMotorActuatorCfg(ActuatorCfg):
 
 
 _DC_INPUTS: dict[DcMotorInputMode, tuple[CommandField, int]] = {
-    DcMotorInputMode.VOLTAGE: ("effort", mujoco.mjtCtrlInput.mjINPUT_VOLTAGE),
-    DcMotorInputMode.POSITION: ("position", mujoco.mjtCtrlInput.mjINPUT_POS),
-    DcMotorInputMode.VELOCITY: ("velocity", mujoco.mjtCtrlInput.mjINPUT_VEL),
+    DcMotorInputMode.VOLTAGE: ("effort", mujoco.mjtCtrlInput.mjINPUT_VOLTAGE.value),
+    DcMotorInputMode.POSITION: ("position", mujoco.mjtCtrlInput.mjINPUT_POS.value),
+    DcMotorInputMode.VELOCITY: ("velocity", mujoco.mjtCtrlInput.mjINPUT_VEL.value),
 }
 
 
@@ -523,7 +515,9 @@ class BuiltinDcMotorActuator(DirectActuator[BuiltinDcMotorActuatorCfg]):
         """Create the motors of some targets."""
         cfg, motor = self.cfg, self.cfg.motor_params
         if isinstance(motor, DcMotorDatasheetParams):
-            values = {"nominal": (motor.nominal_voltage, motor.stall_torque, motor.no_load_speed)}
+            values: dict[str, Any] = {
+                "nominal": (motor.nominal_voltage, motor.stall_torque, motor.no_load_speed)
+            }
         else:
             values = {"motorconst": (motor.kt, motor.ke), "resistance": motor.resistance}
         optional = {name: getattr(cfg, name) for name in ("thermal", "cogging", "lugre")}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import mujoco
 import torch
 
-from manyworlds.actuator.actuator import ActuatorCmd
+from manyworlds.actuator.actuator import ActuatorCmd, as_rows
 from manyworlds.actuator.builtin_actuator import check_positive
 from manyworlds.actuator.dc_actuator import DcMotorActuator, DcMotorActuatorCfg, clip_to_curve
 from manyworlds.sim.sim_data import WarpBridge
@@ -151,7 +151,7 @@ class LearnedMlpActuator(_LearnedActuator[LearnedMlpActuatorCfg]):
     def reset(self, env_ids: EnvIds = None) -> None:
         """Forget the history of the worlds named."""
         super().reset(env_ids)
-        self._history.reset(env_ids)
+        self._history.reset(as_rows(env_ids))
 
     def _allocate(self, device: torch.device) -> None:
         self._history = CircularBuffer(self.cfg.history_length, self._shape[0], device)
@@ -172,9 +172,8 @@ class LearnedLstmActuator(_LearnedActuator[LearnedLstmActuatorCfg]):
     def reset(self, env_ids: EnvIds = None) -> None:
         """Forget what the worlds named remember."""
         super().reset(env_ids)
-        rows = slice(None) if env_ids is None else env_ids
         for memory in (self._hidden, self._cell):
-            memory[:, rows] = 0.0
+            memory[:, as_rows(env_ids)] = 0.0
 
     def _allocate(self, device: torch.device) -> None:
         weights = [

@@ -106,7 +106,7 @@ class LimitParameter:
                 "give it an effort_limit (an XML actuator: a forcerange)."
             )
         gear = self._gear()
-        gear = (gear if env_ids is None else gear[env_ids])[:, targets]
+        gear = (gear if env_ids is None or len(gear) == 1 else gear[env_ids])[:, targets]
         value = (value / gear).unsqueeze(-1)
         for (field, ids), flags in zip(self._rows.items(), limited, strict=True):
             ranges = (value * self._shape[field][targets])[:, flags]
@@ -115,5 +115,6 @@ class LimitParameter:
     def _gear(self) -> torch.Tensor:
         """Effort at the targets per force of the actuators, [num_envs, num_targets]."""
         if self._actuator_ids is None:
-            return torch.ones(1, 1, device=next(iter(self._rows.values())).device)
+            ids = next(iter(self._rows.values()))
+            return torch.ones(1, len(ids), device=ids.device)
         return self._model.actuator_gear[:, self._actuator_ids].norm(dim=-1)

@@ -79,9 +79,7 @@ class IdealPdActuator(Actuator[IdealPdCfgT], Generic[IdealPdCfgT]):
                 name,
                 effort_limit=self.cfg.effort_limit,
                 transmission_type=self.transmission_type,
-                armature=self.cfg.armature,
-                frictionloss=self.cfg.frictionloss,
-                viscous_damping=self.cfg.viscous_damping,
+                **self._overrides(),
             )
             for name in target_names
         ]

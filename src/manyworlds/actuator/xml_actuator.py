@@ -168,7 +168,9 @@ def _common_field(cfg: XmlActuatorCfg, actuators: list[mujoco.MjsActuator]) -> C
     """Find out what the controls of all the actuators mean, or raise ValueError."""
     if cfg.command_field is not None:
         return cfg.command_field
-    by_field = {detect_command_field(actuator): actuator.target for actuator in actuators}
+    by_field: dict[CommandField, str] = {
+        detect_command_field(actuator): actuator.target for actuator in actuators
+    }
     if len(by_field) > 1:
         found = ", ".join(f"{kind} on '{target}'" for kind, target in by_field.items())
         raise ValueError(
