@@ -151,6 +151,7 @@ def test_a_limit_beyond_stall_torque_is_warned_of(limit: float):
 
 def test_subclasses_change_the_law_and_stay_fused():
     """Evaluate a user's law, with a parameter of its own, for several groups at once."""
+
     class Weak(IdealPdActuator):
         param_names = (*IdealPdActuator.param_names, "strength")
 
