@@ -147,7 +147,7 @@ def test_a_group_costs_one_law_however_many_actuators_it_has():
         counts.append(_count_operations(entity))
     one, three = counts
     # The order of joints in the groups asks for gathers of three targets and of the state.
-    assert three <= one + 5 and three <= 22
+    assert one <= 7 and three <= 12
 
 
 def _count_operations(entity: Entity) -> int:

@@ -86,9 +86,11 @@ class ActuatorCfg(ABC):
                         f"{name}.{field} does not apply to sites, which have no dynamics of their "
                         "own: leave it out, or drive a joint or a tendon."
                     )
-        if unknown := set(self.delay_fields) - set(COMMAND_FIELDS):
+        late = (self.delay_target,) if isinstance(self.delay_target, str) else self.delay_target
+        if not late or set(late) - set(COMMAND_FIELDS):
             raise ValueError(
-                f"{name}.delay_target has {sorted(unknown)}: use {', '.join(COMMAND_FIELDS)}."
+                f"{name}.delay_target must name some of {', '.join(COMMAND_FIELDS)}, got "
+                f"{self.delay_target!r}."
             )
         try:
             self.make_delay_buffer(1, "cpu")
@@ -105,8 +107,7 @@ class ActuatorCfg(ABC):
     def delay_fields(self) -> tuple[CommandField, ...]:
         """The targets that are late, in their usual order."""
         late = self.delay_target
-        late = (late,) if isinstance(late, str) else late
-        return tuple(sorted(late, key=[*COMMAND_FIELDS, *late].index))
+        return tuple(field for field in COMMAND_FIELDS if field == late or field in late)
 
     @property
     def delay_key(self) -> tuple[Any, ...] | None:

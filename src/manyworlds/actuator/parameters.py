@@ -75,22 +75,27 @@ class LimitParameter:
         self._model = model
         self._rows = rows
         self._actuator_ids = actuator_ids
-        self._limited: dict[str, torch.Tensor] = {}
         self._shape: dict[str, torch.Tensor] = {}
+        self._mask: dict[str, torch.Tensor] = {}
+        counts = np.zeros(len(next(iter(rows.values()))), dtype=int)
         for field, ids in rows.items():
-            ranges = getattr(mj_model, field)[ids.cpu().numpy()]
+            host = ids.cpu().numpy()
+            ranges = getattr(mj_model, field)[host]
             size = np.abs(ranges).max(axis=-1, keepdims=True)
             shape = ranges / np.where(size > 0.0, size, 1.0)
             self._shape[field] = torch.tensor(shape, dtype=torch.float32, device=ids.device)
-            flags = getattr(mj_model, _FLAGS[field])[ids.cpu().numpy()].astype(bool)
-            self._limited[field] = torch.tensor(flags, device=ids.device)
+            limited = getattr(mj_model, _FLAGS[field])[host].astype(bool)
+            self._mask[field] = torch.tensor(limited, device=ids.device)
+            counts += limited
+        # Known on the host, so that writing limits does not wait for a GPU in the usual case.
+        self._all_limited = bool((counts == len(rows)).all())
 
     def read(self) -> torch.Tensor:
         """Return the limit, infinite where there is none, shape [num_envs, num_targets]."""
         limits = []
         for field, ids in self._rows.items():
             size = getattr(self._model, field)[:, ids].abs().amax(dim=-1)
-            limits.append(torch.where(self._limited[field], size, torch.inf))
+            limits.append(torch.where(self._mask[field], size, torch.inf))
         return torch.stack(limits).amin(dim=0) * self._gear()
 
     def write(self, value: torch.Tensor, env_ids: EnvIds, targets: Any) -> None:
@@ -99,18 +104,22 @@ class LimitParameter:
         Raises:
             ValueError: the compiled model has no limit there.
         """
-        limited = torch.stack([flags[targets] for flags in self._limited.values()])
-        if not bool(limited.any(dim=0).all()):
-            raise ValueError(
-                f"{self._owner} has no effort limit to change: the model was compiled without, so "
-                "give it an effort_limit (an XML actuator: a forcerange)."
-            )
+        limited = None
+        if not self._all_limited:
+            limited = torch.stack([mask[targets] for mask in self._mask.values()])
+            if not bool(limited.any(dim=0).all()):
+                raise ValueError(
+                    f"{self._owner} has no effort limit to change: the model was compiled without,"
+                    " so give it an effort_limit (an XML actuator: a forcerange)."
+                )
         gear = self._gear()
         gear = (gear if env_ids is None or len(gear) == 1 else gear[env_ids])[:, targets]
         value = (value / gear).unsqueeze(-1)
-        for (field, ids), flags in zip(self._rows.items(), limited, strict=True):
-            ranges = (value * self._shape[field][targets])[:, flags]
-            assign(getattr(self._model, field), ranges, env_ids, ids[targets][flags])
+        for i, (field, ids) in enumerate(self._rows.items()):
+            ranges, rows = value * self._shape[field][targets], ids[targets]
+            if limited is not None:
+                ranges, rows = ranges[:, limited[i]], rows[limited[i]]
+            assign(getattr(self._model, field), ranges, env_ids, rows)
 
     def _gear(self) -> torch.Tensor:
         """Effort at the targets per force of the actuators, [num_envs, num_targets]."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import mujoco
+import torch
 
 from manyworlds.actuator.actuator import ActuatorCfg, CommandField
 from manyworlds.actuator.builtin_actuator import (
@@ -16,6 +17,7 @@ from manyworlds.actuator.builtin_actuator import (
     VELOCITY_CELLS,
     DirectActuator,
 )
+from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.actuator import TransmissionType
 from manyworlds.utils.mujoco import detect_command_field
 from manyworlds.utils.spec import apply_target_overrides
@@ -124,6 +126,18 @@ class XmlActuator(DirectActuator[XmlActuatorCfg]):
         """Change what is configured of some targets; their actuators are there already."""
         for name in target_names:
             apply_target_overrides(spec, name, self.transmission_type, **self._overrides())
+
+    def initialize(
+        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+    ) -> None:
+        """Find its controls, of which each actuator must have one."""
+        for actuator in self._mjs_actuators:
+            if (count := mj_model.actuator_ctrlnum[actuator.id]) != 1:
+                raise ValueError(
+                    f"The XML actuator on '{actuator.target}' has {count} controls instead of one: "
+                    "leave it out, and drive it by write_ctrl_to_sim."
+                )
+        super().initialize(mj_model, model, data, device)
 
 
 class XmlPositionActuator(XmlActuator):
