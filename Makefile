@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test check bench format clean
+.PHONY: help demo test check bench bench-gpu format clean
 
 help:
 	@echo "make demo    train a cartpole, film it, and watch it in the browser (about 3 minutes)"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, layers, lengths"
 	@echo "make bench   measure speed and append to benchmarks/results.jsonl"
+	@echo "make bench-gpu  the same for what needs an NVIDIA GPU"
 	@echo "make format  format the code"
 	@echo "make clean   remove the virtual environment"
 
@@ -27,6 +28,9 @@ check: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-gpu: .venv/.dev
+	$(BIN)/python -m benchmarks --gpu $(ARGS)
 
 format: .venv/.dev
 	$(BIN)/ruff format .
@@ -51,4 +55,6 @@ clean:
 .venv/.dev: pyproject.toml | .venv/bin/python
 	@echo "installing manyworlds and its development tools into .venv ..."
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@# Tests read its MJCF files only, so none of its dependencies are needed.
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps dm_control==1.0.50
 	@touch $@ .venv/.user

@@ -1,6 +1,6 @@
 """Measure every workload and add a line each to the ledger.
 
-Run from the project's root: python -m benchmarks [NAME ...] [--seconds 10] [--dry]
+Run from the project's root: python -m benchmarks [NAME ...] [--seconds 10] [--dry] [--gpu]
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.gpu import GPU_WORKLOADS
 from benchmarks.workloads import WORKLOADS
 
 LEDGER = Path(__file__).parent / "results.jsonl"
@@ -37,23 +38,30 @@ class Options:
     """Time for each workload."""
     dry: bool = False
     """Print, but leave the ledger alone."""
+    gpu: bool = False
+    """The workloads that need an NVIDIA GPU, instead of those for the CPU."""
 
 
 def main() -> int:
     """Measure, print and record."""
     options = tyro.cli(Options, prog="python -m benchmarks")
-    if unknown := set(options.names) - set(WORKLOADS):
-        print(f"error: no workload {sorted(unknown)}; there are {', '.join(WORKLOADS)}.")
+    workloads = GPU_WORKLOADS if options.gpu else WORKLOADS
+    if unknown := set(options.names) - set(workloads):
+        print(f"error: no workload {sorted(unknown)}; there are {', '.join(workloads)}.")
+        return 2
+    if options.gpu and _gpu() is None:
+        print("error: --gpu needs an NVIDIA GPU and PyTorch's CUDA build; PyTorch finds no GPU.")
         return 2
     console = Console()
     lines = []
-    for name in options.names or WORKLOADS:
-        what, goal, measure = WORKLOADS[name]
+    for name in options.names or workloads:
+        what, goal, measure = workloads[name]
         figures = measure(options.seconds)
         if figures is None:
             console.print(f"{name}: skipped, the third-party robots are not here", highlight=False)
             continue
-        lines.append({"workload": name, "what": what, "goal": goal, **circumstances(), **figures})
+        about = {"workload": name, "what": what, "goal": goal, **circumstances(options.gpu)}
+        lines.append(about | figures)
         console.print(f"{name}: {summary(lines[-1])}", highlight=False)
     if not options.dry:
         with LEDGER.open("a") as ledger:
@@ -63,12 +71,13 @@ def main() -> int:
     return 0
 
 
-def circumstances() -> dict[str, Any]:
+def circumstances(gpu: bool = False) -> dict[str, Any]:
     """When, on what, and with which versions a figure was measured."""
     git = subprocess.run(
         ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
     )
-    versions = {name: importlib.metadata.version(name) for name in ("mujoco", "torch", "numpy")}
+    names = ("mujoco", "torch", "numpy", *(("mujoco-warp", "warp-lang") if gpu else ()))
+    versions = {name: importlib.metadata.version(name) for name in names}
     return {
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": git.stdout.strip() or None,
@@ -78,6 +87,7 @@ def circumstances() -> dict[str, Any]:
             "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
             "system": platform.system(),
             "python": platform.python_version(),
+            "gpu": _gpu() if gpu else None,
         },
         "versions": versions,
     }
@@ -89,7 +99,7 @@ def summary(line: dict[str, Any]) -> str:
     figures = [
         f"{key} {value:,.3g}" if isinstance(value, float) and value < 100 else f"{key} {value:,.0f}"
         for key, value in line.items()
-        if key.endswith(("_s", "_us", "_share")) and isinstance(value, int | float)
+        if key.endswith(("_s", "_us", "_share", "_bytes")) and isinstance(value, int | float)
     ]
     return f"ratio {line['ratio']:.3f}{goal}; {', '.join(figures)}"
 
@@ -110,15 +120,22 @@ def write_table() -> None:
         line = json.loads(text)
         newest[line["workload"]] = line
     rows = ["| workload | ratio | goal | figures | measured |", "|---|---|---|---|---|"]
-    for name in (name for name in WORKLOADS if name in newest):
+    for name in (name for name in (*WORKLOADS, *GPU_WORKLOADS) if name in newest):
         line = newest[name]
         goal = "" if line["goal"] is None else f"{line['goal']:.2f}"
         figures = summary(line).split("; ", 1)[1]
         machine, day = line["machine"], line["time"][:10]
-        where = f"{day}, {machine['cores']} cores of {machine['processor']}, {line['commit']}"
+        place = machine.get("gpu") or f"{machine['cores']} cores of {machine['processor']}"
+        where = f"{day}, {place}, {line['commit']}"
         rows.append(f"| {line['what']} | {line['ratio']:.3f} | {goal} | {figures} | {where} |")
     before = TABLE.read_text().split(_MARK)[0]
     TABLE.write_text(before + _MARK + "\n" + "\n".join(rows) + "\n")
+
+
+def _gpu() -> str | None:
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else None
 
 
 def _processor() -> str:

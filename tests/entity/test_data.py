@@ -152,7 +152,11 @@ def test_velocities_are_derivatives_of_positions(case, family):
 
     def moved(mj: mujoco.MjData, time: float) -> np.ndarray:
         after = mujoco.MjData(case.model)
-        after.qpos[:], after.mocap_pos[:], after.mocap_quat[:] = mj.qpos, mj.mocap_pos, mj.mocap_quat
+        after.qpos[:], after.mocap_pos[:], after.mocap_quat[:] = (
+            mj.qpos,
+            mj.mocap_pos,
+            mj.mocap_quat,
+        )
         mujoco.mj_integratePos(case.model, after.qpos, mj.qvel, time)
         mujoco.mj_kinematics(case.model, after)
         return getattr(after, OBJECTS[family][2])[ids]

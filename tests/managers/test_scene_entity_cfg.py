@@ -9,7 +9,7 @@ def test_names_become_ids(env):
     """Resolve names to local ids, and rewrite names in id order."""
     cfg = SceneEntityCfg("cartpole", body_names=("pole", "cart"))
     cfg.resolve(env.scene)
-    assert (cfg.body_ids, cfg.body_names) == ([1, 2], ("cart", "pole"))
+    assert (cfg.body_ids, cfg.body_names) == ([2, 3], ("cart", "pole"))
     assert cfg.joint_ids == slice(None) and cfg.joint_names is None
 
 
@@ -17,7 +17,7 @@ def test_preserved_order_is_that_of_the_patterns(env):
     """Order ids by pattern on request."""
     cfg = SceneEntityCfg("cartpole", body_names=("pole", "cart"), preserve_order=True)
     cfg.resolve(env.scene)
-    assert (cfg.body_ids, cfg.body_names) == ([2, 1], ("pole", "cart"))
+    assert (cfg.body_ids, cfg.body_names) == ([3, 2], ("pole", "cart"))
 
 
 def test_all_names_in_model_order_become_a_slice(env):

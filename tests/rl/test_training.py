@@ -14,6 +14,7 @@ from manyworlds.rl.run_folder import RunFolder
 from manyworlds.rl.runner import OnPolicyRunner, load_checkpoint
 from manyworlds.rl.training import train
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+from manyworlds.sim import Simulation
 from manyworlds.utils.config import load_yaml, to_plain
 
 TASK = "Cartpole-Swingup"
@@ -204,3 +205,26 @@ def test_flight_records_lie_in_the_run_folder(env_cfg, rl_cfg, log_root):
     result = run(env_cfg, rl_cfg, log_root)
     assert len(list((result.run.path / "nan_dumps").glob("nan_dump_*.npz"))) == 1
     assert result.checkpoint.is_file()
+
+
+def test_physics_has_the_cores_while_collecting(env_cfg, rl_cfg, log_root, monkeypatch):
+    """Use one torch thread while worlds step, and one for each core while the policy learns."""
+    monkeypatch.setattr("manyworlds.rl.runner.usable_cores", lambda: 3)
+    threads: dict[str, set[int]] = {"step": set(), "update": set()}
+
+    def record(name: str, owner: type, method: str) -> None:
+        original = getattr(owner, method)
+
+        def recorded(*args, **kwargs):
+            threads[name].add(torch.get_num_threads())
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, method, recorded)
+
+    from rsl_rl.algorithms import PPO  # of an optional package
+
+    record("step", Simulation, "step")
+    record("update", PPO, "update")
+    rl_cfg.max_iterations = 2
+    run(env_cfg, rl_cfg, log_root)
+    assert threads == {"step": {1}, "update": {3}}

@@ -28,6 +28,27 @@ def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*"))
 
 
+def _assert_replays(record: FlightRecord, index: int = 0) -> int:
+    """Step each sane call from its start as recorded; return how many end in the next one's."""
+    spec, whole = (
+        int(kind) for kind in (mujoco.mjtState.mjSTATE_PHYSICS, mujoco.mjtState.mjSTATE_INTEGRATION)
+    )
+    states, nsubsteps = record.arrays["states"][:, index], record.arrays["nsubsteps"]
+    following, expected = np.empty((2, mujoco.mj_stateSize(record.model, spec)))
+    compared = 0
+    for call in range(int(record.arrays["begins"][index]), len(nsubsteps) - 1):
+        model = record.model_of(index, call)
+        data = mujoco.MjData(model)
+        mujoco.mj_setState(model, data, states[call], whole)
+        mujoco.mj_extractState(model, states[call + 1], whole, expected, spec)
+        if np.isfinite(states[call : call + 2]).all() and np.abs(expected).max() < 1e6:
+            mujoco.mj_step(model, data, int(nsubsteps[call]))
+            mujoco.mj_getState(model, data, following, spec)
+            np.testing.assert_array_equal(following, expected, err_msg=f"call {call}")
+            compared += 1
+    return compared
+
+
 def test_a_record_replays_bit_for_bit(tmp_path):
     """Write one file, from which plain MuJoCo steps to the very states that were recorded."""
     sim = _make(tmp_path, buffer_size=10)
@@ -54,20 +75,89 @@ def test_a_record_replays_bit_for_bit(tmp_path):
     model = record.model_of(0)
     assert model.body_mass[2] == np.float32(1.5) * np.float32(sim.mj_model.body_mass[2])
     assert model.body_invweight0[2, 0] != sim.mj_model.body_invweight0[2, 0]
-    data, spec = mujoco.MjData(model), int(mujoco.mjtState.mjSTATE_PHYSICS)
-    whole = int(mujoco.mjtState.mjSTATE_INTEGRATION)
-    following = np.empty(mujoco.mj_stateSize(model, spec))
-    compared = 0
-    for call in range(9):
-        mujoco.mj_setState(model, data, arrays["states"][call, 0], whole)
-        mujoco.mj_step(model, data, int(arrays["nsubsteps"][call]))
-        mujoco.mj_getState(model, data, following, spec)
-        expected = np.empty_like(following)
-        mujoco.mj_extractState(model, arrays["states"][call + 1, 0], whole, expected, spec)
-        if np.abs(expected).max() < 1e6:  # not yet disturbed
-            np.testing.assert_array_equal(following, expected)
-            compared += 1
-    assert compared >= 5
+    assert _assert_replays(record) >= 5
+
+
+def test_inputs_of_every_kind_are_those_of_their_call(tmp_path):
+    """Keep forces, equalities and mocap poses of each call, written often, seldom or never."""
+    sim = _make(tmp_path, 3, buffer_size=6)
+    _ = sim.data.ctrl
+    for step in range(11):
+        if step % 3 == 0:
+            sim.data.xfrc_applied[1, 2, 2] = 0.3 * step
+            sim.data.mocap_pos[1, 0, 2] += 0.05
+        if step == 7:
+            sim.data.xfrc_applied[0, 2, 2] = 1.0
+        if step == 8:
+            sim.data.eq_active[1] = True
+            sim.data.qfrc_applied[1, 3] = 0.5
+        if step == 10:
+            sim.reset([0])
+        sim.step()
+    sim.data.ctrl[:2] = torch.nan
+    sim.step()
+    record = FlightRecord.load(_files(tmp_path)[0])
+    assert _assert_replays(record, 1) == 4  # of the calls 6 to 11, the last starts with NaN
+    assert _assert_replays(record, 0) == 0  # begins after its reset
+    data = mujoco.MjData(record.model)
+    seen = []
+    for state in record.arrays["states"][:, 1]:
+        whole = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+        mujoco.mj_setState(record.model, data, state, whole)
+        seen.append((data.xfrc_applied[2, 2], data.eq_active[0], data.qfrc_applied[3]))
+    wrench = [np.float32(0.3 * step) for step in (6, 6, 6, 9, 9, 9)]
+    assert [row[0] for row in seen] == wrench
+    mujoco.mj_setState(record.model, data, record.arrays["states"][4, 0], whole)
+    assert not data.xfrc_applied.any()
+    assert [row[1:] for row in seen] == [(0, 0)] * 2 + [(1, 0.5)] * 4
+
+
+def test_calls_between_steps_do_not_disturb_a_record(tmp_path):
+    """Replay exactly when `forward` was called, and model fields and states read, in between."""
+    sim = _make(tmp_path, 2)
+    _ = sim.data.ctrl, sim.data.sensordata
+    for step in range(8):
+        sim.data.ctrl[:] = 0.1 * step
+        sim.forward([1] if step % 2 else None)
+        sim.get_state()
+        sim.step(1 + step % 3, refresh=step % 2 == 0)
+        sim.forward()
+    sim.data.ctrl[1] = torch.nan
+    sim.step()
+    assert _assert_replays(FlightRecord.load(_files(tmp_path)[0])) == 7
+
+
+@pytest.mark.parametrize("restart", ["reset", "set_state"])
+def test_a_record_begins_after_the_world_started_over(restart, tmp_path, capsys):
+    """Tell of the second event, not once more of the one before the reset."""
+    sim = _make(tmp_path, 3)
+    saved = sim.get_state([1])
+    sim.step(2)
+    _nan_position_of(sim, 1)
+    sim.step()
+    sim.step()
+    if restart == "reset":
+        sim.reset([1])
+    else:
+        sim.set_state(saved, [1])
+    sim.data.ctrl[:] = 0.25
+    sim.step()
+    sim.step()
+    sim.data.ctrl[:2] = torch.nan
+    sim.step()
+    first, second = sorted(_files(tmp_path), key=lambda path: path.stat().st_mtime_ns)
+    record = FlightRecord.load(second)
+    assert record.arrays["worlds"].tolist() == [0, 1]
+    assert record.arrays["begins"].tolist() == [0, 3]
+    assert _assert_replays(record, 0) == 4 and _assert_replays(record, 1) == 1
+    assert main(["replay-dump", str(second)]) == 0
+    out = capsys.readouterr().out
+    assert len(re.findall("ctrl of actuator 'shoulder' became nan before step call 5", out)) == 2
+    assert "qpos" in replay(FlightRecord.load(first), 0)
+
+
+def _nan_position_of(sim: Simulation, world: int) -> None:
+    sim.data.qpos[world, 8] = torch.nan
 
 
 def _nan_ctrl(sim: Simulation) -> None:
@@ -140,7 +230,7 @@ def test_model_values_are_noted(tmp_path, capsys):
     assert main(["replay-dump", str(path)]) == 0
     out = capsys.readouterr().out
     assert "note: model field body_mass of body 'ball' is 3e+38" in out
-    assert "over 1 step calls" not in out and "in step call 1, substep 0" in out
+    assert "is 3e+38 since step call 1" in out and "in step call 1, substep 0" in out
 
 
 def test_each_world_is_written_once_until_reset(tmp_path):
@@ -166,19 +256,53 @@ def test_each_world_is_written_once_until_reset(tmp_path):
     assert first.read_bytes() == content
 
 
-def test_a_record_begins_after_the_last_change_of_the_model(tmp_path):
-    """Replay no call with model rows that it was not stepped with."""
-    sim = _make(tmp_path, num_envs=2)
-    sim.model.body_mass[:] *= 1.5
-    for _ in range(6):
-        sim.step()
-    sim.model.body_mass[1] *= 1.5
-    sim.step()
+def test_each_call_is_replayed_with_the_model_that_it_had(tmp_path):
+    """Keep model rows that were replaced on the way, whoever wrote them."""
+    sim = _make(tmp_path, num_envs=3, buffer_size=9)
     _ = sim.data.ctrl
-    sim.data.ctrl[:] = torch.nan
+    saved = sim.get_state([0])
+    ball, gravity = sim.mj_model.body("ball").id, sim.mj_model.opt.gravity[2]
+    for step in range(12):
+        if step == 1:
+            sim.model.body_mass[:, ball] *= 1.5  # before the first call that is kept
+        elif step == 4:
+            sim.model.body_mass[1, ball] *= 1.5
+        elif step == 6:
+            sim.recompute_constants(RecomputeLevel.set_const, [1])
+        elif step == 8:
+            sim.model.opt.gravity[:2, 2] = -3.0
+            sim.model.opt.timestep[1] = 0.003
+        elif step == 9:
+            sim.model.body_mass[2, ball] = 9.0  # a world that is not written
+        elif step == 10:
+            sim.set_state(saved, [0])
+            sim.model.opt.gravity[0, 2] = -4.0
+        sim.step()
+    sim.data.ctrl[:2] = torch.nan
     sim.step()
     record = FlightRecord.load(_files(tmp_path)[0])
-    assert record.arrays["begins"].tolist() == [0, 6]
+    assert record.metadata["first_call"] == 4
+    assert record.arrays["worlds"].tolist() == [0, 1]
+    assert record.arrays["begins"].tolist() == [6, 0]
+    compiled = sim.mj_model.body_mass[ball]
+    mass = [[record.model_of(i, c).body_mass[ball] / compiled for c in range(9)] for i in (0, 1)]
+    np.testing.assert_allclose(mass[0], [1.5] * 6 + [1.0] * 3, rtol=1e-6)
+    np.testing.assert_allclose(mass[1], [2.25] * 9, rtol=1e-6)
+    fall = [[record.model_of(i, c).opt.gravity[2] for c in range(9)] for i in (0, 1)]
+    assert fall == [[gravity] * 4 + [-3.0] * 2 + [-4.0] * 3, [gravity] * 4 + [-3.0] * 5]
+    weights = [record.model_of(1, c).body_invweight0[ball, 0] for c in range(9)]
+    assert weights[1] == sim.mj_model.body_invweight0[ball, 0] > weights[2] == weights[-1]
+    assert _assert_replays(record, 0) == 1 and _assert_replays(record, 1) == 7
+
+
+def test_changes_that_left_the_ring_are_forgotten(tmp_path):
+    """Hold no more changes of the model than the calls that are kept."""
+    sim = _make(tmp_path, num_envs=2, buffer_size=3)
+    for step in range(20):
+        sim.model.body_mass[step % 2, 2] *= 1.01
+        sim.step()
+    assert sim.nan_guard is not None
+    assert len(sim.nan_guard._model_rows._changes) == 3
 
 
 def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path):
@@ -215,6 +339,18 @@ def test_warp_records_are_replayed_in_mujoco_c(tmp_path):
     sim.step()
     record = FlightRecord.load(_files(tmp_path)[0])
     assert replay(record, 0).startswith("ctrl of actuator 'hinge' became nan before step call 3")
+
+
+def test_warp_records_hold_options_of_each_world(tmp_path):
+    """Write options under the names that MuJoCo C has for them."""
+    pytest.importorskip("mujoco_warp")
+    sim = _make(tmp_path, 2, "warp", HINGE)
+    sim.model.opt.gravity[1, 2] = -3.0
+    sim.model.opt.impratio_invsqrt[1] = 0.5
+    sim.data.ctrl[1] = torch.nan
+    sim.step()
+    model = FlightRecord.load(_files(tmp_path)[0]).model_of(0)
+    assert (model.opt.gravity[2], model.opt.impratio) == (-3.0, 4.0)
 
 
 @pytest.mark.parametrize("damage", ["garbage", "truncated", "other", "missing", "format", "short"])

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import mujoco
 import pytest
 import torch
 
-from manyworlds.sim import Simulation, SimulationCfg, TorchArray, WarpBridge
+from manyworlds.sim import RecomputeLevel, Simulation, SimulationCfg, TorchArray, WarpBridge
+from tests.scenes import HINGE
 from tests.sim.rich_scene import plain_model, rich_model, state_rows, step_plain
 
 NUM_ENVS = 3
@@ -102,7 +107,7 @@ def test_assigning_an_option_raises(sim):
     with pytest.raises(AttributeError, match="Did you mean .*gravity"):
         _ = sim.model.opt.gravitty
     assert {"gravity", "timestep"} <= set(dir(sim.model.opt))
-    assert "opt" in dir(sim.model) or sim.engine == "warp"
+    assert "opt" in dir(sim.model)
 
 
 def test_warp_objects(sim):
@@ -110,7 +115,7 @@ def test_warp_objects(sim):
     sim.create_graph()
     assert not sim.use_cuda_graph
     if sim.engine == "native":
-        for name in ("wp_model", "wp_data"):
+        for name in ("wp_model", "wp_data", "wp_device"):
             with pytest.raises(AttributeError, match=f"'{name}' is not .*native engine"):
                 getattr(sim, name)
         with pytest.raises(AttributeError, match="'wp_array' is not available"):
@@ -118,6 +123,7 @@ def test_warp_objects(sim):
         return
     assert sim.wp_model.nv == sim.mj_model.nv
     assert sim.wp_data.nworld == NUM_ENVS
+    assert sim.wp_device == sim.wp_data.qpos.device
     assert sim.model.geom_size.wp_array is sim.wp_model.geom_size
     array = TorchArray(sim.wp_data.qpos)
     assert array.wp_array is sim.wp_data.qpos
@@ -130,3 +136,179 @@ def test_assets_stay_readable():
     """Show vertices of meshes, which are kept once."""
     sim = Simulation(2, SimulationCfg(engine="native"), rich_model(), "cpu")
     assert sim.model.mesh_vert.shape == (2, sim.mj_model.nmeshvert, 3)
+
+
+def test_contacts_and_constraints_of_warp_are_shown(sim):
+    """Show Warp's own structs of contacts and constraints, and say what native has instead."""
+    if sim.engine == "native":
+        for name in ("contact", "efc"):
+            with pytest.raises(AttributeError, match=f"'{name}' is not .* use sim.contacts"):
+                getattr(sim.data, name)
+        return
+    contact, efc = sim.data.contact, sim.data.efc
+    assert sim.data.contact is contact
+    assert isinstance(contact, WarpBridge)
+    assert isinstance(contact.dist, TorchArray)
+    assert contact.dist is contact.dist
+    assert contact.dist.wp_array is sim.wp_data.contact.dist
+    assert contact.dist.data_ptr() == sim.wp_data.contact.dist.ptr
+    assert contact.frame.shape == (sim.wp_data.naconmax, 3, 3)
+    assert efc.force.shape == (NUM_ENVS, sim.wp_data.njmax)
+    assert {"dist", "geom"} <= set(dir(contact))
+    distances = contact.dist
+    sim.step(5)
+    count = int(sim.data.nacon)
+    assert sorted(distances[:count].tolist()) == sorted(sim.wp_data.contact.dist.numpy()[:count])
+    with pytest.raises(AttributeError, match=r"Cannot set attribute 'dist'.*\.dist\[:\] ="):
+        contact.dist = 1.0
+
+
+def test_listed_data_fields_can_be_read(sim):
+    """List those data fields that there are, and no others."""
+    names = dir(sim.data.struct)
+    for name in names:
+        assert isinstance(getattr(sim.data, name), torch.Tensor | WarpBridge), name
+    native = sim.engine == "native"
+    assert ("ncon" in names, "nacon" in names) == (native, not native)
+    assert ("contact" in names, "efc" in names) == (not native, not native)
+    assert "energy" not in names
+
+
+def test_bridge_over_warps_own_objects(quick_compilation):
+    """Wrap any object with Warp arrays: arrays, what is nested, and scalars as they are."""
+    pytest.importorskip("mujoco_warp")
+    import warp as wp
+
+    cfg = SimulationCfg(engine="warp", mujoco=None)
+    sim = Simulation(NUM_ENVS, cfg, mujoco.MjModel.from_xml_string(HINGE), "cpu")
+    model = WarpBridge(sim.wp_model, NUM_ENVS)
+    mass, world = model.body_mass, model.body_mass[1]
+    assert isinstance(mass, TorchArray)
+    assert model.body_mass is mass
+    assert mass.wp_array is sim.wp_model.body_mass
+    assert mass.shape == (NUM_ENVS, 2)
+    assert model.geom_type.shape == (1,), "one geom, not one row for all worlds"
+    assert model.nbody == 2
+    assert isinstance(model.opt, WarpBridge)
+    assert model.opt.timestep.shape == (NUM_ENVS,)
+    for write in (lambda: mass.fill_(3.0), lambda: world.fill_(3.0)):
+        with pytest.raises(ValueError, match="All worlds share this .*expand_model_fields"):
+            write()
+    sim.model.body_mass[1] = 7.0
+    assert mass.wp_array is sim.wp_model.body_mass
+    for view in (mass, model.body_mass):
+        assert view[:, 1].tolist() == pytest.approx([mass[0, 1].item(), 7.0, mass[0, 1].item()])
+    assert world.tolist() == [7.0, 7.0]
+    world[0] = 2.0
+    assert sim.model.body_mass[1].tolist() == [2.0, 7.0]
+
+    data = WarpBridge(sim.wp_data, NUM_ENVS)
+    data.qpos[2] = 0.25
+    assert sim.data.qpos[:, 0].tolist() == [0.0, 0.0, 0.25]
+    assert isinstance(data.efc.force, TorchArray)
+    assert data.njmax == sim.wp_data.njmax
+    mine = SimpleNamespace(rows=wp.zeros((1, 2), dtype=float, device="cpu"), name="mine")
+    assert WarpBridge(mine, NUM_ENVS).rows.shape == (NUM_ENVS, 2)
+    assert WarpBridge(mine).rows.shape == (1, 2)
+    assert WarpBridge(mine).name == "mine"
+
+
+VIEWS: dict[str, Callable[[Simulation], torch.Tensor]] = {
+    "state": lambda sim: sim.data.qpos,
+    "slice of state": lambda sim: sim.data.qpos[1, 3:9],
+    "derived": lambda sim: sim.data.xpos,
+    "slice of derived": lambda sim: sim.data.xpos[:, 2],
+    "shared": lambda sim: sim.model.body_mass,
+    "slice of shared": lambda sim: sim.model.body_mass[1],
+    "slice of slice of shared": lambda sim: sim.model.body_mass[1:][:, 2:5],
+    "transposed": lambda sim: sim.model.body_mass.T,
+    "shared, recomputed": lambda sim: sim.model.dof_invweight0[:, 3:],
+    "shared option": lambda sim: sim.model.opt.gravity,
+    "slice of shared option": lambda sim: sim.model.opt.gravity[:, 2],
+    "expanded": lambda sim: sim.model.geom_friction,
+    "slice of expanded": lambda sim: sim.model.geom_friction[1, :, 0],
+}
+
+
+def _set_state(sim: Simulation) -> None:
+    """Take over a state with rows of fields that had none here."""
+    other = Simulation(NUM_ENVS, sim.cfg, rich_model(), "cpu")
+    other.model.body_mass[1] *= 2.0
+    other.model.opt.gravity[2] = 0.5
+    other.step(2)
+    sim.set_state(other.get_state())
+
+
+CALLS: dict[str, Callable[[Simulation], object]] = {
+    "step": lambda sim: sim.step(2, refresh=True),
+    "forward": lambda sim: sim.forward([1]),
+    "contacts": lambda sim: sim.contacts(),
+    "expand": lambda sim: sim.expand_model_fields(
+        ("body_mass", "opt.gravity", "geom_friction", "dof_invweight0")
+    ),
+    "write": lambda sim: sim.model.body_mass.mul_(2.0),
+    "recompute": lambda sim: sim.recompute_constants(RecomputeLevel.set_const),
+    "reset": lambda sim: sim.reset([1]),
+    "set_state": _set_state,
+    "load_state_dict": lambda sim: sim.load_state_dict(sim.state_dict()),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_views_outlive_calls(sim, call: str):
+    """Read and write the same memory through a view taken before a call as through a new one."""
+    sim.model.geom_friction[2] *= 0.5
+    sim.step()
+    old = {name: view(sim) for name, view in VIEWS.items()}
+    CALLS[call](sim)
+    for name, view in VIEWS.items():
+        assert torch.equal(old[name] + 0, view(sim) + 0), name
+    for name, view in VIEWS.items():
+        view(sim)[:] = 0.25
+        assert (old[name] == 0.25).all(), f"{name}: the old view must see what is written"
+        old[name][:] = 0.5
+        assert (view(sim) == 0.5).all(), f"{name}: the old view must write where the new one reads"
+
+
+def test_names_of_graphs_and_the_default_data(sim):
+    """Have no graphs on the CPU, and an MjData that is none of the worlds."""
+    sim.step()
+    for name in ("step_graph", "forward_graph", "reset_graph", "sense_graph"):
+        assert getattr(sim, name) is None, name
+    data = sim.mj_data
+    assert sim.mj_data is data
+    assert (data.qpos == sim.mj_model.qpos0).all()
+    assert data.time == 0
+    assert data.xpos[3:].any()
+
+
+def test_unknown_fields_are_all_named(sim):
+    """Name all unknown fields of a call, with near matches, and expand none of it."""
+    with pytest.raises(
+        ValueError, match="Fields not found in model: 'body_mas', 'opt.gravty'"
+    ) as e:
+        sim.expand_model_fields(("geom_size", "body_mas", "opt.gravty", "opt.gravity"))
+    assert "'body_mass'" in str(e.value)
+    assert "'opt.gravity'" in str(e.value)
+    assert sim.expanded_fields == set()
+
+
+def test_fields_that_cannot_differ_are_all_named(sim):
+    """Say that the engine keeps known fields once for all worlds, and expand none of the call."""
+    names = ("mesh_vert", "tex_data") if sim.engine == "native" else ("geom_contype", "mesh_vert")
+    with pytest.raises(ValueError, match=f"'{names[0]}' cannot differ .* {sim.engine} .*") as error:
+        sim.expand_model_fields(("geom_size", *names))
+    assert f"'{names[1]}' cannot differ" in str(error.value)
+    assert sim.expanded_fields == set()
+
+
+def test_apply_wp_opt_writes_the_options_of_warp(quick_compilation):
+    """Write into any Option what a configuration says, and leave what it does not."""
+    mjw = pytest.importorskip("mujoco_warp")
+    opt = mjw.put_model(mujoco.MjModel.from_xml_string(HINGE)).opt
+    before = opt.broadphase
+    SimulationCfg(contact_sensor_maxmatch=7, broadphase_filter=("sphere",)).apply_wp_opt(opt)
+    assert (opt.contact_sensor_maxmatch, opt.broadphase) == (7, before)
+    assert opt.broadphase_filter == mjw.BroadphaseFilter.SPHERE
+    SimulationCfg(broadphase="sap_segmented").apply_wp_opt(opt)
+    assert opt.broadphase == mjw.BroadphaseType.SAP_SEGMENTED

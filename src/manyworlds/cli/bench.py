@@ -103,6 +103,7 @@ def measure_physics(
     refresh: bool = False,
     engine: str = "auto",
     fields: Sequence[str] = DEFAULT_FIELDS,
+    expand: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
 ) -> dict[str, Any]:
     """Time `Simulation` against `mujoco.rollout`, in turns within this process.
@@ -120,6 +121,7 @@ def measure_physics(
         refresh: ask the simulation for kinematics at the new state, at the end of every call.
         engine: "auto", "native" or "warp".
         fields: fields of `sim.data` to read after every call.
+        expand: model fields to give the simulation one row per world of, with compiled values.
         progress: called after every round with the share done, in [0, 1].
 
     Returns:
@@ -138,6 +140,7 @@ def measure_physics(
 
     with torch_threads(1), quiet_mujoco():
         race = _Race(model, num_envs, num_threads, engine, tuple(fields), nsubsteps, refresh)
+        race.sim.expand_model_fields(tuple(expand))
         race.prepare(round_seconds=min(_ROUND_SECONDS, seconds / 8))
         total = _Times()
         rounds: list[_Times] = []
@@ -369,18 +372,7 @@ def _make_simulation(
     cfg.engine = engine
     if engine == "warp":
         require_extra("mujoco_warp", "gpu")
-        cfg.nconmax, cfg.njmax = _room(model)
     return Simulation(num_envs, cfg, model)
-
-
-def _room(model: mujoco.MjModel) -> tuple[int, int]:
-    """Contacts and constraints to allocate per world: several times those at the start."""
-    from manyworlds.cli.bench_states import start_state
-
-    data = start_state(model)
-    limits = 2 * (model.njnt + model.ntendon) + 6 * model.neq
-    contacts = 4 * data.ncon + 32
-    return contacts, data.nefc + 4 * contacts + limits
 
 
 def _report(result: dict[str, Any]) -> str:

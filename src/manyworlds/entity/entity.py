@@ -238,8 +238,10 @@ class Entity(StateWriters, NamedElements, Stateful):
     def initial_qpos(self) -> dict[str, Sequence[float]]:
         """Initial `qpos` of every joint by name; call it before a scene takes the spec over."""
         init = self.cfg.init_state
-        qpos = {name: [q] for name, q in zip(self.joint_names, self._initial_joint_pos())}
-        qpos |= dict(zip(self.ball_joint_names, self._initial_ball_quat()))
+        qpos: dict[str, Sequence[float]] = {
+            name: [q] for name, q in zip(self.joint_names, self._initial_joint_pos(), strict=True)
+        }
+        qpos |= dict(zip(self.ball_joint_names, self._initial_ball_quat(), strict=True))
         if (free := get_free_joint(self.spec)) is not None:
             qpos[free.name] = [*init.pos, *init.rot]
         return qpos
@@ -271,7 +273,7 @@ class Entity(StateWriters, NamedElements, Stateful):
                 "init_state.joint_pos=None requires the model to have a keyframe, but it has "
                 "none: add a <key> or give joint positions."
             )
-        qpos = self.spec.keys[0].qpos
+        qpos = list(self.spec.keys[0].qpos)
         widths = [qpos_width(joint.type) for joint in self.spec.joints]
         if len(qpos) != sum(widths):
             raise ValueError(
@@ -279,7 +281,7 @@ class Entity(StateWriters, NamedElements, Stateful):
                 f"{sum(widths)}: complete its qpos."
             )
         starts = accumulate(widths, initial=0)
-        return [list(qpos[i : i + n]) for i, n in zip(starts, widths, strict=False)]
+        return [qpos[i : i + n] for i, n in zip(starts, widths, strict=False)]
 
     def _defaults(self, num_envs: int, device: torch.device) -> EntityDefaults:
         init = self.cfg.init_state
@@ -299,9 +301,8 @@ class Entity(StateWriters, NamedElements, Stateful):
     # Building.
 
     def _make_spec(self) -> mujoco.MjSpec:
-        if not self.wraps_fixed_base:
-            return self.cfg.spec_fn()
-        return auto_wrap_fixed_base_mocap(self.cfg.spec_fn)()
+        spec_fn = self.cfg.spec_fn
+        return (auto_wrap_fixed_base_mocap(spec_fn) if self.wraps_fixed_base else spec_fn)()
 
     def _prepare_joints(self) -> bool:
         """Check the free joint and name joints that have none; return whether the base floats."""

@@ -150,7 +150,7 @@ class Scene(Stateful):
             for joint in self.spec.joints:
                 adr = model.jnt_qposadr[joint.id]
                 width = qpos_width(joint.type)
-                initial.setdefault(joint.name, model.qpos0[adr : adr + width])
+                initial.setdefault(joint.name, model.qpos0[adr : adr + width].tolist())
         qpos = [q for joint in self.spec.joints for q in initial[joint.name]]
         ctrl = [u for entity in self.entities.values() for u in entity.initial_ctrl()]
         ctrl += [0.0] * (len(self.spec.actuators) - len(ctrl))

@@ -1,5 +1,6 @@
 """How it moves: parallel worlds of one model, on MuJoCo C or on MuJoCo Warp."""
 
+from manyworlds.sim.contacts import Contacts
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim import MujocoCfg, Simulation, SimulationCfg
 from manyworlds.sim.sim_data import TorchArray, WarpBridge
@@ -8,6 +9,7 @@ from manyworlds.utils.nan_guard import NanGuardCfg
 
 __all__ = [
     "FATAL",
+    "Contacts",
     "MujocoCfg",
     "NanGuardCfg",
     "RecomputeLevel",

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.sim.contacts import Contacts
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State
 
@@ -30,6 +31,8 @@ class Engine(Protocol):
     defaults: dict[str, np.ndarray]
     """Model fields as compiled, which nobody overwrites; options are named 'opt.<name>'."""
     use_cuda_graph: bool
+    graphs: dict[str, Any]
+    """CUDA graphs that were captured, by the name of the call."""
     data: Any
     """Struct of per-world arrays, each `(num_envs, ...)`."""
     model: Any
@@ -39,8 +42,11 @@ class Engine(Protocol):
         """Have CUDA graphs captured anew, where there are any."""
         ...
 
-    def step(self, nsubsteps: int, refresh: bool) -> None:
-        """Take `nsubsteps` physics steps; with `refresh`, then compute the velocity stage."""
+    def step(self, nsubsteps: int, refresh: bool, record: Any = None) -> None:
+        """Take `nsubsteps` physics steps; with `refresh`, then compute the velocity stage.
+
+        `record`, one of `record_slots`, takes what the first step starts from.
+        """
         ...
 
     def forward(self, env_ids: np.ndarray | None) -> None:
@@ -55,8 +61,23 @@ class Engine(Protocol):
         """Bits of `WorldStatus` since the last reset, int32, shape (num_envs,)."""
         ...
 
+    def well(self) -> bool:
+        """Whether no world has a bit of `status`; waits for a GPU."""
+        ...
+
     def state_rows(self) -> torch.Tensor:
         """The state as `mj_getState` lays it out, shape (num_envs, nstate); do not write."""
+        ...
+
+    def record_slots(self, count: int) -> list[Any]:
+        """Memory for the columns of `state_rows` that come before `steady_rows`, so many times."""
+        ...
+
+    def steady_rows(self) -> Any:
+        """The last columns of the state, which no step changes, shape (num_envs, n >= 0).
+
+        Do not write: the same array comes back for as long as nobody writes these columns.
+        """
         ...
 
     def model_rows(self) -> dict[str, np.ndarray]:
@@ -64,7 +85,18 @@ class Engine(Protocol):
         ...
 
     def take_written_worlds(self) -> np.ndarray | None:
-        """Mask of worlds whose model rows changed since the last call; None if not known."""
+        """Mask of worlds whose model rows may have changed since the last call, or None.
+
+        None stands for no world, and for an engine that does not know.
+        """
+        ...
+
+    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+        """Find the contacts of the worlds named at the present state; change nothing."""
+        ...
+
+    def expansion_problem(self, field: str) -> str | None:
+        """Say why a model field cannot have one row per world, or None if it can."""
         ...
 
     def expand(self, field: str) -> None:

@@ -5,7 +5,12 @@ Shapes are MuJoCo Warp's, which differ from MuJoCo C's where C stores matrices f
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import mujoco
+import numpy as np
+
+from manyworlds.utils.string import near_matches
 
 # Trailing dimensions in MuJoCo Warp of fields that MuJoCo C stores as one flat row.
 MATRIX_SHAPES: dict[str, tuple[int, int]] = {
@@ -71,3 +76,26 @@ def field_shape(field: str, array_shape: tuple[int, ...]) -> tuple[int, ...]:
     if field in MATRIX_SHAPES:
         return (array_shape[0], *MATRIX_SHAPES[field])
     return array_shape
+
+
+def check_model_fields(
+    mj_model: mujoco.MjModel, fields: Collection[str], known: Collection[str]
+) -> None:
+    """Refuse names that are no arrays or options of a model.
+
+    Args:
+        mj_model: the compiled model.
+        fields: the names; options are named 'opt.<name>'.
+        known: the model's fields but for assets, which only the model itself lists.
+
+    Raises:
+        ValueError: names all that there are not.
+    """
+    unknown = [
+        name
+        for name in fields
+        if name not in known and not isinstance(getattr(mj_model, name, None), np.ndarray)
+    ]
+    if unknown:
+        hints = "".join(near_matches(name, known) for name in unknown)
+        raise ValueError(f"Fields not found in model: {', '.join(map(repr, unknown))}.{hints}")

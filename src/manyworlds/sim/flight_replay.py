@@ -90,34 +90,61 @@ class FlightRecord:
         for name, shape in wanted.items():
             if a[name].shape != shape:
                 raise ValueError(f"'{name}' has shape {a[name].shape}, expected {shape}")
-        for name, _ in self._rows():
-            if len(a[f"model.{name}"]) != worlds:
-                raise ValueError(
-                    f"'model.{name}' has {len(a[f'model.{name}'])} rows, expected {worlds}"
-                )
+        for name, rows in self._rows():
+            if len(rows) != worlds:
+                raise ValueError(f"'model.{name}' has {len(rows)} rows, expected {worlds}")
+            changes = self._changes(name)
+            if len({len(part) for part in changes}) != 1 or any(changes[0] >= calls):
+                raise ValueError(f"the changes of '{name}' do not fit together")
         if not calls or (a["begins"] >= calls).any() or (a["begins"] < 0).any():
             raise ValueError("it holds no calls")
 
-    def model_of(self, index: int) -> mujoco.MjModel:
-        """The model with the rows of the world at `index` of `worlds`."""
+    def model_of(self, index: int, call: int | None = None) -> mujoco.MjModel:
+        """The model with the rows of the world at `index` of `worlds`.
+
+        Args:
+            index: which of the worlds recorded.
+            call: position of the call that had these rows, from 0; None for the last.
+        """
         model = copy.copy(self.model)
         for name, rows in self._rows():
-            target = getattr(model, name).reshape(-1)
-            row = rows[index].reshape(-1)
-            target[: row.size] = row
+            _write(model, name, rows[index])
+        for earlier in range(len(self.arrays["nsubsteps"]) if call is None else call + 1):
+            self.apply_changes(model, index, earlier)
         return model
+
+    def apply_changes(self, model: mujoco.MjModel, index: int, call: int) -> None:
+        """Write the rows into a world's model that were changed just before a call."""
+        for name, _ in self._rows():
+            calls, worlds, rows = self._changes(name)
+            for change in np.flatnonzero((calls == call) & (worlds == index)):
+                _write(model, name, rows[change])
 
     def bad_model_values(self, index: int) -> Iterator[str]:
         """Sentences on model values of a world that are not finite or absurdly large."""
         for name, rows in self._rows():
-            if (where := _first_bad(rows[index], bounded=True)) is not None:
-                who = element_name(self.model, name, where)
-                yield f"model field {name} of {who} is {rows[index].reshape(-1)[where]:g}"
+            calls, worlds, changed = self._changes(name)
+            mine = worlds == index
+            first = self.metadata["first_call"]
+            since = ["", *(f" since step call {first + call}" for call in calls[mine])]
+            for row, when in zip([rows[index], *changed[mine]], since, strict=True):
+                if (where := _first_bad(row, bounded=True)) is not None:
+                    who = element_name(self.model, name, where)
+                    yield f"model field {name} of {who} is {row.reshape(-1)[where]:g}{when}"
+                    break
 
     def _rows(self) -> list[tuple[str, np.ndarray]]:
         prefix = "model."
         found = [(n, a) for n, a in self.arrays.items() if n.startswith(prefix)]
         return [(name.removeprefix(prefix), array) for name, array in found]
+
+    def _changes(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Calls, indices of worlds, and new rows of a model field, in the order of the changes."""
+        if f"changed_calls.{name}" not in self.arrays:
+            none = np.zeros(0, np.int64)
+            return none, none, none
+        calls, worlds = (self.arrays[f"changed_{part}.{name}"] for part in ("calls", "worlds"))
+        return calls, worlds, self.arrays[f"changed_rows.{name}"]
 
 
 def replay(record: FlightRecord, index: int) -> str:
@@ -127,13 +154,16 @@ def replay(record: FlightRecord, index: int) -> str:
         record: the file.
         index: position of the world in `record.arrays["worlds"]`.
     """
-    model, a = record.model_of(index), record.arrays
-    data = mujoco.MjData(model)
-    before = mujoco.MjData(model)
+    a = record.arrays
     first = record.metadata["first_call"]
     begins, calls = int(a["begins"][index]), len(a["nsubsteps"])
+    model = record.model_of(index, begins)
+    data = mujoco.MjData(model)
+    before = mujoco.MjData(model)
     with quiet_mujoco():
         for call in range(begins, calls):
+            if call > begins:
+                record.apply_changes(model, index, call)
             mujoco.mj_setState(model, data, a["states"][call, index], _INTEGRATION)
             if found := _bad_field(model, data, _INPUTS):
                 return f"{found} before step call {first + call}, written there from outside"
@@ -175,6 +205,17 @@ def _bad_field(model: mujoco.MjModel, data: mujoco.MjData, fields: tuple[str, ..
         if where is not None:
             return f"{field} of {element_name(model, field, where)} became {values.flat[where]:g}"
     return None
+
+
+def _write(model: mujoco.MjModel, name: str, row: np.ndarray) -> None:
+    """Write one world's row of a field, which the batch may keep fewer elements of than C has."""
+    owner: Any = model.opt if name.startswith("opt.") else model
+    name = name.removeprefix("opt.")
+    target = getattr(owner, name)
+    if isinstance(target, np.ndarray):
+        target.reshape(-1)[: row.size] = row.reshape(-1)
+    else:
+        setattr(owner, name, row.item())
 
 
 def _first_bad(values: np.ndarray, bounded: bool) -> int | None:

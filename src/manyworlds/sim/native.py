@@ -8,6 +8,7 @@ for bit. A tensor's version counter tells cheaply whether anything was written a
 from __future__ import annotations
 
 import warnings
+from _ctypes import CFuncPtr  # what every type of C function derives from
 from typing import Any
 
 import mujoco
@@ -16,14 +17,29 @@ import torch
 from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
 
 from manyworlds.sim.absent import ABSENCE_FIELDS, check_absent_geoms
+from manyworlds.sim.contacts import ContactReader, Contacts
 from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.fields import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State, check_shapes
-from manyworlds.sim.status import error_bits, quiet_mujoco, warning_bits
+from manyworlds.sim.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
 from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import usable_cores
 
+# Structs that lie in a thread's scratch memory, which the next world overwrites.
+_TRANSIENT = ("contact", "efc")
+
+# What a list of contacts or their forces is not whole for.
+_LOST = int(WorldStatus.CONTACT_OVERFLOW | WorldStatus.CONSTRAINT_OVERFLOW)
+
+# What a step reads and leaves as it is, in the order of the state's columns.
+_STEADY = {
+    "qfrc_applied": mujoco.mjtState.mjSTATE_QFRC_APPLIED,
+    "xfrc_applied": mujoco.mjtState.mjSTATE_XFRC_APPLIED,
+    "eq_active": mujoco.mjtState.mjSTATE_EQ_ACTIVE,
+    "mocap_pos": mujoco.mjtState.mjSTATE_MOCAP_POS,
+    "mocap_quat": mujoco.mjtState.mjSTATE_MOCAP_QUAT,
+}
 _TORCH_DTYPES = {"f": np.float32, "i": np.int32, "u": np.uint8, "b": np.bool_}
 
 
@@ -70,6 +86,7 @@ class NativeEngine:
     use_cuda_graph = False
 
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
+        _check_supported(mj_model)
         self.mj_model = mj_model
         self.num_envs = num_envs
         self.num_threads = num_threads or usable_cores()
@@ -79,21 +96,32 @@ class NativeEngine:
         self.batch = Batch(mj_model, nsim=num_envs, nthread=self.num_threads)
         self._errors = np.zeros(num_envs, np.int32)
         self._error_shown = False
-        self._written = np.zeros(num_envs, bool)
+        self._written: np.ndarray | None = None
+        # Callbacks and plugins may write the columns that follow.
+        last = mj_model.nuserdata == mj_model.npluginstate == 0
+        kinds = sum(int(kind) for kind in _STEADY.values()) if last else 0
+        first_steady = self.batch.state.shape[1] - mujoco.mj_stateSize(mj_model, kinds)
+        self._moving = self.batch.state[:, :first_steady]
+        self._resting = self.batch.state[:, first_steady:]
+        self._steady: np.ndarray | None = None
         self._state: dict[str, _Mirror] = {}
         self._derived: dict[str, _Mirror] = {}
         self._rows: dict[str, _Mirror] = {}
         self._absence_unchecked = False
+        self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
+        self.graphs: dict[str, Any] = {}
         self.data = _NativeData(self)
         self.model = _NativeModel(self)
 
     def create_graph(self) -> None:
         """Do nothing: there are no CUDA graphs on the CPU."""
 
-    def step(self, nsubsteps: int, refresh: bool) -> None:
+    def step(self, nsubsteps: int, refresh: bool, record: np.ndarray | None = None) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
         stage = mujoco.mjtStage.mjSTAGE_VEL if refresh else mujoco.mjtStage.mjSTAGE_NONE
         self._push()
+        if record is not None:
+            np.copyto(record, self._moving)
         self._run(self.batch.step, None, nsubsteps, stage.value)
         self._pull()
 
@@ -105,26 +133,70 @@ class NativeEngine:
 
     def reset(self, env_ids: np.ndarray | None) -> None:
         """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
-        self._push()
+        self._push_rows()  # qpos0; what was written to other worlds' state stays pending
         # MuJoCo clears the warning counters, too.
         _call(self.batch.reset, env_ids, -1, mujoco.mjtStage.mjSTAGE_NONE.value)
-        self._errors[slice(None) if env_ids is None else env_ids] = 0
+        ids = slice(None) if env_ids is None else env_ids
+        self._errors[ids] = 0
+        # Nearly every step resets some worlds, and nearly none of them has forces to forget.
+        if self._steady is not None and (self._steady[ids] != self._resting[ids]).any():
+            self._steady = None
         for mirror in self._state.values():
             mirror.pull(env_ids)
+
+    def well(self) -> bool:
+        """Whether no world has a bit of `WorldStatus`."""
+        return not (np.count_nonzero(self.batch.warning) or np.count_nonzero(self._errors))
 
     def status(self) -> torch.Tensor:
         """Bits of `WorldStatus`, int32, shape (num_envs,)."""
         return torch.from_numpy(warning_bits(self.batch.warning) | self._errors)
 
+    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+        """Run `mj_forward` on copies of the worlds named, one after the other."""
+        self._push()
+        if self._scratch is None:
+            # A whole model, assets included, is slow to copy; its other fields are not.
+            model = self.batch.get_model(0)
+            self._scratch = model, mujoco.MjData(model)
+        reader, counters = ContactReader(), self.batch.warning.copy()
+        with quiet_mujoco():
+            for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+                counters[world, :, 1] = self._read_contacts(world, reader)
+        self._errors |= warning_bits(counters) & _LOST
+        return reader.contacts()
+
+    def _read_contacts(self, world: int, reader: ContactReader) -> np.ndarray:
+        """Read one world; return how often MuJoCo has warned in it, by warning."""
+        assert self._scratch is not None
+        model, data = self._scratch
+        if self.expanded:
+            self.batch.get_model(world, model)
+        self.batch.get_data(world, data)
+        try:
+            mujoco.mj_forward(model, data)
+        except mujoco.FatalError as error:
+            self._fail({world: str(error)}, f"MuJoCo failed in world {world}: {error}.")
+            self._scratch = model, mujoco.MjData(model)
+        else:
+            reader.read(world, model, data)
+        return data.warning.number
+
+    def expansion_problem(self, field: str) -> str | None:
+        """Say why a model field cannot have one row per world, or None if it can."""
+        if field in MODEL_FIELDS:
+            return None
+        return (
+            f"Model field '{field}' cannot differ between worlds on the native engine."
+            + near_matches(field, MODEL_FIELDS)
+        )
+
     def expand(self, field: str) -> None:
         """Give a model field one float64 row per world."""
         if field in self.expanded:
             return
-        if field not in MODEL_FIELDS:
-            raise ValueError(
-                f"Model field '{field}' cannot differ between worlds on the native engine."
-                + near_matches(field, MODEL_FIELDS)
-            )
+        if problem := self.expansion_problem(field):
+            raise ValueError(problem)
         array = self.batch.expand(field)
         self._rows[field] = _Mirror(array, _shape(field, array))
         self.expanded.add(field)
@@ -148,6 +220,7 @@ class NativeEngine:
                 "set body.simple = False in the MjSpec, or simple='false' in MJCF."
             ) from None
         finally:
+            self._note_written(slice(None) if env_ids is None else env_ids)
             if rbound is not None and kept is not None:
                 rbound.array[:, meshes] = kept
             for field in MODEL_FIELDS - self.expanded:
@@ -161,6 +234,11 @@ class NativeEngine:
         for mirrors in (self._state, self._derived):
             if field in mirrors:
                 return mirrors[field].tensor
+        if field in _TRANSIENT:
+            raise AttributeError(
+                f"'{field}' is not available: MuJoCo C keeps it only within a call, so the native "
+                "engine has no such arrays: use sim.contacts(), or engine='warp'."
+            )
         if field not in DATA_FIELDS:
             raise AttributeError(
                 f"'{field}' is not a data field of the native engine."
@@ -199,6 +277,7 @@ class NativeEngine:
         rows = self.model_rows()
         arrays = {f"model.{name}": array for name, array in rows.items()}
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        arrays["status"] = self._errors
         saved = {name: array for name, array in arrays.items() if name in state}
         check_shapes(state, {name: self._shape_of(a, env_ids) for name, a in saved.items()})
         self._push()
@@ -213,6 +292,7 @@ class NativeEngine:
             if (value := state.get(f"derived.{field}")) is not None:
                 mirror.buffer[ids] = value.cpu().numpy()
         self.batch.state[ids] = state["state"].cpu().numpy()
+        self._steady = None
         self.batch.warning[ids] = 0
         self._errors[ids] = state["status"].cpu().numpy() if "status" in state else 0
         for mirror in self._state.values():
@@ -229,11 +309,20 @@ class NativeEngine:
         self._push()
         return torch.from_numpy(self.batch.state)
 
+    def record_slots(self, count: int) -> list[np.ndarray]:
+        """Arrays for what a step may change of the state."""
+        # Filled, which makes the memory real now rather than during the first steps.
+        return list(np.full((count, *self._moving.shape), 0.0))
+
+    def steady_rows(self) -> np.ndarray:
+        """Applied forces, active equalities and mocap poses: a copy that is kept while it holds."""
+        if self._steady is None:
+            self._steady = self._resting.copy()
+        return self._steady
+
     def take_written_worlds(self) -> np.ndarray | None:
-        """Mask of the worlds whose model rows changed since the last call, or None."""
-        if not self._written.any():
-            return None
-        written, self._written = self._written, np.zeros_like(self._written)
+        """Mask of the worlds whose model rows may have changed since the last call, or None."""
+        written, self._written = self._written, None
         return written
 
     def model_rows(self) -> dict[str, np.ndarray]:
@@ -242,10 +331,15 @@ class NativeEngine:
 
     def _set_rows(self, field: str, ids: Any, values: np.ndarray) -> None:
         mirror = self._rows[field]
-        self._written[ids] = True
+        self._note_written(ids)
         mirror.array[ids] = values.reshape(-1, *mirror.array.shape[1:])
         mirror.refresh(None)
         self._absence_unchecked |= field in ABSENCE_FIELDS
+
+    def _note_written(self, worlds: Any) -> None:
+        if self._written is None:
+            self._written = np.zeros(self.num_envs, bool)
+        self._written[worlds] = True
 
     def _shape_of(self, array: np.ndarray, env_ids: np.ndarray | None) -> tuple[int, ...]:
         return (self.num_envs if env_ids is None else len(env_ids), *array.shape[1:])
@@ -256,22 +350,32 @@ class NativeEngine:
             with quiet_mujoco():
                 function(*args)
         except SimulationError as error:
-            for world in error.ids.tolist():
-                self._errors[world] |= error_bits(self.batch.error(world))
-            if not self._error_shown:
-                warnings.warn(f"{_failure(error)} Further errors: sim.status.", RuntimeWarning, 4)
-                self._error_shown = True
+            self._fail({w: self.batch.error(w) for w in error.ids.tolist()}, _failure(error))
+
+    def _fail(self, errors: dict[int, str], message: str) -> None:
+        """Mark worlds in which MuJoCo raised an error; warn of the first."""
+        for world, error in errors.items():
+            self._errors[world] |= error_bits(error)
+        if not self._error_shown:
+            warnings.warn(f"{message} Further errors: sim.status.", RuntimeWarning, 5)
+            self._error_shown = True
 
     @np.errstate(over="ignore")
     def _push(self) -> None:
         # State is compared in any case: a write through `.numpy()` or `.data` has no version.
-        for mirror in self._state.values():
-            mirror.push()
+        for field, mirror in self._state.items():
+            changed = mirror.push()
+            if self._steady is not None and field in _STEADY and changed.any():
+                self._steady = None
+        self._push_rows()
+
+    @np.errstate(over="ignore")
+    def _push_rows(self) -> None:
         for field, mirror in self._rows.items():
             if mirror.tensor._version == mirror.version:
                 continue
             changed = mirror.push()
-            self._written |= changed.reshape(self.num_envs, -1).any(axis=1)
+            self._note_written(changed.reshape(self.num_envs, -1).any(axis=1))
             self._absence_unchecked |= field in ABSENCE_FIELDS
         if self._absence_unchecked and "geom_dataid" in self._rows:
             rows = {f: m.array for f, m in self._rows.items() if f in ABSENCE_FIELDS}
@@ -299,7 +403,8 @@ class _NativeData:
         return self._engine.bind(field)
 
     def __dir__(self) -> list[str]:
-        return sorted(DATA_FIELDS)
+        model = self._engine.mj_model
+        return sorted(f for f in DATA_FIELDS if not conditional_field_reason(model, f))
 
 
 class _NativeModel:
@@ -336,6 +441,25 @@ class _NativeModel:
         if self._prefix:
             return sorted(f[len("opt.") :] for f in MODEL_FIELDS if f.startswith("opt."))
         return sorted({"opt", *(f for f in MODEL_FIELDS if not f.startswith("opt."))})
+
+
+def _check_supported(mj_model: mujoco.MjModel) -> None:
+    """Refuse what keeps part of a world outside of its state row, or cannot run on threads."""
+    for flag in (mujoco.mjtEnableBit.mjENBL_SLEEP, mujoco.mjtEnableBit.mjENBL_IPC):
+        if mj_model.opt.enableflags & flag:
+            name = flag.name.removeprefix("mjENBL_").lower()
+            raise ValueError(
+                f"The native engine cannot run a model with <flag {name}='enable'/>, since MuJoCo "
+                "keeps that outside of the state of a world: remove the flag."
+            )
+    for name in filter(lambda name: name.startswith("get_mjcb_"), dir(mujoco)):
+        callback = getattr(mujoco, name)()
+        if callback is not None and not isinstance(callback, CFuncPtr):
+            callback = name.removeprefix("get_")
+            raise ValueError(
+                f"{callback} is a Python function, which cannot run on the native engine's "
+                f"threads: uninstall it with mujoco.set_{callback}(None)."
+            )
 
 
 def _shape(field: str, array: np.ndarray) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,9 +23,34 @@ _WARP_ONLY = {
     "contact_sensor_maxmatch": 64,
 }
 _MINIMA = {"num_threads": 0, "nconmax": 0, "njmax": 0, "contact_sensor_maxmatch": 1}
+_OPTIONAL = ("nconmax", "njmax")
 _MUJOCO_MINIMA = {"iterations": 0, "ls_iterations": 0, "ccd_iterations": 0}
 _POSITIVE = ("timestep", "impratio")
 _NOT_NEGATIVE = ("tolerance", "ls_tolerance")
+
+
+def check_type(name: str, value: Any, wanted: type, remedy: str) -> None:
+    """Refuse an argument of another type; None stands for an argument that was not given.
+
+    Raises:
+        TypeError: names the argument, its type and the type wanted.
+    """
+    if value is not None and not isinstance(value, wanted):
+        raise TypeError(
+            f"{name} must be of type {wanted.__name__}, got {type(value).__name__}: {remedy}"
+        )
+
+
+def check_count(name: str, value: Any, least: int, remedy: str = "") -> None:
+    """Refuse what is no whole number of at least `least`.
+
+    Raises:
+        ValueError: names the count, its value and the bound.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ValueError(f"{name} must be a whole number, got {value!r}{remedy}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}{remedy}.")
 
 
 def check_options(cfg: SimulationCfg) -> None:
@@ -40,7 +66,8 @@ def check_options(cfg: SimulationCfg) -> None:
             stacklevel=3,
         )
     for name, least in _MINIMA.items():
-        _check_least("SimulationCfg", name, getattr(cfg, name), least)
+        if (value := getattr(cfg, name)) is not None or name not in _OPTIONAL:
+            check_count(f"SimulationCfg.{name}", value, least)
     for name, choices in _CHOICES.items():
         value = getattr(cfg, name)
         for choice in (value,) if isinstance(value, str) else value or ():
@@ -60,22 +87,28 @@ def check_timestep(timestep: float) -> None:
 
 
 def _check_mujoco(cfg: MujocoCfg) -> None:
-    for name in _POSITIVE:
+    for name in _POSITIVE + _NOT_NEGATIVE:
         value = getattr(cfg, name)
-        if not (value > 0 and math.isfinite(value)):
+        if not isinstance(value, Real):
+            raise ValueError(f"MujocoCfg.{name} must be a number, got {value!r}.")
+        value = float(value)
+        if name in _POSITIVE and not (value > 0 and math.isfinite(value)):
             raise ValueError(f"MujocoCfg.{name} must be positive and finite, got {value}.")
-    for name in _NOT_NEGATIVE:
-        if not getattr(cfg, name) >= 0:
-            raise ValueError(f"MujocoCfg.{name} must not be negative, got {getattr(cfg, name)}.")
+        if not value >= 0:
+            raise ValueError(f"MujocoCfg.{name} must not be negative, got {value}.")
     for name, least in _MUJOCO_MINIMA.items():
-        _check_least("MujocoCfg", name, getattr(cfg, name), least)
-    if len(cfg.gravity) != 3 or not all(map(math.isfinite, cfg.gravity)):
+        check_count(f"MujocoCfg.{name}", getattr(cfg, name), least)
+    try:
+        finite = len(cfg.gravity) == 3 and all(map(math.isfinite, cfg.gravity))
+    except TypeError:
+        finite = False
+    if not finite:
         raise ValueError(f"MujocoCfg.gravity must be three finite numbers, got {cfg.gravity}.")
-
-
-def _check_least(owner: str, name: str, value: int | None, least: int) -> None:
-    if value is not None and value < least:
-        raise ValueError(f"{owner}.{name} must be at least {least}, got {value}.")
+    for name in ("disableflags", "enableflags"):
+        if isinstance(value := getattr(cfg, name), str):
+            raise ValueError(
+                f"MujocoCfg.{name} must be a tuple of names, got '{value}': write ('{value}',)."
+            )
 
 
 def refuse_warp_options(cfg: SimulationCfg) -> None:
@@ -96,9 +129,3 @@ def refuse_warp_options(cfg: SimulationCfg) -> None:
         if cfg.engine == "native":
             raise ValueError(message)
         warnings.warn(message, stacklevel=4)
-
-
-def warp_options(cfg: SimulationCfg) -> dict[str, Any]:
-    """Return the options that only MuJoCo Warp has; buffer sizes go their own way."""
-    names = ("broadphase", "broadphase_filter", "contact_sensor_maxmatch")
-    return {name: getattr(cfg, name) for name in names}

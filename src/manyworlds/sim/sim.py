@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,12 +11,18 @@ import mujoco
 import torch
 
 from manyworlds.sim.defaults import as_tensor
-from manyworlds.sim.fields import field_shape
+from manyworlds.sim.fields import check_model_fields, field_shape
 from manyworlds.sim.flight_recorder import FlightRecorder
-from manyworlds.sim.options import check_options, check_timestep, refuse_warp_options, warp_options
+from manyworlds.sim.options import (
+    check_count,
+    check_options,
+    check_timestep,
+    check_type,
+    refuse_warp_options,
+)
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.sim.state import State, check_target, ordered_ids
+from manyworlds.sim.state import State, check_state, check_target, ordered_ids
 from manyworlds.sim.status import status_counts
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
 from manyworlds.utils.nan_guard import NanGuardCfg
@@ -23,6 +30,7 @@ from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import as_device
 
 if TYPE_CHECKING:
+    from manyworlds.sim.contacts import Contacts
     from manyworlds.sim.engine import Engine
 
 _ENUMS: dict[str, dict[str, Any]] = {
@@ -103,9 +111,9 @@ class SimulationCfg:
     num_threads: int = 0
     """Threads of the native engine; 0 takes every core that this process may use."""
     nconmax: int | None = None
-    """Contacts to allocate per world on the warp engine; None lets MuJoCo Warp choose."""
+    """Contacts to allocate per world on the warp engine; None tries out what the model meets."""
     njmax: int | None = None
-    """Constraints to allocate per world on the warp engine; None lets MuJoCo Warp choose."""
+    """Constraint rows to allocate per world on the warp engine; None tries out, too."""
     contact_sensor_maxmatch: int = 64
     """Contacts that a contact sensor can match on the warp engine; native has no such limit."""
     broadphase: Literal["nxn", "sap_tile", "sap_segmented"] | None = None
@@ -119,6 +127,12 @@ class SimulationCfg:
     None keeps the model's own."""
     nan_guard: NanGuardCfg = field(default_factory=NanGuardCfg)
     """Recording of the last steps, written to a file when a world goes bad."""
+
+    def apply_wp_opt(self, wp_opt: Any) -> None:
+        """Write the options that only MuJoCo Warp has into its `Option`; None leaves its choice."""
+        from manyworlds.sim.warp import apply_options
+
+        apply_options(wp_opt, self)
 
 
 class Simulation:
@@ -151,8 +165,10 @@ class Simulation:
         *,
         spec: mujoco.MjSpec | None = None,
     ) -> None:
-        if num_envs < 1:
-            raise ValueError(f"num_envs must be at least 1, got {num_envs}: ask for one world.")
+        check_count("num_envs", num_envs, 1, ": ask for one world")
+        check_type("cfg", cfg, SimulationCfg, "name the arguments, as in model=model.")
+        check_type("model", model, mujoco.MjModel, "compile it, or give an MjSpec as spec=.")
+        check_type("spec", spec, mujoco.MjSpec, "give a compiled model as model=.")
         if (model is None) == (spec is None):
             raise ValueError("Simulation needs either model= or spec=: give exactly one of them.")
         if cfg is None:
@@ -218,9 +234,44 @@ class Simulation:
         return self._warp_only("wp_data", "data")
 
     @property
+    def wp_device(self) -> Any:
+        """Warp's device; the native engine has none."""
+        return self._warp_only("wp_device", "device")
+
+    @functools.cached_property
+    def mj_data(self) -> mujoco.MjData:
+        """An `MjData` of `mj_model` at its default state, after `mj_forward`; none of the worlds.
+
+        It is made on first use and is the caller's: the engine neither reads nor writes it.
+        """
+        data = mujoco.MjData(self.mj_model)
+        mujoco.mj_forward(self.mj_model, data)
+        return data
+
+    @property
     def use_cuda_graph(self) -> bool:
         """Whether calls replay CUDA graphs."""
         return self._engine.use_cuda_graph
+
+    @property
+    def step_graph(self) -> Any:
+        """The CUDA graph of `step`; None before its first call, and without graphs."""
+        return self._engine.graphs.get("step")
+
+    @property
+    def forward_graph(self) -> Any:
+        """The CUDA graph of `forward`; None before its first call, and without graphs."""
+        return self._engine.graphs.get("forward")
+
+    @property
+    def reset_graph(self) -> Any:
+        """The CUDA graph of `reset`; None before its first call, and without graphs."""
+        return self._engine.graphs.get("reset")
+
+    @property
+    def sense_graph(self) -> Any:
+        """The CUDA graph of cameras and rays; None where there are none."""
+        return self._engine.graphs.get("sense")
 
     def _warp_only(self, name: str, instead: str) -> Any:
         if self.engine == "native":
@@ -266,8 +317,7 @@ class Simulation:
             refresh: compute position- and velocity-dependent fields at the new state. Fields that
                 depend on accelerations (forces, accelerometers) stay one substep behind.
         """
-        if nsubsteps < 1:
-            raise ValueError(f"nsubsteps must be at least 1, got {nsubsteps}.")
+        check_count("nsubsteps", nsubsteps, 1)
         stepper = self._engine if self._recorder is None else self._recorder
         stepper.step(nsubsteps, refresh)
 
@@ -292,15 +342,39 @@ class Simulation:
         ids = resolve_env_ids(env_ids, self.num_envs)
         if ids is None or ids.size:
             if self._recorder is not None:
-                self._recorder.before_reset(ids)
+                self._recorder.before_restart(ids)
             self._engine.reset(ids)
+
+    def contacts(self, env_ids: EnvIds = None) -> Contacts:
+        """Find all contacts at the present state, and the forces that act there.
+
+        They are those that `forward` would find now: what was written since the last call counts,
+        and after `step` they belong to the new state, while contact sensors and `xpos` still
+        describe the state before the last substep. Nothing is changed: not the state, nor derived
+        fields, nor what the next step computes. It costs more than a step, and on a GPU it waits
+        and for a moment needs the data's memory twice; see `docs/engines.md`.
+
+        Args:
+            env_ids: the worlds; None for all.
+
+        Returns:
+            New tensors over all contacts of these worlds, by ascending world. A world in which
+            MuJoCo raised an error has none, and `status` tells of it.
+        """
+        return self._engine.contacts(resolve_env_ids(env_ids, self.num_envs))
 
     def expand_model_fields(self, fields: tuple[str, ...]) -> None:
         """Give model fields one row per world, so that worlds may differ in them.
 
         Raises:
-            ValueError: a field is unknown or cannot differ between worlds on this engine.
+            ValueError: a field is unknown or cannot differ between worlds on this engine; then
+                no field of the call was expanded.
         """
+        if isinstance(fields, str):
+            raise ValueError(f"fields must be a tuple of names, got '{fields}': add a comma.")
+        check_model_fields(self.mj_model, fields, self._engine.defaults)
+        if problems := list(filter(None, map(self._engine.expansion_problem, fields))):
+            raise ValueError(" ".join(problems))
         for name in fields:
             if name not in self._engine.expanded:
                 self._engine.expand(name)
@@ -319,7 +393,9 @@ class Simulation:
         Raises:
             RuntimeError: MuJoCo cannot recompute a world.
         """
-        level = RecomputeLevel(level)
+        if level not in list(RecomputeLevel):
+            names = ", ".join(known.name for known in RecomputeLevel)
+            raise ValueError(f"level must be one of RecomputeLevel ({names}), got {level!r}.")
         ids = resolve_env_ids(env_ids, self.num_envs)
         if level == RecomputeLevel.none or (ids is not None and not ids.size):
             return
@@ -383,9 +459,12 @@ class Simulation:
         Raises:
             ValueError: the state does not fit: another engine, model, or number of worlds.
         """
+        check_state(state)
         ids = ordered_ids(env_ids, self.num_envs)
         check_target(ids)
         if ids is None or ids.size:
+            if self._recorder is not None:
+                self._recorder.before_restart(ids)
             self._engine.load_state_dict(state, ids)
 
     def state_dict(self) -> State:
@@ -417,7 +496,7 @@ def _make_engine(
     if kind == "warp":
         from manyworlds.sim.warp import WarpEngine
 
-        return WarpEngine(mj_model, num_envs, device, cfg.nconmax, cfg.njmax, warp_options(cfg))
+        return WarpEngine(mj_model, num_envs, device, cfg.nconmax, cfg.njmax, cfg.apply_wp_opt)
     refuse_warp_options(cfg)
     from manyworlds.sim.native import NativeEngine
 

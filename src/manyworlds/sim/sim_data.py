@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -39,13 +41,34 @@ class TorchArray(torch.Tensor):
 
     def __new__(cls, wp_array: Any, nworld: int | None = None) -> TorchArray:
         """Share the memory of a Warp array."""
-        from manyworlds.sim.warp import to_torch
+        return cls._follow(lambda: wp_array, nworld)
 
-        tensor = to_torch(wp_array)
-        if nworld is not None and tensor.shape[:1] == (1,):
-            tensor = tensor.expand(nworld, *tensor.shape[1:])
-        array = cls.wrap(tensor, lambda make: tensor)
-        array._source = lambda: wp_array
+    @classmethod
+    def _follow(cls, source: Callable[[], Any], nworld: int | None) -> TorchArray:
+        """Share the memory of whatever Warp array `source` returns at the time of use."""
+        from manyworlds.sim.warp_views import to_torch
+
+        first = source()
+        tensor = to_torch(first)
+        count = nworld or 1
+        shared = count > 1 and tensor.shape[:1] == (1,)
+        if shared:
+            tensor = tensor.expand(count, *tensor.shape[1:])
+
+        def rows(make: bool) -> torch.Tensor | None:
+            if source() is not first:
+                return to_torch(source())
+            if not shared:
+                return tensor
+            if make:
+                raise ValueError(
+                    "All worlds share this Warp array, so a write to one of them would reach all: "
+                    "give the field rows with sim.expand_model_fields first."
+                )
+            return None
+
+        array = cls.wrap(tensor, rows)
+        array._source = source
         return array
 
     @property
@@ -178,13 +201,16 @@ class WarpBridge(Generic[T]):
             raise AttributeError(name)
         cache = vars(self)["_cache"]
         if name not in cache:
-            cache[name] = self._wrap(name, getattr(self.struct, name))
+            value = self._wrap(name, getattr(self.struct, name))
+            if not isinstance(value, torch.Tensor | WarpBridge):
+                return value
+            cache[name] = value
         return cache[name]
 
     def _wrap(self, name: str, value: Any) -> Any:
         engine, nworld = vars(self)["_engine"], vars(self)["_nworld"]
         if engine is None:
-            return value
+            return self._wrap_raw(name, value)
         if not isinstance(value, torch.Tensor):
             prefix = getattr(value, "_prefix", "")
             return WarpBridge(value, nworld, engine=engine, prefix=prefix) if prefix else value
@@ -205,6 +231,24 @@ class WarpBridge(Generic[T]):
         if wp_array := getattr(self.struct, "_wp_array", None):
             array._source = lambda: wp_array(name)
         return array
+
+    def _wrap_raw(self, name: str, value: Any) -> Any:
+        """Wrap what an object of Warp's holds."""
+        nworld = vars(self)["_nworld"]
+        if isinstance(value, torch.Tensor):
+            return value
+        if dataclasses.is_dataclass(value):
+            return WarpBridge(value, nworld)
+        # Whoever holds one of Warp's arrays has imported Warp.
+        warp = sys.modules.get("warp")
+        if warp is None or not isinstance(value, warp.array):
+            return value
+        # MuJoCo Warp's annotations tell rows of worlds from arrays that happen to have one element.
+        spec = getattr(type(self.struct), "__dataclass_fields__", {}).get(name)
+        rows_of_worlds = spec is None or getattr(spec.type, "shape", ("*",))[:1] == ("*",)
+        return TorchArray._follow(
+            lambda: getattr(self.struct, name), nworld if rows_of_worlds else None
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
         cache = vars(self)["_cache"]

@@ -39,6 +39,21 @@ def check_target(env_ids: np.ndarray | None) -> None:
         )
 
 
+def check_state(state: State) -> None:
+    """Refuse what `get_state` cannot have returned.
+
+    Raises:
+        TypeError: it is no mapping from names to tensors.
+    """
+    values = state.values() if isinstance(state, Mapping) else [state]
+    for value in values:
+        if not isinstance(value, torch.Tensor) or value is state:
+            raise TypeError(
+                f"A saved state must hold tensors by name, got {type(value).__name__}: "
+                "give what get_state or state_dict returned."
+            )
+
+
 def check_shapes(state: Mapping[str, torch.Tensor], wanted: Mapping[str, tuple[int, ...]]) -> None:
     """Compare a saved state with the shapes that a simulation needs.
 

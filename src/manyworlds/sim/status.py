@@ -68,7 +68,7 @@ def warning_bits(counters: np.ndarray) -> np.ndarray:
         Bits, int32, shape (num_envs,).
     """
     bits = np.zeros(len(counters), np.int32)
-    if counters.any():  # else nothing happened, as nearly always
+    if np.count_nonzero(counters):  # else nothing happened, as nearly always
         worlds = np.unique(np.flatnonzero(counters) // counters[0].size)
         found = ((counters[worlds, :, 1] > 0) * _WARNING_BITS).sum(axis=1, dtype=np.int32)
         found[(found & int(_DIVERGED)) != 0] |= int(WorldStatus.NAN)

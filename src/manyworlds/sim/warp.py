@@ -12,14 +12,15 @@ import dataclasses
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 import torch
 
+from manyworlds.sim.calibration import contact_room
+from manyworlds.sim.contacts import CONTACT_FIELDS, Contacts
 from manyworlds.sim.defaults import pristine_fields
-from manyworlds.sim.fields import conditional_field_reason
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State, check_shapes
 from manyworlds.sim.status import WorldStatus
@@ -29,11 +30,16 @@ from manyworlds.utils.string import near_matches
 try:
     import mujoco_warp as mjw
     import warp as wp
+
+    from manyworlds.sim.warp_views import WarpData, WarpModel, WarpStruct, to_torch
 except ImportError as error:
     raise MissingExtraError(
         "engine='warp' needs MuJoCo Warp, which is not installed: "
         "run `pip install 'manyworlds[gpu]'`, or use engine='native' on the CPU."
     ) from error
+
+if TYPE_CHECKING:
+    from manyworlds.sim.sim import SimulationCfg
 
 # What a world carries from one step to the next; its other arrays are computed from these.
 _STATE = (
@@ -57,9 +63,6 @@ _STATE = (
 # Those that `mj_getState` knows, in its order; MuJoCo Warp has no plugins.
 _ROW = (*(f for f in _STATE if f not in ("plastic", "tree_asleep")), "plastic")
 
-# Arrays that MuJoCo Warp has, but fills differently from MuJoCo C or only while bodies may sleep.
-_INTERNAL = {"qH", "qHDiagInv", "nisland", "nidof", "body_awake_ind", "dof_awake_ind"}
-
 # Flags that MuJoCo Warp refuses although it behaves as they ask.
 _MEANINGLESS = mujoco.mjtDisableBit.mjDSBL_AUTORESET | mujoco.mjtDisableBit.mjDSBL_MIDPHASE
 
@@ -68,18 +71,22 @@ _CAPACITY = int(
     mjw.OverflowType.ALL & ~(mjw.OverflowType.ITERATIONS | mjw.OverflowType.LS_ITERATIONS)
 )
 
-# What a bit of `data.overflow` is called in `Simulation.status`.
+# Type of a contact that only a distance sensor asked for; MuJoCo Warp does not export its enum.
+_SENSOR_CONTACT = 1 << 1
+
+# The bits of `data.overflow` that each bit of `Simulation.status` stands for.
 _STATUS = {
-    mjw.OverflowType.NEFC: WorldStatus.CONSTRAINT_OVERFLOW,
-    mjw.OverflowType.NJMAX_NNZ: WorldStatus.CONSTRAINT_OVERFLOW,
-    mjw.OverflowType.NVMAX: WorldStatus.CONSTRAINT_OVERFLOW,
-    mjw.OverflowType.BROADPHASE: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.NARROWPHASE: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.CCD: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.HFIELD: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.EPA_HORIZON: WorldStatus.CONTACT_OVERFLOW,
-    mjw.OverflowType.CONTACT_MATCH: WorldStatus.SENSOR_OVERFLOW,
-    mjw.OverflowType.TACTILE: WorldStatus.SENSOR_OVERFLOW,
+    WorldStatus.CONSTRAINT_OVERFLOW: (
+        mjw.OverflowType.NEFC | mjw.OverflowType.NJMAX_NNZ | mjw.OverflowType.NVMAX
+    ),
+    WorldStatus.CONTACT_OVERFLOW: (
+        mjw.OverflowType.BROADPHASE
+        | mjw.OverflowType.NARROWPHASE
+        | mjw.OverflowType.CCD
+        | mjw.OverflowType.HFIELD
+        | mjw.OverflowType.EPA_HORIZON
+    ),
+    WorldStatus.SENSOR_OVERFLOW: mjw.OverflowType.CONTACT_MATCH | mjw.OverflowType.TACTILE,
 }
 
 # MuJoCo Warp leaves a whole pass out of the step if these fields are zero in the compiled model.
@@ -127,9 +134,9 @@ class WarpEngine:
         mj_model: the compiled model.
         num_envs: the number of worlds.
         device: a CUDA device, or the CPU.
-        nconmax: contacts to allocate per world; None lets MuJoCo Warp choose.
-        njmax: constraints to allocate per world; None lets MuJoCo Warp choose.
-        options: further options of MuJoCo Warp, named as in `SimulationCfg`.
+        nconmax: contacts to allocate per world; None calibrates, see `contact_room`.
+        njmax: constraints to allocate per world; None calibrates.
+        configure: writes further options into MuJoCo Warp's `Option`.
     """
 
     name = "warp"
@@ -142,7 +149,7 @@ class WarpEngine:
         device: torch.device,
         nconmax: int | None = None,
         njmax: int | None = None,
-        options: dict[str, Any] | None = None,
+        configure: Callable[[Any], None] | None = None,
     ) -> None:
         self.mj_model = mj_model
         self.num_envs = num_envs
@@ -153,35 +160,40 @@ class WarpEngine:
         accepted.opt.disableflags &= ~_MEANINGLESS
         with _quiet():
             wp.init()
-            self._device = wp.device_from_torch(device)
-            with wp.ScopedDevice(self._device):
+            self.wp_device = wp.device_from_torch(device)
+            with wp.ScopedDevice(self.wp_device):
                 self.wp_model = _put_model(accepted)
-                _apply_options(self.wp_model.opt, options or {})
+                if configure is not None:
+                    configure(self.wp_model.opt)
                 self.wp_model.opt.warn_overflow = 0  # `status` tells, world by world
+                nconmax, njmax = _room(accepted, nconmax, njmax)
                 self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
                 self._resets = wp.zeros(num_envs, dtype=bool)
                 self._past_overflow = to_torch(wp.zeros(num_envs, dtype=int))
                 self._status = to_torch(wp.zeros(num_envs, dtype=int))
-        self.device = torch.device(wp.device_to_torch(self._device))
+                self._no_rows = to_torch(wp.zeros((num_envs, 0), dtype=float))
+        self.device = torch.device(wp.device_to_torch(self.wp_device))
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
         self.use_cuda_graph = (
-            self._device.is_cuda
-            and wp.is_mempool_enabled(self._device)
+            self.wp_device.is_cuda
+            and wp.is_mempool_enabled(self.wp_device)
             and wp.is_conditional_graph_supported()
         )
-        self._graphs: dict[str, Any] = {}
+        self.graphs: dict[str, Any] = {}
         self._shared: dict[str, Any] = {}
-        self.data = _WarpData(self.wp_data, mj_model, self.device)
-        self.model = _WarpModel(self.wp_model, mj_model, self.device)
+        self.data = WarpData(self.wp_data, mj_model, self.device)
+        self.model = WarpModel(self.wp_model, mj_model, self.device)
         # Derived fields are zero until something computes them.
         self.forward(None)
 
     def create_graph(self) -> None:
         """Have CUDA graphs captured anew; call it after replacing an array of model or data."""
-        self._graphs.clear()
+        self.graphs.clear()
 
-    def step(self, nsubsteps: int, refresh: bool) -> None:
+    def step(self, nsubsteps: int, refresh: bool, record: torch.Tensor | None = None) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
+        if record is not None:
+            self.state_rows(out=record)
         for _ in range(nsubsteps):
             self._run("step", mjw.step)
         if refresh:
@@ -218,56 +230,106 @@ class WarpEngine:
         # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
         total = data.qpos.sum(dim=1) + data.qvel.sum(dim=1)
         self._status |= (~torch.isfinite(total)).int() * int(WorldStatus.NAN)
-        for kind, bit in _STATUS.items():
-            self._status |= ((data.overflow & int(kind)) != 0).int() * int(bit)
+        overflow = data.overflow
+        for bit, kinds in _STATUS.items():
+            self._status |= ((overflow & int(kinds)) != 0).int() * int(bit)
         return self._status.clone()
 
-    def state_rows(self) -> torch.Tensor:
+    def well(self) -> bool:
+        """Whether no world has a bit of `WorldStatus`; waits for the GPU."""
+        return not self.status().any()
+
+    def state_rows(self, out: torch.Tensor | None = None) -> torch.Tensor:
         """The state as `mj_getState` lays it out, float32, a copy."""
         fields = [getattr(self.data, field) for field in _ROW]
-        return torch.cat([field.reshape(self.num_envs, -1).float() for field in fields], dim=1)
+        rows = [field.reshape(self.num_envs, -1).float() for field in fields]
+        return torch.cat(rows, dim=1, out=out)
+
+    def record_slots(self, count: int) -> list[torch.Tensor]:
+        """Tensors for the state rows."""
+        rows = self.state_rows()
+        with torch.inference_mode(False):
+            return list(torch.zeros(count, *rows.shape, device=rows.device).unbind(0))
+
+    def steady_rows(self) -> torch.Tensor:
+        """Nothing: users write to the engine's own memory."""
+        return self._no_rows
 
     def take_written_worlds(self) -> np.ndarray | None:
         """None: users write to the engine's own memory."""
         return None
 
     def model_rows(self) -> dict[str, np.ndarray]:
-        """Rows of expanded model fields, float32."""
-        return {name: getattr(self.model, name).cpu().numpy() for name in sorted(self.expanded)}
+        """Rows of expanded model fields under MuJoCo C's names, float32."""
+        rows = {name: self._rows(name).cpu().numpy() for name in sorted(self.expanded)}
+        if (inverse_root := rows.pop("opt.impratio_invsqrt", None)) is not None:
+            rows["opt.impratio"] = inverse_root**-2.0
+        return rows
 
-    def expand(self, field: str) -> None:
-        """Give a model field one row per world."""
-        if field in self.expanded:
-            return
+    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+        """Compute a copy of the data, and take the contacts of the worlds named from there."""
+        with _quiet(), wp.ScopedDevice(self.wp_device):
+            data = _clone(self.wp_data)
+            mjw.forward(self.wp_model, data)
+            found, pairs = int(to_torch(data.nacon)), int(to_torch(data.ncollision))
+            if max(found, pairs) > data.naconmax:
+                self._status |= int(WorldStatus.CONTACT_OVERFLOW)
+            ids = wp.array(np.arange(min(found, data.naconmax)), dtype=int)
+            force: Any = wp.zeros(ids.shape, dtype=wp.spatial_vector)
+            mjw.contact_force(self.wp_model, data, ids, False, force)
+        arrays = {name: to_torch(getattr(data.contact, name)) for name in CONTACT_FIELDS}
+        world = to_torch(data.contact.worldid)[: len(ids)]
+        # Some contacts are there for distance sensors only.
+        wanted = to_torch(data.contact.type)[: len(ids)] != _SENSOR_CONTACT
+        if env_ids is not None:
+            wanted &= torch.isin(world, torch.from_numpy(env_ids).to(self.device))
+        order = wanted.nonzero().flatten()
+        order = order[torch.argsort(world[order], stable=True)]
+        # Ids of flexes have no memory in a model without flexes.
+        rows = {
+            name: array[order] if len(array) else array.new_full((len(order), 2), -1)
+            for name, array in arrays.items()
+        }
+        return Contacts(world=world[order], force=to_torch(force)[order], **rows)
+
+    def expansion_problem(self, field: str) -> str | None:
+        """Say why a model field cannot have one row per world, or None if it can."""
         struct, name = self._owner(field)
         if not struct._per_world(name):
-            options = [
-                f"opt.{option}" for option in filter(self.model.opt._per_world, dir(self.model.opt))
-            ]
-            fields = [*filter(self.model._per_world, dir(self.model)), *options]
-            raise ValueError(
+            options = filter(self.model.opt._per_world, dir(self.model.opt))
+            fields = [*filter(self.model._per_world, dir(self.model))]
+            return (
                 f"Model field '{field}' cannot differ between worlds on the warp engine."
-                + near_matches(field, fields)
+                + near_matches(field, [*fields, *(f"opt.{option}" for option in options)])
             )
         flag = _PASSES.get(field)
         if self.wp_model.opt.integrator == mujoco.mjtIntegrator.mjINT_DISCRETE:
             flag = flag or _DISCRETE_PASSES.get(field)
         if flag and not getattr(self.wp_model, flag):
-            raise ValueError(
+            return (
                 f"Model field '{field}' is zero in the compiled model, so MuJoCo Warp leaves out "
                 "its part of the step: give one element a nonzero value before compiling."
             )
+        return None
+
+    def expand(self, field: str) -> None:
+        """Give a model field one row per world."""
+        if field in self.expanded:
+            return
+        if problem := self.expansion_problem(field):
+            raise ValueError(problem)
+        struct, name = self._owner(field)
         shared = getattr(struct._struct, name)
         shape = (self.num_envs, *shared.shape[1:])
-        rows = wp.empty(shape, dtype=shared.dtype, device=self._device)
+        rows = wp.empty(shape, dtype=shared.dtype, device=self.wp_device)
         to_torch(rows).copy_(to_torch(shared))
         setattr(struct._struct, name, rows)
         self._shared[field] = shared
-        struct._tensors.pop(name, None)
+        struct._forget(name)
         self.expanded.add(field)
         self.create_graph()
 
-    def _owner(self, field: str) -> tuple[_WarpStruct, str]:
+    def _owner(self, field: str) -> tuple[WarpStruct, str]:
         """Return the struct that holds a model field, and the field's name in there."""
         if field.startswith("opt."):
             return self.model.opt, field.removeprefix("opt.")
@@ -292,7 +354,7 @@ class WarpEngine:
         kept = [(tensor, tensor[others]) for tensor in (*constants, *poses)]
         # Derived data is computed in passing: what users see of it must stay as of the last call.
         seen = [(tensor, tensor.clone()) for tensor in self.data._bound().values()]
-        with _quiet(), wp.ScopedDevice(self._device):
+        with _quiet(), wp.ScopedDevice(self.wp_device):
             mjw.set_const(self.wp_model, self.wp_data, _CONST_GROUPS[level], restore=False)
             # Kinematics leave out geoms that are welded to the world, unless told that none is.
             unwelded = wp.ones_like(self.wp_model.body_weldid)
@@ -356,13 +418,16 @@ class WarpEngine:
                 targets[key] = self._rows(field)
             elif kind == "derived":
                 targets[key] = getattr(self.data, field)
+            elif key == "status":
+                targets[key] = self._status
         self._check(state, targets, env_ids)
         ids = self._index(env_ids)
         for field, shared in self._shared.items():
             self._rows(field)[ids] = to_torch(shared)
         for key, target in targets.items():
             target[ids] = state[key].to(self.device)
-        self._status[ids] = state["status"].to(self.device) if "status" in state else 0
+        if "status" not in state:
+            self._status[ids] = 0
 
     def _check(
         self, state: State, targets: dict[str, torch.Tensor], env_ids: np.ndarray | None
@@ -379,114 +444,25 @@ class WarpEngine:
         Warp's stream and PyTorch's default stream wait for each other; with another PyTorch stream
         the caller has to synchronise.
         """
-        with _quiet(), wp.ScopedDevice(self._device):
+        with _quiet(), wp.ScopedDevice(self.wp_device):
             if not self.use_cuda_graph:
                 function(self.wp_model, self.wp_data)
                 return
-            if name not in self._graphs:
-                self._graphs[name] = self._capture(function)
-            wp.capture_launch(self._graphs[name])
+            if name not in self.graphs:
+                self.graphs[name] = self._capture(function)
+            wp.capture_launch(self.graphs[name])
 
     def _capture(self, function: Callable[[Any, Any], None]) -> Any:
         # A collection would free CUDA memory in the middle of the capture and break it.
         collecting = gc.isenabled()
         gc.disable()
         try:
-            with wp.ScopedCapture(self._device) as capture:
+            with wp.ScopedCapture(self.wp_device) as capture:
                 function(self.wp_model, self.wp_data)
         finally:
             if collecting:
                 gc.enable()
         return capture.graph
-
-
-class _WarpStruct:
-    """Attributes of one of MuJoCo Warp's dataclasses, as tensors over the same memory."""
-
-    _kind = ""
-    _batched = ""
-    """Name of the leading dimension of arrays with one row per world."""
-
-    def __init__(self, struct: Any, mj_model: mujoco.MjModel, device: torch.device) -> None:
-        self._struct = struct
-        self._mj_model = mj_model
-        self._device = device
-        self._specs: dict[str, Any] = {f.name: f.type for f in dataclasses.fields(struct)}
-        self._tensors: dict[str, torch.Tensor] = {}
-
-    def _per_world(self, field: str) -> bool:
-        return getattr(self._specs.get(field), "shape", ())[:1] == (self._batched,)
-
-    def __getattr__(self, field: str) -> Any:
-        if field.startswith("_"):
-            raise AttributeError(field)
-        if field not in self._tensors:
-            value = getattr(self._struct, field, None)
-            if isinstance(value, int | float):
-                return value
-            tensor = to_torch(value) if isinstance(value, wp.array) else None
-            tensor = self._view(field, tensor)
-            if tensor is None:
-                raise AttributeError(
-                    f"'{field}' is not a {self._kind} field of the warp engine."
-                    + near_matches(field, dir(self))
-                )
-            self._tensors[field] = tensor
-        return self._tensors[field]
-
-    def _wp_array(self, field: str) -> Any:
-        """Return Warp's own array of a field."""
-        return getattr(self._struct, field)
-
-    def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
-        """Finish the view of an array, given as None if Warp has no such array."""
-        return tensor
-
-    def __dir__(self) -> list[str]:
-        return sorted(f for f in self._specs if isinstance(getattr(self._struct, f), wp.array))
-
-
-class _WarpData(_WarpStruct):
-    _kind = "data"
-    _batched = "nworld"
-
-    def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
-        reason = conditional_field_reason(self._mj_model, field)
-        if field in _INTERNAL:
-            reason = "MuJoCo Warp uses it for its own purposes"
-        if reason:
-            raise AttributeError(f"'{field}' is not available: {reason}.")
-        return tensor
-
-    def _bound(self) -> dict[str, torch.Tensor]:
-        """Per-world tensors that somebody has asked for."""
-        return {field: t for field, t in self._tensors.items() if self._per_world(field)}
-
-
-class _WarpModel(_WarpStruct):
-    _kind = "model"
-    _batched = "*"
-
-    def __init__(self, struct: Any, mj_model: mujoco.MjModel, device: torch.device) -> None:
-        super().__init__(struct, mj_model, device)
-        self.opt = _WarpOptions(struct.opt, mj_model, device)
-
-    def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
-        if tensor is None:
-            # Colours, groups and the like do not matter to physics, but users read them.
-            value = getattr(self._mj_model, field, None)
-            if not isinstance(value, np.ndarray):
-                return None
-            dtype = np.float32 if value.dtype.kind == "f" else value.dtype
-            with torch.inference_mode(False):
-                tensor = torch.from_numpy(value.astype(dtype)).to(self._device)
-        return tensor if self._per_world(field) else tensor[None]
-
-
-class _WarpOptions(_WarpStruct):
-    _kind = "option"
-    _batched = "*"
-    _prefix = "opt."
 
 
 def _put_model(mj_model: mujoco.MjModel) -> Any:
@@ -498,17 +474,37 @@ def _put_model(mj_model: mujoco.MjModel) -> Any:
         ) from None
 
 
-def _apply_options(opt: Any, options: dict[str, Any]) -> None:
-    """Write options of `SimulationCfg` that only MuJoCo Warp has; None keeps its own choice."""
-    if (maxmatch := options.get("contact_sensor_maxmatch")) is not None:
-        opt.contact_sensor_maxmatch = maxmatch
-    if broadphase := options.get("broadphase"):
-        opt.broadphase = mjw.BroadphaseType[broadphase.upper()]
-    if (tests := options.get("broadphase_filter")) is not None:
-        bits = mjw.BroadphaseFilter(0)
-        for test in tests:
-            bits |= mjw.BroadphaseFilter[test.upper()]
-        opt.broadphase_filter = bits
+def apply_options(opt: Any, cfg: SimulationCfg) -> None:
+    """Write the options that only MuJoCo Warp has; None keeps its own choice."""
+    opt.contact_sensor_maxmatch = cfg.contact_sensor_maxmatch
+    if cfg.broadphase is not None:
+        opt.broadphase = mjw.BroadphaseType[cfg.broadphase.upper()]
+    if cfg.broadphase_filter is not None:
+        opt.broadphase_filter = mjw.BroadphaseFilter(0)
+        for test in cfg.broadphase_filter:
+            opt.broadphase_filter |= mjw.BroadphaseFilter[test.upper()]
+
+
+def _clone(struct: Any) -> Any:
+    """Copy a dataclass, its arrays, and the dataclasses within."""
+    values = {field.name: getattr(struct, field.name) for field in dataclasses.fields(struct)}
+    for name, value in values.items():
+        if isinstance(value, wp.array):
+            values[name] = wp.clone(value)
+        elif dataclasses.is_dataclass(value):
+            values[name] = _clone(value)
+    return type(struct)(**values)
+
+
+def _room(mj_model: mujoco.MjModel, nconmax: int | None, njmax: int | None) -> tuple[int, int]:
+    """Fill in the sizes that are None: what trials met, or MuJoCo Warp's guess if that is more."""
+    if nconmax is not None and njmax is not None:
+        return nconmax, njmax
+    contacts, rows = contact_room(mj_model)
+    with wp.ScopedDevice("cpu"):
+        guess = mjw.make_data(mj_model, 1)
+    nconmax = max(contacts, guess.naconmax) if nconmax is None else nconmax
+    return nconmax, max(rows, guess.njmax) if njmax is None else njmax
 
 
 def _late_sensors(model: mujoco.MjModel) -> np.ndarray:
@@ -522,13 +518,6 @@ def _static_geoms(model: mujoco.MjModel) -> np.ndarray:
     body = model.geom_bodyid
     moved_by_hand = model.body_mocapid[model.body_rootid[body]] >= 0
     return np.flatnonzero((model.body_weldid[body] == 0) & ~moved_by_hand)
-
-
-def to_torch(array: Any) -> torch.Tensor:
-    """Return a tensor over a Warp array's memory."""
-    # A tensor born in inference mode refuses writes outside of it.
-    with torch.inference_mode(False):
-        return wp.to_torch(array)
 
 
 @contextmanager

@@ -41,6 +41,10 @@ def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
         return np.zeros(0, np.int32)
     if not np.issubdtype(ids.dtype, np.integer):
         raise ValueError(f"World ids must be integers, got {ids.dtype}: use int64 ids or a mask.")
+    if ids.ndim != 1:
+        raise ValueError(
+            f"World ids must be one-dimensional, got shape {ids.shape}: give a list such as [0, 2]."
+        )
     if ids.size > 1 and not (ids[1:] > ids[:-1]).all():
         ids = np.unique(ids)
     if ids[0] < 0 or ids[-1] >= num_envs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import mujoco
 
@@ -18,6 +19,8 @@ _SETTINGS = (
     *("nconmax", "njmax", "nemax", "nstack", "nuserdata", "nuser_actuator", "nuser_body"),
     *("nuser_cam", "nuser_geom", "nuser_jnt", "nuser_sensor", "nuser_site", "nuser_tendon"),
 )
+
+_KEY_FIELDS = ("qpos", "qvel", "act", "ctrl")
 
 
 def auto_wrap_fixed_base_mocap(
@@ -58,6 +61,14 @@ def _on_mocap_body(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     for name in _SETTINGS:
         setattr(parent, name, getattr(spec, name))
     base = parent.worldbody.add_body(name=MOCAP_BASE, mocap=True)
+    # Attached keyframes would stay pending until the parent is compiled, so they move by hand.
+    keys: list[dict[str, Any]] = [
+        {"name": key.name, "time": key.time}
+        | {name: list(getattr(key, name)) for name in _KEY_FIELDS}
+        for key in spec.keys
+    ]
+    for key in list(spec.keys):
+        spec.delete(key)
     # MuJoCo warns of the empty prefix: defaults that are set for a whole spec collide with those of
     # the parent. It writes them with every element instead. What is compiled is the copy, as the
     # original would warn whenever it is.
@@ -70,7 +81,10 @@ def _on_mocap_body(spec: mujoco.MjSpec) -> mujoco.MjSpec:
         if equality.objtype == mujoco.mjtObj.mjOBJ_BODY:
             equality.name1 = _not_world(equality.name1)
             equality.name2 = _not_world(equality.name2)
-    return parent.copy()
+    wrapped = parent.copy()
+    for key in keys:
+        wrapped.add_key(**key, mpos=[0.0, 0.0, 0.0], mquat=[1.0, 0.0, 0.0, 0.0])
+    return wrapped
 
 
 def _not_world(body: str) -> str:

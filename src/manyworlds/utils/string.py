@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeVar, overload
 
 V = TypeVar("V")
 
@@ -79,6 +79,18 @@ def _select(patterns: Iterable[str], names: Sequence[str], preserve_order: bool)
                 )
             selected[i] = pattern
     return selected if preserve_order else dict(sorted(selected.items()))
+
+
+@overload
+def resolve_expr(
+    pattern_map: Mapping[str, V], names: Sequence[str], default_val: V
+) -> tuple[V, ...]: ...
+
+
+@overload
+def resolve_expr(
+    pattern_map: Mapping[str, V], names: Sequence[str], default_val: V | None = None
+) -> tuple[V | None, ...]: ...
 
 
 def resolve_expr(

@@ -128,6 +128,16 @@ def test_a_period_draws_every_so_many_steps():
     assert ((changed.sum(dim=1) > 40) & (changed.sum(dim=1) < 110)).all()
 
 
+def test_a_reset_begins_a_new_period():
+    """Count the period of a row from its reset, and of the others as before."""
+    buffer = DelayBuffer(0, 10**6, 2, update_period=4, per_env_phase=False, generator=generator())
+    computed_lags(buffer, 3)
+    buffer.reset([1])
+    changed = computed_lags(buffer, 8).diff(dim=0) != 0
+    assert changed[:, 0].nonzero().flatten().tolist() == [0, 4]
+    assert changed[:, 1].nonzero().flatten().tolist() == [3]
+
+
 def test_a_shared_lag_is_one_for_all():
     """Give all rows one lag; a partial reset leaves it alone."""
     buffer = DelayBuffer(0, 1000, 20, per_env=False, generator=generator())

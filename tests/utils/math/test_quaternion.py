@@ -179,6 +179,15 @@ def test_zero_vectors_are_no_rotation():
     assert mw.quat_inv(nothing).isfinite().all()
 
 
+@given(unit_vectors(), st.floats(1e-3, 1e-2))
+def test_series_continue_the_closed_forms(axis, angle):
+    """Agree with the closed forms where the series are told to reach further."""
+    delta = angle * axis
+    q = mw.quat_box_plus(IDENTITY, delta)
+    torch.testing.assert_close(mw.quat_box_plus(IDENTITY, delta, eps=1.0), q, rtol=0, atol=1e-11)
+    torch.testing.assert_close(mw.axis_angle_from_quat(q, eps=1.0), delta, rtol=0, atol=1e-11)
+
+
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-3, 2.0])
 def test_logarithm_and_exponential_have_gradients(angle):
     """Match numerical derivatives, and stay finite where there is no rotation."""

@@ -35,6 +35,9 @@ def test_operations_combine_signal_and_noise():
         assert cfg.apply(data).tolist() == expected
         cfg.apply(data).zero_()
         assert cfg.apply(data).tolist() == expected
+        on_device = cfg.to("cpu")
+        on_device.apply(data[:1]).zero_()
+        assert on_device.apply(data).tolist() == expected
     assert ConstantNoiseCfg(0.5).apply(data).tolist() == (data + 0.5).tolist()
     assert torch.equal(data, before)
 

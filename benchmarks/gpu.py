@@ -1,0 +1,102 @@
+"""Workloads that need an NVIDIA GPU. None of them has been run on one so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+from benchmarks.workloads import FIELDS, Figures, go1, in_turns
+
+
+def graph_step(seconds: float, device: str = "cuda", num_envs: int = 4096) -> Figures | None:
+    """Go1: `sim.step` against a captured graph of `mujoco_warp.step` on the same worlds."""
+    import mujoco_warp as mjw
+    import warp as wp
+
+    sim = _simulation(device, num_envs)
+    if sim is None:
+        return None
+    with wp.ScopedDevice(device):
+        with wp.ScopedCapture() as capture:
+            mjw.step(sim.wp_model, sim.wp_data)
+        graph: Any = capture.graph
+
+        def through_simulation() -> None:
+            for _ in range(50):
+                sim.step()
+            wp.synchronize()
+
+        def directly() -> None:
+            for _ in range(50):
+                wp.capture_launch(graph)
+            wp.synchronize()
+
+        own, raw = in_turns(through_simulation, directly, seconds)
+    return {
+        "num_envs": num_envs,
+        "step_us": 1e6 * median(own) / 50,
+        "graph_us": 1e6 * median(raw) / 50,
+        "steps_per_s": num_envs * 50 / median(own),
+        "ratio": sum(raw) / sum(own),
+        "ratio_median": median(a / b for a, b in zip(raw, own, strict=True)),
+        "well_worlds": int((sim.status == 0).sum()),
+    }
+
+
+def recorder(seconds: float, device: str = "cuda", num_envs: int = 4096) -> Figures | None:
+    """Go1: a step without the flight recorder against one with it."""
+    import warp as wp
+
+    sims = [_simulation(device, num_envs, recording) for recording in (False, True)]
+    if sims[0] is None:
+        return None
+
+    def steps(sim: Any) -> Callable[[], None]:
+        def call() -> None:
+            for _ in range(50):
+                sim.step()
+            wp.synchronize()
+
+        return call
+
+    off, on = in_turns(steps(sims[0]), steps(sims[1]), seconds)
+    return {
+        "num_envs": num_envs,
+        "off_us": 1e6 * median(off) / 50,
+        "on_us": 1e6 * median(on) / 50,
+        "ratio": sum(off) / sum(on),
+        "ratio_median": median(a / b for a, b in zip(off, on, strict=True)),
+    }
+
+
+def _simulation(device: str, num_envs: int, recording: bool = False) -> Any:
+    """Worlds that fall and tremble, with room for their contacts, some steps in."""
+    from manyworlds.sim import NanGuardCfg, Simulation, SimulationCfg
+
+    model = go1()
+    if model is None:
+        return None
+    cfg = SimulationCfg(mujoco=None, engine="warp", nconmax=64, njmax=300)
+    cfg.nan_guard = NanGuardCfg(enabled=recording)
+    sim = Simulation(num_envs, cfg, model, device)
+    for field in FIELDS:
+        getattr(sim.data, field)
+    sim.data.ctrl.uniform_(-0.2, 0.2)
+    sim.step(20)
+    return sim
+
+
+# As `WORKLOADS` of `benchmarks.workloads`.
+GPU_WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]] = {
+    "gpu-step-go1": (
+        "Go1, 4096 worlds on a GPU, captured graph of mujoco_warp.step / sim.step",
+        0.98,
+        graph_step,
+    ),
+    "gpu-recorder-go1": (
+        "Go1, 4096 worlds on a GPU, step without / with the flight recorder",
+        0.97,
+        recorder,
+    ),
+}
