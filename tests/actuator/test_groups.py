@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from manyworlds.actuator import (
     Actuator,
@@ -23,6 +26,8 @@ from manyworlds.actuator import (
     XmlActuatorCfg,
 )
 from manyworlds.entity import Entity
+from manyworlds.entity.data import TARGETS
+from manyworlds.utils.buffers import DelayBuffer
 from tests.actuator.robots import make, shake
 
 PD = {"stiffness": 20.0, "damping": 1.0}
@@ -152,7 +157,6 @@ def test_a_group_costs_one_law_however_many_actuators_it_has():
 
 def _count_operations(entity: Entity) -> int:
     """Count the tensor operations, views left out, that writing the controls takes."""
-    from torch.utils._python_dispatch import TorchDispatchMode
 
     class Count(TorchDispatchMode):
         count = 0
@@ -235,3 +239,35 @@ def test_a_run_resumes_bit_for_bit(name: str):
     assert torch.equal(sim.data.qpos, other_sim.data.qpos)
     assert torch.equal(sim.data.ctrl, other_sim.data.ctrl)
     assert torch.equal(entity.actuators[0].stiffness, other.actuators[0].stiffness)
+
+
+def _to_meta(thing: Any) -> Any:
+    """Replace all tensors that groups hold by ones that have no values."""
+    if isinstance(thing, torch.Tensor):
+        return thing.to("meta")
+    if isinstance(thing, list | tuple):
+        return type(thing)(_to_meta(item) for item in thing)
+    if isinstance(thing, dict):
+        return {key: _to_meta(item) for key, item in thing.items()}
+    if isinstance(thing, DelayBuffer):
+        return DelayBuffer(thing.min_lag, thing.max_lag, 3, "meta")
+    if type(thing).__name__ in (
+        *("ActuatorGroups", "BuiltinActuatorGroup", "FusedActuatorGroup"),
+        *("_CopyGroup", "_FusedGroup"),
+    ):
+        for name, value in vars(thing).items():
+            setattr(thing, name, _to_meta(value))
+    return thing
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_controls_are_written_without_waiting_for_a_device(name: str):
+    """Run on tensors without values: reading one, or mixing in a host tensor, would raise."""
+    xml = '<motor joint="b_knee" gear="2"/>' if name.startswith("built") else ""
+    entity, sim = make(*ROBOTS[name], xml=xml)
+    groups = _to_meta(entity._actuator_groups)
+    names = [*TARGETS, "joint_pos", "joint_vel", "tendon_len", "tendon_vel"]
+    fields = {each: _to_meta(getattr(entity.data, each)) for each in names}
+    data = SimpleNamespace(**fields, data=SimpleNamespace(ctrl=_to_meta(sim.data.ctrl)))
+    for _ in range(3):
+        groups.apply_controls(data)

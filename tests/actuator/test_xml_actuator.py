@@ -18,7 +18,7 @@ from manyworlds.actuator import (
     XmlVelocityActuatorCfg,
 )
 from manyworlds.entity import Entity
-from tests.actuator.robots import legs_cfg, make, shake
+from tests.actuator.robots import legs_cfg, make, shake, simulate
 
 ALL = (".*_(hip|knee)",)
 GENERAL = '<general joint="a_hip" gainprm="3" biastype="affine" biasprm="0 -1 0"/>'
@@ -151,3 +151,72 @@ def test_what_cannot_be_wrapped_is_named(xml: str, message: str):
     """Say that nothing was found, or what is unclear."""
     with pytest.raises(ValueError, match=message):
         Entity(legs_cfg(XmlActuatorCfg(target_names_expr=ALL), xml=xml))
+
+
+@pytest.mark.parametrize(
+    ("xml", "gains"),
+    [
+        ('<position joint="a_hip" kp="5" kv="2"/>', {"stiffness": 5.0, "damping": 2.0}),
+        ('<velocity joint="a_hip" kv="2"/>', {"damping": 2.0}),
+        (
+            '<intvelocity joint="a_hip" kp="5" kv="2" actrange="-1 1"/>',
+            {"stiffness": 5.0, "damping": 2.0},
+        ),
+        ('<motor joint="a_hip"/>', {}),
+        (GENERAL, {}),
+    ],
+)
+def test_gains_are_those_of_the_file(xml: str, gains: dict[str, float]):
+    """Report the gains that the file gives, and none where they mean something else."""
+    cfg = XmlActuatorCfg(
+        target_names_expr=ALL, command_field="position" if xml is GENERAL else None
+    )
+    entity, _ = make(cfg, xml=xml)
+    (actuator,) = entity.actuators
+    assert actuator.param_names == (*gains, "force_limit")
+    assert {name: actuator.get_param(name)[0, 0].item() for name in gains} == gains
+
+
+@pytest.mark.parametrize("inputs", ["mjINPUT_POS", "mjINPUT_VEL"])
+def test_pid_controllers_are_wrapped(inputs: str):
+    """Drive a PID controller by its one input, and change its gains in one world."""
+    kind = getattr(mujoco.mjtCtrlInput, inputs).value
+    entity, sim = _pid(kind)
+    (actuator,) = entity.actuators
+    actuator.set_gains([1], kp=0.0, kd=3.0)
+    assert actuator.stiffness[:, 0].tolist() == [7.0, 0.0, 7.0]
+    shake(entity, sim)
+    data = entity.data
+    entity.write_data_to_sim()
+    sim.forward()
+    velocities = inputs == "mjINPUT_VEL"
+    # The input that is not there counts as zero.
+    pos = 0.0 if velocities else data.joint_pos_target
+    vel = data.joint_vel_target if velocities else 0.0
+    error, rate = pos - data.joint_pos, vel - data.joint_vel
+    expected = actuator.stiffness * error[:, :1] + actuator.damping * rate[:, :1]
+    torch.testing.assert_close(data.actuator_force, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_several_controls_are_refused():
+    """Refuse an actuator that takes more than one control."""
+    with pytest.raises(ValueError, match="has 2 controls instead of one"):
+        _pid(3)
+
+
+def _pid(inputs: int):
+    """Build robots with a PID controller on one joint."""
+    # What both inputs together mean cannot be told.
+    kind = XmlPositionActuatorCfg if inputs == 3 else XmlActuatorCfg
+    cfg = legs_cfg(kind(target_names_expr=ALL))
+    plain = cfg.spec_fn
+
+    def build() -> mujoco.MjSpec:
+        spec = plain()
+        actuator = spec.add_actuator(name="pid", target="a_hip")
+        actuator.trntype = mujoco.mjtTrn.mjTRN_JOINT
+        actuator.set_to_pid(kp=7.0, kv=0.3, ctrlspec=inputs)
+        return spec
+
+    cfg.spec_fn = build
+    return simulate(cfg)

@@ -39,6 +39,10 @@ POSITION_CELLS = {
     "stiffness": (("actuator_gainprm", 0, 1.0), ("actuator_biasprm", 1, -1.0)),
     "damping": (("actuator_biasprm", 2, -1.0),),
 }
+DCMOTOR_CELLS = {
+    "stiffness": (("actuator_gainprm", 4, 1.0),),
+    "damping": (("actuator_gainprm", 6, 1.0),),
+}
 VELOCITY_CELLS = {"damping": (("actuator_gainprm", 0, 1.0), ("actuator_biasprm", 2, -1.0))}
 
 
@@ -490,10 +494,7 @@ class BuiltinDcMotorActuator(DirectActuator[BuiltinDcMotorActuatorCfg]):
     """MuJoCo's `<dcmotor>` on each target."""
 
     limit_fields = FORCE_RANGE
-    gain_cells = {
-        "stiffness": (("actuator_gainprm", 4, 1.0),),
-        "damping": (("actuator_gainprm", 6, 1.0),),
-    }
+    gain_cells = DCMOTOR_CELLS
 
     def __init__(
         self,

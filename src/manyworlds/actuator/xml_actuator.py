@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,14 @@ import torch
 
 from manyworlds.actuator.actuator import ActuatorCfg, CommandField
 from manyworlds.actuator.builtin_actuator import (
+    DCMOTOR_CELLS,
     FORCE_RANGE,
     MOTOR_RANGES,
     POSITION_CELLS,
     VELOCITY_CELLS,
     DirectActuator,
 )
+from manyworlds.actuator.parameters import Cell
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.actuator import TransmissionType
 from manyworlds.utils.mujoco import detect_command_field
@@ -30,12 +32,17 @@ _TRANSMISSIONS = {
     TransmissionType.TENDON: (mujoco.mjtTrn.mjTRN_TENDON,),
     TransmissionType.SITE: (mujoco.mjtTrn.mjTRN_SITE,),
 }
-_PARAMETERS = {
-    "position": ("stiffness", "damping", "force_limit"),
-    "velocity": ("damping", "force_limit"),
-    "effort": ("force_limit",),
+PID_CELLS = {
+    "stiffness": (("actuator_biasprm", 1, -1.0),),
+    "damping": (("actuator_biasprm", 2, -1.0),),
 }
-_CELLS = {"position": POSITION_CELLS, "velocity": VELOCITY_CELLS, "effort": {}}
+# Ways in which MuJoCo keeps gains.
+_CELLS = {
+    "spring": POSITION_CELLS,
+    "damper": VELOCITY_CELLS,
+    "dcmotor": DCMOTOR_CELLS,
+    "pid": PID_CELLS,
+}
 
 
 @dataclass(kw_only=True)
@@ -118,8 +125,8 @@ class XmlActuator(DirectActuator[XmlActuatorCfg]):
         self.command_field: CommandField = _common_field(cfg, found)
         """What the controls mean."""
         self.command_fields = (self.command_field,)
-        self.param_names = _PARAMETERS[self.command_field]
-        self.gain_cells = _CELLS[self.command_field]
+        self.gain_cells = _common_cells(found)
+        self.param_names = (*self.gain_cells, "force_limit")
         self.limit_fields = MOTOR_RANGES if self.command_field == "effort" else FORCE_RANGE
 
     def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
@@ -192,3 +199,23 @@ def _common_field(cfg: XmlActuatorCfg, actuators: list[mujoco.MjsActuator]) -> C
             "use one configuration for each kind, or give command_field."
         )
     return next(iter(by_field))
+
+
+def _common_cells(actuators: list[mujoco.MjsActuator]) -> Mapping[str, tuple[Cell, ...]]:
+    """Find out where the model keeps the gains of all the actuators, if in one way."""
+    kinds = {_cells_of(actuator) for actuator in actuators}
+    kind = kinds.pop()
+    return {} if kinds or kind is None else _CELLS[kind]
+
+
+def _cells_of(actuator: mujoco.MjsActuator) -> str | None:
+    if actuator.gaintype == mujoco.mjtGain.mjGAIN_DCMOTOR:
+        return "dcmotor"
+    if actuator.gaintype == mujoco.mjtGain.mjGAIN_PID:
+        return "pid"
+    if actuator.biastype != mujoco.mjtBias.mjBIAS_AFFINE:
+        return None
+    gain, bias = actuator.gainprm[0], actuator.biasprm
+    if gain == -bias[1]:
+        return "spring"
+    return "damper" if bias[1] == 0.0 and gain == -bias[2] else None
