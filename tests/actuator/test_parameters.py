@@ -13,6 +13,7 @@ from manyworlds.actuator import (
     BuiltinPositionActuatorCfg,
     BuiltinVelocityActuatorCfg,
     DcMotorActuatorCfg,
+    DcMotorInputMode,
     DcMotorPhysicalParams,
     IdealPdActuatorCfg,
     XmlActuatorCfg,
@@ -146,6 +147,31 @@ def test_model_fields_name_what_is_written(kind: str):
     actuator.set_effort_limit(None, 3.0)
     written = set(sim.expanded_fields) - before
     assert written == set(actuator.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("mode", "names", "fields"),
+    [
+        ("VOLTAGE", ("force_limit",), ("actuator_forcerange",)),
+        ("VELOCITY", ("damping", "force_limit"), ("actuator_gainprm", "actuator_forcerange")),
+    ],
+)
+def test_dc_motors_have_the_gains_of_their_mode(mode: str, names: tuple, fields: tuple):
+    """Declare the gains that a mode uses, and none without a controller."""
+    gains = {} if mode == "VOLTAGE" else {"damping": 1.0, "voltage_limit": 9.0}
+    cfg = BuiltinDcMotorActuatorCfg(
+        target_names_expr=ALL,
+        motor_params=DcMotorPhysicalParams(kt=1.0, ke=1.0, resistance=1.0),
+        mode=DcMotorInputMode[mode],
+        effort_limit=3.0,
+        **gains,
+    )
+    (actuator,) = make(cfg)[0].actuators
+    assert actuator.param_names == names
+    assert actuator.model_fields == fields
+    assert {name: actuator.get_param(name)[0, 0].item() for name in names} == {
+        name: {"damping": 1.0, "force_limit": 3.0}[name] for name in names
+    }
 
 
 def test_limits_are_read_from_the_model():

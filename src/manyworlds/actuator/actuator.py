@@ -247,7 +247,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     param_names: tuple[str, ...] = ()
     """The parameters that may differ between worlds."""
     gain_cells: Mapping[str, tuple[Cell, ...]] = MappingProxyType({})
-    """Where the model keeps gains."""
+    """Where the model keeps the gains among these."""
     limit_fields: tuple[str, ...] = ()
     """The model fields that limit the effort."""
 
@@ -289,7 +289,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     @property
     def model_fields(self) -> tuple[str, ...]:
         """The model fields that a change of its parameters writes."""
-        gains = (field for cells in self.gain_cells.values() for field, _, _ in cells)
+        gains = (field for cells in self._own_gain_cells().values() for field, _, _ in cells)
         return tuple(dict.fromkeys((*gains, *self.limit_fields)))
 
     @abstractmethod
@@ -315,7 +315,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         """Columns of `ctrl` that it writes, shape [number of controls]."""
         self.global_actuator_ids = torch.tensor(ids, device=device).long()
         self.global_ctrl_index = as_index(self.global_ctrl_ids)
-        for name, cells in self.gain_cells.items():
+        for name, cells in self._own_gain_cells().items():
             self._model_params[name] = GainParameter(model, cells, self._actuator_ids_of(name))
         if self.limit_fields:
             self._model_params["force_limit"] = self._limit_parameter(mj_model, model)
@@ -354,7 +354,11 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         self.delay_buffer.set_lags(lags, as_rows(env_ids))
 
     def share_delay(self, buffer: DelayBuffer | None, first: bool) -> None:
-        """Take a buffer that several actuators share; the first of them resets it."""
+        """Take a buffer that several actuators share; the first of them resets it.
+
+        It holds the targets of all of them: from now on their group applies the delay, and not
+        the `apply_delay` of each.
+        """
         self.delay_buffer = buffer
         self._shares_delay = not first
 
@@ -445,6 +449,9 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         """
         named = torch.isin(self.ctrl_ids, torch.as_tensor(ctrl_ids, device=self.ctrl_ids.device))
         return named.nonzero().squeeze(-1).remainder(max(len(self.target_ids), 1)).unique()
+
+    def _own_gain_cells(self) -> dict[str, tuple[Cell, ...]]:
+        return {name: cells for name, cells in self.gain_cells.items() if name in self.param_names}
 
     def _overrides(self) -> dict[str, Any]:
         """What the configuration changes about the targets."""
