@@ -6,6 +6,7 @@ import copy
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import mujoco
 import torch
@@ -16,8 +17,9 @@ from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
 from manyworlds.terrains.utils import grid_origins
 from manyworlds.utils.indices import EnvIds
 from manyworlds.utils.mujoco import qpos_width
-from manyworlds.utils.spec import non_default_option_fields
+from manyworlds.utils.spec import export_spec, non_default_option_fields
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.table import render_table
 from manyworlds.utils.torch import as_device
 
 
@@ -117,6 +119,31 @@ class Scene(Stateful):
         """Turn the entities' targets into controls."""
         for entity in self.entities.values():
             entity.write_data_to_sim()
+
+    def write(self, output_dir: str | Path, *, zip: bool = False) -> Path:
+        """Write the scene as `scene.xml` with its assets, as a folder or as an archive.
+
+        Returns:
+            Where it was written; see `export_spec` for what it replaces.
+        """
+        return export_spec(self.spec, Path(output_dir), zip=zip)
+
+    def to_zip(self, path: str | Path) -> Path:
+        """Deprecated: call `write` with `zip=True`."""
+        warnings.warn("Scene.to_zip is deprecated: call write(path, zip=True).", stacklevel=2)
+        return self.write(Path(path).with_suffix(""), zip=True)
+
+    def __str__(self) -> str:
+        rows = [
+            [name, type(entity).__name__, base, entity.num_bodies, joints, entity.num_actuators]
+            for name, entity in self.entities.items()
+            for base in [
+                "mocap" if entity.is_mocap else "fixed" if entity.is_fixed_base else "free"
+            ]
+            for joints in [entity.num_joints + entity.num_ball_joints]
+        ]
+        columns = ("entity", "class", "base", "bodies", "joints", "actuators")
+        return render_table(f"Scene of {self.num_envs} worlds", columns, rows)
 
     def _build_terrain(self) -> TerrainEntity | None:
         terrains = {"terrain": self.cfg.terrain} if self.cfg.terrain else {}
