@@ -8,9 +8,16 @@ import mujoco
 import numpy as np
 
 from manyworlds.terrains import SubTerrainCfg, TerrainGenerator, TerrainGeneratorCfg
-from manyworlds.terrains.config import ALL_TERRAIN_PRESETS, box_random_grid, hf_pyramid_slope
-from manyworlds.terrains.config import open_stairs, pyramid_stairs, pyramid_stairs_inv
-from manyworlds.terrains.config import random_rough, random_spread_boxes
+from manyworlds.terrains.config import (
+    ALL_TERRAIN_PRESETS,
+    box_random_grid,
+    hf_pyramid_slope,
+    open_stairs,
+    pyramid_stairs,
+    pyramid_stairs_inv,
+    random_rough,
+    random_spread_boxes,
+)
 
 KINDS: dict[str, Callable[..., SubTerrainCfg]] = ALL_TERRAIN_PRESETS | {
     "stairs_with_holes": lambda **fields: pyramid_stairs(holes=True, **fields),

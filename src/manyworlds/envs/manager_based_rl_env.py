@@ -232,6 +232,7 @@ class ManagerBasedRlEnv(Stateful):
             self._must_reset = self.reset_buf.clone()
         if changed:
             self.sim.forward()
+            self.scene.invalidate_sensors()
         self.obs_buf = self.observation_manager.compute()
         return (
             self.obs_buf,
@@ -301,6 +302,7 @@ class ManagerBasedRlEnv(Stateful):
         self._must_reset[ids] = False
         self.scene.write_data_to_sim()
         self.sim.forward(env_ids)
+        self.scene.invalidate_sensors()
 
     def _define_spaces(self) -> None:
         """Describe observations and actions in gymnasium's terms."""

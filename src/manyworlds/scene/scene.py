@@ -1,17 +1,19 @@
-"""A scene of entities: attach, compile, initialise."""
+"""A scene of entities and sensors: attach, compile, initialise."""
 
 from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import torch
 
 from manyworlds.entity import Entity, EntityCfg
+from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
 from manyworlds.terrains.utils import grid_origins
@@ -36,6 +38,8 @@ class SceneCfg:
     """The ground, if any; it may also be among the entities, under any name."""
     entities: dict[str, EntityCfg] = field(default_factory=dict)
     """Entities by name; the name becomes the prefix of their elements."""
+    sensors: tuple[SensorCfg, ...] = ()
+    """What is measured, besides the sensors that the entities' models have."""
     extent: float | None = None
     """Size of the scene for cameras [m]; None lets MuJoCo compute it."""
     spec_fn: Callable[[mujoco.MjSpec], None] | None = None
@@ -43,13 +47,13 @@ class SceneCfg:
 
 
 class Scene(Stateful):
-    """Entities attached to one spec, and their place in the compiled model.
+    """Entities attached to one spec, sensors on them, and their place in the compiled model.
 
     Raises:
-        ValueError: `num_envs` is below 1, or an entity cannot be built.
+        ValueError: `num_envs` is below 1, or an entity or a sensor cannot be built.
     """
 
-    state_attributes = ("entities",)
+    state_attributes = ("entities", "sensors")
 
     def __init__(self, scene_cfg: SceneCfg, device: str | torch.device) -> None:
         if scene_cfg.num_envs < 1:
@@ -73,13 +77,26 @@ class Scene(Stateful):
         if self.cfg.spec_fn is not None:
             self.cfg.spec_fn(self.spec)
         self._add_keyframe()
+        self.sensors: dict[str, Sensor[Any]] = {
+            sensor.name: BuiltinSensor.from_existing(sensor.name)
+            for sensor in self.spec.sensors
+            if sensor.name
+        }
+        """Sensors by name, in models `<entity>/<sensor>`."""
+        self._short_names: dict[str, str] = {}
+        for sensor_cfg in self.cfg.sensors:
+            self._add_sensor(sensor_cfg)
         if self.terrain is None:
             self._env_origins = self._grid_origins()
 
-    def __getitem__(self, key: str) -> Entity:
-        if key not in self.entities:
-            raise KeyError(f"Scene element '{key}' not found. Available: {sorted(self.entities)}")
-        return self.entities[key]
+    def __getitem__(self, key: str) -> Any:
+        for elements in (self.sensors, self.entities):
+            if key in elements:
+                return elements[key]
+        if key in self._short_names:
+            return self.sensors[self._short_names[key]]
+        available = sorted({*self.entities, *self.sensors})
+        raise KeyError(f"Scene element '{key}' not found. Available: {available}")
 
     @property
     def env_origins(self) -> torch.Tensor:
@@ -93,27 +110,32 @@ class Scene(Stateful):
 
     @property
     def needs_substeps(self) -> bool:
-        """Whether an entity must compute its controls before every physics step."""
-        return any(entity.needs_substeps for entity in self.entities.values())
+        """Whether an entity or a sensor must be updated at every physics step."""
+        return any(element.needs_substeps for element in self._elements())
 
     def compile(self) -> mujoco.MjModel:
         """Compile the scene."""
         return self.spec.compile()
 
     def initialize(self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge) -> None:
-        """Let every entity find itself in the compiled model."""
-        for entity in self.entities.values():
-            entity.initialize(mj_model, model, data, self.device)
+        """Let everything find itself in the compiled model."""
+        for element in self._elements():
+            element.initialize(mj_model, model, data, self.device)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Clear what the entities carry over from step to step."""
-        for entity in self.entities.values():
-            entity.reset(env_ids)
+        """Clear what entities and sensors carry over from step to step."""
+        for element in self._elements():
+            element.reset(env_ids)
 
     def update(self, dt: float) -> None:
-        """Advance what the entities track over time by `dt` [s]."""
-        for entity in self.entities.values():
-            entity.update(dt)
+        """Advance what entities and sensors track over time by `dt` [s]."""
+        for element in self._elements():
+            element.update(dt)
+
+    def invalidate_sensors(self) -> None:
+        """Let sensors measure anew, because the state was changed between updates."""
+        for sensor in self.sensors.values():
+            sensor.invalidate()
 
     def write_data_to_sim(self) -> None:
         """Turn the entities' targets into controls."""
@@ -134,16 +156,22 @@ class Scene(Stateful):
         return self.write(Path(path).with_suffix(""), zip=True)
 
     def __str__(self) -> str:
-        rows = [
-            [name, type(entity).__name__, base, entity.num_bodies, joints, entity.num_actuators]
-            for name, entity in self.entities.items()
-            for base in [
-                "mocap" if entity.is_mocap else "fixed" if entity.is_fixed_base else "free"
+        entities = [
+            [
+                *(name, type(entity).__name__),
+                "mocap" if entity.is_mocap else "fixed" if entity.is_fixed_base else "free",
+                entity.num_bodies,
+                entity.num_joints + entity.num_ball_joints,
+                entity.num_actuators,
             ]
-            for joints in [entity.num_joints + entity.num_ball_joints]
+            for name, entity in self.entities.items()
         ]
         columns = ("entity", "class", "base", "bodies", "joints", "actuators")
-        return render_table(f"Scene of {self.num_envs} worlds", columns, rows)
+        text = render_table(f"Scene of {self.num_envs} worlds", columns, entities)
+        if self.sensors:
+            sensors = [[name, type(sensor).__name__] for name, sensor in self.sensors.items()]
+            text += "\n" + render_table("", ("sensor", "class"), sensors)
+        return text
 
     def _build_terrain(self) -> TerrainEntity | None:
         terrains = {"terrain": self.cfg.terrain} if self.cfg.terrain else {}
@@ -164,6 +192,27 @@ class Scene(Stateful):
         terrain = TerrainEntity(cfg, self.device)
         self.entities[name] = terrain
         return terrain
+
+    def _elements(self) -> Iterator[Any]:
+        yield from self.entities.values()
+        yield from self.sensors.values()
+
+    def _add_sensor(self, cfg: SensorCfg) -> None:
+        key = cfg.prefixed_name
+        if key in self._short_names.values():
+            raise ValueError(f"Two sensors are called '{key}': rename one of them.")
+        if key in self.sensors:
+            raise ValueError(
+                f"Sensor '{key}' is defined in both entity XML and scene config: rename one of "
+                "them, or leave out that of the config to read that of the XML."
+            )
+        cfg.check_options()
+        sensor = cfg.build()
+        if sensor.cfg is None:
+            sensor.cfg = cfg
+        sensor.edit_spec(self.spec, self.entities)
+        self.sensors[key] = sensor
+        self._short_names[cfg.name] = key
 
     def _attach(self, name: str, cfg: EntityCfg) -> None:
         try:
