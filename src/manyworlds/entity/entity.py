@@ -190,9 +190,9 @@ class Entity(StateWriters, NamedElements, Stateful):
         spec.compile()
         write_atomic(Path(path), fix_spec_xml(spec.to_xml()))
 
-    def to_zip(self, path: str | Path) -> None:
-        """Write the entity alone and its assets into one archive."""
-        export_spec(self.spec, Path(path).with_suffix(""), zip=True)
+    def to_zip(self, path: str | Path) -> Path:
+        """Write the entity alone and its assets into one archive; return where it is."""
+        return export_spec(self.spec, Path(path).with_suffix(""), zip=True)
 
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device

@@ -1,22 +1,27 @@
-"""A scene of entities: attach, compile, initialise."""
+"""A scene of entities and sensors: attach, compile, initialise."""
 
 from __future__ import annotations
 
 import copy
-import math
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import mujoco
 import torch
 
 from manyworlds.entity import Entity, EntityCfg
+from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
+from manyworlds.terrains.utils import grid_origins
 from manyworlds.utils.indices import EnvIds
 from manyworlds.utils.mujoco import qpos_width
-from manyworlds.utils.spec import non_default_option_fields
+from manyworlds.utils.spec import export_spec, non_default_option_fields
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.table import render_table
 from manyworlds.utils.torch import as_device
 
 
@@ -27,9 +32,14 @@ class SceneCfg:
     num_envs: int = 1
     """Number of parallel worlds."""
     env_spacing: float = 2.0
-    """Distance between the origins of neighbouring worlds [m]; 0 puts them all in one place."""
+    """Distance between the origins of neighbouring worlds [m]; 0 puts them all in one place.
+    Worlds on a generated terrain stand where it says."""
+    terrain: TerrainEntityCfg | None = None
+    """The ground, if any; it may also be among the entities, under any name."""
     entities: dict[str, EntityCfg] = field(default_factory=dict)
     """Entities by name; the name becomes the prefix of their elements."""
+    sensors: tuple[SensorCfg, ...] = ()
+    """What is measured, besides the sensors that the entities' models have."""
     extent: float | None = None
     """Size of the scene for cameras [m]; None lets MuJoCo compute it."""
     spec_fn: Callable[[mujoco.MjSpec], None] | None = None
@@ -37,13 +47,13 @@ class SceneCfg:
 
 
 class Scene(Stateful):
-    """Entities attached to one spec, and their place in the compiled model.
+    """Entities attached to one spec, sensors on them, and their place in the compiled model.
 
     Raises:
-        ValueError: `num_envs` is below 1, or an entity cannot be built.
+        ValueError: `num_envs` is below 1, or an entity or a sensor cannot be built.
     """
 
-    state_attributes = ("entities",)
+    state_attributes = ("entities", "sensors")
 
     def __init__(self, scene_cfg: SceneCfg, device: str | torch.device) -> None:
         if scene_cfg.num_envs < 1:
@@ -54,54 +64,155 @@ class Scene(Stateful):
         self.cfg = copy.deepcopy(scene_cfg)
         self.num_envs = self.cfg.num_envs
         self.device = as_device(device)
-        self.spec = mujoco.MjSpec()
         self.entities: dict[str, Entity] = {}
+        self.terrain = self._build_terrain()
+        # The terrain's names have no prefix, so that its spec is that of the whole.
+        self.spec = self.terrain.spec if self.terrain else mujoco.MjSpec()
         self._initial_qpos: dict[str, Sequence[float]] = {}
         for name, entity_cfg in self.cfg.entities.items():
-            self._attach(name, entity_cfg)
+            if not isinstance(entity_cfg, TerrainEntityCfg):
+                self._attach(name, entity_cfg)
         if self.cfg.extent is not None:
             self.spec.stat.extent = self.cfg.extent
         if self.cfg.spec_fn is not None:
             self.cfg.spec_fn(self.spec)
         self._add_keyframe()
-        self.env_origins = self._grid_origins()
-        """Where each world's origin is [m], shape [num_envs, 3]."""
+        self.sensors: dict[str, Sensor[Any]] = {
+            sensor.name: BuiltinSensor.from_existing(sensor.name)
+            for sensor in self.spec.sensors
+            if sensor.name
+        }
+        """Sensors by name, in models `<entity>/<sensor>`."""
+        self._short_names: dict[str, str] = {}
+        for sensor_cfg in self.cfg.sensors:
+            self._add_sensor(sensor_cfg)
+        if self.terrain is None:
+            self._env_origins = self._grid_origins()
 
-    def __getitem__(self, key: str) -> Entity:
-        if key not in self.entities:
-            raise KeyError(f"Scene element '{key}' not found. Available: {sorted(self.entities)}")
-        return self.entities[key]
+    def __getitem__(self, key: str) -> Any:
+        for elements in (self.sensors, self.entities):
+            if key in elements:
+                return elements[key]
+        if key in self._short_names:
+            return self.sensors[self._short_names[key]]
+        available = sorted({*self.entities, *self.sensors})
+        raise KeyError(f"Scene element '{key}' not found. Available: {available}")
+
+    @property
+    def env_origins(self) -> torch.Tensor:
+        """Where each world's origin is [m], shape [num_envs, 3]."""
+        return self._env_origins if self.terrain is None else self.terrain.env_origins
+
+    @property
+    def env_spacing(self) -> float:
+        """Distance between the origins of neighbouring worlds [m]."""
+        return self.cfg.env_spacing
 
     @property
     def needs_substeps(self) -> bool:
-        """Whether an entity must compute its controls before every physics step."""
-        return any(entity.needs_substeps for entity in self.entities.values())
+        """Whether an entity or a sensor must be updated at every physics step."""
+        return any(element.needs_substeps for element in self._elements())
 
     def compile(self) -> mujoco.MjModel:
         """Compile the scene."""
         return self.spec.compile()
 
     def initialize(self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge) -> None:
-        """Let every entity find itself in the compiled model."""
-        self.device = data.qpos.device
-        self.env_origins = self.env_origins.to(self.device)
-        for entity in self.entities.values():
-            entity.initialize(mj_model, model, data, self.device)
+        """Let everything find itself in the compiled model."""
+        for element in self._elements():
+            element.initialize(mj_model, model, data, self.device)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Clear what the entities carry over from step to step."""
-        for entity in self.entities.values():
-            entity.reset(env_ids)
+        """Clear what entities and sensors carry over from step to step."""
+        for element in self._elements():
+            element.reset(env_ids)
 
     def update(self, dt: float) -> None:
-        """Advance what the entities track over time by `dt` [s]."""
-        for entity in self.entities.values():
-            entity.update(dt)
+        """Advance what entities and sensors track over time by `dt` [s]."""
+        for element in self._elements():
+            element.update(dt)
+
+    def invalidate_sensors(self) -> None:
+        """Let sensors measure anew, because the state was changed between updates."""
+        for sensor in self.sensors.values():
+            sensor.invalidate()
 
     def write_data_to_sim(self) -> None:
         """Turn the entities' targets into controls."""
         for entity in self.entities.values():
             entity.write_data_to_sim()
+
+    def write(self, output_dir: str | Path, *, zip: bool = False) -> Path:
+        """Write the scene as `scene.xml` with its assets, as a folder or as an archive.
+
+        Returns:
+            Where it was written; see `export_spec` for what it replaces.
+        """
+        return export_spec(self.spec, Path(output_dir), zip=zip)
+
+    def to_zip(self, path: str | Path) -> Path:
+        """Deprecated: call `write` with `zip=True`."""
+        warnings.warn("Scene.to_zip is deprecated: call write(path, zip=True).", stacklevel=2)
+        return self.write(Path(path).with_suffix(""), zip=True)
+
+    def __str__(self) -> str:
+        entities = [
+            [
+                *(name, type(entity).__name__),
+                "mocap" if entity.is_mocap else "fixed" if entity.is_fixed_base else "free",
+                entity.num_bodies,
+                entity.num_joints + entity.num_ball_joints,
+                entity.num_actuators,
+            ]
+            for name, entity in self.entities.items()
+        ]
+        columns = ("entity", "class", "base", "bodies", "joints", "actuators")
+        text = render_table(f"Scene of {self.num_envs} worlds", columns, entities)
+        if self.sensors:
+            sensors = [[name, type(sensor).__name__] for name, sensor in self.sensors.items()]
+            text += "\n" + render_table("", ("sensor", "class"), sensors)
+        return text
+
+    def _build_terrain(self) -> TerrainEntity | None:
+        terrains = {"terrain": self.cfg.terrain} if self.cfg.terrain else {}
+        terrains |= {
+            name: cfg
+            for name, cfg in self.cfg.entities.items()
+            if isinstance(cfg, TerrainEntityCfg)
+        }
+        if not terrains:
+            return None
+        if len(terrains) > 1:
+            raise ValueError(
+                f"A scene has one terrain, but SceneCfg gives {sorted(terrains)}: leave out all "
+                "but one."
+            )
+        [(name, cfg)] = terrains.items()
+        cfg = replace(cfg, num_envs=self.num_envs, env_spacing=self.cfg.env_spacing)
+        terrain = TerrainEntity(cfg, self.device)
+        self.entities[name] = terrain
+        return terrain
+
+    def _elements(self) -> Iterator[Any]:
+        yield from self.entities.values()
+        yield from self.sensors.values()
+
+    def _add_sensor(self, cfg: SensorCfg) -> None:
+        key = cfg.prefixed_name
+        if key in self._short_names.values():
+            raise ValueError(f"Two sensors are called '{key}': rename one of them.")
+        if key in self.sensors:
+            raise ValueError(
+                f"Sensor '{key}' is defined in both entity XML and scene config: rename one of "
+                "them, or leave out that of the config to read that of the XML."
+            )
+        cfg.check_options()
+        sensor = cfg.build()
+        if sensor.cfg is None:
+            sensor.cfg = cfg
+        sensor.edit_spec(self.spec, self.entities)
+        self.sensors[key] = sensor
+        self._short_names[cfg.name] = key
 
     def _attach(self, name: str, cfg: EntityCfg) -> None:
         try:
@@ -137,7 +248,8 @@ class Scene(Stateful):
                 stacklevel=3,
             )
         spacing = 0.0 if fixed else self.cfg.env_spacing
-        return grid_origins(self.num_envs, spacing).to(self.device)
+        origins = grid_origins(self.num_envs, spacing)
+        return torch.as_tensor(origins, dtype=torch.float32, device=self.device)
 
     def _add_keyframe(self) -> None:
         """Merge the entities' initial states into one keyframe."""
@@ -155,21 +267,3 @@ class Scene(Stateful):
         ctrl = [u for entity in self.entities.values() for u in entity.initial_ctrl()]
         ctrl += [0.0] * (len(self.spec.actuators) - len(ctrl))
         self.spec.add_key(name="init_state", qpos=qpos, ctrl=ctrl)
-
-
-def grid_origins(num_envs: int, spacing: float) -> torch.Tensor:
-    """Lay origins out on a square grid around (0, 0, 0), row by row.
-
-    Args:
-        num_envs: how many worlds there are.
-        spacing: distance between neighbours [m].
-
-    Returns:
-        Origins [m], shape [num_envs, 3].
-    """
-    columns = math.ceil(math.sqrt(num_envs))
-    rows = math.ceil(num_envs / columns)
-    ids = torch.arange(num_envs)
-    x = (ids // columns - (rows - 1) / 2) * spacing
-    y = (ids % columns - (columns - 1) / 2) * spacing
-    return torch.stack([x, y, torch.zeros(num_envs)], dim=1)

@@ -1,0 +1,220 @@
+"""MuJoCo's own sensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import mujoco
+import torch
+
+from manyworlds.sensor.sensor import Sensor, SensorCfg
+from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.utils.string import near_matches
+
+if TYPE_CHECKING:
+    from manyworlds.entity import Entity
+
+ObjType = Literal["body", "xbody", "joint", "geom", "site", "actuator", "tendon", "camera"]
+SensorType = Literal[
+    "accelerometer",
+    "velocimeter",
+    "gyro",
+    "force",
+    "torque",
+    "magnetometer",
+    "touch",
+    "rangefinder",
+    "jointpos",
+    "jointvel",
+    "jointactuatorfrc",
+    "jointlimitpos",
+    "jointlimitvel",
+    "jointlimitfrc",
+    "ballquat",
+    "ballangvel",
+    "tendonpos",
+    "tendonvel",
+    "tendonactuatorfrc",
+    "tendonlimitpos",
+    "tendonlimitvel",
+    "tendonlimitfrc",
+    "actuatorpos",
+    "actuatorvel",
+    "actuatorfrc",
+    "framepos",
+    "framequat",
+    "framexaxis",
+    "frameyaxis",
+    "framezaxis",
+    "framelinvel",
+    "frameangvel",
+    "framelinacc",
+    "frameangacc",
+    "subtreecom",
+    "subtreelinvel",
+    "subtreeangmom",
+    "e_potential",
+    "e_kinetic",
+    "clock",
+]
+
+_FRAMES = ("body", "xbody", "geom", "site", "camera")
+# Sensor types by the start of their names, the first that fits: what they are attached to.
+_ATTACHED_TO: dict[str, tuple[str, ...]] = {
+    "joint": ("joint",),
+    "ball": ("joint",),
+    "tendon": ("tendon",),
+    "actuator": ("actuator",),
+    "frame": _FRAMES,
+    "subtree": ("body",),
+    "e_": (),
+    "clock": (),
+    "rangefinder": ("site", "camera"),
+    "": ("site",),
+}
+_RELATIVE = ("pos", "quat", "xaxis", "yaxis", "zaxis", "linvel", "angvel")
+_WITH_REF = tuple(f"frame{quantity}" for quantity in _RELATIVE)
+# Types whose enum is not called as in MJCF.
+_ENUM_NAMES = {"jointactuatorfrc": "jointactfrc", "tendonactuatorfrc": "tendonactfrc"}
+_LISTS = {"xbody": "bodies", "body": "bodies"}
+
+
+@dataclass
+class ObjRef:
+    """An element of the scene, or of one of its entities."""
+
+    type: ObjType
+    name: str
+    entity: str | None = None
+    """The entity that `name` is relative to; None for the scene."""
+
+    def prefixed_name(self) -> str:
+        """Its name in the scene."""
+        return f"{self.entity}/{self.name}" if self.entity else self.name
+
+
+@dataclass(kw_only=True)
+class BuiltinSensorCfg(SensorCfg):
+    """One of MuJoCo's sensors that need nothing besides an object.
+
+    Raises:
+        ValueError: the object, or the reference frame, is none that the type can have.
+    """
+
+    sensor_type: SensorType
+    """Its name in MJCF."""
+    obj: ObjRef | None = None
+    """What it is attached to."""
+    ref: ObjRef | None = None
+    """Frame that a frame sensor measures in; None for the world."""
+    cutoff: float = 0.0
+    """Largest absolute value that it shows; 0 for no limit."""
+
+    def __post_init__(self) -> None:
+        if self.sensor_type not in get_args(SensorType):
+            raise ValueError(
+                f"Sensor '{self.name}': unknown sensor_type '{self.sensor_type}'."
+                + near_matches(self.sensor_type, get_args(SensorType))
+            )
+        kinds = next(k for start, k in _ATTACHED_TO.items() if self.sensor_type.startswith(start))
+        what = f"Sensor '{self.name}': sensor_type '{self.sensor_type}'"
+        got = f"got {self.obj.type if self.obj else None}"
+        if not kinds and self.obj is not None:
+            raise ValueError(f"{what} does not support obj specification, {got}: leave it out.")
+        if kinds and (self.obj is None or self.obj.type not in kinds):
+            if kinds == ("site",):
+                raise ValueError(f"{what} requires obj.type='site', {got}.")
+            wanted = " or ".join(f"type='{kind}'" for kind in kinds)
+            raise ValueError(f"{what} requires obj with {wanted}, {got}.")
+        if self.ref is not None and self.sensor_type not in _WITH_REF:
+            raise ValueError(f"{what} does not support ref specification: leave ref out.")
+        if self.ref is not None and self.ref.type not in _FRAMES:
+            raise ValueError(f"{what} requires ref.type in {_FRAMES}, got '{self.ref.type}'.")
+        if self.cutoff < 0:
+            raise ValueError(f"{what} has cutoff {self.cutoff}: give at least 0.")
+
+    @property
+    def prefixed_name(self) -> str:
+        """Its name in the model: as if its entity's XML declared it."""
+        entity = self.obj.entity if self.obj else None
+        return f"{entity}/{self.name}" if entity else self.name
+
+    def build(self) -> BuiltinSensor:
+        """Make the sensor."""
+        return BuiltinSensor(self.prefixed_name, self)
+
+
+class BuiltinSensor(Sensor[torch.Tensor]):
+    """One of MuJoCo's sensors: `data` has shape [num_envs, dim], in MuJoCo's units.
+
+    Without options `data` is a view of `sim.data.sensordata`. After a control step it describes
+    positions and velocities at the new state; what depends on forces or accelerations is one
+    physics step old.
+    """
+
+    def __init__(self, name: str, cfg: BuiltinSensorCfg | None = None) -> None:
+        super().__init__()
+        self.name = name
+        self.cfg: BuiltinSensorCfg | None = cfg
+
+    @classmethod
+    def from_existing(cls, name: str) -> BuiltinSensor:
+        """Read a sensor that the model already has."""
+        return cls(name)
+
+    def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
+        """Add the sensor to the scene.
+
+        Raises:
+            ValueError: the scene has no such entity, or no such object.
+        """
+        cfg = self.cfg
+        if cfg is None:
+            return
+        options: dict[str, Any] = {}
+        for ref, kind, name in (
+            (cfg.obj, "objtype", "objname"),
+            (cfg.ref, "reftype", "refname"),
+        ):
+            if ref is not None:
+                _check_exists(f"Sensor '{cfg.name}'", ref, scene_spec, entities)
+                options[kind] = getattr(mujoco.mjtObj, f"mjOBJ_{ref.type.upper()}")
+                options[name] = ref.prefixed_name()
+        if cfg.sensor_type == "rangefinder":
+            options["intprm"] = [1 << mujoco.mjtRayDataField.mjRAYDATA_DIST.value, 0, 0]
+        enum = _ENUM_NAMES.get(cfg.sensor_type, cfg.sensor_type).upper()
+        scene_spec.add_sensor(
+            name=self.name,
+            type=getattr(mujoco.mjtSensor, f"mjSENS_{enum}"),
+            cutoff=cfg.cutoff,
+            **options,
+        )
+
+    def initialize(
+        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+    ) -> None:
+        """Find its columns in `sensordata`."""
+        sensor = mj_model.sensor(self.name)
+        start = int(sensor.adr[0])
+        self._columns = slice(start, start + int(sensor.dim[0]))
+        self._sim_data = data
+
+    def _compute_data(self) -> torch.Tensor:
+        return self._sim_data.sensordata[:, self._columns]
+
+
+def _check_exists(
+    who: str, ref: ObjRef, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]
+) -> None:
+    if ref.entity is not None and ref.entity not in entities:
+        raise ValueError(
+            f"{who} refers to the entity '{ref.entity}', but the scene has {sorted(entities)}."
+        )
+    elements = getattr(scene_spec, _LISTS.get(ref.type, f"{ref.type}s"))
+    names = [element.name for element in elements]
+    if ref.prefixed_name() not in names:
+        raise ValueError(
+            f"{who} refers to the {ref.type} '{ref.prefixed_name()}', which the scene does not "
+            "have." + near_matches(ref.prefixed_name(), names)
+        )

@@ -1,0 +1,361 @@
+"""Contacts between parts of a scene: forces, places, and how long they last."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+import mujoco
+import torch
+
+from manyworlds.sensor.sampling import world_mask
+from manyworlds.sensor.sensor import Sensor, SensorCfg
+from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.utils.indices import EnvIds, as_index
+from manyworlds.utils.string import resolve_matching_names
+
+if TYPE_CHECKING:
+    from manyworlds.entity import Entity
+
+# What MuJoCo's contact sensor measures, in its order, and how many numbers each is.
+FIELDS = {"found": 1, "force": 3, "torque": 3, "dist": 1, "pos": 3, "normal": 3, "tangent": 3}
+_IN_HISTORY = ("force", "torque", "dist")
+_REDUCE = ("none", "mindist", "maxforce", "netforce")
+_OBJ_TYPES = {
+    "geom": mujoco.mjtObj.mjOBJ_GEOM,
+    "body": mujoco.mjtObj.mjOBJ_BODY,
+    "subtree": mujoco.mjtObj.mjOBJ_XBODY,
+}
+
+
+@dataclass
+class ContactMatch:
+    """Selects geoms, bodies, or bodies with all that hangs on them."""
+
+    mode: Literal["geom", "body", "subtree"]
+    pattern: str | tuple[str, ...]
+    """Regular expressions of names in the entity, or else in the scene."""
+    entity: str | None = None
+    exclude: tuple[str, ...] = ()
+    """Names, or regular expressions of names, to leave out."""
+
+
+@dataclass(kw_only=True)
+class ContactSensorCfg(SensorCfg):
+    """Which contacts to watch, and what to tell of them."""
+
+    primary: ContactMatch
+    """What is watched; each element that matches has its own rows."""
+    secondary: ContactMatch | None = None
+    """What it may touch; None for anything."""
+    fields: tuple[str, ...] = ("found", "force")
+    """Of found, force, torque, dist, pos, normal, tangent."""
+    reduce: Literal["none", "mindist", "maxforce", "netforce"] = "maxforce"
+    """Which contacts of a primary get its slots: the first ones, the deepest, or those with the
+    largest forces; netforce adds them all up in the first slot."""
+    num_slots: int = 1
+    """Contacts to show for each primary."""
+    secondary_policy: Literal["first", "any", "error"] = "first"
+    """If several elements match `secondary`: take the first, let contacts with anything count, or
+    raise an error."""
+    track_air_time: bool = False
+    """Keep how long each primary has been in contact and in the air, physics step by step."""
+    global_frame: bool = False
+    """Give force and torque in the world frame instead of the contact's."""
+    history_length: int = 0
+    """Physics steps to keep force, torque and dist of."""
+    debug: bool = False
+    """Draw contacts and forces, which takes the fields found, pos, force, normal and tangent."""
+
+    def build(self) -> ContactSensor:
+        """Make the sensor."""
+        return ContactSensor(self)
+
+
+@dataclass
+class ContactData:
+    """What a contact sensor measured, for P primaries of S slots each, N = P * S, primary-major.
+
+    Fields that were not asked for are None; a slot without a contact holds zeros.
+    """
+
+    found: torch.Tensor | None = None
+    """How many contacts the primary has, shape [num_envs, N]; 0 in an empty slot."""
+    force: torch.Tensor | None = None
+    """Force of the primary on the secondary [N], (normal, tangent, tangent2) of the contact frame,
+    or of the world with `netforce` or `global_frame`, shape [num_envs, N, 3]."""
+    torque: torch.Tensor | None = None
+    """Torque [N m], in the same frame as the force, shape [num_envs, N, 3]."""
+    dist: torch.Tensor | None = None
+    """Distance, negative in penetration [m], shape [num_envs, N]."""
+    pos: torch.Tensor | None = None
+    """Position in the world frame [m], shape [num_envs, N, 3]."""
+    normal: torch.Tensor | None = None
+    """Direction from primary to secondary in the world frame, shape [num_envs, N, 3]."""
+    tangent: torch.Tensor | None = None
+    """First tangent in the world frame, shape [num_envs, N, 3]."""
+    current_air_time: torch.Tensor | None = None
+    """Time since the last contact, 0 in contact [s], shape [num_envs, P]."""
+    last_air_time: torch.Tensor | None = None
+    """Length of the last flight [s], shape [num_envs, P]."""
+    current_contact_time: torch.Tensor | None = None
+    """Time since touching down, 0 in the air [s], shape [num_envs, P]."""
+    last_contact_time: torch.Tensor | None = None
+    """Length of the last contact [s], shape [num_envs, P]."""
+    force_history: torch.Tensor | None = None
+    """Forces of the last H physics steps, the newest first, shape [num_envs, N, H, 3]."""
+    torque_history: torch.Tensor | None = None
+    """Torques of the last H physics steps, the newest first, shape [num_envs, N, H, 3]."""
+    dist_history: torch.Tensor | None = None
+    """Distances of the last H physics steps, the newest first, shape [num_envs, N, H]."""
+
+
+_TIMES = tuple(field.name for field in fields(ContactData) if field.name.endswith("_time"))
+
+
+class ContactSensor(Sensor[ContactData]):
+    """Watches contacts through one MuJoCo contact sensor a primary, `<sensor>_<primary>`.
+
+    Without options and `global_frame` the fields are views of `sim.data.sensordata`. What MuJoCo
+    computes from forces, and all that is tracked over physics steps, describes the state before
+    the last physics step; so do all fields of a sensor that has one that needs forces.
+
+    Raises:
+        ValueError: the configuration contradicts itself.
+    """
+
+    noise_fields = ("force", "torque", "dist", "pos")
+    state_attributes = ("_times", "_history", "_newest")
+
+    def __init__(self, cfg: ContactSensorCfg) -> None:
+        super().__init__()
+        _check(cfg)
+        self.cfg: ContactSensorCfg = cfg
+        self.primary_names: list[str] = []
+        """Names of the primaries, relative to their entity."""
+        self._times: torch.Tensor | None = None  # [4, num_envs, P], in the order of _TIMES
+        self._history: dict[str, torch.Tensor] = {}  # each [H, num_envs, N, ...]: a ring
+        self._newest = 0
+        wanted = set(cfg.fields)
+        if self.needs_substeps:
+            # With force among them MuJoCo evaluates all fields once a physics step. Without it
+            # they would be seen twice at one state and never at another.
+            wanted |= {"found", "force"}
+        self._fields = [name for name in FIELDS if name in wanted]
+        self._keeps = [name for name in _IN_HISTORY if name in cfg.fields and cfg.history_length]
+
+    @property
+    def needs_substeps(self) -> bool:
+        """Whether it must see every physics step."""
+        return self.cfg.track_air_time or self.cfg.history_length > 0
+
+    def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
+        """Add a MuJoCo sensor for each primary.
+
+        Raises:
+            ValueError: a pattern matches nothing, or more than `secondary_policy` allows.
+        """
+        cfg = self.cfg
+        self.primary_names, prefix = _resolve(cfg, "primary", scene_spec, entities)
+        options: dict[str, Any] = {}
+        if cfg.secondary is not None:
+            names, secondary_prefix = _resolve(cfg, "secondary", scene_spec, entities)
+            if len(names) > 1 and cfg.secondary_policy == "error":
+                raise ValueError(
+                    f"Contact sensor '{cfg.name}': secondary matches {names}, but "
+                    "secondary_policy='error' allows one: make its pattern more exact."
+                )
+            if len(names) == 1 or cfg.secondary_policy == "first":
+                options["reftype"] = _OBJ_TYPES[cfg.secondary.mode]
+                options["refname"] = secondary_prefix + names[0]
+        dataspec = sum(1 << list(FIELDS).index(name) for name in self._fields)
+        for name in self.primary_names:
+            scene_spec.add_sensor(
+                name=f"{cfg.name}_{name}",
+                type=mujoco.mjtSensor.mjSENS_CONTACT,
+                objtype=_OBJ_TYPES[cfg.primary.mode],
+                objname=prefix + name,
+                intprm=[dataspec, _REDUCE.index(cfg.reduce), cfg.num_slots],
+                **options,
+            )
+
+    def initialize(
+        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+    ) -> None:
+        """Find its columns in `sensordata`, and make room for what it tracks."""
+        columns: list[int] = []
+        for name in self.primary_names:
+            sensor = mj_model.sensor(f"{self.cfg.name}_{name}")
+            columns += range(sensor.adr[0], sensor.adr[0] + sensor.dim[0])
+        index = as_index(columns)
+        self._columns = index.to(device) if isinstance(index, torch.Tensor) else index
+        self._sim_data = data
+        if not self.needs_substeps:
+            return
+        now = self._measure()
+        num_envs = len(next(iter(now.values())))
+        with torch.inference_mode(False):
+            # In float64 the sums of a long episode's steps stay exact.
+            shape = (len(_TIMES), num_envs, len(self.primary_names))
+            self._times = torch.zeros(shape, dtype=torch.float64, device=device)
+            for name in self._keeps:
+                shape = (self.cfg.history_length, *now[name].shape)
+                self._history[name] = torch.zeros(shape, device=device)
+
+    def reset(self, env_ids: EnvIds = None) -> None:
+        """Forget times and histories of the worlds named."""
+        super().reset(env_ids)
+        if self._times is None:
+            return
+        worlds = world_mask(env_ids, self._times.shape[1], self._times.device)
+        for tracked in (self._times, *self._history.values()):
+            tracked.masked_fill_(worlds.view(1, -1, *[1] * (tracked.ndim - 2)), 0.0)
+
+    def update(self, dt: float) -> None:
+        """Track what happened in `dt` [s]."""
+        if self.needs_substeps:
+            self._track(dt)
+        super().update(dt)
+
+    def compute_first_contact(self, dt: float, abs_tol: float = 1e-6) -> torch.Tensor:
+        """Tell which primaries touched down within the last `dt` [s], shape [num_envs, P].
+
+        Raises:
+            RuntimeError: air time is not tracked.
+        """
+        return self._began("current_contact_time", dt + abs_tol)
+
+    def compute_first_air(self, dt: float, abs_tol: float = 1e-6) -> torch.Tensor:
+        """Tell which primaries took off within the last `dt` [s], shape [num_envs, P].
+
+        Raises:
+            RuntimeError: air time is not tracked.
+        """
+        return self._began("current_air_time", dt + abs_tol)
+
+    def debug_vis(self, visualizer: Any) -> None:
+        """Draw a sphere at each contact, and an arrow along its force, as long as 1 m a kN."""
+        data = self.data
+        if not self.cfg.debug or data.found is None or data.pos is None:
+            return
+        force = data.force
+        if force is not None and self.cfg.reduce != "netforce" and not self.cfg.global_frame:
+            has_frame = data.normal is not None and data.tangent is not None
+            force = _to_world(force, data.normal, data.tangent) if has_frame else None
+        size = visualizer.meansize
+        for env in visualizer.get_env_indices(len(data.found)):
+            for slot in data.found[env].nonzero().squeeze(-1).tolist():
+                pos = data.pos[env, slot].cpu().numpy()
+                visualizer.add_sphere(pos, 0.2 * size, (1.0, 0.6, 0.0, 1.0))
+                if force is not None:
+                    tip = pos + 1e-3 * force[env, slot].cpu().numpy()
+                    visualizer.add_arrow(pos, tip, (1.0, 0.2, 0.0, 1.0), width=0.1 * size)
+
+    def _compute_data(self) -> ContactData:
+        now = self._measure()
+        data = ContactData(**{name: now[name] for name in self.cfg.fields})
+        if self.cfg.track_air_time and self._times is not None:
+            for name, time in zip(_TIMES, self._times.float(), strict=True):
+                setattr(data, name, time)
+        for name, ring in self._history.items():
+            newest_first = torch.cat([ring[self._newest :], ring[: self._newest]])
+            setattr(data, f"{name}_history", newest_first.movedim(0, 2))
+        return data
+
+    def _measure(self) -> dict[str, torch.Tensor]:
+        """Each field of all slots as it is now: views, unless it has to be rotated."""
+        rows = len(self.primary_names) * self.cfg.num_slots
+        slots = self._sim_data.sensordata[:, self._columns].unflatten(1, (rows, -1))
+        widths = [FIELDS[name] for name in self._fields]
+        now = dict(zip(self._fields, slots.split(widths, dim=-1), strict=True))
+        for name in now.keys() & {"found", "dist"}:
+            now[name] = now[name].squeeze(-1)
+        if self.cfg.global_frame and self.cfg.reduce != "netforce":
+            for name in now.keys() & {"force", "torque"}:
+                now[name] = _to_world(now[name], now["normal"], now["tangent"])
+        return now
+
+    def _track(self, dt: float) -> None:
+        now = self._measure()
+        if self._history:
+            # The ring runs backwards, so that what follows the newest is ever older.
+            self._newest = (self._newest - 1) % self.cfg.history_length
+            for name, ring in self._history.items():
+                ring[self._newest] = now[name]
+        if not self.cfg.track_air_time or self._times is None:
+            return
+        # The first slot is filled if any is.
+        touching = now["found"][:, :: self.cfg.num_slots] > 0
+        air, last_air, contact, last_contact = self._times
+        for current, last, ended in ((air, last_air, touching), (contact, last_contact, ~touching)):
+            last.copy_(torch.where(ended & (current > 0), current, last))
+            current.add_(dt).masked_fill_(ended, 0.0)
+
+    def _began(self, name: str, limit: float) -> torch.Tensor:
+        if not self.cfg.track_air_time or self._times is None:
+            raise RuntimeError(
+                f"Contact sensor '{self.cfg.name}' does not track air time: "
+                "set track_air_time=True in its configuration."
+            )
+        time = self._times[_TIMES.index(name)]
+        return (time > 0) & (time < limit)
+
+
+def _check(cfg: ContactSensorCfg) -> None:
+    who = f"Contact sensor '{cfg.name}'"
+    if unknown := set(cfg.fields) - set(FIELDS):
+        raise ValueError(f"{who}: unknown fields {sorted(unknown)}: choose from {list(FIELDS)}.")
+    if cfg.reduce not in _REDUCE:
+        raise ValueError(f"{who}: unknown reduce '{cfg.reduce}': choose from {_REDUCE}.")
+    if not cfg.fields:
+        raise ValueError(f"{who} has no fields: choose from {list(FIELDS)}.")
+    if cfg.num_slots < 1:
+        raise ValueError(f"{who}: num_slots is {cfg.num_slots}: ask for at least 1.")
+    if cfg.history_length < 0:
+        raise ValueError(f"{who}: history_length is {cfg.history_length}: give at least 0.")
+    if cfg.history_length and not set(cfg.fields) & set(_IN_HISTORY):
+        raise ValueError(f"{who} has a history of nothing: add one of {_IN_HISTORY} to fields.")
+    if cfg.global_frame and cfg.reduce != "netforce" and not {"normal", "tangent"} <= {*cfg.fields}:
+        raise ValueError(
+            f"{who}: global_frame=True requires 'normal' and 'tangent' in fields, "
+            f"got {cfg.fields}: add them."
+        )
+    for match in (cfg.primary, cfg.secondary):
+        if match is not None and match.mode not in _OBJ_TYPES:
+            raise ValueError(f"{who}: unknown mode '{match.mode}': use one of {list(_OBJ_TYPES)}.")
+
+
+def _resolve(
+    cfg: ContactSensorCfg, role: str, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]
+) -> tuple[list[str], str]:
+    """Find the names that a match selects, and the prefix that they have in the scene."""
+    match: ContactMatch = getattr(cfg, role)
+    who = f"Contact sensor '{cfg.name}': {role}"
+    kind = "geom" if match.mode == "geom" else "body"
+    if match.entity is None:
+        elements = scene_spec.geoms if kind == "geom" else scene_spec.bodies
+        names, prefix = [element.name for element in elements], ""
+    elif match.entity in entities:
+        names, prefix = list(entities[match.entity].names(kind)), f"{match.entity}/"
+    else:
+        raise ValueError(f"{who} names the entity '{match.entity}': there are {sorted(entities)}.")
+    try:
+        found = resolve_matching_names(match.pattern, [name for name in names if name])[1]
+    except ValueError as error:
+        where = f"the entity '{match.entity}'" if match.entity else "the scene"
+        raise ValueError(f"{who} looks for a {kind} in {where}: {error}") from None
+    kept = [
+        name
+        for name in found
+        if not any(name == pattern or re.fullmatch(pattern, name) for pattern in match.exclude)
+    ]
+    if not kept:
+        raise ValueError(f"{who} matches {found}, all of which exclude={match.exclude} leaves out.")
+    return kept, prefix
+
+
+def _to_world(vector: torch.Tensor, normal: Any, tangent: Any) -> torch.Tensor:
+    """Rotate from the frame (normal, tangent, normal x tangent) to the world, all [..., 3]."""
+    x, y, z = vector.split(1, dim=-1)
+    return x * normal + y * tangent + z * torch.linalg.cross(normal, tangent)

@@ -1,0 +1,162 @@
+"""Samples as a real sensor gives them: at intervals, late, and with noise."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from manyworlds.utils.indices import EnvIds
+from manyworlds.utils.noise import NoiseModelCfg
+
+if TYPE_CHECKING:
+    from manyworlds.sensor.sensor import SensorCfg
+
+# A sample taken a rounding error before its time is in time.
+_TOLERANCE = 1e-6
+
+
+def leaves(data: Any) -> dict[str, torch.Tensor]:
+    """The tensors of a sample by field name; a sample that is a tensor has the name ''."""
+    if isinstance(data, torch.Tensor):
+        return {"": data}
+    values = {field.name: getattr(data, field.name) for field in dataclasses.fields(data)}
+    return {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+
+
+def with_leaves(data: Any, tensors: dict[str, torch.Tensor]) -> Any:
+    """A sample like `data` with other tensors."""
+    return tensors[""] if isinstance(data, torch.Tensor) else dataclasses.replace(data, **tensors)
+
+
+def world_mask(env_ids: EnvIds, num_envs: int, device: torch.device) -> torch.Tensor:
+    """Mark the worlds named, without waiting for a device, shape [num_envs]."""
+    mask = torch.zeros(num_envs, dtype=torch.bool, device=device)
+    if env_ids is None:
+        env_ids = slice(None)
+    mask[env_ids if isinstance(env_ids, slice) else torch.as_tensor(env_ids, device=device)] = True
+    return mask
+
+
+class Sampler:
+    """Takes, keeps and delivers the samples of one sensor, each world on its own clock.
+
+    A few samples of each world are kept with their ages; the youngest that is at least as old as
+    the world's latency is delivered, or the first one of the episode while none is. No choice is
+    made on the host, except on the CPU, where a moment at which no world is due costs nothing.
+
+    Args:
+        cfg: the sensor's options.
+        noise_fields: the tensors that noise is put on; None for all.
+        sample: a first sample, without options, whose shapes are those of all.
+    """
+
+    def __init__(self, cfg: SensorCfg, noise_fields: tuple[str, ...] | None, sample: Any) -> None:
+        self._cfg = cfg
+        self._like = sample
+        tensors = leaves(sample)
+        first = next(iter(tensors.values()))
+        num_envs, device = len(first), first.device
+        self._min_latency, self._max_latency = cfg.latency_range
+        self._samples: dict[str, torch.Tensor] = {}
+        with torch.inference_mode(False):
+            self._rows = torch.arange(num_envs, device=device)
+            self._age = torch.full(
+                (num_envs, 1), math.inf, dtype=torch.float64, device=device
+            )  # of each sample [s]; infinite where there is none
+            self._latency = self._age.new_full((num_envs,), self._min_latency)
+            for name, tensor in tensors.items():
+                self._samples[name] = tensor.new_zeros(num_envs, 1, *tensor.shape[1:])
+        self._noise = {}
+        if cfg.noise is not None:
+            noise = cfg.noise
+            model = noise if isinstance(noise, NoiseModelCfg) else NoiseModelCfg(noise_cfg=noise)
+            self._noise = {
+                name: model.class_type(model, num_envs, device)
+                for name, tensor in tensors.items()
+                if tensor.is_floating_point() and (noise_fields is None or name in noise_fields)
+            }
+        self._draw_latency(torch.ones_like(self._rows, dtype=torch.bool))
+
+    def reset(self, env_ids: EnvIds) -> None:
+        """Forget the samples of the worlds named, which are due."""
+        worlds = world_mask(env_ids, len(self._rows), self._rows.device)
+        self._age.masked_fill_(worlds[:, None], math.inf)
+        self._draw_latency(worlds)
+        for model in self._noise.values():
+            model.reset(env_ids)
+
+    def advance(self, dt: float) -> None:
+        """Let all samples grow older by `dt` [s]."""
+        self._age += dt
+        spacing = max(self._cfg.update_period, dt)
+        self._grow(math.ceil(self._max_latency / spacing - _TOLERANCE) + 1)
+
+    def take(self, compute: Callable[[], Any]) -> None:
+        """Take a sample in the worlds where one is due."""
+        youngest = self._age.amin(dim=1)
+        due = youngest >= max(self._cfg.update_period * (1 - _TOLERANCE), 1e-9)
+        if due.device.type == "cpu" and not due.any():
+            return
+        oldest = self._age.argmax(dim=1)
+        for name, tensor in leaves(compute()).items():
+            if name in self._noise:
+                tensor = self._noise[name](tensor)
+            kept = self._samples[name]
+            mask = due.view(-1, *[1] * (tensor.ndim - 1))
+            kept[self._rows, oldest] = torch.where(mask, tensor, kept[self._rows, oldest])
+        age = self._age[self._rows, oldest]
+        self._age[self._rows, oldest] = torch.where(due, torch.zeros_like(age), age)
+
+    def deliver(self) -> Any:
+        """The sample that each world sees now."""
+        if self._age.shape[1] == 1:
+            tensors = {name: kept[:, 0] for name, kept in self._samples.items()}
+        else:
+            # The youngest sample that is old enough, else the oldest; never an empty place.
+            late = self._age >= self._latency[:, None] - _TOLERANCE
+            empty = self._age.isinf()
+            rank = torch.where(late, -self._age, self._age - 1e9).masked_fill(empty, -math.inf)
+            pick = rank.argmax(dim=1)
+            tensors = {name: kept[self._rows, pick] for name, kept in self._samples.items()}
+        return with_leaves(self._like, tensors)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Copy the samples, their ages, latencies and the state of the noise."""
+        return {
+            "age": self._age.clone(),
+            "latency": self._latency.clone(),
+            "samples": {name: kept.clone() for name, kept in self._samples.items()},
+            "noise": {name: model.state_dict() for name, model in self._noise.items()},
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over a state that `state_dict` returned."""
+        self._grow(state["age"].shape[1])
+        self._age.copy_(state["age"])
+        self._latency.copy_(state["latency"])
+        for name, kept in self._samples.items():
+            kept.copy_(state["samples"][name])
+        for name, model in self._noise.items():
+            model.load_state_dict(state["noise"][name])
+
+    def _draw_latency(self, worlds: torch.Tensor) -> None:
+        span = self._max_latency - self._min_latency
+        # Drawn for all worlds, so that random numbers do not depend on how many are reset.
+        drawn = self._min_latency + span * torch.rand_like(self._latency) if span else self._latency
+        self._latency.copy_(torch.where(worlds, drawn, self._latency))
+
+    def _grow(self, size: int) -> None:
+        """Make room for `size` samples a world."""
+        more = size - self._age.shape[1]
+        if more <= 0:
+            return
+        with torch.inference_mode(False):
+            empty = self._age.new_full((len(self._rows), more), math.inf)
+            self._age = torch.cat([self._age, empty], dim=1)
+            for name, kept in self._samples.items():
+                room = kept.new_zeros(len(self._rows), more, *kept.shape[2:])
+                self._samples[name] = torch.cat([kept, room], dim=1)

@@ -1,0 +1,54 @@
+"""Ground to stand on: planes, generated terrains, and where each world is on them."""
+
+from manyworlds.terrains.heightfield_terrains import (
+    HfDiscreteObstaclesTerrainCfg,
+    HfPerlinNoiseTerrainCfg,
+    HfPyramidSlopedTerrainCfg,
+    HfRandomUniformTerrainCfg,
+    HfWaveTerrainCfg,
+)
+from manyworlds.terrains.primitive_terrains import (
+    BoxFlatTerrainCfg,
+    BoxInvertedPyramidStairsTerrainCfg,
+    BoxNarrowBeamsTerrainCfg,
+    BoxNestedRingsTerrainCfg,
+    BoxOpenStairsTerrainCfg,
+    BoxPyramidStairsTerrainCfg,
+    BoxRandomGridTerrainCfg,
+    BoxRandomSpreadTerrainCfg,
+    BoxRandomStairsTerrainCfg,
+    BoxSteppingStonesTerrainCfg,
+    BoxTiltedGridTerrainCfg,
+)
+from manyworlds.terrains.terrain_entity import TerrainEntity, TerrainEntityCfg
+from manyworlds.terrains.terrain_generator import (
+    FlatPatchSamplingCfg,
+    SubTerrainCfg,
+    TerrainGenerator,
+    TerrainGeneratorCfg,
+)
+
+__all__ = [
+    "BoxFlatTerrainCfg",
+    "BoxInvertedPyramidStairsTerrainCfg",
+    "BoxNarrowBeamsTerrainCfg",
+    "BoxNestedRingsTerrainCfg",
+    "BoxOpenStairsTerrainCfg",
+    "BoxPyramidStairsTerrainCfg",
+    "BoxRandomGridTerrainCfg",
+    "BoxRandomSpreadTerrainCfg",
+    "BoxRandomStairsTerrainCfg",
+    "BoxSteppingStonesTerrainCfg",
+    "BoxTiltedGridTerrainCfg",
+    "FlatPatchSamplingCfg",
+    "HfDiscreteObstaclesTerrainCfg",
+    "HfPerlinNoiseTerrainCfg",
+    "HfPyramidSlopedTerrainCfg",
+    "HfRandomUniformTerrainCfg",
+    "HfWaveTerrainCfg",
+    "SubTerrainCfg",
+    "TerrainEntity",
+    "TerrainEntityCfg",
+    "TerrainGenerator",
+    "TerrainGeneratorCfg",
+]

@@ -1,0 +1,333 @@
+"""The ground that all worlds share, and where on it each world is."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import mujoco
+import numpy as np
+import torch
+
+from manyworlds.entity import Entity, EntityCfg
+from manyworlds.terrains.terrain_generator import TerrainGenerator, TerrainGeneratorCfg
+from manyworlds.terrains.utils import grid_origins
+from manyworlds.utils.spec_config import LightCfg, MaterialCfg, SpecCfg, TextureCfg
+from manyworlds.utils.torch import as_device
+
+_DEFAULT_PLANE_TEXTURE = TextureCfg(
+    name="groundplane",
+    type="2d",
+    builtin="checker",
+    rgb1=(0.83, 0.85, 0.88),
+    rgb2=(0.74, 0.77, 0.81),
+    width=256,
+    height=256,
+)
+_DEFAULT_PLANE_MATERIAL = MaterialCfg(
+    name="groundplane", texuniform=True, texture="groundplane", geom_names_expr=("terrain",)
+)
+_DEFAULT_SUN_LIGHT = LightCfg(
+    name="sun",
+    type="directional",
+    pos=(0.0, 0.0, 10.0),
+    dir=(-0.3, 0.4, -0.8),
+    diffuse=(0.6, 0.6, 0.6),
+)
+_ORIGIN_RGBA = (0.85, 0.25, 0.2, 1.0)
+_PATCH_RGBA = (0.2, 0.55, 0.35, 0.5)
+
+
+@dataclass(kw_only=True)
+class TerrainEntityCfg(EntityCfg):
+    """The ground: an infinite plane, or generated cells."""
+
+    terrain_type: Literal["generator", "plane"] = "plane"
+    """What the ground is."""
+    terrain_generator: TerrainGeneratorCfg | None = None
+    """The cells, for `terrain_type="generator"`."""
+    env_spacing: float | None = 2.0
+    """Distance between worlds on a plane [m]."""
+    max_init_terrain_level: int | None = None
+    """Highest row that worlds start in; None for the last."""
+    num_envs: int = 1
+    """Number of worlds to place; a scene puts its own in place."""
+    textures: tuple[TextureCfg, ...] = field(
+        default_factory=lambda: (copy.copy(_DEFAULT_PLANE_TEXTURE),)
+    )
+    materials: tuple[MaterialCfg, ...] = field(
+        default_factory=lambda: (copy.copy(_DEFAULT_PLANE_MATERIAL),)
+    )
+    lights: tuple[LightCfg, ...] = field(default_factory=lambda: (copy.copy(_DEFAULT_SUN_LIGHT),))
+    debug_vis: bool = False
+    """Show where one stands in each cell, and the flat patches."""
+
+    def build(self) -> TerrainEntity:
+        """Refuse: a terrain needs to know its device.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(
+            "TerrainEntityCfg.build() cannot know the device: make TerrainEntity(cfg, device), or "
+            "give the config to SceneCfg.terrain."
+        )
+
+
+class TerrainEntity(Entity):
+    """The ground, on one body "terrain" that is fixed to the world.
+
+    With a generator, each world has a cell: its row is the world's level, which curricula change,
+    and its column the world's type.
+
+    Attributes:
+        cfg: what is built: a copy of the config, with the generator's seed filled in.
+        env_origins: where each world is [m], shape [num_envs, 3].
+        terrain_origins: where to stand in each cell [m], shape [num_rows, num_cols, 3]; None on a
+            plane.
+        terrain_levels: row of each world, shape [num_envs]; zero on a plane.
+        terrain_types: column of each world, shape [num_envs]; zero on a plane.
+        max_terrain_level: number of rows; zero on a plane.
+
+    Raises:
+        ValueError: the config lacks what its terrain type needs.
+    """
+
+    state_attributes = (
+        *Entity.state_attributes,
+        "env_origins",
+        "terrain_levels",
+        "terrain_types",
+    )
+    wraps_fixed_base: ClassVar[bool] = False
+    """All worlds share the ground, so that it is not placed anew in each."""
+    cfg: TerrainEntityCfg
+
+    def __init__(self, cfg: TerrainEntityCfg, device: str | torch.device) -> None:
+        _check(cfg)
+        cfg = copy.deepcopy(cfg)
+        self._device = as_device(device)
+        self._generator: TerrainGenerator | None = None
+        if cfg.terrain_type == "generator" and cfg.terrain_generator is not None:
+            self._generator = TerrainGenerator(cfg.terrain_generator, str(device))
+            cfg.terrain_generator = self._generator.cfg
+        spec = self._build_spec(cfg)
+        # The edits are made already.
+        super().__init__(
+            dataclasses.replace(cfg, spec_fn=lambda: spec, textures=(), materials=(), lights=())
+        )
+        self.cfg = cfg
+        with torch.inference_mode(False):
+            self.env_origins = torch.zeros(cfg.num_envs, 3, device=self._device)
+            self.terrain_levels = torch.zeros(cfg.num_envs, dtype=torch.long, device=self._device)
+            self.terrain_types = torch.zeros_like(self.terrain_levels)
+        self.terrain_origins: torch.Tensor | None = None
+        self.max_terrain_level = 0
+        if self._generator is None:
+            self.configure_env_origins()
+            self._flat_patches: dict[str, torch.Tensor] = {}
+        else:
+            proportions = self._generator.proportions if self._generator.cfg.curriculum else None
+            self.configure_env_origins(self._generator.terrain_origins, proportions)
+            self._flat_patches = {
+                name: self._tensor(patches)
+                for name, patches in self._generator.flat_patches.items()
+            }
+
+    @property
+    def flat_patches(self) -> dict[str, torch.Tensor]:
+        """Centres of flat places by name [m], each [num_rows, num_cols, num_patches, 3]."""
+        return self._flat_patches
+
+    @property
+    def flat_patch_radii(self) -> dict[str, float]:
+        """Radius of the flat places by name [m]."""
+        return {} if self._generator is None else self._generator.flat_patch_radii
+
+    def configure_env_origins(
+        self,
+        origins: np.ndarray | torch.Tensor | None = None,
+        proportions: np.ndarray | None = None,
+    ) -> None:
+        """Place all worlds: in cells, or on a square grid.
+
+        Args:
+            origins: where to stand in each cell [m], shape [num_rows, num_cols, 3]; None for a
+                grid with a distance of `cfg.env_spacing`.
+            proportions: share of the worlds in each column; None for equal shares.
+
+        Raises:
+            ValueError: there is neither an origin nor a spacing.
+        """
+        if origins is None:
+            if self.cfg.env_spacing is None:
+                raise ValueError(
+                    "TerrainEntityCfg.env_spacing is None, but worlds on a plane need a distance: "
+                    "give it in metres."
+                )
+            self.terrain_origins, self.max_terrain_level = None, 0
+            self.terrain_levels.zero_()
+            self.terrain_types.zero_()
+            grid = grid_origins(self.cfg.num_envs, self.cfg.env_spacing)
+            self.env_origins.copy_(self._tensor(grid))
+            return
+        self.terrain_origins = self._tensor(origins)
+        self.max_terrain_level = self.terrain_origins.shape[0]
+        self.env_origins.copy_(
+            self._compute_env_origins_curriculum(
+                self.cfg.num_envs, self.terrain_origins, proportions
+            )
+        )
+
+    def update_env_origins(
+        self,
+        env_ids: torch.Tensor | slice | None,
+        move_up: torch.Tensor,
+        move_down: torch.Tensor,
+    ) -> None:
+        """Move worlds to the next or the previous row; beyond the last row, to a random one.
+
+        Nothing happens on a plane.
+
+        Args:
+            env_ids: ids of worlds, a mask over all worlds, or None for all.
+            move_up: which of them move to the next row, a boolean per id (with a mask: per world).
+            move_down: which of them move to the previous row, likewise.
+        """
+        if self.terrain_origins is None:
+            return
+        step = self._spread(env_ids, move_up.long() - move_down.long())
+        levels = self.terrain_levels + step
+        anywhere = torch.randint_like(levels, self.max_terrain_level)
+        levels = torch.where(levels >= self.max_terrain_level, anywhere, levels).clamp_(min=0)
+        self._place(self._mask(env_ids), levels, self.terrain_types)
+
+    def randomize_env_origins(self, env_ids: torch.Tensor | slice | None) -> None:
+        """Move worlds (ids, a mask, or None for all) to random cells; nothing on a plane."""
+        if self.terrain_origins is None:
+            return
+        rows, cols = self.terrain_origins.shape[:2]
+        levels = torch.randint_like(self.terrain_levels, rows)
+        self._place(self._mask(env_ids), levels, torch.randint_like(levels, cols))
+
+    def _compute_env_origins_curriculum(
+        self, num_envs: int, origins: torch.Tensor, proportions: np.ndarray | None = None
+    ) -> torch.Tensor:
+        """Split the worlds over the columns, draw their rows, and return their origins."""
+        rows, cols = origins.shape[:2]
+        highest = self.cfg.max_init_terrain_level
+        highest = rows - 1 if highest is None else min(highest, rows - 1)
+        if proportions is None or len(proportions) != cols:
+            proportions = np.ones(cols)
+        counts = torch.from_numpy(split_by_proportion(num_envs, proportions)).to(origins.device)
+        columns = torch.arange(cols, device=origins.device)
+        self.terrain_types.copy_(columns.repeat_interleave(counts, output_size=num_envs))
+        self.terrain_levels.copy_(torch.randint_like(self.terrain_levels, highest + 1))
+        return origins[self.terrain_levels, self.terrain_types]
+
+    # Worlds are masked, not indexed, so that no device waits for the host to count them.
+
+    def _mask(self, env_ids: torch.Tensor | slice | None) -> torch.Tensor:
+        everyone = torch.ones_like(self.terrain_levels, dtype=torch.bool)
+        if env_ids is None:
+            return everyone
+        if isinstance(env_ids, torch.Tensor) and env_ids.dtype == torch.bool:
+            return env_ids
+        mask = torch.zeros_like(everyone)
+        mask[env_ids] = True
+        return mask
+
+    def _spread(self, env_ids: torch.Tensor | slice | None, values: torch.Tensor) -> torch.Tensor:
+        """Bring a value per id to one per world, zero for the others."""
+        if env_ids is None or (isinstance(env_ids, torch.Tensor) and env_ids.dtype == torch.bool):
+            return values
+        spread = torch.zeros_like(self.terrain_levels)
+        spread[env_ids] = values
+        return spread
+
+    def _place(self, mask: torch.Tensor, levels: torch.Tensor, types: torch.Tensor) -> None:
+        """Give the worlds of a mask their rows and columns, and the origins there."""
+        assert self.terrain_origins is not None
+        self.terrain_levels.copy_(torch.where(mask, levels, self.terrain_levels))
+        self.terrain_types.copy_(torch.where(mask, types, self.terrain_types))
+        origins = self.terrain_origins[self.terrain_levels, self.terrain_types]
+        self.env_origins.copy_(torch.where(mask[:, None], origins, self.env_origins))
+
+    def _tensor(self, values: np.ndarray | torch.Tensor) -> torch.Tensor:
+        with torch.inference_mode(False):
+            return torch.as_tensor(values, dtype=torch.float32, device=self._device).clone()
+
+    def _build_spec(self, cfg: TerrainEntityCfg) -> mujoco.MjSpec:
+        spec = mujoco.MjSpec()
+        body = spec.worldbody.add_body(name="terrain")
+        edits: list[SpecCfg] = [*cfg.textures, *cfg.materials, *cfg.lights]
+        if self._generator is None:
+            body.add_geom(name="terrain", type=mujoco.mjtGeom.mjGEOM_PLANE, size=(0.0, 0.0, 0.05))
+        else:
+            self._generator.compile(spec)
+            # Cells have colours of their own.
+            defaults = (_DEFAULT_PLANE_TEXTURE, _DEFAULT_PLANE_MATERIAL)
+            edits = [edit for edit in edits if edit not in defaults]
+            if cfg.debug_vis:
+                _add_markers(body, self._generator)
+        for edit in edits:
+            edit.edit_spec(spec)
+        return spec
+
+
+def split_by_proportion(count: int, proportions: np.ndarray) -> np.ndarray:
+    """Split a number by the method of largest remainders.
+
+    Every part gets at least 1 if there are enough. A part of proportion 0 gets none.
+    """
+    proportions = np.asarray(proportions, float)
+    parts = proportions > 0
+    at_least = parts.astype(int) if count >= parts.sum() else np.zeros(len(parts), int)
+    shares = count * proportions / proportions.sum()
+    counts = np.maximum(np.floor(shares).astype(int), at_least)
+    # What is left goes where most is missing; what is too much is taken where most is given.
+    while (missing := count - counts.sum()) != 0:
+        deficit = np.where(parts, shares - counts, -np.inf)
+        if missing > 0:
+            counts[np.argmax(deficit)] += 1
+        else:
+            counts[np.argmin(np.where(counts > at_least, deficit, np.inf))] -= 1
+    return counts
+
+
+def _add_markers(body: mujoco.MjsBody, generator: TerrainGenerator) -> None:
+    """Show origins as red balls and flat patches as green discs."""
+    for i, origin in enumerate(generator.terrain_origins.reshape(-1, 3)):
+        body.add_site(name=f"origin_{i}", pos=origin, size=3 * [0.1], rgba=_ORIGIN_RGBA)
+    for name, patches in generator.flat_patches.items():
+        for i, patch in enumerate(patches.reshape(-1, 3)):
+            body.add_site(
+                name=f"{name}_{i}",
+                type=mujoco.mjtGeom.mjGEOM_CYLINDER,
+                pos=patch,
+                size=[generator.flat_patch_radii[name], 0.01, 0.0],
+                rgba=_PATCH_RGBA,
+            )
+
+
+def _check(cfg: TerrainEntityCfg) -> None:
+    if cfg.terrain_type not in ("generator", "plane"):
+        raise ValueError(
+            f"There is no terrain_type '{cfg.terrain_type}': use 'plane' or 'generator'."
+        )
+    if cfg.terrain_type == "generator" and cfg.terrain_generator is None:
+        raise ValueError(
+            "terrain_type 'generator' needs TerrainEntityCfg.terrain_generator: give a "
+            "TerrainGeneratorCfg, such as manyworlds.terrains.config.ROUGH_TERRAINS_CFG."
+        )
+    if cfg.num_envs < 1:
+        raise ValueError(
+            f"TerrainEntityCfg.num_envs must be at least 1, got {cfg.num_envs}: place one world."
+        )
+    if (level := cfg.max_init_terrain_level) is not None and level < 0:
+        raise ValueError(
+            f"TerrainEntityCfg.max_init_terrain_level must be at least 0, got {level}: "
+            "0 starts all worlds in the first row."
+        )

@@ -1,0 +1,332 @@
+"""A terrain of cells: what a cell is, and how cells become one body."""
+
+from __future__ import annotations
+
+import abc
+import copy
+from dataclasses import dataclass, field
+from typing import Literal
+
+import mujoco
+import numpy as np
+
+from manyworlds.terrains.colors import color_by_height, height_to_rgb, random_rgb
+from manyworlds.terrains.utils import (
+    find_flat_patches_from_heightfield,
+    geom_rotation,
+    height_map,
+    lerp,
+    make_border,
+)
+
+_MIN_BORDER_HEIGHT = 0.1
+_PATCH_RESOLUTION = 0.1
+
+
+@dataclass
+class FlatPatchSamplingCfg:
+    """Where to look for flat places in a cell.
+
+    Ranges are in the cell's frame: x and y from its lower corner, heights from the ground.
+    """
+
+    num_patches: int = 10
+    """How many places to choose in each cell."""
+    patch_radius: float = 0.5
+    """Radius of the disc that must be flat [m]."""
+    max_height_diff: float = 0.05
+    """Largest difference of heights within the disc [m]."""
+    x_range: tuple[float, float] = (-1e6, 1e6)
+    """Range of the centres along x [m]."""
+    y_range: tuple[float, float] = (-1e6, 1e6)
+    """Range of the centres along y [m]."""
+    z_range: tuple[float, float] = (-1e6, 1e6)
+    """Range of the centres' heights [m]."""
+    grid_resolution: float | None = None
+    """Distance between the samples looked at [m]: None takes a height field's own, else 0.1."""
+
+
+@dataclass
+class TerrainGeometry:
+    """A piece of terrain."""
+
+    geom: mujoco.MjsGeom | None = None
+    hfield: mujoco.MjsHField | None = None
+    """The height field that the geom shows."""
+    color: tuple[float, float, float, float] | None = None
+    """A colour that no colour scheme changes."""
+
+
+@dataclass
+class TerrainOutput:
+    """What a cell consists of, in its own frame: its lower corner is at (0, 0)."""
+
+    origin: np.ndarray
+    """Where to stand [m], shape [3]; its height is that of the surface."""
+    geometries: list[TerrainGeometry]
+    flat_patches: dict[str, np.ndarray] | None = None
+    """Centres of flat places by name [m], each of shape [num_patches, 3]."""
+
+
+@dataclass
+class SubTerrainCfg(abc.ABC):
+    """A kind of terrain that fills a cell."""
+
+    proportion: float = 1.0
+    """Share among all kinds: of the cells, or with a curriculum of the worlds."""
+    size: tuple[float, float] = (10.0, 10.0)
+    """Extent along x and y [m]; a generator puts its own in place."""
+    flat_patch_sampling: dict[str, FlatPatchSamplingCfg] | None = None
+    """Flat places to find, by name."""
+
+    @abc.abstractmethod
+    def function(
+        self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
+    ) -> TerrainOutput:
+        """Add the cell's geoms to the spec's body "terrain".
+
+        They fill the rectangle from (0, 0) to `size`; the ground is at height 0. The generator
+        moves them to their place.
+
+        Args:
+            difficulty: from 0, the easiest, to 1.
+            spec: a spec with a body "terrain".
+            rng: source of randomness of this cell alone.
+        """
+
+    @property
+    def center(self) -> np.ndarray:
+        """The cell's centre [m], shape [2]."""
+        return np.asarray(self.size) / 2
+
+    def output(
+        self,
+        height: float,
+        geoms: list[mujoco.MjsGeom],
+        rng: np.random.Generator,
+        hfield: mujoco.MjsHField | None = None,
+    ) -> TerrainOutput:
+        """Put together the output of a cell where one stands in the centre, at `height` [m].
+
+        Finds the flat patches that the config asks for.
+        """
+        geometries = [TerrainGeometry(geom, hfield) for geom in geoms]
+        patches = {}
+        for name, sampling in (self.flat_patch_sampling or {}).items():
+            resolution = sampling.grid_resolution or _hfield_resolution(hfield)
+            heights = height_map(geometries, self.size, resolution)
+            patches[name] = find_flat_patches_from_heightfield(
+                heights, resolution, 0.0, sampling, rng
+            )
+        return TerrainOutput(np.array([*self.center, height]), geometries, patches or None)
+
+    def inner_size(self, border_width: float, platform_width: float = 0.0) -> np.ndarray:
+        """Extent within the border [m], shape [2].
+
+        Raises:
+            ValueError: the platform does not fit.
+        """
+        inner = np.asarray(self.size) - 2 * border_width
+        if inner.min() <= 0 or inner.min() < platform_width - 1e-9:
+            raise ValueError(
+                f"{type(self).__name__}: a border_width of {border_width} and a platform_width "
+                f"of {platform_width} do not fit in a cell of size {tuple(self.size)}: "
+                "make them smaller or the cell larger."
+            )
+        return inner
+
+
+def _hfield_resolution(hfield: mujoco.MjsHField | None) -> float:
+    if hfield is None:
+        return _PATCH_RESOLUTION
+    return float(2 * hfield.size[0] / (hfield.ncol - 1))
+
+
+@dataclass(kw_only=True)
+class TerrainGeneratorCfg:
+    """A grid of cells of several kinds."""
+
+    seed: int | None = None
+    """Seed of all randomness; None draws one from NumPy's global generator."""
+    curriculum: bool = False
+    """One column per kind, harder from row to row; else kinds and difficulties are random."""
+    size: tuple[float, float]
+    """Extent of each cell along x and y [m]."""
+    border_width: float = 0.0
+    """Width of the flat border around all cells [m]."""
+    border_height: float = 1.0
+    """How far the border, whose top is at height 0, goes down [m]; at least 0.1."""
+    num_rows: int = 1
+    """Number of cells along x; with a curriculum, of levels."""
+    num_cols: int = 1
+    """Number of cells along y; with a curriculum, the number of kinds takes its place."""
+    color_scheme: Literal["height", "random", "none"] = "height"
+    """Colours by height, one random colour per cell, or MuJoCo's default colour."""
+    sub_terrains: dict[str, SubTerrainCfg] = field(default_factory=dict)
+    """Kinds of terrain by name."""
+    difficulty_range: tuple[float, float] = (0.0, 1.0)
+    """Lowest and highest difficulty, within [0, 1]."""
+    add_lights: bool = False
+    """Add a light that shines straight down on all cells."""
+
+
+class TerrainGenerator:
+    """Builds a terrain of cells, rows along x and columns along y, centred about the origin.
+
+    Each cell has random numbers of its own, from the seed and its row and column, so that a
+    change of one kind of terrain leaves the cells of the others as they were.
+
+    Attributes:
+        cfg: what is built: a copy of the config with its seed, number of columns and cell sizes
+            filled in.
+        terrain_origins: where to stand in each cell [m], shape [num_rows, num_cols, 3].
+        flat_patches: centres of flat places by name [m], each of shape
+            [num_rows, num_cols, num_patches, 3]. Cells of a kind that has no such patches repeat
+            their origin.
+        flat_patch_radii: radius of the flat places by name [m]; the smallest among the kinds.
+
+    Raises:
+        ValueError: the config has no kinds of terrain, or a size, proportion or difficulty that
+            makes no sense.
+    """
+
+    def __init__(self, cfg: TerrainGeneratorCfg, device: str = "cpu") -> None:
+        _check(cfg)
+        self.cfg = copy.deepcopy(cfg)
+        self.device = device
+        if self.cfg.seed is None:
+            self.cfg.seed = int(np.random.randint(2**31))
+        if self.cfg.curriculum:
+            self.cfg.num_cols = len(self.cfg.sub_terrains)
+        for sub_terrain in self.cfg.sub_terrains.values():
+            sub_terrain.size = self.cfg.size
+        shape = (self.cfg.num_rows, self.cfg.num_cols)
+        self.terrain_origins = np.zeros((*shape, 3))
+        self.flat_patches: dict[str, np.ndarray] = {}
+        self.flat_patch_radii: dict[str, float] = {}
+        for sub_terrain in self.cfg.sub_terrains.values():
+            for name, sampling in (sub_terrain.flat_patch_sampling or {}).items():
+                count = max(sampling.num_patches, *self.flat_patches.get(name, np.zeros(0)).shape)
+                self.flat_patches[name] = np.zeros((*shape, count, 3))
+                radius = self.flat_patch_radii.get(name, sampling.patch_radius)
+                self.flat_patch_radii[name] = min(radius, sampling.patch_radius)
+
+    @property
+    def proportions(self) -> np.ndarray:
+        """Share of each kind, shape [number of kinds]; they add up to 1."""
+        shares = np.array([kind.proportion for kind in self.cfg.sub_terrains.values()], float)
+        return shares / shares.sum()
+
+    def compile(self, spec: mujoco.MjSpec) -> None:
+        """Add the terrain to a spec, on the body "terrain", which is made unless it is there."""
+        body = spec.body("terrain") or spec.worldbody.add_body(name="terrain")
+        kinds = list(self.cfg.sub_terrains.values())
+        names = _Names()
+        for row in range(self.cfg.num_rows):
+            for col in range(self.cfg.num_cols):
+                seed = np.random.SeedSequence(self.cfg.seed, spawn_key=(row, col))
+                rng = np.random.default_rng(seed)
+                if self.cfg.curriculum:
+                    kind, share = col, row / max(self.cfg.num_rows - 1, 1)
+                else:
+                    kind, share = rng.choice(len(kinds), p=self.proportions), rng.uniform()
+                difficulty = lerp(self.cfg.difficulty_range, share)
+                output = kinds[kind].function(difficulty, spec, rng)
+                self._place(output, row, col)
+                for geometry in output.geometries:
+                    names.give(geometry)
+                self._color(spec, output, rng)
+        self._add_border(body, names)
+        if self.cfg.add_lights:
+            spec.worldbody.add_light(
+                name="terrain_light",
+                type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+                pos=(0.0, 0.0, 10.0),
+                dir=(0.0, 0.0, -1.0),
+                castshadow=False,
+            )
+
+    def _place(self, output: TerrainOutput, row: int, col: int) -> None:
+        """Move a cell from its own frame to its place in the terrain."""
+        shape = np.array([self.cfg.num_rows, self.cfg.num_cols])
+        corner = np.array([*(np.array([row, col]) - shape / 2) * self.cfg.size, 0.0])
+        for geometry in output.geometries:
+            if geometry.geom is not None:
+                geometry.geom.pos += corner
+        self.terrain_origins[row, col] = output.origin + corner
+        for name, patches in self.flat_patches.items():
+            own = (output.flat_patches or {}).get(name)
+            own = output.origin[None] if own is None else own
+            patches[row, col] = np.resize(own, patches.shape[2:]) + corner
+
+    def _color(self, spec: mujoco.MjSpec, output: TerrainOutput, rng: np.random.Generator) -> None:
+        cell_rgb = random_rgb(rng) if self.cfg.color_scheme == "random" else None
+        for geometry in output.geometries:
+            geom, hfield = geometry.geom, geometry.hfield
+            if geom is None:
+                continue
+            if geometry.color is not None:
+                geom.rgba = geometry.color
+            elif geom.material or self.cfg.color_scheme == "none":
+                continue
+            elif cell_rgb is not None:
+                geom.rgba = [*cell_rgb, 1.0]
+            elif hfield is not None:
+                noise = np.asarray(hfield.userdata).reshape(hfield.nrow, hfield.ncol)
+                heights = geom.pos[2] + noise * hfield.size[2]
+                geom.material = color_by_height(spec, noise, hfield.name, heights)
+                geom.rgba = [1.0, 1.0, 1.0, 1.0]
+            else:
+                top = geom.pos[2] + np.abs(geom_rotation(geom))[2] @ geom.size
+                geom.rgba = [*height_to_rgb(top), 1.0]
+
+    def _add_border(self, body: mujoco.MjsBody, names: _Names) -> None:
+        inner = np.array(self.cfg.size) * [self.cfg.num_rows, self.cfg.num_cols]
+        height = max(abs(self.cfg.border_height), _MIN_BORDER_HEIGHT)
+        outer = inner + 2 * self.cfg.border_width
+        for geom in make_border(body, tuple(outer), tuple(inner), height, (0.0, 0.0, -height / 2)):
+            names.give(TerrainGeometry(geom))
+            if self.cfg.color_scheme != "none":
+                geom.rgba = [*height_to_rgb(0.0), 1.0]
+
+
+class _Names:
+    """Gives `terrain_<n>` to what has no name."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def give(self, geometry: TerrainGeometry) -> None:
+        if geometry.geom is not None and not geometry.geom.name:
+            geometry.geom.name = f"terrain_{self._count}"
+            self._count += 1
+
+
+def _check(cfg: TerrainGeneratorCfg) -> None:
+    if not cfg.sub_terrains:
+        raise ValueError(
+            "TerrainGeneratorCfg.sub_terrains is empty: give at least one kind of terrain, such as "
+            "{'flat': BoxFlatTerrainCfg()}."
+        )
+    if cfg.num_rows < 1 or cfg.num_cols < 1 or min(cfg.size) <= 0 or cfg.border_width < 0:
+        raise ValueError(
+            "TerrainGeneratorCfg needs at least one row and column of cells of positive size and a "
+            f"border_width of at least 0, got num_rows={cfg.num_rows}, num_cols={cfg.num_cols}, "
+            f"size={cfg.size}, border_width={cfg.border_width}: correct them."
+        )
+    lower, upper = cfg.difficulty_range
+    if not 0.0 <= lower <= upper <= 1.0:
+        raise ValueError(
+            f"TerrainGeneratorCfg.difficulty_range must be ordered and within [0, 1], got "
+            f"{cfg.difficulty_range}: correct it."
+        )
+    shares = [kind.proportion for kind in cfg.sub_terrains.values()]
+    if min(shares) < 0 or sum(shares) <= 0:
+        raise ValueError(
+            f"The proportions of sub_terrains must not be negative and not all zero, got {shares}: "
+            "correct them."
+        )
+    if cfg.color_scheme not in ("height", "random", "none"):
+        raise ValueError(
+            f"There is no color_scheme '{cfg.color_scheme}': use 'height', 'random' or 'none'."
+        )
