@@ -155,6 +155,17 @@ def test_a_group_costs_one_law_however_many_actuators_it_has():
     assert one <= 7 and three <= 12
 
 
+def test_copies_are_one_operation_where_columns_are_contiguous():
+    """Copy interleaved groups of joints at once, without gathering anything."""
+    cfgs = [
+        BuiltinPositionActuatorCfg(target_names_expr=(part,), **PD)
+        for part in (".*_knee", ".*_hip")
+    ]
+    entity, _ = make(*cfgs, sort_actuators=True)
+    entity.write_data_to_sim()
+    assert _count_operations(entity) == 1
+
+
 def _count_operations(entity: Entity) -> int:
     """Count the tensor operations, views left out, that writing the controls takes."""
 
