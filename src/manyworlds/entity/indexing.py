@@ -73,7 +73,9 @@ class EntityIndexing:
     mat_ids: torch.Tensor
     tex_ids: torch.Tensor
     pair_ids: torch.Tensor
+    actuator_ids: torch.Tensor
     ctrl_ids: torch.Tensor
+    """Addresses in `ctrl` of the actuators' controls; most actuators have one."""
     ball_joint_ids: torch.Tensor
     joint_q_adr: torch.Tensor
     """Addresses in `qpos` of hinges and slides, shape [num_joints]."""
@@ -104,7 +106,6 @@ class EntityIndexing:
 
 _ELEMENTS_FIELD = {**ELEMENT_KINDS, "ball_joint": "ball_joints"}
 _IDS_FIELD = {
-    "actuator": "ctrl_ids",
     "camera": "cam_ids",
     "material": "mat_ids",
     "texture": "tex_ids",
@@ -123,6 +124,11 @@ def compute_indexing(
             return starts
         return starts[:, None] + torch.arange(width, device=device)
 
+    def controls(actuator_ids: list[int]) -> list[int]:
+        ranges = zip(mj_model.actuator_ctrladr, mj_model.actuator_ctrlnum, strict=True)
+        addresses = [list(range(adr, adr + num)) for adr, num in ranges]
+        return [adr for i in actuator_ids for adr in addresses[i]]
+
     elements = spec_elements(spec)
     fields: dict[str, Any] = {_ELEMENTS_FIELD[kind]: items for kind, items in elements.items()}
     ids = {kind: [item.id for item in items] for kind, items in elements.items()}
@@ -133,6 +139,7 @@ def compute_indexing(
     mocap_id = int(mj_model.body_mocapid[ids["body"][0]])
     return EntityIndexing(
         **fields,
+        ctrl_ids=tensor(controls(ids["actuator"])),
         joint_q_adr=tensor(mj_model.jnt_qposadr[ids["joint"]]),
         joint_v_adr=tensor(mj_model.jnt_dofadr[ids["joint"]]),
         ball_joint_q_adr=tensor(mj_model.jnt_qposadr[ids["ball_joint"]], 4),
