@@ -43,7 +43,8 @@ class FlatPatchSamplingCfg:
     z_range: tuple[float, float] = (-1e6, 1e6)
     """Range of the centres' heights [m]."""
     grid_resolution: float | None = None
-    """Distance between the samples looked at [m]: None takes a height field's own, else 0.1."""
+    """Distance between the samples looked at [m]: None takes a height field's own, else 0.1.
+    What is narrower, such as a gap between two boxes, may be overlooked."""
 
 
 @dataclass
