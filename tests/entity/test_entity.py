@@ -198,7 +198,7 @@ def test_mistakes_are_named():
     )
     with pytest.raises(ValueError, match="Entity 'arm': .*Cannot select by joint name"):
         build(arm=arm_cfg(articulation=bad))
-    with pytest.raises(ValueError, match="effort_limit > 0"):
+    with pytest.raises(ValueError, match="effort_limit must be positive"):
         BuiltinMotorActuatorCfg(target_names_expr=(".*",), effort_limit=-1.0)
 
 

@@ -8,6 +8,7 @@ import pytest
 from manyworlds.entity import EntityCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation
+from manyworlds.terrains import BoxFlatTerrainCfg, TerrainEntityCfg, TerrainGeneratorCfg
 
 BALL = """<mujoco>{option}<worldbody>
   <body name="b"><freejoint/><geom size=".1"/></body>
@@ -110,6 +111,37 @@ def test_entities_share_one_initial_keyframe():
     key = model.key("init_state")
     assert key.qpos.tolist() == [0, 0, 1, 1, 0, 0, 0, 0.25, 0, 0, 0, 1, 0, 0, 0]
     assert key.ctrl.tolist() == [0.0]
+
+
+def test_worlds_stand_on_their_terrain():
+    """Share one ground without a prefix; worlds stand where it says, or a spacing apart."""
+    generator = TerrainGeneratorCfg(
+        size=(4.0, 4.0), num_rows=2, num_cols=2, sub_terrains={"flat": BoxFlatTerrainCfg()}
+    )
+    terrain = TerrainEntityCfg(terrain_type="generator", terrain_generator=generator)
+    cfg = SceneCfg(num_envs=5, entities={"post": post(), "a": ball()}, terrain=terrain)
+    scene, sim = build(cfg)
+    assert scene["terrain"] is scene.terrain and scene.env_origins is scene.terrain.env_origins
+    assert sim.mj_model.body("terrain").id == 1
+    origins = {tuple(origin) for origin in scene.terrain.terrain_origins.reshape(-1, 3).tolist()}
+    assert {tuple(origin) for origin in scene.env_origins.tolist()} <= origins
+    key = sim.mj_model.key("init_state")
+    assert key.qpos.tolist() == [0, 0, 0, 1, 0, 0, 0]
+    assert scene.terrain.indexing.body_ids.tolist() == [1]
+    geoms = [i for i, body in enumerate(sim.mj_model.geom_bodyid) if body == 1]
+    assert scene.terrain.indexing.geom_ids.tolist() == geoms
+    plane = Scene(
+        SceneCfg(num_envs=2, env_spacing=3.0, entities={"ground": TerrainEntityCfg()}), "cpu"
+    )
+    assert plane.env_origins.tolist() == [[0.0, -1.5, 0.0], [0.0, 1.5, 0.0]]
+    assert cfg.terrain.num_envs == 1
+    cfg.entities["terrain"] = terrain
+    cfg.terrain = None
+    Scene(cfg, "cpu")
+    cfg.terrain = TerrainEntityCfg()
+    cfg.entities["ground"] = cfg.entities.pop("terrain")
+    with pytest.raises(ValueError, match=r"one terrain, but SceneCfg gives \['ground', 'terrain"):
+        Scene(cfg, "cpu")
 
 
 def test_the_config_is_copied():

@@ -57,7 +57,7 @@ CONSTRUCTION = [
         TypeError,
         "cfg must be of type SimulationCfg, got MjModel: name the arguments",
     ),
-    (lambda: Simulation(1, None, _model(), "cpuu"), ValueError, "got device 'cpuu'"),
+    (lambda: Simulation(1, None, _model(), "cpuu"), ValueError, "There is no device 'cpuu'"),
     (lambda: _with(timestep="0.01"), ValueError, "timestep must be a number, got '0.01'"),
     (lambda: _with(timestep=0), ValueError, "timestep must be positive and finite, got 0"),
     (lambda: _with(timestep=float("inf")), ValueError, "positive and finite, got inf"),

@@ -3,27 +3,51 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import mujoco
 import torch
 
+from manyworlds.actuator.parameters import Cell, GainParameter, LimitParameter
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.actuator import TransmissionType
-from manyworlds.utils.indices import EnvIds, as_index
-from manyworlds.utils.spec import apply_target_overrides
+from manyworlds.utils.buffers import DelayBuffer
+from manyworlds.utils.indices import EnvIds, as_index, assign
 from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity, EntityData
 
-CfgT = TypeVar("CfgT", bound="ActuatorCfg")
+ActuatorCfgT = TypeVar("ActuatorCfgT", bound="ActuatorCfg")
+CommandField = Literal["position", "velocity", "effort"]
+COMMAND_FIELDS: tuple[CommandField, ...] = ("position", "velocity", "effort")
+
+# What `EntityData` calls the targets and the state of each kind of element.
+_TARGETS: dict[TransmissionType, dict[CommandField, str]] = {
+    TransmissionType.JOINT: {
+        "position": "joint_pos_target",
+        "velocity": "joint_vel_target",
+        "effort": "joint_effort_target",
+    },
+    TransmissionType.TENDON: {
+        "position": "tendon_len_target",
+        "velocity": "tendon_vel_target",
+        "effort": "tendon_effort_target",
+    },
+    TransmissionType.SITE: {"effort": "site_effort_target"},
+}
+_STATES = {
+    TransmissionType.JOINT: ("joint_pos", "joint_vel"),
+    TransmissionType.TENDON: ("tendon_len", "tendon_vel"),
+}
 
 
 @dataclass(kw_only=True)
 class ActuatorCfg(ABC):
-    """Which targets an actuator moves, and what it changes about them."""
+    """Which targets an actuator moves, what it changes about them, and how late it is."""
 
     target_names_expr: tuple[str, ...]
     """Regular expressions that select joints, tendons or sites."""
@@ -35,12 +59,83 @@ class ActuatorCfg(ABC):
     """Dry friction [N m or N]; None keeps the model's."""
     viscous_damping: float | None = None
     """Passive damping [N m s/rad or N s/m]; None keeps the model's."""
+    delay_min_lag: int = 0
+    """Smallest delay of the targets [physics steps]."""
+    delay_max_lag: int = 0
+    """Largest delay [physics steps]; each world draws its own. 0 for none."""
+    delay_hold_prob: float = 0.0
+    """Probability to keep a world's delay when it is due to be drawn anew."""
+    delay_update_period: int = 0
+    """Draw delays every so many physics steps; 0 is every step."""
+    delay_per_env_phase: bool = True
+    """Whether the worlds' periods begin at different steps."""
+    delay_target: CommandField | tuple[CommandField, ...] = COMMAND_FIELDS
+    """The targets that are late; they share one delay."""
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without a model.
+
+        Raises:
+            ValueError: a passive property for a site, or delays that cannot be.
+        """
+        name = type(self).__name__
+        if self.transmission_type == TransmissionType.SITE:
+            for field in ("armature", "frictionloss", "viscous_damping"):
+                if getattr(self, field) is not None:
+                    raise ValueError(
+                        f"{name}.{field} does not apply to sites, which have no dynamics of their "
+                        "own: leave it out, or drive a joint or a tendon."
+                    )
+        late = (self.delay_target,) if isinstance(self.delay_target, str) else self.delay_target
+        if not late or set(late) - set(COMMAND_FIELDS):
+            raise ValueError(
+                f"{name}.delay_target must name some of {', '.join(COMMAND_FIELDS)}, got "
+                f"{self.delay_target!r}."
+            )
+        try:
+            self.make_delay_buffer(1, "cpu")
+        except ValueError as error:
+            raise ValueError(f"{name}: delay_{error}") from None
 
     @abstractmethod
     def build(
         self, entity: Entity, target_ids: list[int], target_names: list[str]
-    ) -> Actuator[ActuatorCfg]:
+    ) -> Actuator[Any]:
         """Make the actuator for the targets that the patterns selected."""
+
+    @property
+    def delay_fields(self) -> tuple[CommandField, ...]:
+        """The targets that are late, in their usual order."""
+        late = self.delay_target
+        return tuple(field for field in COMMAND_FIELDS if field == late or field in late)
+
+    @property
+    def delay_key(self) -> tuple[Any, ...] | None:
+        """What actuators must have in common to share a delay; None without one."""
+        if self.delay_max_lag == 0 and self.delay_min_lag == 0:
+            return None
+        return (
+            self.delay_min_lag,
+            self.delay_max_lag,
+            self.delay_hold_prob,
+            self.delay_update_period,
+            self.delay_per_env_phase,
+            self.delay_fields,
+        )
+
+    def make_delay_buffer(self, num_envs: int, device: torch.device | str) -> DelayBuffer | None:
+        """Make what holds targets back, if anything does."""
+        if self.delay_key is None:
+            return None
+        return DelayBuffer(
+            min_lag=self.delay_min_lag,
+            max_lag=self.delay_max_lag,
+            batch_size=num_envs,
+            device=device,
+            hold_prob=self.delay_hold_prob,
+            update_period=self.delay_update_period,
+            per_env_phase=self.delay_per_env_phase,
+        )
 
 
 @dataclass(kw_only=True)
@@ -59,8 +154,87 @@ class ActuatorCmd:
     """Velocities [rad/s or m/s]."""
 
 
-class Actuator(ABC, Generic[CfgT], Stateful):
+def as_rows(env_ids: EnvIds) -> torch.Tensor | slice:
+    """Turn world ids into an index of rows."""
+    if env_ids is None or isinstance(env_ids, slice):
+        return slice(None) if env_ids is None else env_ids
+    return torch.as_tensor(env_ids)
+
+
+def pick_columns(tensor: torch.Tensor, index: slice | torch.Tensor) -> torch.Tensor:
+    """Select columns: a view where they are contiguous."""
+    if isinstance(index, slice):
+        return tensor[:, index]
+    return tensor.index_select(1, index)
+
+
+def read_target(
+    data: EntityData,
+    transmission: TransmissionType,
+    field: CommandField,
+    columns: slice | torch.Tensor,
+) -> torch.Tensor:
+    """Read desired positions, velocities or efforts of some elements of an entity."""
+    return pick_columns(getattr(data, _TARGETS[transmission][field]), columns)
+
+
+def read_command(
+    data: EntityData, transmission: TransmissionType, columns: slice | torch.Tensor
+) -> ActuatorCmd:
+    """Read targets and state of some elements of an entity; a site has an effort only."""
+    targets = _TARGETS[transmission]
+    effort = pick_columns(getattr(data, targets["effort"]), columns)
+    if transmission not in _STATES:
+        zero = effort.new_zeros(1).expand_as(effort)
+        return ActuatorCmd(
+            position_target=zero, velocity_target=zero, effort_target=effort, pos=zero, vel=zero
+        )
+    pos, vel = _STATES[transmission]
+    return ActuatorCmd(
+        position_target=pick_columns(getattr(data, targets["position"]), columns),
+        velocity_target=pick_columns(getattr(data, targets["velocity"]), columns),
+        effort_target=effort,
+        pos=pick_columns(getattr(data, pos), columns),
+        vel=pick_columns(getattr(data, vel), columns),
+    )
+
+
+def delay_command(buffer: DelayBuffer, *targets: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Hold targets of one shape back by one lag per world.
+
+    Args:
+        buffer: holds what was commanded before.
+        targets: position, velocity and effort targets, or some of them.
+    """
+    buffer.append(torch.cat(targets, dim=-1))
+    return buffer.compute().split(targets[0].shape[-1], dim=-1)
+
+
+def delay_fields(
+    buffer: DelayBuffer, cmd: ActuatorCmd, fields: tuple[CommandField, ...]
+) -> ActuatorCmd:
+    """Hold the named targets of a command back."""
+    names = [f"{field}_target" for field in fields]
+    late = delay_command(buffer, *(getattr(cmd, name) for name in names))
+    return replace(cmd, **dict(zip(names, late, strict=True)))
+
+
+def parameter(name: str, doc: str) -> property:
+    """Make a property that reads a parameter."""
+    return property(lambda self: self.get_param(name), doc=doc)
+
+
+def _default(name: str) -> property:
+    return property(lambda self: self.default_param(name), doc=f"`{name}` as built.")
+
+
+class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     """Turns targets into `ctrl` for a group of joints, tendons or sites.
+
+    What may differ between worlds is in `param_names`: `get_param`, `set_param` and
+    `default_param` read and write each of these, wherever the kind of actuator keeps it. A kind
+    declares parameters that live in the model by `gain_cells` and `limit_fields`, and puts those
+    that it keeps itself into `params` when it is initialized.
 
     Args:
         cfg: its configuration.
@@ -69,20 +243,54 @@ class Actuator(ABC, Generic[CfgT], Stateful):
         target_names: the names of these targets.
     """
 
-    needs_substeps: ClassVar[bool] = False
-    """Whether `compute` depends on the state, so that it must run before every physics step."""
+    state_attributes = ("params", "delay_buffer")
+    param_names: tuple[str, ...] = ()
+    """The parameters that may differ between worlds."""
+    gain_cells: Mapping[str, tuple[Cell, ...]] = MappingProxyType({})
+    """Where the model keeps the gains among these."""
+    limit_fields: tuple[str, ...] = ()
+    """The model fields that limit the effort."""
 
     def __init__(
-        self, cfg: CfgT, entity: Entity, target_ids: list[int], target_names: list[str]
+        self, cfg: ActuatorCfgT, entity: Entity, target_ids: list[int], target_names: list[str]
     ) -> None:
         self.cfg = cfg
         self.entity = entity
         self.target_names = target_names
+        """The names of its targets."""
         self.target_ids = torch.tensor(target_ids, dtype=torch.long)
-        """Entity-local ids of its targets."""
+        """Entity-local ids of its targets, shape [num_targets]."""
         self.transmission_type = cfg.transmission_type
+        self.params: dict[str, torch.Tensor] = {}
+        """The parameters that it keeps itself, each [num_envs, num_targets]."""
+        self.delay_buffer: DelayBuffer | None = None
+        self._shares_delay = False
         self._mjs_actuators: list[mujoco.MjsActuator] = []
-        self.global_ctrl_index: slice | torch.Tensor = slice(0, 0)
+        self._model_params: dict[str, GainParameter | LimitParameter] = {}
+        self._defaults: dict[str, torch.Tensor] = {}
+
+    stiffness = parameter("stiffness", "Effort per position error, [num_envs, num_targets].")
+    damping = parameter("damping", "Effort per velocity error, [num_envs, num_targets].")
+    force_limit = parameter("force_limit", "Largest effort at the target, infinite for none.")
+    default_stiffness = _default("stiffness")
+    default_damping = _default("damping")
+    default_force_limit = _default("force_limit")
+
+    @property
+    def has_delay(self) -> bool:
+        """Whether its targets arrive late."""
+        return self.cfg.delay_key is not None
+
+    @property
+    def needs_substeps(self) -> bool:
+        """Whether it must compute its control before every physics step."""
+        return self.has_delay
+
+    @property
+    def model_fields(self) -> tuple[str, ...]:
+        """The model fields that a change of its parameters writes."""
+        gains = (field for cells in self._own_gain_cells().values() for field, _, _ in cells)
+        return tuple(dict.fromkeys((*gains, *self.limit_fields)))
 
     @abstractmethod
     def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
@@ -95,40 +303,181 @@ class Actuator(ABC, Generic[CfgT], Stateful):
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
-        """Find its controls in the compiled model."""
+        """Find its controls and parameters in the compiled model."""
+        ids = [actuator.id for actuator in self._mjs_actuators]
+        adr = mj_model.actuator_ctrladr[ids].tolist()
+        elements = [actuator.id for actuator in self.entity.spec.actuators]
         self.target_ids = self.target_ids.to(device)
         self.target_index = as_index(self.target_ids)
-        self.global_ctrl_index = as_index([actuator.id for actuator in self._mjs_actuators])
+        self.ctrl_ids = torch.tensor([elements.index(i) for i in ids], device=device).long()
+        """Entity-local ids of its actuators, shape [number of controls]."""
+        self.global_ctrl_ids = torch.tensor(adr, device=device).long()
+        """Columns of `ctrl` that it writes, shape [number of controls]."""
+        self.global_actuator_ids = torch.tensor(ids, device=device).long()
+        self.global_ctrl_index = as_index(self.global_ctrl_ids)
+        for name, cells in self._own_gain_cells().items():
+            self._model_params[name] = GainParameter(model, cells, self._actuator_ids_of(name))
+        if self.limit_fields:
+            self._model_params["force_limit"] = self._limit_parameter(mj_model, model)
+        self._fill_params(data.qpos.shape[0], device)
+        self._defaults = {name: self.get_param(name).clone() for name in self.param_names}
+        self.delay_buffer = self.cfg.make_delay_buffer(data.qpos.shape[0], device)
+
+    # Commands.
 
     def get_command(self, data: EntityData) -> ActuatorCmd:
         """Collect targets and state."""
-        pick = self.target_index
-        return ActuatorCmd(
-            position_target=data.joint_pos_target[:, pick],
-            velocity_target=data.joint_vel_target[:, pick],
-            effort_target=data.joint_effort_target[:, pick],
-            pos=data.joint_pos[:, pick],
-            vel=data.joint_vel[:, pick],
-        )
+        return read_command(data, self.transmission_type, self.target_index)
 
     def apply_delay(self, cmd: ActuatorCmd) -> ActuatorCmd:
-        """Hold back the targets."""
-        return cmd
+        """Hold back the targets, if they are late; called once a physics step."""
+        if self.delay_buffer is None:
+            return cmd
+        return delay_fields(self.delay_buffer, cmd, self.cfg.delay_fields)
+
+    def set_lags(self, lags: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Set the delay until it is drawn anew, clamped to its range.
+
+        Actuators of an entity that compute alike and have equal delays share one.
+
+        Args:
+            lags: delays [physics steps], shape [len(env_ids)].
+            env_ids: the worlds; None for all.
+
+        Raises:
+            ValueError: the actuator has no delay.
+        """
+        if self.delay_buffer is None:
+            raise ValueError(
+                f"{type(self).__name__} of {self.target_names} has no delay: set delay_max_lag."
+            )
+        self.delay_buffer.set_lags(lags, as_rows(env_ids))
+
+    def share_delay(self, buffer: DelayBuffer | None, first: bool) -> None:
+        """Take a buffer that several actuators share; the first of them resets it.
+
+        It holds the targets of all of them: from now on their group applies the delay, and not
+        the `apply_delay` of each.
+        """
+        self.delay_buffer = buffer
+        self._shares_delay = not first
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Forget what the worlds named have carried over."""
+        if self.delay_buffer is not None and not self._shares_delay:
+            self.delay_buffer.reset(as_rows(env_ids))
 
     def update(self, dt: float) -> None:
         """Advance what it tracks over time by `dt` [s]."""
 
-    def _override_targets(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
-        """Apply the configured properties of the targets."""
-        for name in target_names:
-            apply_target_overrides(
-                spec,
-                name,
-                self.transmission_type,
-                armature=self.cfg.armature,
-                frictionloss=self.cfg.frictionloss,
-                viscous_damping=self.cfg.viscous_damping,
+    # Parameters.
+
+    def get_param(self, name: str) -> torch.Tensor:
+        """Return a parameter as it is now, shape [num_envs, num_targets].
+
+        Raises:
+            AttributeError: the actuator has no such parameter.
+        """
+        self._require_param(name)
+        return self.params[name] if name in self.params else self._model_params[name].read()
+
+    def default_param(self, name: str) -> torch.Tensor:
+        """Return a parameter as built, shape [num_envs, num_targets].
+
+        Raises:
+            AttributeError: the actuator has no such parameter.
+        """
+        self._require_param(name)
+        return self._defaults[name]
+
+    def set_param(
+        self,
+        name: str,
+        value: torch.Tensor | float,
+        env_ids: EnvIds = None,
+        target_columns: torch.Tensor | slice | None = None,
+    ) -> None:
+        """Set a parameter of some worlds and targets, wherever it counts.
+
+        Args:
+            name: one of `param_names`.
+            value: new values, shape [len(env_ids), len(target_columns)], or one that fits it.
+            env_ids: the worlds; None for all.
+            target_columns: which of the actuator's targets; None for all.
+
+        Raises:
+            AttributeError: the actuator has no such parameter.
+            ValueError: a limit for what was compiled without one.
+        """
+        self._require_param(name)
+        columns = slice(None) if target_columns is None else target_columns
+        value = torch.as_tensor(value, dtype=torch.float32, device=self.target_ids.device)
+        if name in self._model_params:
+            self._model_params[name].write(value, env_ids, columns)
+        if name in self.params:
+            assign(self.params[name], value, env_ids, columns)
+
+    def set_gains(
+        self,
+        env_ids: EnvIds = None,
+        kp: torch.Tensor | float | None = None,
+        kd: torch.Tensor | float | None = None,
+    ) -> None:
+        """Set stiffness and damping of some worlds, each [len(env_ids), num_targets]; None keeps.
+
+        Raises:
+            AttributeError: the actuator has no such gain.
+        """
+        for name, value in (("stiffness", kp), ("damping", kd)):
+            if value is not None:
+                self.set_param(name, value, env_ids)
+
+    def set_effort_limit(self, env_ids: EnvIds, effort_limit: torch.Tensor | float) -> None:
+        """Set the largest effort at the targets [N m or N], shape [len(env_ids), num_targets].
+
+        Raises:
+            AttributeError: the actuator has no such limit.
+            ValueError: the model was compiled without a limit.
+        """
+        self.set_param("force_limit", effort_limit, env_ids)
+
+    def target_columns(self, ctrl_ids: torch.Tensor | list[int]) -> torch.Tensor:
+        """Which of its targets the named actuators drive.
+
+        Args:
+            ctrl_ids: entity-local ids of actuators, also of others.
+        """
+        named = torch.isin(self.ctrl_ids, torch.as_tensor(ctrl_ids, device=self.ctrl_ids.device))
+        return named.nonzero().squeeze(-1).remainder(max(len(self.target_ids), 1)).unique()
+
+    def _own_gain_cells(self) -> dict[str, tuple[Cell, ...]]:
+        return {name: cells for name, cells in self.gain_cells.items() if name in self.param_names}
+
+    def _overrides(self) -> dict[str, Any]:
+        """What the configuration changes about the targets."""
+        names = ("armature", "frictionloss", "viscous_damping")
+        return {name: getattr(self.cfg, name) for name in names}
+
+    def _require_param(self, name: str) -> None:
+        if name not in self.param_names:
+            names = ", ".join(self.param_names) or "none"
+            raise AttributeError(
+                f"{type(self).__name__} has no parameter '{name}'; its parameters are: {names}."
             )
+
+    def _fill_params(self, num_envs: int, device: torch.device) -> None:
+        """Allocate the parameters that it keeps itself."""
+
+    def _actuator_ids_of(self, name: str) -> torch.Tensor:
+        """Global ids of the actuators that have a gain, one a target."""
+        return self.global_actuator_ids
+
+    def _limit_parameter(self, mj_model: mujoco.MjModel, model: WarpBridge) -> LimitParameter:
+        rows = {"actuator": self.global_actuator_ids, "ctrl": self.global_ctrl_ids}
+        return LimitParameter(
+            f"{type(self).__name__} of {self.target_names}",
+            mj_model,
+            model,
+            {f: rows["ctrl" if "ctrl" in f else "actuator"] for f in self.limit_fields},
+            self.global_actuator_ids,
+        )

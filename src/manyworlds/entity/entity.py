@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import mujoco
 import torch
 
-from manyworlds.actuator import Actuator, ActuatorCfg
+from manyworlds.actuator import Actuator, ActuatorCfg, ActuatorGroups
 from manyworlds.entity.data import TARGETS, EntityData, EntityDefaults
 from manyworlds.entity.elements import Matches, NamedElements, Names
 from manyworlds.entity.indexing import compute_indexing, spec_elements
@@ -123,17 +123,21 @@ class Entity(StateWriters, NamedElements, Stateful):
         for body in self.spec.bodies[1:]:
             # MuJoCo compiles some bodies to shortcuts that per-world changes of mass break.
             body.simple = False
+        # The spec may come to hold a whole scene, so what is the entity's own is kept apart.
+        self._elements = spec_elements(self.spec)
+        self._free_joint = get_free_joint(self.spec)
         self._names = {
             kind: tuple(element.name for element in elements)
-            for kind, elements in spec_elements(self.spec).items()
+            for kind, elements in self._elements.items()
         }
         self._has_wrench = False
         self.actuators: list[Actuator] = []
         self._add_actuators()
-        self._names["actuator"] = tuple(actuator.name for actuator in self.spec.actuators)
+        self._actuator_groups = ActuatorGroups(self.actuators)
+        actuators = self._elements["actuator"] = tuple(self.spec.actuators)
+        self._names["actuator"] = tuple(actuator.name for actuator in actuators)
         self._actuator_targets = [
-            actuator.target if actuator.trntype in _ON_JOINTS else None
-            for actuator in self.spec.actuators
+            actuator.target if actuator.trntype in _ON_JOINTS else None for actuator in actuators
         ]
 
     # Structure.
@@ -166,7 +170,7 @@ class Entity(StateWriters, NamedElements, Stateful):
     @property
     def needs_substeps(self) -> bool:
         """Whether an actuator must compute its control before every physics step."""
-        return any(actuator.needs_substeps for actuator in self.actuators)
+        return self._actuator_groups.needs_substeps
 
     def find_joints_by_actuator_names(self, actuator_name_keys: Names) -> Matches:
         """Select the joints that the named actuators move, in joint order."""
@@ -189,15 +193,15 @@ class Entity(StateWriters, NamedElements, Stateful):
         spec.compile()
         write_atomic(Path(path), fix_spec_xml(spec.to_xml()))
 
-    def to_zip(self, path: str | Path) -> None:
-        """Write the entity alone and its assets into one archive."""
-        export_spec(self.spec, Path(path).with_suffix(""), zip=True)
+    def to_zip(self, path: str | Path) -> Path:
+        """Write the entity alone and its assets into one archive; return where it is."""
+        return export_spec(self.spec, Path(path).with_suffix(""), zip=True)
 
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
         """Find the entity in the compiled scene and allocate its data."""
-        self.indexing = compute_indexing(self.spec, mj_model, device)
+        self.indexing = compute_indexing(self._elements, self._free_joint, mj_model, device)
         articulation = self.cfg.articulation or EntityArticulationInfoCfg()
         self.data = EntityData(
             self.indexing,
@@ -209,6 +213,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         )
         for actuator in self.actuators:
             actuator.initialize(mj_model, model, data, device)
+        self._actuator_groups.initialize(data.qpos.shape[0], device)
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear targets, external wrenches and what actuators carry, in the worlds named."""
@@ -216,8 +221,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             assign(getattr(self.data, target), 0.0, env_ids)
         if self._has_wrench:
             assign(self.data.data.xfrc_applied, 0.0, env_ids, self.data.body_index)
-        for actuator in self.actuators:
-            actuator.reset(env_ids)
+        self._actuator_groups.reset(env_ids)
 
     def clear_state(self, env_ids: EnvIds = None) -> None:
         """Deprecated: call `reset`."""
@@ -226,14 +230,11 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     def update(self, dt: float) -> None:
         """Advance what the actuators track over time by `dt` [s]."""
-        for actuator in self.actuators:
-            actuator.update(dt)
+        self._actuator_groups.update(dt)
 
     def write_data_to_sim(self) -> None:
         """Turn targets into controls."""
-        for actuator in self.actuators:
-            cmd = actuator.apply_delay(actuator.get_command(self.data))
-            self.data.data.ctrl[:, actuator.global_ctrl_index] = actuator.compute(cmd)
+        self._actuator_groups.apply_controls(self.data)
 
     # Where it starts.
 
@@ -244,7 +245,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             name: [q] for name, q in zip(self.joint_names, self._initial_joint_pos(), strict=True)
         }
         qpos |= dict(zip(self.ball_joint_names, self._initial_ball_quat(), strict=True))
-        if (free := get_free_joint(self.spec)) is not None:
+        if (free := self._free_joint) is not None:
             qpos[free.name] = [*init.pos, *init.rot]
         return qpos
 
@@ -253,7 +254,9 @@ class Entity(StateWriters, NamedElements, Stateful):
         joints = dict(zip(self.names("joint"), self._initial_joint_pos(), strict=True))
         return [
             joints.get(target or "", 0.0) if is_position_actuator(actuator) else 0.0
-            for actuator, target in zip(self.spec.actuators, self._actuator_targets, strict=True)
+            for actuator, target in zip(
+                self._elements["actuator"], self._actuator_targets, strict=True
+            )
         ]
 
     def _initial_joint_pos(self) -> tuple[float, ...]:

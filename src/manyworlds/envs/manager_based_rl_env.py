@@ -26,7 +26,7 @@ from manyworlds.managers import (
     TerminationTermCfg,
 )
 from manyworlds.scene import Scene, SceneCfg
-from manyworlds.sim import Simulation, SimulationCfg
+from manyworlds.sim import Simulation, SimulationCfg, choose_device
 from manyworlds.sim.status import status_counts
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
 from manyworlds.utils.random import rng_state, seed_rng, set_rng_state
@@ -98,10 +98,9 @@ class ManagerBasedRlEnv(Stateful):
         self.cfg = copy.deepcopy(cfg)
         self.seed_used = self.seed(-1 if cfg.seed is None else cfg.seed)
         self.num_envs = cfg.scene.num_envs
-        # The device is the simulation's choice; entities need it only after compilation.
-        self.scene = Scene(self.cfg.scene, device or "cpu")
-        self.sim = Simulation(self.num_envs, self.cfg.sim, spec=self.scene.spec, device=device)
-        self.device = self.sim.device
+        self.device = choose_device(self.cfg.sim, device)
+        self.scene = Scene(self.cfg.scene, self.device)
+        self.sim = Simulation(self.num_envs, self.cfg.sim, spec=self.scene.spec, device=self.device)
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         if self.scene.sensor_context is not None:
             self.sim.set_sensor_context(self.scene.sensor_context)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -15,10 +15,13 @@ import torch
 from manyworlds.entity import Entity, EntityCfg
 from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
+from manyworlds.terrains.utils import grid_origins
 from manyworlds.utils.indices import EnvIds
 from manyworlds.utils.mujoco import qpos_width
-from manyworlds.utils.spec import non_default_option_fields
+from manyworlds.utils.spec import export_spec, non_default_option_fields
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.table import render_table
 from manyworlds.utils.torch import as_device
 
 
@@ -29,7 +32,10 @@ class SceneCfg:
     num_envs: int = 1
     """Number of parallel worlds."""
     env_spacing: float = 2.0
-    """Distance between the origins of neighbouring worlds [m]; 0 puts them all in one place."""
+    """Distance between the origins of neighbouring worlds [m]; 0 puts them all in one place.
+    Worlds on a generated terrain stand where it says."""
+    terrain: TerrainEntityCfg | None = None
+    """The ground, if any; it may also be among the entities, under any name."""
     entities: dict[str, EntityCfg] = field(default_factory=dict)
     """Entities by name; the name becomes the prefix of their elements."""
     sensors: tuple[SensorCfg, ...] = ()
@@ -58,11 +64,14 @@ class Scene(Stateful):
         self.cfg = copy.deepcopy(scene_cfg)
         self.num_envs = self.cfg.num_envs
         self.device = as_device(device)
-        self.spec = mujoco.MjSpec()
         self.entities: dict[str, Entity] = {}
+        self.terrain = self._build_terrain()
+        # The terrain's names have no prefix, so that its spec is that of the whole.
+        self.spec = self.terrain.spec if self.terrain else mujoco.MjSpec()
         self._initial_qpos: dict[str, Sequence[float]] = {}
         for name, entity_cfg in self.cfg.entities.items():
-            self._attach(name, entity_cfg)
+            if not isinstance(entity_cfg, TerrainEntityCfg):
+                self._attach(name, entity_cfg)
         if self.cfg.extent is not None:
             self.spec.stat.extent = self.cfg.extent
         if self.cfg.spec_fn is not None:
@@ -80,8 +89,8 @@ class Scene(Stateful):
         self.sensor_context: SensorContext | None = None
         """What sensors share that look into the world, if there are any, after `initialize`; to be
         given to `Simulation.set_sensor_context`."""
-        self.env_origins = self._grid_origins()
-        """Where each world's origin is [m], shape [num_envs, 3]."""
+        if self.terrain is None:
+            self._env_origins = self._grid_origins()
 
     def __getitem__(self, key: str) -> Any:
         for elements in (self.sensors, self.entities):
@@ -91,6 +100,16 @@ class Scene(Stateful):
             return self.sensors[self._short_names[key]]
         available = sorted({*self.entities, *self.sensors})
         raise KeyError(f"Scene element '{key}' not found. Available: {available}")
+
+    @property
+    def env_origins(self) -> torch.Tensor:
+        """Where each world's origin is [m], shape [num_envs, 3]."""
+        return self._env_origins if self.terrain is None else self.terrain.env_origins
+
+    @property
+    def env_spacing(self) -> float:
+        """Distance between the origins of neighbouring worlds [m]."""
+        return self.cfg.env_spacing
 
     @property
     def needs_substeps(self) -> bool:
@@ -103,8 +122,6 @@ class Scene(Stateful):
 
     def initialize(self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge) -> None:
         """Let everything find itself in the compiled model."""
-        self.device = data.qpos.device
-        self.env_origins = self.env_origins.to(self.device)
         for element in self._elements():
             element.initialize(mj_model, model, data, self.device)
         lookers = [s for s in self.sensors.values() if s.requires_sensor_context]
@@ -132,6 +149,57 @@ class Scene(Stateful):
         """Turn the entities' targets into controls."""
         for entity in self.entities.values():
             entity.write_data_to_sim()
+
+    def write(self, output_dir: str | Path, *, zip: bool = False) -> Path:
+        """Write the scene as `scene.xml` with its assets, as a folder or as an archive.
+
+        Returns:
+            Where it was written; see `export_spec` for what it replaces.
+        """
+        return export_spec(self.spec, Path(output_dir), zip=zip)
+
+    def to_zip(self, path: str | Path) -> Path:
+        """Deprecated: call `write` with `zip=True`."""
+        warnings.warn("Scene.to_zip is deprecated: call write(path, zip=True).", stacklevel=2)
+        return self.write(Path(path).with_suffix(""), zip=True)
+
+    def __str__(self) -> str:
+        entities = [
+            [
+                *(name, type(entity).__name__),
+                "mocap" if entity.is_mocap else "fixed" if entity.is_fixed_base else "free",
+                entity.num_bodies,
+                entity.num_joints + entity.num_ball_joints,
+                entity.num_actuators,
+            ]
+            for name, entity in self.entities.items()
+        ]
+        columns = ("entity", "class", "base", "bodies", "joints", "actuators")
+        text = render_table(f"Scene of {self.num_envs} worlds", columns, entities)
+        if self.sensors:
+            sensors = [[name, type(sensor).__name__] for name, sensor in self.sensors.items()]
+            text += "\n" + render_table("", ("sensor", "class"), sensors)
+        return text
+
+    def _build_terrain(self) -> TerrainEntity | None:
+        terrains = {"terrain": self.cfg.terrain} if self.cfg.terrain else {}
+        terrains |= {
+            name: cfg
+            for name, cfg in self.cfg.entities.items()
+            if isinstance(cfg, TerrainEntityCfg)
+        }
+        if not terrains:
+            return None
+        if len(terrains) > 1:
+            raise ValueError(
+                f"A scene has one terrain, but SceneCfg gives {sorted(terrains)}: leave out all "
+                "but one."
+            )
+        [(name, cfg)] = terrains.items()
+        cfg = replace(cfg, num_envs=self.num_envs, env_spacing=self.cfg.env_spacing)
+        terrain = TerrainEntity(cfg, self.device)
+        self.entities[name] = terrain
+        return terrain
 
     def _elements(self) -> Iterator[Any]:
         yield from self.entities.values()
@@ -188,7 +256,8 @@ class Scene(Stateful):
                 stacklevel=3,
             )
         spacing = 0.0 if fixed else self.cfg.env_spacing
-        return grid_origins(self.num_envs, spacing).to(self.device)
+        origins = grid_origins(self.num_envs, spacing)
+        return torch.as_tensor(origins, dtype=torch.float32, device=self.device)
 
     def _add_keyframe(self) -> None:
         """Merge the entities' initial states into one keyframe."""
@@ -206,21 +275,3 @@ class Scene(Stateful):
         ctrl = [u for entity in self.entities.values() for u in entity.initial_ctrl()]
         ctrl += [0.0] * (len(self.spec.actuators) - len(ctrl))
         self.spec.add_key(name="init_state", qpos=qpos, ctrl=ctrl)
-
-
-def grid_origins(num_envs: int, spacing: float) -> torch.Tensor:
-    """Lay origins out on a square grid around (0, 0, 0), row by row.
-
-    Args:
-        num_envs: how many worlds there are.
-        spacing: distance between neighbours [m].
-
-    Returns:
-        Origins [m], shape [num_envs, 3].
-    """
-    columns = math.ceil(math.sqrt(num_envs))
-    rows = math.ceil(num_envs / columns)
-    ids = torch.arange(num_envs)
-    x = (ids // columns - (rows - 1) / 2) * spacing
-    y = (ids % columns - (columns - 1) / 2) * spacing
-    return torch.stack([x, y, torch.zeros(num_envs)], dim=1)

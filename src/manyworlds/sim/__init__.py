@@ -2,7 +2,7 @@
 
 from manyworlds.sim.contacts import Contacts
 from manyworlds.sim.recompute import RecomputeLevel
-from manyworlds.sim.sim import MujocoCfg, Simulation, SimulationCfg
+from manyworlds.sim.sim import MujocoCfg, Simulation, SimulationCfg, choose_device
 from manyworlds.sim.sim_data import TorchArray, WarpBridge
 from manyworlds.sim.status import FATAL, WorldStatus
 from manyworlds.utils.nan_guard import NanGuardCfg
@@ -18,4 +18,5 @@ __all__ = [
     "TorchArray",
     "WarpBridge",
     "WorldStatus",
+    "choose_device",
 ]

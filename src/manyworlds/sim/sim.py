@@ -538,23 +538,34 @@ class Simulation:
         self.set_state(state)
 
 
-def _make_engine(
-    cfg: SimulationCfg, mj_model: mujoco.MjModel, num_envs: int, device: str | torch.device | None
-) -> Engine:
+def choose_device(cfg: SimulationCfg, device: str | torch.device | None) -> torch.device:
+    """Return the device asked for; for None, CUDA where there is one and the engine can use it.
+
+    Raises:
+        ValueError: there is no such device or engine, or the engine cannot run there.
+    """
+    if cfg.engine not in ("auto", "native", "warp"):
+        raise ValueError(f"engine must be one of auto, native, warp, got '{cfg.engine}'.")
     if device is None:
         device = "cuda" if torch.cuda.is_available() and cfg.engine != "native" else "cpu"
-    kind = cfg.engine
-    if kind not in ("auto", "native", "warp"):
-        raise ValueError(f"engine must be one of auto, native, warp, got '{kind}'.")
-    wanted = str(device).split(":")[0]
-    if kind == "auto":
-        kind = "warp" if wanted == "cuda" else "native"
-    if kind == "native" and wanted != "cpu":
+    if cfg.engine == "native" and str(device).split(":")[0] != "cpu":
         raise ValueError(
             f"The native engine runs on the CPU, got device '{device}': "
             "use device='cpu' or engine='warp'."
         )
-    device = as_device(device)
+    found = as_device(device)
+    if found.type not in ("cpu", "cuda"):
+        raise ValueError(f"Engines run on the CPU or on CUDA, got device '{device}': use 'cpu'.")
+    return found
+
+
+def _make_engine(
+    cfg: SimulationCfg, mj_model: mujoco.MjModel, num_envs: int, device: str | torch.device | None
+) -> Engine:
+    device = choose_device(cfg, device)
+    kind = cfg.engine
+    if kind == "auto":
+        kind = "warp" if device.type == "cuda" else "native"
     if kind == "warp":
         from manyworlds.sim.warp import WarpEngine
 

@@ -1,0 +1,128 @@
+"""Actuators that only copy their targets, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from manyworlds.actuator.actuator import Actuator, CommandField, read_target
+from manyworlds.actuator.builtin_actuator import DirectActuator
+from manyworlds.utils.actuator import TransmissionType
+from manyworlds.utils.indices import as_index
+
+if TYPE_CHECKING:
+    from manyworlds.entity import EntityData
+
+
+class _CopyGroup:
+    """Targets of some kinds that go from some columns to others, at once and equally late."""
+
+    def __init__(
+        self, transmission: TransmissionType, fields: tuple[CommandField, ...], delayed: bool
+    ) -> None:
+        self._transmission = transmission
+        self._fields = fields
+        self._delayed = delayed
+        self._members: list[DirectActuator[Any]] = []
+
+    def add(self, actuator: DirectActuator[Any]) -> None:
+        """Take an actuator in."""
+        self._members.append(actuator)
+
+    def initialize(self, num_envs: int, device: torch.device) -> None:
+        """Find the columns, in the order of the controls, so that these are a slice if they can."""
+        self._sources: list[tuple[CommandField, slice | torch.Tensor]] = []
+        ctrl_ids, factors = [], []
+        for name in self._fields:
+            ctrl, target, factor = [], [], []
+            for member in self._members:
+                block = member.command_fields.index(name)
+                count = len(member.target_ids)
+                ctrl.append(member.global_ctrl_ids[block * count : (block + 1) * count])
+                target.append(member.target_ids)
+                factor.append(torch.full((count,), member.ctrl_per_target, device=device))
+            order = torch.cat(ctrl).argsort()
+            self._sources.append((name, as_index(torch.cat(target)[order])))
+            ctrl_ids.append(torch.cat(ctrl)[order])
+            factors.append(torch.cat(factor)[order])
+        self._ctrl_index = as_index(torch.cat(ctrl_ids))
+        scale = torch.cat(factors)
+        self._scale = None if bool((scale == 1.0).all()) else scale
+        self._buffer = None
+        if self._delayed:
+            self._buffer = self._members[0].cfg.make_delay_buffer(num_envs, device)
+            for i, member in enumerate(self._members):
+                member.share_delay(self._buffer, first=i == 0)
+
+    def apply_controls(self, data: EntityData) -> None:
+        """Write the controls."""
+        parts = [read_target(data, self._transmission, name, i) for name, i in self._sources]
+        values = parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
+        if self._buffer is not None:
+            self._buffer.append(values)
+            values = self._buffer.compute()
+        if self._scale is not None:
+            values = values * self._scale
+        data.data.ctrl[:, self._ctrl_index] = values
+
+
+def _is_plain(actuator: Actuator[Any]) -> bool:
+    """Whether an actuator copies targets and has changed nothing about how."""
+    kind = type(actuator)
+    return (
+        isinstance(actuator, DirectActuator)
+        and kind.compute is DirectActuator.compute
+        and kind.get_command is Actuator.get_command
+        and kind.apply_delay is Actuator.apply_delay
+    )
+
+
+@dataclass
+class BuiltinActuatorGroup:
+    """Copies the targets of all actuators that need nothing else.
+
+    There is one copy for each kind of target, whatever the number of actuators, and one for each
+    delay.
+    """
+
+    _groups: list[_CopyGroup] = field(default_factory=list)
+    _delayed_groups: list[_CopyGroup] = field(default_factory=list)
+
+    @staticmethod
+    def process(
+        actuators: Sequence[Actuator[Any]],
+    ) -> tuple[BuiltinActuatorGroup, tuple[Actuator[Any], ...]]:
+        """Sort actuators into groups; return these, and the actuators that fit none."""
+        leftovers = []
+        groups: dict[Any, _CopyGroup] = {}
+        for actuator in actuators:
+            if not isinstance(actuator, DirectActuator) or not _is_plain(actuator):
+                leftovers.append(actuator)
+                continue
+            delay, transmission = actuator.cfg.delay_key, actuator.transmission_type
+            late = tuple(f for f in actuator.command_fields if delay and f in delay[-1])
+            prompt = [(f,) for f in actuator.command_fields if f not in late]
+            for fields in [*prompt, *([late] if late else [])]:
+                key = (transmission, fields, delay if fields == late else None)
+                group = _CopyGroup(transmission, fields, delayed=fields == late)
+                groups.setdefault(key, group).add(actuator)
+        return (
+            BuiltinActuatorGroup(
+                [group for key, group in groups.items() if key[-1] is None],
+                [group for key, group in groups.items() if key[-1] is not None],
+            ),
+            tuple(leftovers),
+        )
+
+    def initialize(self, num_envs: int, device: torch.device) -> None:
+        """Prepare the copies, after the actuators are initialized."""
+        for group in (*self._groups, *self._delayed_groups):
+            group.initialize(num_envs, device)
+
+    def apply_controls(self, data: EntityData) -> None:
+        """Write the controls of all of them."""
+        for group in (*self._groups, *self._delayed_groups):
+            group.apply_controls(data)

@@ -1,0 +1,72 @@
+"""Delay as a wrapper: the same as the delay fields of the configuration that it wraps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from manyworlds.actuator.actuator import Actuator, ActuatorCfg
+from manyworlds.utils.actuator import TransmissionType
+
+if TYPE_CHECKING:
+    from manyworlds.entity import Entity
+
+_WRAPPED = (
+    "target_names_expr",
+    "transmission_type",
+    "armature",
+    "frictionloss",
+    "viscous_damping",
+)
+
+
+@dataclass(kw_only=True)
+class DelayedActuatorCfg(ActuatorCfg):
+    """Any actuator, with targets that arrive late. What it drives is up to `base_cfg`."""
+
+    base_cfg: ActuatorCfg
+    """The actuator; its own delay must be none."""
+    target_names_expr: tuple[str, ...] = field(init=False)
+    transmission_type: TransmissionType = field(init=False)
+    armature: float | None = field(init=False)
+    frictionloss: float | None = field(init=False)
+    viscous_damping: float | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take over what the wrapped configuration drives.
+
+        Raises:
+            ValueError: the wrapped configuration has a delay already.
+        """
+        if self.base_cfg.delay_key is not None:
+            raise ValueError(
+                f"DelayedActuatorCfg wraps a {type(self.base_cfg).__name__} that has a delay "
+                f"(delay_max_lag={self.base_cfg.delay_max_lag}): give the delay in one place."
+            )
+        for name in _WRAPPED:
+            setattr(self, name, getattr(self.base_cfg, name))
+        super().__post_init__()
+
+    def build(
+        self, entity: Entity, target_ids: list[int], target_names: list[str]
+    ) -> Actuator[Any]:
+        """Make the wrapped actuator with this delay."""
+        delayed = replace(
+            self.base_cfg,
+            delay_min_lag=self.delay_min_lag,
+            delay_max_lag=self.delay_max_lag,
+            delay_hold_prob=self.delay_hold_prob,
+            delay_update_period=self.delay_update_period,
+            delay_per_env_phase=self.delay_per_env_phase,
+            delay_target=self.delay_target,
+        )
+        return delayed.build(entity, target_ids, target_names)
+
+
+class _HasDelay(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Actuator) and instance.has_delay
+
+
+class DelayedActuator(metaclass=_HasDelay):
+    """Any actuator that has a delay is an instance of this; there is nothing to construct."""

@@ -1,0 +1,100 @@
+"""Actuators with one law, evaluated at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from manyworlds.actuator.actuator import Actuator, delay_fields, read_command
+from manyworlds.actuator.pd_actuator import IdealPdActuator
+from manyworlds.utils.indices import as_index
+
+if TYPE_CHECKING:
+    from manyworlds.entity import EntityData
+
+
+class _FusedGroup:
+    """Actuators with the same law, transmission and delay."""
+
+    def __init__(self, first: IdealPdActuator[Any]) -> None:
+        self._law = first.control_law
+        self._cfg = first.cfg
+        self._members: list[IdealPdActuator[Any]] = []
+
+    def add(self, actuator: IdealPdActuator[Any]) -> None:
+        """Take an actuator in."""
+        self._members.append(actuator)
+
+    def initialize(self, num_envs: int, device: torch.device) -> None:
+        """Lay the columns side by side; the actuators' parameters become views of the group's."""
+        members = self._members
+        self._target_index = as_index(torch.cat([member.target_ids for member in members]))
+        self._ctrl_index = as_index(torch.cat([member.global_ctrl_ids for member in members]))
+        counts = [len(member.target_ids) for member in members]
+        self._params = {
+            name: torch.cat([member.params[name] for member in members], dim=1)
+            for name in members[0].param_names
+        }
+        self._buffer = self._cfg.make_delay_buffer(num_envs, device)
+        columns = {name: values.split(counts, dim=1) for name, values in self._params.items()}
+        for i, member in enumerate(members):
+            member.params = {name: views[i] for name, views in columns.items()}
+            member.share_delay(self._buffer, first=i == 0)
+
+    def apply_controls(self, data: EntityData) -> None:
+        """Evaluate the law and write the controls."""
+        cmd = read_command(data, self._cfg.transmission_type, self._target_index)
+        if self._buffer is not None:
+            cmd = delay_fields(self._buffer, cmd, self._cfg.delay_fields)
+        data.data.ctrl[:, self._ctrl_index] = self._law(self._params, cmd)
+
+
+def _is_plain(actuator: Actuator[Any]) -> bool:
+    """Whether an actuator is its law and nothing more."""
+    kind = type(actuator)
+    return (
+        isinstance(actuator, IdealPdActuator)
+        and kind.compute is IdealPdActuator.compute
+        and kind.get_command is Actuator.get_command
+        and kind.apply_delay is Actuator.apply_delay
+    )
+
+
+@dataclass
+class FusedActuatorGroup:
+    """Evaluates each law once, whatever the number of actuators that follow it."""
+
+    _groups: list[_FusedGroup] = field(default_factory=list)
+
+    @staticmethod
+    def process(
+        actuators: Sequence[Actuator[Any]],
+    ) -> tuple[FusedActuatorGroup, tuple[Actuator[Any], ...]]:
+        """Sort actuators into groups; return these, and the actuators that fit none."""
+        leftovers = []
+        groups: dict[Any, _FusedGroup] = {}
+        for actuator in actuators:
+            if not isinstance(actuator, IdealPdActuator) or not _is_plain(actuator):
+                leftovers.append(actuator)
+                continue
+            key = (
+                type(actuator).control_law,
+                actuator.param_names,
+                actuator.transmission_type,
+                actuator.cfg.delay_key,
+            )
+            groups.setdefault(key, _FusedGroup(actuator)).add(actuator)
+        return FusedActuatorGroup(list(groups.values())), tuple(leftovers)
+
+    def initialize(self, num_envs: int, device: torch.device) -> None:
+        """Lay out the groups, after the actuators are initialized."""
+        for group in self._groups:
+            group.initialize(num_envs, device)
+
+    def apply_controls(self, data: EntityData) -> None:
+        """Write the controls of all of them."""
+        for group in self._groups:
+            group.apply_controls(data)

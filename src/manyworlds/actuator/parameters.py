@@ -1,0 +1,129 @@
+"""Parameters of actuators that live in the model, per world and target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+
+from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.utils.indices import EnvIds, assign
+
+Cell = tuple[str, int, float]
+"""A model field, one of its columns, and what that holds per unit of the parameter."""
+
+_FLAGS = {
+    "actuator_forcerange": "actuator_forcelimited",
+    "actuator_ctrlrange": "actuator_ctrllimited",
+    "jnt_actfrcrange": "jnt_actfrclimited",
+    "tendon_actfrcrange": "tendon_actfrclimited",
+}
+
+
+class GainParameter:
+    """A gain, which MuJoCo may need in several columns.
+
+    Args:
+        model: the simulation's model.
+        cells: where the gain is; it is read from the first.
+        rows: the rows of the fields, one a target.
+    """
+
+    def __init__(self, model: WarpBridge, cells: Sequence[Cell], rows: torch.Tensor) -> None:
+        self._model = model
+        self._cells = cells
+        self._rows = rows
+
+    def read(self) -> torch.Tensor:
+        """Return the gain, shape [num_envs, num_targets]."""
+        field, column, unit = self._cells[0]
+        return getattr(self._model, field)[:, self._rows, column] * unit
+
+    def write(self, value: torch.Tensor, env_ids: EnvIds, targets: Any) -> None:
+        """Set the gain of some worlds and targets."""
+        for field, column, unit in self._cells:
+            rows = self._rows[targets]
+            assign(getattr(self._model, field)[..., column], value * unit, env_ids, rows)
+
+
+class LimitParameter:
+    """The largest effort at the target, which MuJoCo keeps as ranges before the gear.
+
+    A range that is not symmetric keeps its shape.
+
+    Args:
+        owner: what has the limit, for messages.
+        mj_model: the compiled model: which ranges count, and their shapes.
+        model: the simulation's model.
+        rows: the fields that limit the effort, and the rows of each, one a target.
+        actuator_ids: the actuators whose gears lie between a range and the target; None if none
+            does.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        mj_model: mujoco.MjModel,
+        model: WarpBridge,
+        rows: Mapping[str, torch.Tensor],
+        actuator_ids: torch.Tensor | None,
+    ) -> None:
+        self._owner = owner
+        self._model = model
+        self._rows = rows
+        self._actuator_ids = actuator_ids
+        self._shape: dict[str, torch.Tensor] = {}
+        self._mask: dict[str, torch.Tensor] = {}
+        counts = np.zeros(len(next(iter(rows.values()))), dtype=int)
+        for field, ids in rows.items():
+            host = ids.cpu().numpy()
+            ranges = getattr(mj_model, field)[host]
+            size = np.abs(ranges).max(axis=-1, keepdims=True)
+            shape = ranges / np.where(size > 0.0, size, 1.0)
+            self._shape[field] = torch.tensor(shape, dtype=torch.float32, device=ids.device)
+            limited = getattr(mj_model, _FLAGS[field])[host].astype(bool)
+            self._mask[field] = torch.tensor(limited, device=ids.device)
+            counts += limited
+        # Known on the host, so that writing limits does not wait for a GPU in the usual case.
+        self._all_limited = bool((counts == len(rows)).all())
+
+    def read(self) -> torch.Tensor:
+        """Return the limit, infinite where there is none, shape [num_envs, num_targets]."""
+        limits = []
+        for field, ids in self._rows.items():
+            size = getattr(self._model, field)[:, ids].abs().amax(dim=-1)
+            limits.append(torch.where(self._mask[field], size, torch.inf))
+        return torch.stack(limits).amin(dim=0) * self._gear()
+
+    def write(self, value: torch.Tensor, env_ids: EnvIds, targets: Any) -> None:
+        """Set the limit of some worlds and targets.
+
+        Raises:
+            ValueError: the compiled model has no limit there.
+        """
+        limited = None
+        if not self._all_limited:
+            limited = torch.stack([mask[targets] for mask in self._mask.values()])
+            if not bool(limited.any(dim=0).all()):
+                raise ValueError(
+                    f"{self._owner} has no effort limit to change: the model was compiled without,"
+                    " so give it an effort_limit (an XML actuator: a forcerange)."
+                )
+        gear = self._gear()
+        gear = (gear if env_ids is None or len(gear) == 1 else gear[env_ids])[:, targets]
+        value = (value / gear).unsqueeze(-1)
+        for i, (field, ids) in enumerate(self._rows.items()):
+            ranges, rows = value * self._shape[field][targets], ids[targets]
+            if limited is not None:
+                ranges, rows = ranges[:, limited[i]], rows[limited[i]]
+            assign(getattr(self._model, field), ranges, env_ids, rows)
+
+    def _gear(self) -> torch.Tensor:
+        """Effort at the targets per force of the actuators, [num_envs, num_targets]."""
+        if self._actuator_ids is None:
+            ids = next(iter(self._rows.values()))
+            return torch.ones(1, len(ids), device=ids.device)
+        return self._model.actuator_gear[:, self._actuator_ids].norm(dim=-1)

@@ -1,0 +1,24 @@
+"""Tables for terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Lay out a table as plain text; numbers stand to the right."""
+    rows = list(rows)
+    table = Table(title=title, title_justify="left")
+    for i, name in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[i], int | float) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*map(str, row))
+    console = Console(width=100, color_system=None)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get().rstrip()
