@@ -244,12 +244,29 @@ def test_pictures_are_overwritten_unless_cloned(scenes: list[Scene], clone: bool
 
 
 def test_warp_worlds_can_be_drawn(scenes: list[Scene]) -> None:
-    """Draw the worlds of the warp engine with OpenGL, too."""
+    """Trace the same objects and depths with MuJoCo Warp, and similar colours."""
     pytest.importorskip("mujoco_warp")
     scene, sim = _scene(scenes, _cfg(), engine="warp")
-    expected = _plain(sim.mj_model, sim.data.qpos[1].numpy(), _cfg())
-    difference = scene["eye"].data.rgb[1].numpy().astype(int) - expected["rgb"]
-    assert np.percentile(np.abs(difference), 99) <= 1
+    data = scene["eye"].data
+    for env in range(3):
+        expected = _plain(sim.mj_model, sim.data.qpos[env].numpy(), _cfg())
+        same = (data.segmentation[env].numpy() == expected["segmentation"]).all(axis=-1)
+        assert same.mean() > 0.98  # the rest are edges between pixels
+        depth = np.abs(data.depth[env].numpy() / expected["depth"] - 1.0)[same]
+        assert np.percentile(depth, 98) < 2e-3
+        assert data.rgb.dtype == torch.uint8
+        colours = np.abs(data.rgb[env].numpy().astype(int) - expected["rgb"])
+        assert colours.mean() < 20
+    trunk = sim.mj_model.geom("robot/trunk").id
+    sim.expand_model_fields(("cam_fovy", "geom_rgba"))
+    sim.model.cam_fovy[2] = 30.0
+    sim.model.geom_rgba[1, trunk] = torch.tensor([0.0, 1.0, 0.0, 1.0])
+    sim.sense()
+    after = scene["eye"].data
+    assert torch.equal(after.depth[:2], data.depth[:2])
+    assert (after.depth[2] != data.depth[2]).float().mean() > 0.5
+    assert torch.equal(after.rgb[0], data.rgb[0])
+    assert not torch.equal(after.rgb[1], data.rgb[1])
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ class CameraSensorCfg(SensorCfg):
     orthographic: bool = False
     """Whether a new camera has parallel lines of sight."""
     clone_data: bool = False
-    """Whether each picture has memory of its own. Else reading anew overwrites the last one."""
+    """Whether each picture has memory of its own. Else reading anew may overwrite the last one."""
 
     def __post_init__(self) -> None:
         if self.camera_name is not None and self.parent_body is not None:
@@ -141,7 +141,7 @@ class CameraSensor(Sensor[CameraSensorData]):
     ) -> None:
         """Find its camera."""
         self._camera_idx = int(mj_model.camera(self.camera_name).id)
-        self._num_envs, self._device = len(data.qpos), torch.device(device)
+        self._num_envs = len(data.qpos)
 
     def set_context(self, ctx: SensorContext) -> None:
         """Take what draws."""
@@ -154,6 +154,14 @@ class CameraSensor(Sensor[CameraSensorData]):
                 f"Sensor '{self.cfg.name}' has no sensor context: initialize the scene before "
                 "reading it."
             )
+        pictures = self._ctx.pictures(self)
+        if pictures is None:
+            pictures = self._draw()
+        return CameraSensorData(**pictures)
+
+    def _draw(self) -> dict[str, torch.Tensor]:
+        """Draw with OpenGL, world by world."""
+        assert self._ctx is not None
         if self.cfg.clone_data or not self._arrays:
             size = (self._num_envs, self.cfg.height, self.cfg.width)
             for kind in self.cfg.data_types:
@@ -163,8 +171,7 @@ class CameraSensor(Sensor[CameraSensorData]):
             for kind, array in self._arrays.items():
                 _draw(renderer, kind, array[world])
         with torch.inference_mode(False):
-            pictures = {kind: torch.from_numpy(array) for kind, array in self._arrays.items()}
-        return CameraSensorData(**{k: picture.to(self._device) for k, picture in pictures.items()})
+            return {kind: torch.from_numpy(array) for kind, array in self._arrays.items()}
 
 
 def _draw(renderer: mujoco.Renderer, kind: str, out: np.ndarray) -> None:

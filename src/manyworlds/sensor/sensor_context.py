@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import mujoco
 import torch
 
+from manyworlds.sim.rays import View
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.gl import use_working_gl
 from manyworlds.utils.mujoco import pose_for_drawing
@@ -47,8 +48,9 @@ class Camera(Protocol):
 class SensorContext:
     """Casts rays and draws pictures for sensors, in the simulation that it is attached to.
 
-    Nothing is computed before a sensor asks. Pictures are drawn with OpenGL, one world after the
-    other, each with its own rows of model fields; cameras of one size share a renderer.
+    Nothing is computed before a sensor asks. The warp engine traces pictures of all worlds at
+    once. For the native engine they are drawn with OpenGL, one world after the other, each with its
+    own rows of model fields; cameras of one size share a renderer.
 
     Args:
         mj_model: the compiled model.
@@ -133,6 +135,20 @@ class SensorContext:
     def ray(self, pnt: torch.Tensor, vec: torch.Tensor, **options: Any) -> Rays:
         """Cast rays; see `Simulation.ray`."""
         return self._simulation.ray(pnt, vec, **options)
+
+    def pictures(self, sensor: Camera) -> dict[str, torch.Tensor] | None:
+        """Let the engine draw for a camera; None if it does not, see `Simulation.pictures`."""
+        cfg = sensor.cfg
+        view = View(
+            camera=sensor.camera_idx,
+            width=cfg.width,
+            height=cfg.height,
+            kinds=tuple(cfg.data_types),
+            textures=cfg.use_textures,
+            shadows=cfg.use_shadows,
+            geom_groups=tuple(cfg.enabled_geom_groups),
+        )
+        return self._simulation.pictures(view)
 
     def views(self, sensor: Camera) -> Iterator[mujoco.Renderer]:
         """Show a camera's view of one world after the other to the renderer that draws it.

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim.contacts import Contacts
-from manyworlds.sim.rays import Rays
+from manyworlds.sim.rays import Rays, View
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State
 
@@ -119,6 +119,10 @@ class Engine(Protocol):
         env_ids: np.ndarray | None,
     ) -> Rays:
         """Cast rays of shape (n, nray, 3) into the n worlds named; `bodyexclude` is (nray,)."""
+        ...
+
+    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+        """Draw what a camera sees in all worlds; None where the engine does not draw."""
         ...
 
     def world_copies(

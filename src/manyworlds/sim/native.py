@@ -21,7 +21,7 @@ from manyworlds.sim.absent import ABSENCE_FIELDS, check_absent_geoms
 from manyworlds.sim.contacts import ContactReader, Contacts
 from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.fields import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
-from manyworlds.sim.rays import DoubleBuffers, Rays
+from manyworlds.sim.rays import DoubleBuffers, Rays, View
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State, check_shapes
 from manyworlds.sim.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
@@ -177,6 +177,10 @@ class NativeEngine:
         else:
             reader.read(world, model, data)
         return data.warning.number
+
+    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+        """None: MuJoCo C draws with OpenGL, for which there is `world_copies`."""
+        return None
 
     def world_copies(
         self, env_ids: np.ndarray | None

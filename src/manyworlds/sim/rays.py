@@ -1,8 +1,9 @@
-"""Rays cast into many worlds: what is asked, and what comes back."""
+"""Looking into many worlds: what rays and cameras ask, and what comes back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import mujoco
@@ -28,6 +29,21 @@ class Rays(NamedTuple):
             self.geomid.masked_fill(miss, -1),
             self.normal.masked_fill(miss[..., None], 0.0),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """What a camera sees, and how it is drawn."""
+
+    camera: int
+    """The camera's id."""
+    width: int
+    height: int
+    kinds: tuple[str, ...]
+    """Which of rgb, depth and segmentation."""
+    textures: bool = True
+    shadows: bool = False
+    geom_groups: tuple[int, ...] = (0, 1, 2)
 
 
 class DoubleBuffers:

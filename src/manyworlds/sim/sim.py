@@ -20,9 +20,11 @@ from manyworlds.sim.options import (
     check_options,
     check_timestep,
     check_type,
+    choose,
+    flag_bits,
     refuse_warp_options,
 )
-from manyworlds.sim.rays import Rays, check_rays
+from manyworlds.sim.rays import Rays, View, check_rays
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.state import State, check_state, check_target, ordered_ids
@@ -97,12 +99,12 @@ class MujocoCfg:
             ValueError: an option has a name that MuJoCo does not know.
         """
         for name, choices in _ENUMS.items():
-            setattr(model.opt, name, _choose(name, getattr(self, name), choices))
+            setattr(model.opt, name, choose(name, getattr(self, name), choices))
         for name in _SCALARS:
             setattr(model.opt, name, getattr(self, name))
         model.opt.gravity[:] = self.gravity
-        model.opt.disableflags = _flag_bits("disableflags", self.disableflags)
-        model.opt.enableflags = _flag_bits("enableflags", self.enableflags)
+        model.opt.disableflags = flag_bits("disableflags", self.disableflags)
+        model.opt.enableflags = flag_bits("enableflags", self.enableflags)
 
 
 @dataclass(kw_only=True)
@@ -402,6 +404,17 @@ class Simulation:
         rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, ids)
         return rays if cutoff == math.inf else rays.within(cutoff)
 
+    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+        """Draw what a camera sees in all worlds.
+
+        Returns:
+            Pictures by kind: rgb, uint8, shape (num_envs, height, width, 3); depth along the axis
+            of the camera [m], shape (num_envs, height, width, 1); segmentation, int32, object id
+            and type, -1 for none, shape (num_envs, height, width, 2). None on the native engine,
+            which does not draw: draw `world_copies` with `mujoco.Renderer`.
+        """
+        return self._engine.pictures(view)
+
     def world_copies(
         self, env_ids: EnvIds = None
     ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
@@ -574,19 +587,3 @@ def _make_engine(
     from manyworlds.sim.native import NativeEngine
 
     return NativeEngine(mj_model, num_envs, cfg.num_threads)
-
-
-def _choose(option: str, value: str, choices: dict[str, Any]) -> int:
-    if value not in choices:
-        raise ValueError(f"{option} must be one of {', '.join(choices)}, got '{value}'.")
-    return int(choices[value])
-
-
-def _flag_bits(option: str, names: tuple[str, ...]) -> int:
-    enum, prefix = {
-        "disableflags": (mujoco.mjtDisableBit, "mjDSBL_"),
-        "enableflags": (mujoco.mjtEnableBit, "mjENBL_"),
-    }[option]
-    members = {k: int(v) for k, v in enum.__members__.items() if k.startswith(prefix)}
-    bits = {k.removeprefix(prefix).lower(): v for k, v in members.items()}
-    return sum({_choose(option, name, bits) for name in names})

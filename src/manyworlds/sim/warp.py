@@ -21,7 +21,7 @@ import torch
 from manyworlds.sim.calibration import contact_room
 from manyworlds.sim.contacts import CONTACT_FIELDS, Contacts
 from manyworlds.sim.defaults import pristine_fields
-from manyworlds.sim.rays import Rays
+from manyworlds.sim.rays import Rays, View
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State, check_shapes
 from manyworlds.sim.status import WorldStatus
@@ -32,6 +32,7 @@ try:
     import mujoco_warp as mjw
     import warp as wp
 
+    from manyworlds.sim.warp_sight import Painter, cast_rays
     from manyworlds.sim.warp_views import WarpData, WarpModel, WarpStruct, to_torch
 except ImportError as error:
     raise MissingExtraError(
@@ -182,6 +183,7 @@ class WarpEngine:
         )
         self.graphs: dict[str, Any] = {}
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
+        self._painter = Painter()
         self._shared: dict[str, Any] = {}
         self.data = WarpData(self.wp_data, mj_model, self.device)
         self.model = WarpModel(self.wp_model, mj_model, self.device)
@@ -304,27 +306,15 @@ class WarpEngine:
         env_ids: np.ndarray | None,
     ) -> Rays:
         """Cast rays at the geoms' poses as last computed."""
-        shape, worlds = (self.num_envs, pnt.shape[1]), self._index(env_ids)
-        # Rays of the other worlds start far out and lead away.
-        origins, directions = pnt.new_full((2, *shape, 3), 1e9).unbind()
-        origins[worlds], directions[worlds] = pnt, vec
-        groups = [-1] * mujoco.mjNGROUP if geomgroup is None else map(bool, geomgroup)
+        options = (geomgroup, flg_static, bodyexclude, self._index(env_ids))
         with _quiet(), wp.ScopedDevice(self.wp_device):
-            dist, geomid = wp.empty(shape, dtype=float), wp.empty(shape, dtype=int)
-            normal = wp.empty(shape, dtype=wp.vec3)
-            mjw.rays(
-                self.wp_model,
-                self.wp_data,
-                wp.from_torch(origins, dtype=wp.vec3),
-                wp.from_torch(directions, dtype=wp.vec3),
-                wp.spatial_vector(*map(float, groups)),
-                flg_static,
-                wp.from_torch(bodyexclude.contiguous()),
-                dist,
-                geomid,
-                normal,
-            )
-        return Rays(to_torch(dist)[worlds], to_torch(geomid)[worlds], to_torch(normal)[worlds])
+            return cast_rays(self.wp_model, self.wp_data, pnt, vec, *options)
+
+    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+        """Draw what a camera sees in all worlds, at poses as last computed."""
+        worlds = (self.mj_model, self.wp_model, self.wp_data)
+        with _quiet(), wp.ScopedDevice(self.wp_device):
+            return self._painter.draw(*worlds, view, self.expanded)
 
     def world_copies(
         self, env_ids: np.ndarray | None
