@@ -38,7 +38,11 @@ class Camera(Protocol):
 
     cfg: Any
     """It has width, height, use_textures, use_shadows and enabled_geom_groups."""
-    camera_idx: int
+
+    @property
+    def camera_idx(self) -> int:
+        """Its camera's id in the model."""
+        ...
 
     def invalidate(self) -> None:
         """Measure anew when next read."""

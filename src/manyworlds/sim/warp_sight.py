@@ -33,22 +33,18 @@ def cast_rays(
     origins, directions = pnt.new_full((2, *shape, 3), 1e9).unbind()
     origins[worlds], directions[worlds] = pnt, vec
     # MuJoCo Warp takes -1 throughout for no choice.
-    groups = [-1] * mujoco.mjNGROUP if geomgroup is None else map(bool, geomgroup)
-    dist, geomid = wp.empty(shape, dtype=float), wp.empty(shape, dtype=int)
-    normal = wp.empty(shape, dtype=wp.vec3)
-    mjw.rays(
-        model,
-        data,
-        wp.from_torch(origins, dtype=wp.vec3),
-        wp.from_torch(directions, dtype=wp.vec3),
-        wp.spatial_vector(*map(float, groups)),
-        flg_static,
-        wp.from_torch(bodyexclude.contiguous()),
-        dist,
-        geomid,
-        normal,
-    )
-    return Rays(to_torch(dist)[worlds], to_torch(geomid)[worlds], to_torch(normal)[worlds])
+    flags = [-1] * mujoco.mjNGROUP if geomgroup is None else map(bool, geomgroup)
+    groups: Any = wp.spatial_vector(*map(float, flags))
+    rays: list[Any] = [wp.from_torch(part, dtype=wp.vec3) for part in (origins, directions)]
+    found: list[Any] = [_empty(shape, dtype) for dtype in (float, int, wp.vec3)]
+    exclude = wp.from_torch(bodyexclude.contiguous())
+    arguments = [model, data, *rays, groups, flg_static, exclude, *found]
+    mjw.rays(*arguments)
+    return Rays(*(to_torch(part)[worlds] for part in found))
+
+
+def _empty(shape: tuple[int, ...], dtype: Any) -> Any:
+    return wp.empty(shape, dtype=dtype)
 
 
 class Painter:
@@ -83,7 +79,7 @@ class Painter:
         size = (data.nworld, view.height, view.width)
         pictures = {}
         if "rgb" in view.kinds:
-            rgb = wp.empty(size, dtype=wp.vec3)
+            rgb = _empty(size, wp.vec3)
             mjw.get_rgb(context, 0, rgb)
             pictures["rgb"] = (to_torch(rgb) * 255.0).round().byte()
         if "depth" in view.kinds:
