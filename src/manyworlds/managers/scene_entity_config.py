@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import torch
+
 from manyworlds.entity import ELEMENT_KINDS, Entity
+from manyworlds.utils.indices import as_index
 
 if TYPE_CHECKING:
     from manyworlds.scene import Scene
@@ -61,8 +64,18 @@ class SceneEntityCfg:
             ValueError: names match nothing, ids are out of range, or names and ids disagree.
         """
         entity = scene[self.name]
+        self._indices: dict[str, tuple[Ids, slice | torch.Tensor]] = {}
         for kind in ELEMENT_KINDS:
             self._resolve_kind(kind, entity)
+            ids: Ids = getattr(self, f"{kind}_ids")
+            if not isinstance(ids, slice):
+                self._indices[kind] = ids, as_index(torch.tensor(ids, device=scene.device))
+
+    def index(self, kind: str) -> slice | torch.Tensor:
+        """The cheapest index of the elements of a kind, on the scene's device once resolved."""
+        ids: Ids = getattr(self, f"{kind}_ids")
+        known, index = getattr(self, "_indices", {}).get(kind, (None, slice(None)))
+        return index if known is ids else as_index(ids)
 
     def _resolve_kind(self, kind: str, entity: Entity) -> None:
         names: Names = getattr(self, f"{kind}_names")
