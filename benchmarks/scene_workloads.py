@@ -139,8 +139,8 @@ def height_scan(seconds: float) -> Figures | None:
     return {
         "num_envs": sim.num_envs,
         "num_rays": scan.num_rays,
-        "sensor_ms": 1e3 * sensor,
-        "direct_ms": 1e3 * direct,
-        "physics_ms": 1e3 * physics,
+        "sensor_us": 1e6 * sensor,
+        "direct_us": 1e6 * direct,
+        "physics_us": 1e6 * physics,
         "ratio": direct / sensor,
     }
