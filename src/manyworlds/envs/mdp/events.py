@@ -220,7 +220,7 @@ def apply_external_force_torque(
     """
     ids, entity = resolve_env_ids(env, env_ids), env.scene[asset_cfg.name]
     bodies = asset_cfg.index("body")
-    shape = entity.data.body_external_force[:, bodies][ids].shape
+    shape = (len(ids), *entity.data.body_external_force[0, bodies].shape)
     forces = sample_uniform(*force_range, shape, env.device)
     torques = sample_uniform(*torque_range, shape, env.device)
     entity.write_external_wrench_to_sim(forces, torques, ids, bodies)
