@@ -187,6 +187,7 @@ def test_targets_stay_within_limits_and_clip(env):
     [
         ({"frame_type": "camera"}, "must be 'body', 'site' or 'geom'"),
         ({"frame_name": "hand"}, "'hand' matches none"),
+        ({"frame_name": ".*"}, r"must name one site, but matches \['imu', 'tip'\]"),
         ({"frame_name": "imu"}, "does not move with any of the joints"),
         ({"damping": 0.0}, "damping must be positive"),
         ({"max_dq": -1.0}, "max_dq must be positive"),
