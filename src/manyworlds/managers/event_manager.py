@@ -74,7 +74,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     """
 
     state_attributes = ("_time_left", "_global_time_left", "_last_step", "_triggered_once")
-    _shown = ("mode", "interval_range_s", "is_global_time", "min_step_count_between_reset")
+    _shown = ("mode", "interval_range_s")
 
     def __init__(self, cfg: Mapping[str, EventTermCfg | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
