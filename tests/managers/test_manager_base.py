@@ -2,13 +2,16 @@
 
 import copy
 import re
+from dataclasses import replace
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from manyworlds.envs import ManagerBasedRlEnv, mdp
 from manyworlds.envs.mdp import events as event_terms
 from manyworlds.managers import (
+    EventManager,
     EventTermCfg,
     ObservationGroupCfg,
     ObservationManager,
@@ -16,9 +19,16 @@ from manyworlds.managers import (
     RewardManager,
     RewardTermCfg,
     SceneEntityCfg,
+    TerminationManager,
+    TerminationTermCfg,
 )
 from manyworlds.utils.config import to_plain
-from tests.managers.terms import Counter, world_number
+from manyworlds.utils.noise import (
+    GaussianNoiseCfg,
+    NoiseModelWithAdditiveBiasCfg,
+    UniformNoiseCfg,
+)
+from tests.managers.terms import Counter, world_number, world_rows
 
 
 def test_a_term_that_raises_says_which_it_is(env):
@@ -221,8 +231,6 @@ def test_state_of_another_configuration_is_refused(env):
 
 def test_a_run_goes_on_bit_for_bit_with_everything_on(env_cfg):
     """Restore noise, delays, histories and timers in the middle of episodes."""
-    from manyworlds.utils.noise import GaussianNoiseCfg, NoiseModelWithAdditiveBiasCfg
-
     env_cfg.episode_length_s = 0.5
     group = env_cfg.observations["actor"]
     group.enable_corruption, group.history_length = True, 3
@@ -255,3 +263,59 @@ def test_a_run_goes_on_bit_for_bit_with_everything_on(env_cfg):
         env.load_state_dict(saved)
         assert torch.equal(run(env, 9), expected)
     assert to_plain(env_cfg) == before
+
+
+class Reads(TorchDispatchMode):
+    """Notes the operations for which the host must wait for a device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func.overloadpacket.__name__
+        masks = any(
+            isinstance(index, torch.Tensor) and index.dtype == torch.bool
+            for index in (args[1] if name in ("index", "index_put_") else ())
+        )
+        if masks or name in ("_local_scalar_dense", "nonzero", "masked_select", "equal"):
+            self.names.append(name)
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_step_of_the_managers_waits_for_no_device(env):
+    """Compute observations, rewards, terminations and timers, and reset worlds, without a read."""
+    term = ObservationTermCfg(
+        func=world_rows,
+        noise=UniformNoiseCfg(n_min=(-1.0, -2.0)),
+        clip=(0.0, 50.0),
+        scale=(1.0, 2.0),
+        delay_max_lag=2,
+        delay_update_period=2,
+        history_length=3,
+    )
+    group = ObservationGroupCfg(terms={"t": term}, enable_corruption=True, nan_policy="sanitize")
+    managers = (
+        ObservationManager({"g": group}, env),
+        RewardManager({"r": RewardTermCfg(func=world_number, weight=1.0)}, env),
+        TerminationManager({"t": TerminationTermCfg(func=lambda e: world_number(e) > 2)}, env),
+    )
+    observations, rewards, terminations = managers
+    observations.compute(update_history=True)
+    ids = torch.tensor([1, 2])
+    with Reads() as reads:
+        for _ in range(3):
+            terminations.compute()
+            rewards.compute(0.1)
+            for manager in (*managers, env.action_manager):
+                manager.reset(ids)
+            observations.compute(update_history=True)
+            observations.compute(update_history=True, env_ids=ids)
+    assert reads.names == []
+    timed = EventTermCfg(func=lambda e, i: None, mode="interval", interval_range_s=(0.1, 0.3))
+    events = EventManager({"a": timed, "b": replace(timed, is_global_time=True)}, env)
+    with Reads() as reads:
+        for _ in range(3):
+            events.reset(ids)
+            events.apply("interval", dt=0.1)
+    assert reads.names == []  # but for the copy of all timers' flags to the host
