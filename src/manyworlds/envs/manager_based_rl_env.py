@@ -102,6 +102,8 @@ class ManagerBasedRlEnv(Stateful):
         self.scene = Scene(self.cfg.scene, self.device)
         self.sim = Simulation(self.num_envs, self.cfg.sim, spec=self.scene.spec, device=self.device)
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
+        if self.scene.sensor_context is not None:
+            self.sim.set_sensor_context(self.scene.sensor_context)
         self.common_step_counter = 0
         self.episode_length_buf = self._zeros(torch.long)
         self.reset_buf = self._zeros(torch.bool)
@@ -303,7 +305,7 @@ class ManagerBasedRlEnv(Stateful):
         self._must_reset[ids] = False
         self.scene.write_data_to_sim()
         self.sim.forward(env_ids)
-        self.scene.invalidate_sensors()
+        self.scene.invalidate_sensors(env_ids)
 
     def _define_spaces(self) -> None:
         """Describe observations and actions in gymnasium's terms."""

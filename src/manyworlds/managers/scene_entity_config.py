@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
+import torch
+
 from manyworlds.entity import ELEMENT_KINDS, Entity
+from manyworlds.utils.indices import as_index
 
 if TYPE_CHECKING:
     from manyworlds.scene import Scene
@@ -69,10 +72,21 @@ class SceneEntityCfg:
             ValueError: names match nothing, ids are out of range, or names and ids disagree.
         """
         entity = scene[self.name]
+        self._indices: dict[str, tuple[Ids, slice | torch.Tensor]] = {}
         for kind in ELEMENT_KINDS:
             names, ids = getattr(self, f"{kind}_names"), getattr(self, f"{kind}_ids")
-            if names is not None or ids != slice(None):
-                self._resolve_kind(kind, names, ids, entity)
+            if names is None and ids == slice(None):
+                continue
+            self._resolve_kind(kind, names, ids, entity)
+            found: Ids = getattr(self, f"{kind}_ids")
+            if not isinstance(found, slice):
+                self._indices[kind] = found, as_index(torch.tensor(found, device=scene.device))
+
+    def index(self, kind: str) -> slice | torch.Tensor:
+        """The cheapest index of the elements of a kind, on the scene's device once resolved."""
+        ids: Ids = getattr(self, f"{kind}_ids")
+        known, index = getattr(self, "_indices", {}).get(kind, (None, slice(None)))
+        return index if known is ids else as_index(ids)
 
     def _resolve_kind(self, kind: str, names: Names, ids: Ids, entity: Entity) -> None:
         available = entity.names(kind)

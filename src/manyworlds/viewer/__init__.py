@@ -9,9 +9,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from manyworlds.utils.gl import gl_available
     from manyworlds.utils.viewer_config import ViewerConfig
     from manyworlds.viewer.base import BaseViewer, VerbosityLevel, ViewerAction, ViewerStatus
-    from manyworlds.viewer.gl import gl_available
     from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
     from manyworlds.viewer.video import write_video
     from manyworlds.viewer.viser.viewer import ViserPlayViewer
@@ -36,7 +36,7 @@ _MODULES = {
     "ViewerConfig": "manyworlds.utils.viewer_config",
     "ViewerStatus": "manyworlds.viewer.base",
     "ViserPlayViewer": "manyworlds.viewer.viser.viewer",
-    "gl_available": "manyworlds.viewer.gl",
+    "gl_available": "manyworlds.utils.gl",
     "write_video": "manyworlds.viewer.video",
 }
 

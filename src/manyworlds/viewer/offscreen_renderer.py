@@ -9,9 +9,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from manyworlds.utils.gl import use_working_gl
+from manyworlds.utils.mujoco import pose_for_drawing
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.camera import tracked_body_id
-from manyworlds.viewer.gl import gl_available, gl_backend
 
 _GAP_PIXELS = 2
 _GAP_COLOR = (24, 26, 30)
@@ -54,7 +55,7 @@ class OffscreenRenderer:
         self._camera.distance = cfg.distance
         self._camera.azimuth = cfg.azimuth
         self._camera.elevation = cfg.elevation
-        _use_working_gl()
+        use_working_gl()
         self._renderer = mujoco.Renderer(self._model, cfg.height, cfg.width)
 
     @property
@@ -90,12 +91,7 @@ class OffscreenRenderer:
         if self._model.nmocap:
             self._data.mocap_pos[:] = _row(data.mocap_pos, env_idx)
             self._data.mocap_quat[:] = _row(data.mocap_quat, env_idx)
-        # What drawing needs; no collisions, no dynamics.
-        mujoco.mj_kinematics(self._model, self._data)
-        mujoco.mj_comPos(self._model, self._data)
-        mujoco.mj_camlight(self._model, self._data)
-        mujoco.mj_flex(self._model, self._data)
-        mujoco.mj_tendon(self._model, self._data)
+        pose_for_drawing(self._model, self._data)
         self._camera.lookat[:] = self._data.xpos[self._body_id] + np.asarray(self._cfg.lookat)
         renderer.update_scene(self._data, self._camera, self._option)
         flags = renderer.scene.flags
@@ -144,23 +140,3 @@ class OffscreenRenderer:
 
 def _row(field: Any, env_idx: int) -> np.ndarray:
     return field[env_idx].detach().cpu().numpy()
-
-
-def _use_working_gl() -> None:
-    """Give MuJoCo's renderer the OpenGL that works here.
-
-    MuJoCo chooses when it is imported, long before anyone knows that images are wanted, and then
-    takes the window system. Its renderer looks the context class up when it is made.
-    """
-    if (reason := gl_available()) is not None:
-        raise RuntimeError(reason)
-    from mujoco.rendering.classic import gl_context
-
-    backend = gl_backend()
-    if backend == "egl":
-        from mujoco.egl import GLContext
-    elif backend == "osmesa":
-        from mujoco.osmesa import GLContext
-    else:
-        return
-    gl_context.GLContext = GLContext

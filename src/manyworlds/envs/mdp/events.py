@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from manyworlds.managers.event_manager import EventTermCfg
+from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
-from manyworlds.utils.indices import as_index
+from manyworlds.utils.indices import EnvIds
+from manyworlds.utils.math import (
+    quat_apply,
+    quat_from_euler_xyz,
+    quat_mul,
+    sample_pose_range,
+    sample_uniform,
+)
+from manyworlds.utils.math.vectors import cross
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+
+Ranges = Mapping[str, tuple[float, float]]
 
 _ROBOT = SceneEntityCfg("robot")
 
@@ -58,7 +72,7 @@ def reset_joints_by_offset(
         asset_cfg: the entity and its joints.
     """
     ids = resolve_env_ids(env, env_ids)
-    entity, joints = env.scene[asset_cfg.name], as_index(asset_cfg.joint_ids)
+    entity, joints = env.scene[asset_cfg.name], asset_cfg.index("joint")
     position = entity.data.default_joint_pos[ids][:, joints]
     velocity = entity.data.default_joint_vel[ids][:, joints]
     position = position + torch.empty_like(position).uniform_(*position_range)
@@ -66,3 +80,279 @@ def reset_joints_by_offset(
     limits = entity.data.soft_joint_pos_limits[ids][:, joints]
     position = position.clamp(limits[..., 0], limits[..., 1])
     entity.write_joint_state_to_sim(position, velocity, joints, ids)
+
+
+def reset_root_state_uniform(
+    env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
+    pose_range: Ranges,
+    velocity_range: Ranges | None = None,
+    asset_cfg: SceneEntityCfg = _ROBOT,
+) -> None:
+    """Put a root at its initial state at the world's origin plus uniform noise.
+
+    Args:
+        env: the environment.
+        env_ids: the worlds; None for all.
+        pose_range: bounds by x, y, z [m] in the world, and roll, pitch, yaw [rad] about the
+            root's axes; what is left out stays at the initial state.
+        velocity_range: bounds of the velocity in the world by the same names [m/s, rad/s].
+        asset_cfg: the entity. One with a fixed base is placed, and takes no velocity.
+
+    Raises:
+        ValueError: the entity is fixed for good, or has no velocity to set, or a name is wrong.
+    """
+    ids = resolve_env_ids(env, env_ids)
+    _place_root(env, ids, env.scene.env_origins[ids], pose_range, velocity_range, asset_cfg)
+
+
+def reset_root_state_from_flat_patches(
+    env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
+    patch_name: str = "spawn",
+    pose_range: Ranges | None = None,
+    velocity_range: Ranges | None = None,
+    asset_cfg: SceneEntityCfg = _ROBOT,
+) -> None:
+    """Put a root on a flat patch of its world's terrain cell, otherwise as at its origin.
+
+    On a plane, where every place is flat, that is `reset_root_state_uniform`.
+
+    Args:
+        env: the environment.
+        env_ids: the worlds; None for all.
+        patch_name: the kind of patch, see `flat_patch_sampling` of sub-terrains.
+        pose_range: noise around the patch's centre, see `reset_root_state_uniform`.
+        velocity_range: see there.
+        asset_cfg: the entity.
+
+    Raises:
+        ValueError: the terrain has no such patches; or see `reset_root_state_uniform`.
+    """
+    ids, terrain = resolve_env_ids(env, env_ids), env.scene.terrain
+    if terrain is None or terrain.terrain_origins is None:
+        origins = env.scene.env_origins[ids]
+    elif (patches := terrain.flat_patches.get(patch_name)) is None:
+        raise ValueError(
+            f"The terrain has no flat patches called '{patch_name}', only "
+            f"{sorted(terrain.flat_patches)}: name them in flat_patch_sampling of a sub-terrain."
+        )
+    else:
+        pick = torch.randint(patches.shape[2], (len(ids),), device=env.device)
+        origins = patches[terrain.terrain_levels[ids], terrain.terrain_types[ids], pick]
+    _place_root(env, ids, origins, pose_range or {}, velocity_range, asset_cfg)
+
+
+def _place_root(
+    env: ManagerBasedRlEnv,
+    ids: torch.Tensor,
+    origins: torch.Tensor,
+    pose_range: Ranges,
+    velocity_range: Ranges | None,
+    asset_cfg: SceneEntityCfg,
+) -> None:
+    """Put a root at its initial state, relative to origins [m], plus uniform noise."""
+    entity = env.scene[asset_cfg.name]
+    if entity.is_fixed_base and (velocity_range or not entity.is_mocap):
+        problem = "its base is fixed, so that it has no velocity: leave out velocity_range"
+        if not entity.is_mocap:
+            problem = "it is fixed to the world for good: give it a free joint or a mocap body"
+        raise ValueError(f"Cannot reset the root state of '{asset_cfg.name}': {problem}.")
+    initial = entity.data.default_root_state[ids]
+    noise = sample_pose_range(pose_range, len(ids), env.device)
+    position = initial[:, :3] + origins + noise[:, :3]
+    turn = quat_from_euler_xyz(*noise[:, 3:].unbind(-1))
+    pose = torch.cat([position, quat_mul(initial[:, 3:7], turn)], dim=-1)
+    if entity.is_mocap:
+        entity.write_mocap_pose_to_sim(pose, ids)
+        return
+    velocity = initial[:, 7:] + sample_pose_range(velocity_range or {}, len(ids), env.device)
+    entity.write_root_state_to_sim(torch.cat([pose, velocity], dim=-1), ids)
+
+
+def randomize_terrain(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
+    """Move worlds to random cells of the terrain; nothing happens on a plane or without one."""
+    if env.scene.terrain is not None:
+        env.scene.terrain.randomize_env_origins(env_ids)
+
+
+def push_by_setting_velocity(
+    env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
+    velocity_range: Ranges,
+    asset_cfg: SceneEntityCfg = _ROBOT,
+) -> None:
+    """Add a uniformly drawn velocity to that of a floating base, as a sudden push would.
+
+    Args:
+        env: the environment.
+        env_ids: the worlds; None for all.
+        velocity_range: bounds in the world by x, y, z [m/s] and roll, pitch, yaw [rad/s].
+        asset_cfg: the entity.
+    """
+    ids, entity = resolve_env_ids(env, env_ids), env.scene[asset_cfg.name]
+    data, indexing, rows = entity.data.data, entity.indexing, ids[:, None]
+    push = sample_pose_range(velocity_range, len(ids), env.device)
+    # From the state itself, not from what derives of it: another event may just have set it.
+    # MuJoCo keeps a free joint's linear velocity in the world, its angular one in the body.
+    velocity = data.qvel[rows, indexing.free_joint_v_adr]
+    quat = data.qpos[rows, indexing.free_joint_q_adr[3:]]
+    angular = quat_apply(quat, velocity[:, 3:])
+    velocity = torch.cat([velocity[:, :3], angular], dim=-1)
+    entity.write_root_link_velocity_to_sim(velocity + push, ids)
+
+
+def apply_external_force_torque(
+    env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
+    force_range: tuple[float, float],
+    torque_range: tuple[float, float],
+    asset_cfg: SceneEntityCfg = _ROBOT,
+) -> None:
+    """Push and turn bodies by uniformly drawn wrenches, until overwritten or reset.
+
+    Args:
+        env: the environment.
+        env_ids: the worlds; None for all.
+        force_range: bounds of each component in the world, at centers of mass [N].
+        torque_range: bounds of each component in the world [N m].
+        asset_cfg: the entity and its bodies, each of which draws its own wrench.
+    """
+    ids, entity = resolve_env_ids(env, env_ids), env.scene[asset_cfg.name]
+    bodies = asset_cfg.index("body")
+    shape = entity.data.body_external_force[:, bodies][ids].shape
+    forces = sample_uniform(*force_range, shape, env.device)
+    torques = sample_uniform(*torque_range, shape, env.device)
+    entity.write_external_wrench_to_sim(forces, torques, ids, bodies)
+
+
+class apply_body_impulse(ManagerTermBase):  # noqa: N801
+    """Pushes and turns bodies for a while, lets them be for a while, and so on: mode 'step'.
+
+    Each world has its own timer, which begins with a pause. A reset of the entity clears the
+    wrench with its other inputs, and a new pause begins.
+
+    Raises:
+        ValueError: the event is of another mode.
+    """
+
+    @dataclass
+    class VizCfg:
+        """How `debug_vis` draws forces."""
+
+        rgba: tuple[float, float, float, float] = (0.9, 0.2, 0.8, 0.9)
+        scale: float = 0.005
+        """Length of an arrow per force [m/N]."""
+        width: float = 0.015
+        """Width of an arrow [m]."""
+        min_force: float = 1.0
+        """Smallest force that is drawn [N]."""
+
+    state_attributes = ("_time_left", "_active", "_wrench")
+
+    def __init__(self, cfg: EventTermCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        if cfg.mode != "step":
+            raise ValueError(
+                f"apply_body_impulse must see every step, but its mode is '{cfg.mode}': use 'step'."
+            )
+        asset_cfg: SceneEntityCfg = cfg.params["asset_cfg"]
+        self.viz = self.VizCfg()
+        self._entity = env.scene[asset_cfg.name]
+        self._bodies = asset_cfg.index("body")
+        self._cooldown_s: tuple[float, float] = cfg.params["cooldown_s"]
+        point = cfg.params.get("body_point_offset")
+        self._point = None
+        if point is not None:
+            self._point = torch.tensor(point, dtype=torch.float32, device=self.device)
+        with torch.inference_mode(False):
+            self._wrench = torch.zeros_like(self._present_wrench())
+            self._active = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+            self._time_left = self._draw(self._cooldown_s)
+
+    def __call__(
+        self,
+        env: ManagerBasedRlEnv,
+        env_ids: torch.Tensor | None,
+        force_range: tuple[float, float],
+        torque_range: tuple[float, float],
+        duration_s: tuple[float, float],
+        cooldown_s: tuple[float, float],
+        asset_cfg: SceneEntityCfg,
+        body_point_offset: tuple[float, float, float] | None = None,
+    ) -> None:
+        """Advance the timers by a control step; begin and end impulses that are due.
+
+        Args:
+            env: the environment.
+            env_ids: the worlds; None for all.
+            force_range: bounds of each component in the world [N].
+            torque_range: bounds of each component in the world [N m].
+            duration_s: bounds of how long an impulse lasts [s].
+            cooldown_s: bounds of the pause after an impulse and after a reset [s].
+            asset_cfg: the entity and its bodies, each of which draws its own wrench.
+            body_point_offset: where the force acts, relative to the body's center of mass, in the
+                body's frame [m]; None for that center.
+        """
+        left = self._time_left - env.step_dt
+        due = left < 1e-6
+        if env_ids is not None:
+            chosen = torch.zeros_like(due).index_fill_(0, env_ids, True)
+            due, left = due & chosen, torch.where(chosen, left, self._time_left)
+        touched, begins = due | self._active, due & ~self._active
+        self._active ^= due
+        shape = self._wrench[..., :3].shape
+        force = sample_uniform(*force_range, shape, self.device)
+        torque = sample_uniform(*torque_range, shape, self.device)
+        drawn = torch.cat([force, torque], dim=-1) * _over_bodies(begins)
+        self._wrench.copy_(torch.where(_over_bodies(due), drawn, self._wrench))
+        timer = torch.where(begins, self._draw(duration_s), self._draw(cooldown_s))
+        self._time_left.copy_(torch.where(due, timer, left))
+        # Worlds in a pause keep what others may have written.
+        wrench = torch.where(_over_bodies(touched), self._centered(), self._present_wrench())
+        self._entity.write_external_wrench_to_sim(
+            wrench[..., :3], wrench[..., 3:], body_ids=self._bodies
+        )
+
+    def reset(self, env_ids: EnvIds = None) -> None:
+        """Begin a pause in the worlds named."""
+        ids = slice(None) if env_ids is None else env_ids
+        self._active[ids] = False
+        self._wrench[ids] = 0.0
+        self._time_left[ids] = self._draw(self._cooldown_s)[ids]
+
+    def debug_vis(self, visualizer: Any) -> None:
+        """Draw the forces that act now as arrows that begin where they act."""
+        start = self._entity.data.body_com_pos_w[:, self._bodies]
+        if self._point is not None:
+            start = start + self._arm()
+        force = self._wrench[..., :3]
+        start, end = (x.cpu().numpy() for x in (start, start + self.viz.scale * force))
+        strong = (force.norm(dim=-1) >= self.viz.min_force).cpu().numpy()
+        for env in visualizer.get_env_indices(self.num_envs):
+            for body in strong[env].nonzero()[0]:
+                tail, tip = start[env, body], end[env, body]
+                visualizer.add_arrow(tail, tip, self.viz.rgba, width=self.viz.width)
+
+    def _draw(self, limits: tuple[float, float]) -> torch.Tensor:
+        return sample_uniform(*limits, self.num_envs, self.device)
+
+    def _present_wrench(self) -> torch.Tensor:
+        return self._entity.data.body_external_wrench[:, self._bodies]
+
+    def _arm(self) -> torch.Tensor:
+        """From centers of mass to where the forces act, in the world [m]."""
+        quat = self._entity.data.body_link_quat_w[:, self._bodies]
+        return quat_apply(quat, self._point.expand(*quat.shape[:-1], 3))
+
+    def _centered(self) -> torch.Tensor:
+        """The wrenches as they are about the centers of mass."""
+        if self._point is None:
+            return self._wrench
+        force, torque = self._wrench.split(3, dim=-1)
+        return torch.cat([force, torque + cross(self._arm(), force)], dim=-1)
+
+
+def _over_bodies(mask: torch.Tensor) -> torch.Tensor:
+    """Spread a mask over worlds to wrenches, shape [num_envs, bodies, 6]."""
+    return mask[:, None, None]

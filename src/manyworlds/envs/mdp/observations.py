@@ -1,4 +1,4 @@
-"""Observation terms, each [num_envs, ...]."""
+"""Observation terms, each of shape [num_envs, n]."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
-from manyworlds.utils.indices import as_index
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -15,17 +14,41 @@ if TYPE_CHECKING:
 _ROBOT = SceneEntityCfg("robot")
 
 
-def joint_pos_rel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
-    """Joint positions relative to their defaults [rad or m]."""
+def base_lin_vel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
+    """Linear velocity of the root in its own frame [m/s], shape [num_envs, 3]."""
+    return env.scene[asset_cfg.name].data.root_link_lin_vel_b
+
+
+def base_ang_vel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
+    """Angular velocity of the root in its own frame [rad/s], shape [num_envs, 3]."""
+    return env.scene[asset_cfg.name].data.root_link_ang_vel_b
+
+
+def projected_gravity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
+    """Direction of gravity in the root's frame, shape [num_envs, 3]."""
+    return env.scene[asset_cfg.name].data.projected_gravity_b
+
+
+def joint_pos_rel(
+    env: ManagerBasedRlEnv, biased: bool = False, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """Joint positions relative to their defaults [rad or m], shape [num_envs, joints].
+
+    Args:
+        env: the environment.
+        biased: positions as the encoders tell them, errors included.
+        asset_cfg: the entity and its joints.
+    """
     data = env.scene[asset_cfg.name].data
-    ids = as_index(asset_cfg.joint_ids)
-    return data.joint_pos[:, ids] - data.default_joint_pos[:, ids]
+    ids = asset_cfg.index("joint")
+    position = data.joint_pos_biased if biased else data.joint_pos
+    return position[:, ids] - data.default_joint_pos[:, ids]
 
 
 def joint_vel_rel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
-    """Joint velocities relative to their defaults [rad/s or m/s]."""
+    """Joint velocities relative to their defaults [rad/s or m/s], shape [num_envs, joints]."""
     data = env.scene[asset_cfg.name].data
-    ids = as_index(asset_cfg.joint_ids)
+    ids = asset_cfg.index("joint")
     return data.joint_vel[:, ids] - data.default_joint_vel[:, ids]
 
 
@@ -34,3 +57,46 @@ def last_action(env: ManagerBasedRlEnv, action_name: str | None = None) -> torch
     if action_name is None:
         return env.action_manager.action
     return env.action_manager.get_term(action_name).raw_action
+
+
+def generated_commands(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
+    """What a command term asks for now."""
+    return env.command_manager.get_command(command_name)
+
+
+def builtin_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
+    """What one of MuJoCo's sensors measures."""
+    return env.scene[sensor_name].data
+
+
+def projected_gravity_from_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
+    """Direction of gravity in a sensor's frame, shape [num_envs, 3].
+
+    Args:
+        env: the environment.
+        sensor_name: a `framezaxis` of the world's body with that frame as its reference: it
+            measures where up is.
+    """
+    return -env.scene[sensor_name].data
+
+
+def height_scan(
+    env: ManagerBasedRlEnv,
+    sensor_name: str,
+    offset: float = 0.0,
+    miss_value: float | None = None,
+) -> torch.Tensor:
+    """Height of a ray sensor's frame above what its rays hit [m], shape [num_envs, rays].
+
+    Args:
+        env: the environment.
+        sensor_name: a ray-cast sensor; each of its frames is compared with its own rays' hits.
+        offset: what to subtract from the heights [m].
+        miss_value: what rays that hit nothing say [m]; None for the sensor's largest distance.
+    """
+    sensor = env.scene[sensor_name]
+    data = sensor.data
+    hits = data.hit_pos_w[..., 2].unflatten(1, (data.frame_pos_w.shape[1], -1))
+    heights = (data.frame_pos_w[..., 2:] - hits - offset).flatten(1)
+    miss = sensor.cfg.max_distance if miss_value is None else miss_value
+    return heights.masked_fill(data.distances < 0.0, miss)

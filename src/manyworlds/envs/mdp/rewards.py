@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
 
+from manyworlds.managers.manager_base import ManagerTermBase
+from manyworlds.managers.reward_manager import RewardTermCfg
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.utils.indices import as_index
+from manyworlds.utils.string import resolve_field
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -25,13 +29,116 @@ def is_terminated(env: ManagerBasedRlEnv) -> torch.Tensor:
     return env.termination_manager.terminated.float()
 
 
+def joint_torques_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
+    """Sum of squared actuator efforts [N^2 m^2 or N^2], of the actuators of `asset_cfg`."""
+    data = env.scene[asset_cfg.name].data
+    return data.actuator_force[:, asset_cfg.index("actuator")].square().sum(dim=1)
+
+
 def joint_vel_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Sum of squared joint velocities [rad^2/s^2 or m^2/s^2]."""
     data = env.scene[asset_cfg.name].data
-    return data.joint_vel[:, as_index(asset_cfg.joint_ids)].square().sum(dim=1)
+    return data.joint_vel[:, asset_cfg.index("joint")].square().sum(dim=1)
+
+
+def joint_acc_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
+    """Sum of squared joint accelerations [rad^2/s^4 or m^2/s^4]."""
+    data = env.scene[asset_cfg.name].data
+    return data.joint_acc[:, asset_cfg.index("joint")].square().sum(dim=1)
 
 
 def action_rate_l2(env: ManagerBasedRlEnv) -> torch.Tensor:
     """Sum of squared changes of the action since the step before."""
     manager = env.action_manager
     return (manager.action - manager.prev_action).square().sum(dim=1)
+
+
+def action_acc_l2(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Sum of squared second differences of the action over the last three steps."""
+    return action_acc(env).square().sum(dim=1)
+
+
+def action_acc(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Second difference of the action over the last three steps, shape [num_envs, actions]."""
+    manager = env.action_manager
+    return manager.action - 2.0 * manager.prev_action + manager.prev_prev_action
+
+
+def joint_pos_limits(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
+    """Sum of how far joints are beyond their soft limits [rad or m]."""
+    data = env.scene[asset_cfg.name].data
+    ids = asset_cfg.index("joint")
+    low, high = data.soft_joint_pos_limits[:, ids].unbind(-1)
+    position = data.joint_pos[:, ids]
+    return ((low - position).relu() + (position - high).relu()).sum(dim=1)
+
+
+def flat_orientation_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
+    """Squared sine of the angle between the root's z axis and the vertical."""
+    return env.scene[asset_cfg.name].data.projected_gravity_b[:, :2].square().sum(dim=1)
+
+
+class posture(ManagerTermBase):  # noqa: N801
+    """Nearness to the default joint positions: `exp(-mean(((q - q_default) / std)^2))`.
+
+    Raises:
+        ValueError: a joint has no `std`, or one that is not positive.
+    """
+
+    def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        self._set_std(cfg.params["std"], cfg.params["asset_cfg"])
+
+    def __call__(
+        self, env: ManagerBasedRlEnv, std: float | Mapping[str, float], asset_cfg: SceneEntityCfg
+    ) -> torch.Tensor:
+        """Compute the term.
+
+        Args:
+            env: the environment.
+            std: deviation at which a joint counts as far [rad or m], one for all joints or by
+                regular expression, of which the first that matches a joint's name counts.
+            asset_cfg: the entity and its joints.
+        """
+        if std is not self._std:  # a curriculum changed it
+            self._set_std(std, asset_cfg)
+        data = env.scene[asset_cfg.name].data
+        ids = asset_cfg.index("joint")
+        error = data.joint_pos[:, ids] - data.default_joint_pos[:, ids]
+        return torch.exp(-(error * self._inverse_std).square().mean(dim=1))
+
+    def _set_std(self, std: float | Mapping[str, float], asset_cfg: SceneEntityCfg) -> None:
+        names = asset_cfg.joint_names or self._env.scene[asset_cfg.name].joint_names
+        values = resolve_field(std, (names,) if isinstance(names, str) else names)
+        for name, value in zip(names, values, strict=True):
+            if value is None or not value > 0.0:
+                raise ValueError(
+                    f"posture needs a positive std for joint '{name}', got {value}: add a pattern "
+                    "that matches it, or leave the joint out of asset_cfg."
+                )
+        self._std = std
+        self._inverse_std = 1.0 / torch.tensor(values, dtype=torch.float32, device=self.device)
+
+
+class electrical_power_cost(ManagerTermBase):  # noqa: N801
+    """Power that motors draw [W]: sum of `max(0, effort * velocity)` over actuated joints.
+
+    What a joint gives back while it brakes is not recovered.
+    """
+
+    def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        asset_cfg: SceneEntityCfg = cfg.params["asset_cfg"]
+        entity = env.scene[asset_cfg.name]
+        actuated, _ = entity.find_joints_by_actuator_names(".*")
+        ids = asset_cfg.joint_ids
+        chosen = range(entity.num_joints)[ids] if isinstance(ids, slice) else ids
+        self._joints = as_index(
+            torch.tensor([i for i in chosen if i in actuated], device=self.device)
+        )
+
+    def __call__(self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
+        """Compute the term for the joints of `asset_cfg` that have an actuator."""
+        data = env.scene[asset_cfg.name].data
+        power = data.qfrc_actuator[:, self._joints] * data.joint_vel[:, self._joints]
+        return power.relu().sum(dim=1)

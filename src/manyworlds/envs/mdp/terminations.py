@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
 
+from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.sim import FATAL
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
+_ROBOT = SceneEntityCfg("robot")
+
 
 def time_out(env: ManagerBasedRlEnv) -> torch.Tensor:
     """Whether the episode has reached its length."""
     return env.episode_length_buf >= env.max_episode_length
+
+
+def bad_orientation(
+    env: ManagerBasedRlEnv, limit_angle: float, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """Whether the root's z axis is further than `limit_angle` [rad] from the vertical."""
+    gravity = env.scene[asset_cfg.name].data.projected_gravity_b
+    return -gravity[:, 2] < math.cos(limit_angle)
+
+
+def root_height_below_minimum(
+    env: ManagerBasedRlEnv, minimum_height: float, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """Whether the root is lower than `minimum_height` [m] in the world."""
+    return env.scene[asset_cfg.name].data.root_link_pos_w[:, 2] < minimum_height
 
 
 def nan_detection(env: ManagerBasedRlEnv) -> torch.Tensor:

@@ -57,6 +57,7 @@ from manyworlds.utils.math.sampling import (
     sample_cylinder,
     sample_gaussian,
     sample_log_uniform,
+    sample_pose_range,
     sample_triangle,
     sample_uniform,
 )
@@ -115,6 +116,7 @@ __all__ = [
     "sample_cylinder",
     "sample_gaussian",
     "sample_log_uniform",
+    "sample_pose_range",
     "sample_triangle",
     "sample_uniform",
     "saturate",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 
@@ -10,6 +11,7 @@ from manyworlds.utils.math.frames import make_pose
 from manyworlds.utils.math.quaternion import axis_quat, matrix_from_quat, quat_from_euler_xyz
 
 Size = int | tuple[int, ...]
+_POSE_AXES = ("x", "y", "z", "roll", "pitch", "yaw")
 
 
 def default_orientation(num: int, device: torch.device | str) -> torch.Tensor:
@@ -47,6 +49,28 @@ def sample_uniform(
 ) -> torch.Tensor:
     """Draw uniformly from [lower, upper); bounds broadcast to `size`."""
     return lower + (upper - lower) * torch.rand(size, device=device)
+
+
+def sample_pose_range(
+    ranges: Mapping[str, tuple[float, float]], num: int, device: torch.device | str
+) -> torch.Tensor:
+    """Draw rows of x, y, z, roll, pitch, yaw, shape [num, 6], uniformly from a range for each.
+
+    Args:
+        ranges: lowest and highest value by name; what is left out is zero.
+        num: how many rows.
+        device: where to.
+
+    Raises:
+        ValueError: a name is none of the six.
+    """
+    if unknown := set(ranges) - set(_POSE_AXES):
+        raise ValueError(
+            f"A range of poses or velocities has keys {sorted(unknown)}, but can have "
+            f"{', '.join(_POSE_AXES)} only."
+        )
+    bounds = torch.tensor([ranges.get(axis, (0.0, 0.0)) for axis in _POSE_AXES], device=device)
+    return sample_uniform(bounds[:, 0], bounds[:, 1], (num, len(_POSE_AXES)), device)
 
 
 def sample_log_uniform(
