@@ -154,6 +154,7 @@ class ManagerBasedRlEnv(Stateful):
     def load_managers(self) -> None:
         """Build the managers, in the order in which they may depend on each other."""
         self.event_manager = EventManager(self.cfg.events, self)
+        self.sim.expand_model_fields(self.event_manager.domain_randomization_fields)
         self.action_manager = ActionManager(self.cfg.actions, self)
         self.observation_manager = ObservationManager(self.cfg.observations, self)
         self.termination_manager = TerminationManager(self.cfg.terminations, self)
@@ -186,7 +187,7 @@ class ManagerBasedRlEnv(Stateful):
         if ids is None or ids.size:
             worlds = None if ids is None else torch.from_numpy(ids).long().to(self.device)
             self._reset_worlds(worlds)
-        self.obs_buf = self.observation_manager.compute()
+            self.obs_buf = self.observation_manager.compute(update_history=True, env_ids=worlds)
         return self.obs_buf, self.extras
 
     def step(self, action: torch.Tensor) -> VecEnvStepReturn:
@@ -235,7 +236,7 @@ class ManagerBasedRlEnv(Stateful):
         if changed:
             self.sim.forward()
             self.scene.invalidate_sensors()
-        self.obs_buf = self.observation_manager.compute()
+        self.obs_buf = self.observation_manager.compute(update_history=True)
         return (
             self.obs_buf,
             self.reward_buf,

@@ -1,7 +1,12 @@
 """The MDP's clerks: each runs one kind of term."""
 
 from manyworlds.managers.action_manager import ActionManager, ActionTerm, ActionTermCfg
-from manyworlds.managers.event_manager import EventManager, EventMode, EventTermCfg
+from manyworlds.managers.event_manager import (
+    EventManager,
+    EventMode,
+    EventTermCfg,
+    requires_model_fields,
+)
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBase, ManagerTermBaseCfg
 from manyworlds.managers.observation_manager import (
     ObservationGroupCfg,
@@ -30,4 +35,5 @@ __all__ = [
     "SceneEntityCfg",
     "TerminationManager",
     "TerminationTermCfg",
+    "requires_model_fields",
 ]
