@@ -261,3 +261,15 @@ def test_impossible_configurations_are_refused(options: dict, reason: str) -> No
     """Name what is wrong when the scene is built."""
     with pytest.raises(ValueError, match=reason):
         _scene(_cfg(**options))
+
+
+def test_rays_of_a_world_that_diverged_miss() -> None:
+    """Miss in a world whose state is not finite, and leave the others as they are."""
+    scene, sim = _scene(_cfg())
+    before = scene["scan"].data.distances.clone()
+    sim.data.qpos[1] = math.nan
+    sim.forward()
+    scene.invalidate_sensors()
+    after = scene["scan"].data.distances
+    assert (after[1] == -1).all()
+    assert torch.equal(after[[0, 2]], before[[0, 2]])

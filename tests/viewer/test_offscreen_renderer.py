@@ -178,7 +178,7 @@ def test_closed(env, renderer):
 
 def test_no_gl(make_env, monkeypatch):
     """Raise the one line that says what to install where nothing can draw."""
-    import manyworlds.viewer.offscreen_renderer as module
+    import manyworlds.utils.gl as module
 
     monkeypatch.setattr(module, "gl_available", lambda: "Cannot render images: install OpenGL.")
     with pytest.raises(RuntimeError, match=r"^Cannot render images: install OpenGL\.$"):

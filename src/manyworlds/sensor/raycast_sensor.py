@@ -164,6 +164,8 @@ class RayCastSensor(Sensor[RayCastData]):
         cfg = self.cfg
         self._sim_data, self._device = data, torch.device(device)
         self._offsets, self._directions = cfg.pattern.generate_rays(mj_model, device)
+        parallel = bool((self._directions == self._directions[0]).all())
+        self._distinct = self._directions[:1] if parallel else self._directions
         names = [ref.prefixed_name() for ref in cfg.frames]
         ids = [
             int(getattr(mj_model, ref.type)(name).id)
@@ -279,7 +281,7 @@ class RayCastSensor(Sensor[RayCastData]):
         data = RayCastData(
             distances=rays.dist,
             normals_w=rays.normal,
-            hit_pos_w=origins + rays.dist.clamp(min=0.0)[..., None] * directions,
+            hit_pos_w=torch.addcmul(origins, rays.dist.clamp(min=0.0)[..., None], directions),
             pos_w=positions[:, 0],
             quat_w=quats[:, 0],
             frame_pos_w=positions,
@@ -305,14 +307,14 @@ class RayCastSensor(Sensor[RayCastData]):
             pos, mat = pos[:, self._order], mat[:, self._order]
         if worlds is not None:
             pos, mat = pos[worlds], mat[worlds]
-        offsets, directions = self._offsets, self._directions
         if self.cfg.ray_alignment == "world":
-            directions = directions.expand(*pos.shape[:2], -1, -1)
+            origins = pos[:, :, None] + self._offsets
+            directions = self._distinct.expand(*pos.shape[:2], -1, -1)
         else:
             turn = mat if self.cfg.ray_alignment == "base" else heading(mat)
-            turn = turn.transpose(-1, -2)
-            offsets, directions = offsets @ turn, directions @ turn
-        origins = pos[:, :, None] + offsets
+            origins = _turned(turn, self._offsets, pos)
+            directions = _turned(turn, self._distinct, torch.zeros_like(pos))
+        directions = directions.expand(-1, -1, self.num_rays_per_frame, -1)
         return origins.flatten(1, 2), directions.flatten(1, 2), pos, mat
 
     def _forget(self, env_ids: EnvIds) -> None:
@@ -320,6 +322,15 @@ class RayCastSensor(Sensor[RayCastData]):
             self._fresh = None
         elif self._fresh is not None:
             assign(self._fresh[:, None], False, env_ids)
+
+
+def _turned(turn: torch.Tensor, vectors: torch.Tensor, shift: torch.Tensor) -> torch.Tensor:
+    """Turn vectors [N, 3] by matrices [B, F, 3, 3], and shift them by [B, F, 3]: [B, F, N, 3]."""
+    # Not as a matrix product, which a GPU may round to 10 bits and a CPU does slowly.
+    result = shift[..., None]
+    for axis, column in enumerate(turn.unbind(dim=-1)):
+        result = torch.addcmul(result, column[..., None], vectors[:, axis])
+    return result.transpose(-1, -2)
 
 
 def heading(matrices: torch.Tensor) -> torch.Tensor:

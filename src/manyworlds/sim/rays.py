@@ -21,14 +21,13 @@ class Rays(NamedTuple):
     normal: torch.Tensor
     """Normal of its surface, in the world frame; zero for a miss. Shape (n, nray, 3)."""
 
-    def within(self, cutoff: float) -> Rays:
-        """Count hits beyond `cutoff` as misses."""
+    def within_(self, cutoff: float) -> Rays:
+        """Count hits beyond `cutoff` as misses, in place."""
         miss = self.dist > cutoff
-        return Rays(
-            self.dist.masked_fill(miss, -1.0),
-            self.geomid.masked_fill(miss, -1),
-            self.normal.masked_fill(miss[..., None], 0.0),
-        )
+        self.dist.masked_fill_(miss, -1.0)
+        self.geomid.masked_fill_(miss, -1)
+        self.normal.masked_fill_(miss[..., None], 0.0)
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -402,7 +402,7 @@ class Simulation:
         exclude = torch.as_tensor(bodyexclude, dtype=torch.int32, device=self.device)
         exclude = exclude.expand(pnt.shape[1])
         rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, ids)
-        return rays if cutoff == math.inf else rays.within(cutoff)
+        return rays if cutoff == math.inf else rays.within_(cutoff)
 
     def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
         """Draw what a camera sees in all worlds.

@@ -207,7 +207,7 @@ def test_external_wrenches(many, env):
     for column in range(3):
         assert is_uniform(wrench[:, :, column], 1.0, 3.0)
         assert is_uniform(wrench[:, :, 3 + column], -2.0, 0.0)
-    assert many.sim.data.xfrc_applied.abs().sum() == wrench.abs().sum()
+    assert (many.sim.data.xfrc_applied != 0).sum() == wrench.numel()
     kept = untouched(env, "xfrc_applied")
     mdp.apply_external_force_torque(env, SOME, (1.0, 3.0), (-2.0, 0.0), two)
     assert kept() and env.sim.data.xfrc_applied[SOME][:, bodies].all()
