@@ -233,7 +233,8 @@ def _bootstrap_with_final_values(alg: Any) -> None:
             extras = dict(extras)
             value = critic(extras["final_obs"].to(rewards.device)).detach().squeeze(1)
             time_outs = extras.pop("time_outs").to(rewards.device)
-            rewards = rewards + alg.gamma * value * time_outs
+            # Not a product: the final observation of a world that diverged is not finite.
+            rewards = torch.where(time_outs, rewards + alg.gamma * value, rewards)
         process(obs, rewards, dones, extras)
 
     alg.process_env_step = process_env_step
