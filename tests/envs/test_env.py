@@ -77,9 +77,26 @@ def test_shapes_and_spaces_agree(env):
     assert set(extras) == {"log"}
 
 
-def test_hooks_run_in_the_documented_order(env_cfg, monkeypatch):
-    """Pin the order of a step: physics, terms, events, final observation, reset, observation."""
-    calls: list[str] = []
+def trace_calls(env: ManagerBasedRlEnv, calls: list[str], monkeypatch) -> None:
+    """Note when the step goes to the simulation and to actions."""
+    for owner, method in (
+        (env.action_manager, "process_action"),
+        (env.action_manager, "apply_action"),
+        (env.scene, "write_data_to_sim"),
+        (env.sim, "step"),
+        (env.sim, "forward"),
+    ):
+        original = getattr(owner, method)
+
+        def traced(*args, _original=original, _method=method, **kwargs):
+            calls.append(_method)
+            return _original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, method, traced)
+
+
+def hook_everything(env_cfg, calls: list[str]) -> None:
+    """Let every kind of term note when it is called."""
 
     def hook(name: str, value=None):
         def call(env, *args):
@@ -118,25 +135,18 @@ def test_hooks_run_in_the_documented_order(env_cfg, monkeypatch):
     }
     env_cfg.recorders = {"r": RecorderTermCfg(func=type("Recorder", (RecorderTerm,), recorders))}
     env_cfg.commands = {"c": HookCommandCfg(resampling_time_range=(9.0, 9.0), calls=calls)}
+
+
+def test_hooks_run_in_the_documented_order(env_cfg, monkeypatch):
+    """Pin the order of a step: physics, terms, events, final observation, reset, observation."""
+    calls: list[str] = []
+    hook_everything(env_cfg, calls)
     env = ManagerBasedRlEnv(env_cfg)
     begin = ["curriculum", "reset", "resample"]
     update = ["update [0, 1, 2, 3]", "observation", "record_post_reset"]
     assert calls[-7:] == ["startup", *begin, *update]
     assert "record_pre_reset" not in calls
-    for owner, method in (
-        (env.action_manager, "process_action"),
-        (env.action_manager, "apply_action"),
-        (env.scene, "write_data_to_sim"),
-        (env.sim, "step"),
-        (env.sim, "forward"),
-    ):
-        original = getattr(owner, method)
-
-        def traced(*args, _original=original, _method=method, **kwargs):
-            calls.append(_method)
-            return _original(*args, **kwargs)
-
-        monkeypatch.setattr(owner, method, traced)
+    trace_calls(env, calls, monkeypatch)
     physics = ["process_action", "apply_action", "write_data_to_sim", "step"]
     after = ["termination", "reward", "metric", "step", "interval", "forward"]
     end = ["update None", "observation"]

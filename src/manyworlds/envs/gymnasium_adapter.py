@@ -118,7 +118,7 @@ class GymVectorEnv(_Adapter, gymnasium.vector.VectorEnv):  # type: ignore[type-a
             infos["_final_obs"] = ends | cuts
             infos["final_obs"] = np.full(self.num_envs, None, dtype=object)
             for world in np.flatnonzero(infos["_final_obs"]):
-                infos["final_obs"][world] = _row(final, world)
+                infos["final_obs"][world] = _row(final, int(world))
         return self._arrays(obs), _to_numpy(rewards), ends, cuts, infos
 
     def render(self) -> tuple[Any, ...] | None:

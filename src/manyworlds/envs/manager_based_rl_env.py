@@ -293,9 +293,7 @@ class ManagerBasedRlEnv(Stateful):
             ValueError: the action has the wrong shape or is not finite.
             RuntimeError: without auto_reset, a finished world was not reset.
         """
-        if not self.cfg.auto_reset and bool(self._must_reset.any()):
-            worlds = self._must_reset.nonzero().squeeze(-1).tolist()
-            raise RuntimeError(f"Environments {worlds} must be reset via reset(env_ids=...) first.")
+        self._check_all_reset()
         action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
         self.action_manager.process_action(action.detach())
         self._step_physics()
@@ -380,6 +378,11 @@ class ManagerBasedRlEnv(Stateful):
         self.scene.write_data_to_sim()
         self.sim.step(self.cfg.decimation, refresh=True)
         self.scene.update(self.step_dt)
+
+    def _check_all_reset(self) -> None:
+        if not self.cfg.auto_reset and bool(self._must_reset.any()):
+            worlds = self._must_reset.nonzero().squeeze(-1).tolist()
+            raise RuntimeError(f"Environments {worlds} must be reset via reset(env_ids=...) first.")
 
     def _observe(self, env_ids: torch.Tensor | None = None) -> VecEnvObs:
         """Compute what the policy sees now; worlds named begin anew, the others stand still."""
