@@ -266,3 +266,18 @@ def test_schema():
     assert {"joint", "coef"} == schema.attributes["fixed", "joint"]
     assert "range" in schema.attributes["body", "joint"]
     assert "kp" in schema.attributes["actuator", "position"]
+
+
+def test_tasks_are_run_a_little(capsys, tmp_path):
+    """Say that a shipped task is right; name what is wrong with one of the user's own."""
+    assert main(["validate", "Cartpole-Balance"]) == 0
+    assert capsys.readouterr().out.startswith("Cartpole-Balance: ok: nothing found\n")
+    (tmp_path / "mine.py").write_text(
+        "from manyworlds.tasks import load_env_cfg, load_rl_cfg, register_task\n"
+        "cfg = load_env_cfg('Cartpole-Balance')\n"
+        "cfg.rewards['smooth_reward'].func = lambda env, **params: env.action_manager.action\n"
+        "register_task('Broken', cfg, cfg, load_rl_cfg('Cartpole-Balance'))\n"
+    )
+    assert main(["validate", "--load", str(tmp_path / "mine.py"), "Broken"]) == 1
+    out = capsys.readouterr().out
+    assert "Broken:" in out and "'smooth_reward'" in out and "expected (8,)" in out

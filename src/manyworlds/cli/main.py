@@ -15,7 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "play": ("manyworlds.cli.play", "watch a trained policy"),
     "list": ("manyworlds.cli.list", "list the tasks"),
     "bench": ("manyworlds.cli.bench", "time the physics of an MJCF file against MuJoCo's rollout"),
-    "validate": ("manyworlds.cli.validate", "say whether model files compile, and why not"),
+    "validate": ("manyworlds.cli.validate", "say what is wrong with model files and tasks"),
     "replay-dump": ("manyworlds.cli.replay_dump", "tell where a recorded world went bad first"),
 }
 """The commands: name to module, whose `main(argv) -> int` runs it, and one line of help."""

@@ -1,4 +1,4 @@
-"""`manyworlds validate`: say whether model files compile, and if not, why and what to do."""
+"""`manyworlds validate`: say what is wrong with model files and tasks, and what to do."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from typing import Annotated
 import mujoco
 import tyro
 
+from manyworlds.cli.common import take_modules
 from manyworlds.utils.mujoco import mujoco_warnings
 
 
 @dataclass(kw_only=True)
 class ValidateArgs:
-    """Say whether model files compile, and if not, why and what to do about it.
+    """Say whether model files compile and tasks run well, and if not, why and what to do about it.
 
-    The exit code is 0 if all files compile, else 1.
+    The exit code is 0 if nothing is wrong, else 1. Tasks of one's own are found with --load, as in
+    `manyworlds train`.
     """
 
     files: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="FILE...")]
-    """MJCF or URDF files."""
+    """MJCF or URDF files, or names of tasks."""
 
 
 @dataclass
@@ -55,13 +57,36 @@ class ModelFileError(ValueError):
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds validate`."""
-    args = tyro.cli(ValidateArgs, prog="manyworlds validate", args=argv)
+    args = tyro.cli(ValidateArgs, prog="manyworlds validate", args=take_modules(argv))
     if not args.files:
         raise ValueError("No file to validate: name at least one, as in `validate robot.xml`.")
-    reports = [validate_file(path) for path in args.files]
-    for report in reports:
+    wrong = False
+    for path in args.files:
+        if not path.exists() and not path.suffix and str(path) in _tasks():
+            wrong |= not _validate_task(str(path))
+            continue
+        report = validate_file(path)
+        wrong |= report.error is not None
         print(report)
-    return int(any(report.error is not None for report in reports))
+    return int(wrong)
+
+
+def _tasks() -> list[str]:
+    from manyworlds.tasks import list_tasks
+
+    return list_tasks()
+
+
+def _validate_task(task: str) -> bool:
+    """Run a task a little and print what was found; return whether that is nothing."""
+    from manyworlds.envs import check_env
+    from manyworlds.tasks import load_env_cfg
+    from manyworlds.utils.torch import torch_threads
+
+    with torch_threads(1):
+        report = check_env(load_env_cfg(task))
+    print(f"{task}: " + ("" if report.ok else "\n") + str(report).replace("\n", "\n  "))
+    return report.ok
 
 
 def validate_file(path: Path) -> Report:

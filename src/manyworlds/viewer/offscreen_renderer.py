@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -13,6 +13,9 @@ from manyworlds.utils.gl import use_working_gl
 from manyworlds.utils.mujoco import pose_for_drawing
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.camera import tracked_body_id
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
 
 _GAP_PIXELS = 2
 _GAP_COLOR = (24, 26, 30)
@@ -140,3 +143,23 @@ class OffscreenRenderer:
 
 def _row(field: Any, env_idx: int) -> np.ndarray:
     return field[env_idx].detach().cpu().numpy()
+
+
+def attach_renderer(env: ManagerBasedRlEnv, cfg: ViewerConfig | None = None) -> None:
+    """Let `env.render()` draw the world `cfg.env_idx`.
+
+    Args:
+        env: an environment with `render_mode="rgb_array"`.
+        cfg: camera, resolution and what to draw; None takes the task's.
+
+    Raises:
+        RuntimeError: there is no OpenGL here that can draw.
+    """
+    cfg = env.cfg.viewer if cfg is None else cfg
+    renderer = OffscreenRenderer(env.sim.mj_model, cfg)
+
+    def draw() -> np.ndarray:
+        renderer.update(env.sim.data, cfg.env_idx)
+        return renderer.render()
+
+    env.renderer = draw

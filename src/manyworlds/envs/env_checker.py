@@ -1,0 +1,341 @@
+"""Finding the usual mistakes of a task by running it a little."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.managers import EventTermCfg, NullCurriculumManager
+
+_LARGE = 1e3
+_ROLLOUT = 5
+_COMPARED = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "xfrc_applied")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One mistake, and how to mend it."""
+
+    where: str
+    problem: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.where} {self.problem}: {self.remedy}"
+
+
+@dataclass
+class Report:
+    """What `check_env` found."""
+
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What could not be checked."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def __str__(self) -> str:
+        lines = [str(finding) for finding in self.findings] or ["ok: nothing found"]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+class _Watch:
+    """Stands in for a term's function and keeps the range of what it returned.
+
+    Args:
+        where: the term, for messages.
+        func: what it stands in for.
+        shown: what becomes of a value before a policy sees it.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        func: Callable[..., Any],
+        shown: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.detach,
+    ) -> None:
+        self.where, self.func, self.shown = where, func, shown
+        self.low, self.high = torch.inf, -torch.inf
+        self.finite, self.reads_host, self.keeps = True, False, False
+        self.values: list[torch.Tensor] = []
+
+    def __call__(self, env: Any, *args: Any, **kwargs: Any) -> Any:
+        call = self._call_on_gpu if env.device.type == "cuda" else self.func
+        value = call(env, *args, **kwargs)
+        if isinstance(value, torch.Tensor) and value.numel():
+            shown = self.shown(value)
+            self.finite &= bool(torch.isfinite(shown).all())
+            self.low = min(self.low, float(shown.min()))
+            self.high = max(self.high, float(shown.max()))
+            if self.keeps:
+                self.values.append(shown.clone())
+        return value
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.func, name)  # what class terms offer besides
+
+    def _call_on_gpu(self, *args: Any, **kwargs: Any) -> Any:
+        before = torch.cuda.get_sync_debug_mode()
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                value = self.func(*args, **kwargs)
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
+        self.reads_host |= any("synchroniz" in str(warning.message) for warning in caught)
+        return value
+
+
+class _Checker:
+    def __init__(self, env: ManagerBasedRlEnv, seed: int, report: Report) -> None:
+        self.env, self.seed, self.report = env, seed, report
+        self.observations = self._watch_observations()
+        self.rewards = self._watch(env.reward_manager, "reward")
+        self.terminations = self._watch(env.termination_manager, "termination")
+        self.unread = _watch_sensors(env)
+        generator = torch.Generator().manual_seed(seed)
+        shape = (env.num_envs, env.action_manager.total_action_dim)
+        self.draw = lambda: (2.0 * torch.rand(shape, generator=generator) - 1.0).to(env.device)
+
+    def find(self, where: str, problem: str, remedy: str) -> None:
+        self.report.findings.append(Finding(where, problem, remedy))
+
+    def run(self, steps: int) -> None:
+        """Run one short rollout, a longer one, and the short one again."""
+        env, curriculum = self.env, self.env.curriculum_manager
+        env.curriculum_manager = NullCurriculumManager()  # as what it does outlives a reset
+        actions = [self.draw() for _ in range(_ROLLOUT)]
+        first = self._rollout(actions)
+        for _ in range(steps):
+            env.step(self.draw())
+        self._compare(first, self._rollout(actions))
+        env.curriculum_manager = curriculum
+        env.reset()
+        for watch in self.observations:
+            self._judge_observation(watch)
+        for watch in self.rewards:
+            self._judge_reward(watch)
+        for name in self.unread:
+            self.find(
+                f"sensor '{name}'",
+                "is never read",
+                "read it in a term, or leave it out of the scene",
+            )
+        self._judge_host_reads()
+
+    def _watch_observations(self) -> list[_Watch]:
+        manager, watches = self.env.observation_manager, []
+        for group, terms in manager.active_terms.items():
+            for name in terms:
+                cfg = manager.get_term_cfg(group, name)
+                shown = functools.partial(_clip_and_scale, cfg.clip, cfg.scale)
+                cfg.func = _Watch(f"observation '{group}/{name}'", cfg.func, shown)
+                watches.append(cfg.func)
+        return watches
+
+    def _watch(self, manager: Any, kind: str) -> list[_Watch]:
+        watches = []
+        for name in manager.active_terms:
+            cfg = manager.get_term_cfg(name)
+            if getattr(cfg, "weight", 1.0) != 0.0:
+                cfg.func = _Watch(f"{kind} '{name}'", cfg.func)
+                watches.append(cfg.func)
+        return watches
+
+    def _rollout(self, actions: list[torch.Tensor]) -> dict[str, Any]:
+        """Begin anew with the seed and act; return what came of it, by what it belongs to."""
+        env = self.env
+        watches = [*self.observations, *self.rewards]
+        env.reset(seed=self.seed)
+        result: dict[str, Any] = {f"sim.data.{name}": _field(env, name) for name in _COMPARED}
+        for name in sorted(env.sim.expanded_fields):
+            result[f"sim.model.{name}"] = getattr(env.sim.model, name).clone()
+        for watch in watches:
+            watch.values.clear()
+            watch.keeps = True
+        for i, action in enumerate(actions):
+            env.step(action)
+            if i == 0:
+                self._judge_first_step()
+        for watch in watches:
+            watch.keeps = False
+            result[watch.where] = torch.stack(watch.values)
+        return result
+
+    def _judge_first_step(self) -> None:
+        ended = self.env.reset_buf.float().mean().item()
+        if ended < 0.5 or any("ends" in finding.problem for finding in self.report.findings):
+            return
+        manager = self.env.termination_manager
+        names = [name for name in manager.active_terms if manager.get_term(name).any()]
+        self.find(
+            f"termination {', '.join(map(repr, names))}",
+            f"ends {ended:.0%} of all episodes in their first step",
+            "compare its threshold with the state after a reset, and episode_length_s with "
+            f"the control period of {self.env.step_dt:g} s",
+        )
+
+    def _compare(self, first: dict[str, Any], second: dict[str, Any]) -> None:
+        if self.env.device.type == "cuda":
+            self.report.notes.append("resets are not compared on a GPU, whose sums may differ")
+            return
+        if lasting := [name for name, term in self._events() if _outlives_resets(term)]:
+            self.report.notes.append(
+                f"resets are not compared, as timers of the events {lasting} go on through them"
+            )
+            return
+        differ = {key for key in first if not _same(first[key], second.get(key))}
+        state = sorted(key for key in differ if key.startswith("sim."))
+        for key in state:
+            self.find(
+                key,
+                "after a reset depends on what went before it",
+                "let an event of mode 'reset' write it, from defaults, not from its present value",
+            )
+        for key in sorted(differ - set(state)) if not state else ():
+            self.find(
+                key,
+                "after a reset depends on what went before it",
+                "give the class of the term a reset(env_ids) that forgets the old episode",
+            )
+
+    def _events(self) -> list[tuple[str, EventTermCfg]]:
+        events = self.env.event_manager
+        names = [name for terms in events.active_terms.values() for name in terms]
+        return [(name, events.get_term_cfg(name)) for name in names]
+
+    def _judge_observation(self, watch: _Watch) -> None:
+        if not watch.finite:
+            self.find(
+                watch.where, "is not finite", "look for a division by zero or a root below it"
+            )
+        elif watch.low == watch.high:
+            self.find(
+                watch.where,
+                f"is always {watch.low:g}, in all worlds",
+                "leave it out, or see whether it names the right entity and elements",
+            )
+        elif max(-watch.low, watch.high) > _LARGE:
+            self.find(
+                watch.where,
+                f"reaches {max(-watch.low, watch.high):.3g}",
+                f"give it a scale or a clip, as networks learn badly from values beyond {_LARGE:g}",
+            )
+
+    def _judge_reward(self, watch: _Watch) -> None:
+        if not watch.finite:
+            self.find(
+                watch.where,
+                "is not finite, and counts as zero there",
+                "look for a division by zero or an overflow",
+            )
+        elif watch.low == watch.high:
+            self.find(
+                watch.where,
+                f"is always {watch.low:g}, in all worlds, under random actions",
+                "see whether its parameters are right, as what is constant teaches nothing",
+            )
+
+    def _judge_host_reads(self) -> None:
+        if self.env.device.type != "cuda":
+            self.report.notes.append("terms that wait for a GPU are only found on one")
+            return
+        for watch in (*self.observations, *self.rewards, *self.terminations):
+            if watch.reads_host:
+                self.find(
+                    watch.where,
+                    "makes the host wait for the GPU",
+                    "replace .item(), .tolist(), nonzero() and `if tensor` by tensor operations",
+                )
+
+
+def check_env(
+    cfg: ManagerBasedRlEnvCfg,
+    *,
+    num_envs: int = 8,
+    steps: int = 100,
+    seed: int = 0,
+    device: str | torch.device | None = None,
+) -> Report:
+    """Build a task with few worlds, run it under random actions, and look for usual mistakes.
+
+    It finds terms that cannot be built or have the wrong shape; observations that are not finite,
+    never change or are out of scale; rewards that are not finite or constant; episodes that end at
+    once; sensors that nobody reads; resets after which a world still depends on what went before;
+    and, on a GPU, terms that make the host wait.
+
+    Args:
+        cfg: the task, which is copied.
+        num_envs: how many worlds to run.
+        steps: how many control steps to run.
+        seed: for the task and for the actions. The random generators are seeded with it.
+        device: a torch device; None takes CUDA where there is one, else the CPU.
+    """
+    report = Report()
+    cfg = copy.deepcopy(cfg)
+    cfg.scene.num_envs, cfg.seed, cfg.auto_reset = num_envs, seed, True
+    try:
+        env = ManagerBasedRlEnv(cfg, device)
+        with torch.inference_mode():
+            _Checker(env, seed, report).run(steps)
+    except Exception as error:  # whatever a user's term may raise is what is looked for
+        notes = " ".join([str(error), *getattr(error, "__notes__", ())])
+        report.findings.append(
+            Finding("the task", f"raises {type(error).__name__}", " ".join(notes.split()))
+        )
+        return report
+    if not cfg.rewards or not any(cfg.terminations.values()):
+        report.notes.append("without rewards or terminations there is nothing to learn from")
+    env.close()
+    return report
+
+
+def _watch_sensors(env: ManagerBasedRlEnv) -> set[str]:
+    """Let the scene's own sensors tell when they are read; return the names of the others."""
+    unread: set[str] = set()
+
+    def watch(sensor: Any, name: str) -> None:
+        cls = type(sensor)
+
+        def data(self: Any) -> Any:
+            unread.discard(name)
+            return cls.data.fget(self)
+
+        sensor.__class__ = type(cls.__name__, (cls,), {"data": property(data)})
+
+    for cfg in env.cfg.scene.sensors:
+        unread.add(cfg.name)
+        watch(env.scene[cfg.name], cfg.name)
+    return unread
+
+
+def _outlives_resets(term: EventTermCfg) -> bool:
+    return term.is_global_time or term.min_step_count_between_reset > 0
+
+
+def _clip_and_scale(clip: Any, scale: Any, value: torch.Tensor) -> torch.Tensor:
+    value = value.detach() if clip is None else value.detach().clamp(*clip)
+    return value if scale is None else value * torch.as_tensor(scale, device=value.device)
+
+
+def _field(env: ManagerBasedRlEnv, name: str) -> torch.Tensor:
+    return getattr(env.sim.data, name).clone()
+
+
+def _same(first: torch.Tensor, second: torch.Tensor | None) -> bool:
+    if second is None or first.shape != second.shape:
+        return False
+    if not first.is_floating_point():
+        return torch.equal(first, second)
+    return torch.equal(first.nan_to_num(nan=12345.0), second.nan_to_num(nan=12345.0))

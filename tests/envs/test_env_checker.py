@@ -1,0 +1,174 @@
+"""The checker of tasks: one broken task for each finding, and none for what is right."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from manyworlds.envs import check_env
+from manyworlds.managers import (
+    CurriculumTermCfg,
+    EventTermCfg,
+    ManagerTermBase,
+    ObservationTermCfg,
+    RewardTermCfg,
+    TerminationTermCfg,
+)
+from manyworlds.sensor import BuiltinSensorCfg, ObjRef
+from manyworlds.tasks import load_env_cfg
+
+
+def found(cfg) -> list[str]:
+    """Return what is found, in one line each."""
+    report = check_env(cfg, num_envs=4, steps=20)
+    lines = [str(finding) for finding in report.findings]
+    assert all("\n" not in line for line in lines) and report.ok == (not lines)
+    return lines
+
+
+@pytest.mark.parametrize("task", ["Cartpole-Balance", "Cartpole-Swingup"])
+def test_cartpole_is_clean(task):
+    """Find nothing in a task that is right, and leave its config as it was."""
+    cfg = load_env_cfg(task)
+    before = repr(cfg)
+    report = check_env(cfg)
+    assert report.ok and str(report).startswith(
+        "ok: nothing found\nnote: terms that wait for a GPU"
+    )
+    assert repr(cfg) == before
+
+
+def test_a_term_of_wrong_shape_is_found(env_cfg):
+    """Name the term, what it returned and what it should."""
+    env_cfg.rewards["bad"] = RewardTermCfg(func=lambda env: torch.zeros(4, 1), weight=1.0)
+    [line] = found(env_cfg)
+    assert "raises ValueError" in line and "'bad'" in line and "expected (4,)" in line
+
+
+def test_a_term_that_fails_later_is_found(env_cfg):
+    """Name a term that raises only once the episode is under way."""
+
+    def late(env):
+        if env.common_step_counter > 3:
+            raise IndexError("no more")
+        return torch.rand(env.num_envs)
+
+    env_cfg.rewards["late"] = RewardTermCfg(func=late, weight=1.0)
+    [line] = found(env_cfg)
+    assert "raises IndexError" in line and "'late'" in line and "no more" in line
+
+
+@dataclass
+class Shown:
+    """What an observation returns, and what is found about it."""
+
+    func: object
+    expected: str
+    scale: float | None = None
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        Shown(lambda env: torch.full((4, 1), torch.nan), "is not finite: look for a division"),
+        Shown(lambda env: torch.full((4, 2), 3.0), "is always 3, in all worlds: leave it out"),
+        Shown(lambda env: 5e3 * torch.rand(4, 1).round(), "reaches 5e+03: give it a scale"),
+        Shown(lambda env: 5.0 * torch.rand(4, 1).round(), "reaches 5e+03: give it", scale=1e3),
+        Shown(lambda env: 5e3 * torch.rand(4, 1).round(), "", scale=1e-3),
+        Shown(lambda env: torch.arange(4.0)[:, None], ""),
+    ],
+)
+def test_observations_are_judged_as_they_are_seen(env_cfg, shown):
+    """Find what is not finite, constant or large, after clip and scale."""
+    terms = env_cfg.observations["actor"].terms
+    terms["odd"] = ObservationTermCfg(func=shown.func, scale=shown.scale)
+    lines = found(env_cfg)
+    assert len(lines) == bool(shown.expected)
+    assert all(line.startswith(f"observation 'actor/odd' {shown.expected}") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(1.0, "is always 1, in all worlds"), (torch.inf, "is not finite, and counts as zero")],
+)
+def test_rewards_that_teach_nothing_are_found(env_cfg, value, expected):
+    """Find constant and infinite rewards; one of weight 0 is not looked at."""
+    constant = RewardTermCfg(func=lambda env: torch.full((4,), value), weight=1.0)
+    env_cfg.rewards["odd"] = constant
+    env_cfg.rewards["off"] = RewardTermCfg(func=constant.func, weight=0.0)
+    [line] = found(env_cfg)
+    assert line.startswith(f"reward 'odd' {expected}")
+
+
+def test_episodes_that_end_at_once_are_found(env_cfg):
+    """Name the condition that is true right after a reset."""
+    env_cfg.terminations["short"] = TerminationTermCfg(func=lambda env: torch.ones(4).bool())
+    assert "termination 'short' ends 100% of all episodes in their first step" in found(env_cfg)[0]
+
+
+def test_a_reset_that_leaves_state_behind_is_found(env_cfg):
+    """Name state and model fields that a reset carries over from the old episode."""
+
+    def heavier(env, env_ids):
+        env.sim.model.body_mass[:] *= 1.5
+
+    env_cfg.events["mass"] = EventTermCfg(func=heavier, mode="reset")
+    assert any(line.startswith("sim.model.body_mass after a reset") for line in found(env_cfg))
+    counter = []
+
+    def drift(env, env_ids):
+        counter.append(1)
+        position = torch.full((len(env_ids), 1), 1e-3 * len(counter))
+        env.scene["cartpole"].write_joint_position_to_sim(position, [0], env_ids)
+
+    env_cfg.events["mass"] = EventTermCfg(func=drift, mode="reset")
+    [line] = found(env_cfg)
+    assert line.startswith("sim.data.qpos after a reset depends on what went before it: let an")
+
+
+def test_a_term_that_remembers_the_old_episode_is_found(env_cfg):
+    """Name a term whose memory a reset does not clear."""
+
+    class Total(ManagerTermBase):
+        def __init__(self, cfg, env):
+            super().__init__(env)
+            self.total = torch.zeros(env.num_envs)
+
+        def __call__(self, env):
+            self.total += env.scene["cartpole"].data.joint_vel[:, 0].abs()
+            return self.total.clone()
+
+    env_cfg.rewards["total"] = RewardTermCfg(func=Total, weight=1.0)
+    [line] = found(env_cfg)
+    assert line.startswith("reward 'total' after a reset depends") and "reset(env_ids)" in line
+
+
+def test_what_may_outlive_a_reset_is_no_finding(env_cfg):
+    """Leave curricula out of the comparison, and say where timers forbid it."""
+    env_cfg.curriculum = {"c": CurriculumTermCfg(func=lambda env, ids: env.common_step_counter)}
+    assert check_env(env_cfg, num_envs=4, steps=10).ok
+
+    def drift(env, env_ids):
+        env.scene["cartpole"].write_joint_position_to_sim(
+            torch.full((len(env_ids), 1), 1e-4 * env.common_step_counter), [0], env_ids
+        )
+
+    env_cfg.events["drift"] = EventTermCfg(func=drift, mode="reset", min_step_count_between_reset=3)
+    report = check_env(env_cfg, num_envs=4, steps=10)
+    assert report.ok and "timers of the events ['drift'] go on through them" in str(report)
+
+
+def test_a_sensor_that_nobody_reads_is_found(env_cfg):
+    """Name it; one that a term reads is none."""
+    env_cfg.scene.sensors = tuple(
+        BuiltinSensorCfg(
+            name=name,
+            sensor_type="jointvel",
+            obj=ObjRef(type="joint", name="slider", entity="cartpole"),
+        )
+        for name in ("read", "unread")
+    )
+    terms = env_cfg.observations["actor"].terms
+    terms["sensed"] = ObservationTermCfg(func=lambda env: env.scene["read"].data)
+    [line] = found(env_cfg)
+    assert line == "sensor 'unread' is never read: read it in a term, or leave it out of the scene"
