@@ -266,6 +266,17 @@ def in_turns(
     return times
 
 
+def scene_workload(name: str) -> Callable[[float], Figures | None]:
+    """Find a workload in the module of scenes once it is needed."""
+
+    def measure(seconds: float) -> Figures | None:
+        from benchmarks import scene_workloads
+
+        return getattr(scene_workloads, name)(seconds)
+
+    return measure
+
+
 # Name -> what it measures, the least ratio that is good enough, and how to measure it in a
 # number of seconds.
 WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]] = {
@@ -308,6 +319,11 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         "Go1, memory of one MjData / of one more world",
         None,
         lambda seconds: memory(),
+    ),
+    "actuators-go1": (
+        "Go1 with 12 ideal PD joints, 1024 worlds, physics / physics and actuators",
+        0.92,
+        scene_workload("actuators"),
     ),
     "env-cartpole-1024": (
         "cartpole, 1024 worlds, env.step / its physics alone",

@@ -1,4 +1,4 @@
-"""What the README shows, runs."""
+"""What the README and the pages in docs show, runs."""
 
 import re
 import subprocess
@@ -22,11 +22,31 @@ def test_the_example_runs(tmp_path):
     subprocess.run([sys.executable, str(program)], check=True, cwd=tmp_path)
 
 
-@pytest.mark.parametrize("path", ["README.md", "CONTRIBUTING.md"])
+PAGES = [
+    path
+    for path in sorted((ROOT / "docs").glob("*.md"))
+    if re.search(r"```python\n(import|from) ", path.read_text())
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_run(page, tmp_path):
+    """Run the Python blocks of a page one after the other, as they stand."""
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+    program = tmp_path / "page.py"
+    program.write_text(code)
+    subprocess.run([sys.executable, str(program)], check=True, cwd=tmp_path)
+
+
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", *map(str, (ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
 def test_links_lead_somewhere(path):
     """Check every relative link and picture."""
     links = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / path).read_text())
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    folder = (ROOT / path).parent
+    assert [link for link in links if not (folder / link).exists()] == []
 
 
 def test_commands_exist():

@@ -127,6 +127,9 @@ def test_worlds_stand_on_their_terrain():
     assert {tuple(origin) for origin in scene.env_origins.tolist()} <= origins
     key = sim.mj_model.key("init_state")
     assert key.qpos.tolist() == [0, 0, 0, 1, 0, 0, 0]
+    assert scene.terrain.indexing.body_ids.tolist() == [1]
+    geoms = [i for i, body in enumerate(sim.mj_model.geom_bodyid) if body == 1]
+    assert scene.terrain.indexing.geom_ids.tolist() == geoms
     plane = Scene(
         SceneCfg(num_envs=2, env_spacing=3.0, entities={"ground": TerrainEntityCfg()}), "cpu"
     )

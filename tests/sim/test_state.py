@@ -153,7 +153,7 @@ def _with_mass(state: dict[str, torch.Tensor], shape: tuple[int, ...]) -> dict[s
         (
             lambda s: Simulation(1, model=s.mj_model, device="meta"),
             ValueError,
-            "native engine runs on the CPU, got device 'meta'",
+            "Engines run on the CPU or on CUDA, got device 'meta'",
         ),
     ],
 )

@@ -177,6 +177,7 @@ class EntityData(Stateful):
         self.geom_index = as_index(indexing.geom_ids)
         self.site_index = as_index(indexing.site_ids)
         self.tendon_index = as_index(indexing.tendon_ids)
+        self.actuator_index = as_index(indexing.actuator_ids)
         self.ctrl_index = as_index(indexing.ctrl_ids)
         self.q_index = as_index(indexing.joint_q_adr)
         self.v_index = as_index(indexing.joint_v_adr)
@@ -211,7 +212,9 @@ class EntityData(Stateful):
     tendon_len = _column("ten_length", "tendon_index", "Tendon lengths [m], [num_envs, ntendon].")
     tendon_vel = _column("ten_velocity", "tendon_index", "Tendon velocities [m/s].")
     actuator_force = _column(
-        "actuator_force", "ctrl_index", "Actuator efforts [N m or N], [num_envs, num_actuators]."
+        "actuator_force",
+        "actuator_index",
+        "Actuator efforts [N m or N], [num_envs, num_actuators].",
     )
     qfrc_actuator = _column(
         "qfrc_actuator", "v_index", "Actuator efforts at the joints, [num_envs, num_joints]."

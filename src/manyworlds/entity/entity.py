@@ -123,18 +123,21 @@ class Entity(StateWriters, NamedElements, Stateful):
         for body in self.spec.bodies[1:]:
             # MuJoCo compiles some bodies to shortcuts that per-world changes of mass break.
             body.simple = False
+        # The spec may come to hold a whole scene, so what is the entity's own is kept apart.
+        self._elements = spec_elements(self.spec)
+        self._free_joint = get_free_joint(self.spec)
         self._names = {
             kind: tuple(element.name for element in elements)
-            for kind, elements in spec_elements(self.spec).items()
+            for kind, elements in self._elements.items()
         }
         self._has_wrench = False
         self.actuators: list[Actuator] = []
         self._add_actuators()
         self._actuator_groups = ActuatorGroups(self.actuators)
-        self._names["actuator"] = tuple(actuator.name for actuator in self.spec.actuators)
+        actuators = self._elements["actuator"] = tuple(self.spec.actuators)
+        self._names["actuator"] = tuple(actuator.name for actuator in actuators)
         self._actuator_targets = [
-            actuator.target if actuator.trntype in _ON_JOINTS else None
-            for actuator in self.spec.actuators
+            actuator.target if actuator.trntype in _ON_JOINTS else None for actuator in actuators
         ]
 
     # Structure.
@@ -198,7 +201,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
         """Find the entity in the compiled scene and allocate its data."""
-        self.indexing = compute_indexing(self.spec, mj_model, device)
+        self.indexing = compute_indexing(self._elements, self._free_joint, mj_model, device)
         articulation = self.cfg.articulation or EntityArticulationInfoCfg()
         self.data = EntityData(
             self.indexing,
@@ -242,7 +245,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             name: [q] for name, q in zip(self.joint_names, self._initial_joint_pos(), strict=True)
         }
         qpos |= dict(zip(self.ball_joint_names, self._initial_ball_quat(), strict=True))
-        if (free := get_free_joint(self.spec)) is not None:
+        if (free := self._free_joint) is not None:
             qpos[free.name] = [*init.pos, *init.rot]
         return qpos
 
@@ -251,7 +254,9 @@ class Entity(StateWriters, NamedElements, Stateful):
         joints = dict(zip(self.names("joint"), self._initial_joint_pos(), strict=True))
         return [
             joints.get(target or "", 0.0) if is_position_actuator(actuator) else 0.0
-            for actuator, target in zip(self.spec.actuators, self._actuator_targets, strict=True)
+            for actuator, target in zip(
+                self._elements["actuator"], self._actuator_targets, strict=True
+            )
         ]
 
     def _initial_joint_pos(self) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.utils.spec import get_free_joint, get_non_free_joints
+from manyworlds.utils.spec import get_non_free_joints
 
 # Kind of element -> the attribute of MjSpec that lists it.
 ELEMENT_KINDS: dict[str, str] = {
@@ -73,7 +73,9 @@ class EntityIndexing:
     mat_ids: torch.Tensor
     tex_ids: torch.Tensor
     pair_ids: torch.Tensor
+    actuator_ids: torch.Tensor
     ctrl_ids: torch.Tensor
+    """Addresses in `ctrl` of the actuators' controls; most actuators have one."""
     ball_joint_ids: torch.Tensor
     joint_q_adr: torch.Tensor
     """Addresses in `qpos` of hinges and slides, shape [num_joints]."""
@@ -104,7 +106,6 @@ class EntityIndexing:
 
 _ELEMENTS_FIELD = {**ELEMENT_KINDS, "ball_joint": "ball_joints"}
 _IDS_FIELD = {
-    "actuator": "ctrl_ids",
     "camera": "cam_ids",
     "material": "mat_ids",
     "texture": "tex_ids",
@@ -112,9 +113,12 @@ _IDS_FIELD = {
 
 
 def compute_indexing(
-    spec: mujoco.MjSpec, mj_model: mujoco.MjModel, device: torch.device
+    elements: dict[str, tuple[Any, ...]],
+    free_joint: mujoco.MjsJoint | None,
+    mj_model: mujoco.MjModel,
+    device: torch.device,
 ) -> EntityIndexing:
-    """Read global ids off an entity's spec after the scene that holds it was compiled."""
+    """Read global ids off an entity's elements after the scene that holds them was compiled."""
 
     def tensor(values: Any, width: int | None = None) -> torch.Tensor:
         """Make a tensor of addresses; with a width, of as many from each one on."""
@@ -123,16 +127,20 @@ def compute_indexing(
             return starts
         return starts[:, None] + torch.arange(width, device=device)
 
-    elements = spec_elements(spec)
+    def controls(actuator_ids: list[int]) -> list[int]:
+        ranges = zip(mj_model.actuator_ctrladr, mj_model.actuator_ctrlnum, strict=True)
+        addresses = [list(range(adr, adr + num)) for adr, num in ranges]
+        return [adr for i in actuator_ids for adr in addresses[i]]
+
     fields: dict[str, Any] = {_ELEMENTS_FIELD[kind]: items for kind, items in elements.items()}
     ids = {kind: [item.id for item in items] for kind, items in elements.items()}
     for kind, values in ids.items():
         fields[_IDS_FIELD.get(kind, f"{kind}_ids")] = tensor(values)
-    free = get_free_joint(spec)
-    root = [free.id] if free else []
+    root = [free_joint.id] if free_joint else []
     mocap_id = int(mj_model.body_mocapid[ids["body"][0]])
     return EntityIndexing(
         **fields,
+        ctrl_ids=tensor(controls(ids["actuator"])),
         joint_q_adr=tensor(mj_model.jnt_qposadr[ids["joint"]]),
         joint_v_adr=tensor(mj_model.jnt_dofadr[ids["joint"]]),
         ball_joint_q_adr=tensor(mj_model.jnt_qposadr[ids["ball_joint"]], 4),

@@ -491,7 +491,10 @@ def choose_device(cfg: SimulationCfg, device: str | torch.device | None) -> torc
             f"The native engine runs on the CPU, got device '{device}': "
             "use device='cpu' or engine='warp'."
         )
-    return as_device(device)
+    found = as_device(device)
+    if found.type not in ("cpu", "cuda"):
+        raise ValueError(f"Engines run on the CPU or on CUDA, got device '{device}': use 'cpu'.")
+    return found
 
 
 def _make_engine(

@@ -185,7 +185,7 @@ def _add_tile(
     body: mujoco.MjsBody, center: list[float], place: np.ndarray, tilt: float, direction: float
 ) -> mujoco.MjsGeom:
     """Add a box tilted about the middle of its top, as large as fits in its place."""
-    axis = (math.cos(direction), math.sin(direction), 0.0)
+    axis = np.array([math.cos(direction), math.sin(direction), 0.0])
     quat, matrix = np.zeros(4), np.zeros(9)
     mujoco.mju_axisAngle2Quat(quat, axis, tilt)
     mujoco.mju_quat2Mat(matrix, quat)
@@ -197,7 +197,7 @@ def _add_tile(
     half = np.full(2, half) if tilt else place / 2
     return body.add_geom(
         type=mujoco.mjtGeom.mjGEOM_BOX,
-        pos=np.asarray(center) - thickness * normal,
-        quat=quat,
+        pos=(np.asarray(center) - thickness * normal).tolist(),
+        quat=quat.tolist(),
         size=[*half, thickness],
     )

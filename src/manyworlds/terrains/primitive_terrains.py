@@ -176,7 +176,7 @@ class BoxRandomSpreadTerrainCfg(SubTerrainCfg):
             offset = self._free_place(inner, half, yaw, rng)
             if offset is not None:
                 geom = add_block(body, self.center + offset, 2 * half, 0.0, height)
-                geom.quat = [np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)]
+                geom.quat[:] = [np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)]
                 geoms.append(geom)
         return self.output(0.0, geoms, rng)
 

@@ -300,13 +300,13 @@ def split_by_proportion(count: int, proportions: np.ndarray) -> np.ndarray:
 def _add_markers(body: mujoco.MjsBody, generator: TerrainGenerator) -> None:
     """Show origins as red balls and flat patches as green discs."""
     for i, origin in enumerate(generator.terrain_origins.reshape(-1, 3)):
-        body.add_site(name=f"origin_{i}", pos=origin, size=3 * [0.1], rgba=_ORIGIN_RGBA)
+        body.add_site(name=f"origin_{i}", pos=origin.tolist(), size=3 * [0.1], rgba=_ORIGIN_RGBA)
     for name, patches in generator.flat_patches.items():
         for i, patch in enumerate(patches.reshape(-1, 3)):
             body.add_site(
                 name=f"{name}_{i}",
                 type=mujoco.mjtGeom.mjGEOM_CYLINDER,
-                pos=patch,
+                pos=patch.tolist(),
                 size=[generator.flat_patch_radii[name], 0.01, 0.0],
                 rgba=_PATCH_RGBA,
             )

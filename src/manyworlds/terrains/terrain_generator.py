@@ -43,7 +43,8 @@ class FlatPatchSamplingCfg:
     z_range: tuple[float, float] = (-1e6, 1e6)
     """Range of the centres' heights [m]."""
     grid_resolution: float | None = None
-    """Distance between the samples looked at [m]: None takes a height field's own, else 0.1."""
+    """Distance between the samples looked at [m]: None takes a height field's own, else 0.1.
+    What is narrower, such as a gap between two boxes, may be overlooked."""
 
 
 @dataclass
@@ -266,19 +267,19 @@ class TerrainGenerator:
             if geom is None:
                 continue
             if geometry.color is not None:
-                geom.rgba = geometry.color
+                geom.rgba[:] = geometry.color
             elif geom.material or self.cfg.color_scheme == "none":
                 continue
             elif cell_rgb is not None:
-                geom.rgba = [*cell_rgb, 1.0]
+                geom.rgba[:] = [*cell_rgb, 1.0]
             elif hfield is not None:
                 noise = np.asarray(hfield.userdata).reshape(hfield.nrow, hfield.ncol)
                 heights = geom.pos[2] + noise * hfield.size[2]
                 geom.material = color_by_height(spec, noise, hfield.name, heights)
-                geom.rgba = [1.0, 1.0, 1.0, 1.0]
+                geom.rgba[:] = [1.0, 1.0, 1.0, 1.0]
             else:
                 top = geom.pos[2] + np.abs(geom_rotation(geom))[2] @ geom.size
-                geom.rgba = [*height_to_rgb(top), 1.0]
+                geom.rgba[:] = [*height_to_rgb(top), 1.0]
 
     def _add_border(self, body: mujoco.MjsBody, names: _Names) -> None:
         inner = np.array(self.cfg.size) * [self.cfg.num_rows, self.cfg.num_cols]
@@ -287,7 +288,7 @@ class TerrainGenerator:
         for geom in make_border(body, tuple(outer), tuple(inner), height, (0.0, 0.0, -height / 2)):
             names.give(TerrainGeometry(geom))
             if self.cfg.color_scheme != "none":
-                geom.rgba = [*height_to_rgb(0.0), 1.0]
+                geom.rgba[:] = [*height_to_rgb(0.0), 1.0]
 
 
 class _Names:

@@ -35,7 +35,9 @@ def add_box(body: mujoco.MjsBody, lower: Point, upper: Point) -> mujoco.MjsGeom:
     """Add the box between two opposite corners [m]."""
     lower, upper = np.asarray(lower, float), np.asarray(upper, float)
     return body.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_BOX, pos=(lower + upper) / 2, size=(upper - lower) / 2
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        pos=((lower + upper) / 2).tolist(),
+        size=((upper - lower) / 2).tolist(),
     )
 
 
@@ -155,6 +157,7 @@ def height_map(
 
 def _box_height(geometry: TerrainGeometry, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Where vertical lines at (x, y) leave a box, relative to its centre; -inf if they miss."""
+    assert geometry.geom is not None
     rotation, size = geom_rotation(geometry.geom), geometry.geom.size
     enter = np.full(np.broadcast_shapes(x.shape, y.shape), -np.inf)
     leave = -enter
@@ -173,6 +176,7 @@ def _box_height(geometry: TerrainGeometry, x: np.ndarray, y: np.ndarray) -> np.n
 def _hfield_height(geometry: TerrainGeometry, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Bilinear interpolation of a height field at points relative to its centre."""
     hfield = geometry.hfield
+    assert hfield is not None
     data = np.asarray(hfield.userdata).reshape(hfield.nrow, hfield.ncol) * hfield.size[2]
     return interpolate(
         data,

@@ -21,4 +21,4 @@ def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any
     console = Console(width=100, color_system=None)
     with console.capture() as capture:
         console.print(table)
-    return capture.get().rstrip()
+    return "\n".join(line.rstrip() for line in capture.get().rstrip().splitlines())

@@ -1,0 +1,98 @@
+"""Workloads of entities, actuators and sensors."""
+
+from __future__ import annotations
+
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from benchmarks.workloads import Figures, robots_folder
+
+_DECIMATION = 4
+_STANCE = {".*_hip_joint": 0.0, ".*_thigh_joint": 0.9, ".*_calf_joint": -1.8}
+
+
+def go1_cfg() -> Any:
+    """Configure Go1 with ideal PD in three groups, standing; None where its files are not."""
+    robots = robots_folder()
+    if robots is None:
+        return None
+    import mujoco
+
+    from manyworlds.actuator import IdealPdActuatorCfg
+    from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
+
+    groups = tuple(
+        IdealPdActuatorCfg(
+            target_names_expr=(f".*_{part}_joint",), stiffness=stiffness, damping=2.0,
+            effort_limit=30.0,
+        )
+        for part, stiffness in (("hip", 40.0), ("thigh", 40.0), ("calf", 60.0))
+    )  # fmt: skip
+    return EntityCfg(
+        spec_fn=lambda: mujoco.MjSpec.from_file(str(robots / "unitree_go1" / "go1.xml")),
+        init_state=EntityCfg.InitialStateCfg(pos=(0.0, 0.0, 0.3), joint_pos=_STANCE),
+        articulation=EntityArticulationInfoCfg(actuators=groups),
+    )
+
+
+def build(num_envs: int, terrain: Any, sensors: tuple[Any, ...] = ()) -> tuple[Any, Any] | None:
+    """Put Go1 on a terrain, standing, some steps in; on two threads of the native engine."""
+    robot = go1_cfg()
+    if robot is None:
+        return None
+    import torch
+
+    from manyworlds.scene import Scene, SceneCfg
+    from manyworlds.sim import MujocoCfg, Simulation, SimulationCfg
+
+    cfg = SceneCfg(num_envs=num_envs, entities={"robot": robot}, terrain=terrain, sensors=sensors)
+    scene = Scene(cfg, "cpu")
+    sim_cfg = SimulationCfg(engine="native", num_threads=2, mujoco=MujocoCfg(timestep=0.005))
+    sim = Simulation(num_envs, sim_cfg, spec=scene.spec, device="cpu")
+    scene.initialize(sim.mj_model, sim.model, sim.data)
+    entity = scene["robot"]
+    state = entity.data.default_root_state.clone()
+    state[:, :3] += scene.env_origins
+    entity.write_root_state_to_sim(state)
+    entity.write_joint_state_to_sim(entity.data.default_joint_pos, entity.data.default_joint_vel)
+    noise = 0.1 * torch.randn_like(entity.data.default_joint_pos)
+    entity.set_joint_position_target(entity.data.default_joint_pos + noise)
+    for _ in range(100):
+        scene.write_data_to_sim()
+        sim.step()
+    return scene, sim
+
+
+def actuators(seconds: float) -> Figures | None:
+    """A control step's physics against that and its actuators and scene update."""
+    from manyworlds.terrains import TerrainEntityCfg
+    from manyworlds.utils.torch import torch_threads
+
+    built = build(1024, TerrainEntityCfg())
+    if built is None:
+        return None
+    scene, sim = built
+    times: list[tuple[float, float]] = []
+    end = perf_counter() + seconds
+    with torch_threads(1):
+        while perf_counter() < end or len(times) < 5:
+            physics = other = 0.0
+            for _ in range(_DECIMATION):
+                start = perf_counter()
+                scene.write_data_to_sim()
+                written = perf_counter()
+                sim.step()
+                stepped = perf_counter()
+                scene.update(sim.timestep)
+                other += written - start + perf_counter() - stepped
+                physics += stepped - written
+            times.append((physics, other))
+    physics, other = (median(part) for part in zip(*times, strict=True))
+    return {
+        "num_envs": sim.num_envs,
+        "actuators_us": 1e6 * other,
+        "physics_us": 1e6 * physics,
+        "share": other / physics,
+        "ratio": physics / (physics + other),
+    }
