@@ -6,7 +6,6 @@ import copy
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal
 
-
 SPATIAL_SOFTMAX_CNN = "manyworlds.rl.spatial_softmax:SpatialSoftmaxCNNModel"
 """Class name of the model of convolutions that tell where in the image something is."""
 
