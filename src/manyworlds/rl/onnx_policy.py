@@ -54,7 +54,7 @@ class OnnxPolicy:
         self._session = runtime.InferenceSession(str(path), options)
         self.description = self._read_description()
         self.model = model
-        self.commands = {name: np.asarray(value) for name, value in (commands or {}).items()}
+        self.commands = {name: np.array(value, float) for name, value in (commands or {}).items()}
         """What command terms ask for, which may be changed at any time."""
         self._fns = dict(observation_fns or {})
         self._check_timestep()
