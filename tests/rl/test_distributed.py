@@ -28,8 +28,9 @@ def torchrun(*args: str) -> list[dict]:
 
 def same_networks(left: dict, right: dict) -> bool:
     """Whether all weights, normalisers and learning rates are equal, bit for bit."""
-    assert left["optimizer_state_dict"]["param_groups"] == (
-        right["optimizer_state_dict"]["param_groups"]
+    assert (
+        left["optimizer_state_dict"]["param_groups"]
+        == (right["optimizer_state_dict"]["param_groups"])
     )
     return all(
         torch.equal(value, right[network][name])
