@@ -89,27 +89,40 @@ def train(
         if resume is not None:
             result.records = _earlier_records(resume, runner.current_learning_iteration)
 
-        def record(item: IterationRecord) -> None:
-            result.records.append(item)
-            if on_iteration is not None:
-                on_iteration(item)
-
-        runner.on_iteration(record)
-        with _stop_on_signal(runner):
-            try:
-                runner.learn(remaining, init_at_random_ep_len=resume is None)
-            except TrainingStopped:
-                result.interrupted = True
-            except KeyboardInterrupt:
-                # A second Ctrl-C ends an iteration half-way; its weights are still worth keeping,
-                # unless there are other processes, which may wait for this one.
-                if ranks.is_distributed:
-                    raise
-                result.interrupted = True
+        _learn(runner, remaining, result, on_iteration, from_start=resume is None)
         _write_results(runner, result, task)
     finally:
         disconnect()
     return result
+
+
+def _learn(
+    runner: OnPolicyRunner,
+    iterations: int,
+    result: TrainingResult,
+    on_iteration: Callable[[IterationRecord], None] | None,
+    *,
+    from_start: bool,
+) -> None:
+    """Learn until the last iteration or a signal, and note each iteration."""
+
+    def record(item: IterationRecord) -> None:
+        result.records.append(item)
+        if on_iteration is not None:
+            on_iteration(item)
+
+    runner.on_iteration(record)
+    with _stop_on_signal(runner):
+        try:
+            runner.learn(iterations, init_at_random_ep_len=from_start)
+        except TrainingStopped:
+            result.interrupted = True
+        except KeyboardInterrupt:
+            # A second Ctrl-C ends an iteration half-way; its weights are still worth keeping,
+            # unless there are other processes, which may wait for this one.
+            if runner.ranks.is_distributed:
+                raise
+            result.interrupted = True
 
 
 def _env_cfg_of(ranks: Ranks, env_cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnvCfg:
