@@ -325,6 +325,11 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         0.92,
         scene_workload("actuators"),
     ),
+    "height-scan-go1": (
+        "Go1, 1024 worlds, 17 x 11 heights: mujoco.batch's rays / the sensor",
+        0.80,
+        scene_workload("height_scan"),
+    ),
     "env-cartpole-1024": (
         "cartpole, 1024 worlds, env.step / its physics alone",
         0.65,

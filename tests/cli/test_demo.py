@@ -7,7 +7,7 @@ import json
 import pytest
 
 from manyworlds.cli.main import main
-from manyworlds.viewer import gl
+from manyworlds.utils import gl
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 

@@ -1,6 +1,7 @@
 """The environment: order of a step, resets, seeds and saved state."""
 
 import random
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -9,12 +10,47 @@ import torch
 
 from manyworlds.envs import ManagerBasedRlEnv, mdp
 from manyworlds.managers import (
+    CommandTerm,
+    CommandTermCfg,
+    CurriculumTermCfg,
     EventTermCfg,
+    MetricsTermCfg,
     ObservationGroupCfg,
     ObservationTermCfg,
+    RecorderTerm,
+    RecorderTermCfg,
     RewardTermCfg,
     TerminationTermCfg,
 )
+
+
+@dataclass(kw_only=True)
+class HookCommandCfg(CommandTermCfg):
+    """Tells when it is called."""
+
+    calls: list
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def build(self, env):
+        return HookCommand(self, env)
+
+
+class HookCommand(CommandTerm):
+    """Tells when it is called."""
+
+    command = torch.zeros(4, 1)
+
+    def _resample_command(self, env_ids):
+        self.cfg.calls.append("resample")
+
+    def _update_command(self, env_ids):
+        ids = None if env_ids is None else env_ids.tolist()
+        self.cfg.calls.append(f"update {ids}")
+
+    def _update_metrics(self):
+        pass
 
 
 def random_actions(steps: int, num_envs: int = 4) -> torch.Tensor:
@@ -42,7 +78,7 @@ def test_shapes_and_spaces_agree(env):
 
 
 def test_hooks_run_in_the_documented_order(env_cfg, monkeypatch):
-    """Pin the order of a step: process, apply, physics, terminations, rewards, events, reset."""
+    """Pin the order of a step: physics, terms, events, final observation, reset, observation."""
     calls: list[str] = []
 
     def hook(name: str, value=None):
@@ -74,8 +110,19 @@ def test_hooks_run_in_the_documented_order(env_cfg, monkeypatch):
         ),
         "startup": EventTermCfg(func=hook("startup"), mode="startup"),
     }
+    env_cfg.metrics = {"m": MetricsTermCfg(func=hook("metric", lambda e: torch.zeros(4)))}
+    env_cfg.curriculum = {"c": CurriculumTermCfg(func=hook("curriculum"))}
+    recorders = {
+        name: lambda self, *args, _name=name: calls.append(_name)
+        for name in ("record_pre_reset", "record_post_reset", "record_post_step", "close")
+    }
+    env_cfg.recorders = {"r": RecorderTermCfg(func=type("Recorder", (RecorderTerm,), recorders))}
+    env_cfg.commands = {"c": HookCommandCfg(resampling_time_range=(9.0, 9.0), calls=calls)}
     env = ManagerBasedRlEnv(env_cfg)
-    assert calls[-3:] == ["startup", "reset", "observation"]
+    begin = ["curriculum", "reset", "resample"]
+    update = ["update [0, 1, 2, 3]", "observation", "record_post_reset"]
+    assert calls[-7:] == ["startup", *begin, *update]
+    assert "record_pre_reset" not in calls
     for owner, method in (
         (env.action_manager, "process_action"),
         (env.action_manager, "apply_action"),
@@ -91,14 +138,22 @@ def test_hooks_run_in_the_documented_order(env_cfg, monkeypatch):
 
         monkeypatch.setattr(owner, method, traced)
     physics = ["process_action", "apply_action", "write_data_to_sim", "step"]
-    after = ["termination", "reward", "step", "interval"]
+    after = ["termination", "reward", "metric", "step", "interval", "forward"]
+    end = ["update None", "observation"]
     calls.clear()
     env.step(torch.zeros(4, 1))
-    assert calls == [*physics, *after, "forward", "observation"]
+    assert calls == [*physics, *after, *end, "record_post_step"]
     calls.clear()
     env.step(torch.zeros(4, 1))
-    reset = ["reset", "write_data_to_sim", "forward"]
-    assert calls == [*physics, *after, *reset, "forward", "observation"]
+    reset = ["observation", "record_pre_reset", *begin, "write_data_to_sim", "forward"]
+    assert calls == [*physics, *after, *reset, *end, "record_post_reset", "record_post_step"]
+    calls.clear()
+    env.reset(env_ids=[2])
+    reset = ["record_pre_reset", *begin, "write_data_to_sim", "forward"]
+    assert calls == [*reset, "update [2]", "observation", "record_post_reset"]
+    calls.clear()
+    env.close()
+    assert calls == ["close"]
 
 
 def test_a_control_step_is_one_call_or_one_a_substep(env_cfg, monkeypatch):
@@ -167,6 +222,84 @@ def test_finished_worlds_begin_anew(env):
     # The reset worlds' kinematics are current, too.
     data = env.scene["cartpole"].data
     assert torch.allclose(cart_position(env), data.joint_pos[:, 0], atol=1e-6)
+
+
+def test_final_observations_are_those_before_the_reset(env_cfg):
+    """Keep what a finished world's policy would have seen: as without auto_reset, bit for bit."""
+    env_cfg.events.pop("reset_cart"), env_cfg.events.pop("reset_hinge")  # no draws
+    env = ManagerBasedRlEnv(env_cfg)
+    env_cfg.auto_reset = False
+    manual = ManagerBasedRlEnv(env_cfg)
+    lengths = torch.tensor([0, 195, 0, 195])
+    env.episode_length_buf[:], manual.episode_length_buf[:] = lengths, lengths
+    for action in random_actions(5):
+        assert "final_obs" not in env.extras
+        obs, *_, extras = env.step(action)
+        expected = manual.step(action)[0]["actor"]
+    final = extras["final_obs"]["actor"]
+    assert torch.equal(final[[1, 3]], expected[[1, 3]])
+    assert not torch.allclose(obs["actor"][[1, 3]], expected[[1, 3]], atol=1e-2)
+    assert torch.equal(obs["actor"][[0, 2]], expected[[0, 2]])
+    assert "final_obs" not in env.step(torch.zeros(4, 1))[-1]
+
+
+def test_final_observations_move_no_history_but_have_their_own(env_cfg):
+    """Give the last states of the old episode, then only the first of the new; others go on."""
+    env_cfg.events.pop("reset_cart"), env_cfg.events.pop("reset_hinge")  # no draws
+    env_cfg.observations["actor"].history_length = 3
+    env = ManagerBasedRlEnv(env_cfg)
+    env.episode_length_buf[1] = 195
+    seen = [env.step(action)[0]["actor"] for action in random_actions(4)]
+    obs, *_, extras = env.step(torch.ones(4, 1))
+    carts = [rows[:, 2] for rows in (*seen[-2:], obs["actor"])]  # newest cart position
+    carts[-1] = torch.where(torch.arange(4) == 1, extras["final_obs"]["actor"][:, 2], carts[-1])
+    assert torch.equal(extras["final_obs"]["actor"][1, :3], torch.stack(carts, 1)[1])
+    assert torch.equal(obs["actor"][[0, 2, 3], :3], torch.stack(carts, 1)[[0, 2, 3]])
+    assert len(obs["actor"][1, :3].unique()) == 1
+
+
+def test_final_observations_see_events_of_the_last_step(env_cfg):
+    """Compute kinematics after events and before the reset."""
+
+    def move(env, env_ids) -> None:
+        env.scene["cartpole"].write_joint_position_to_sim(torch.full((4, 1), 1.0), [0])
+
+    def cart(env) -> torch.Tensor:
+        return cart_position(env)[:, None]
+
+    env_cfg.events = {**env_cfg.events, "move": EventTermCfg(func=move, mode="step")}
+    env_cfg.observations["actor"].terms["cart_pos"] = ObservationTermCfg(func=cart)
+    env = ManagerBasedRlEnv(env_cfg)
+    env.episode_length_buf[2] = 199
+    obs, *_, extras = env.step(torch.zeros(4, 1))
+    assert torch.allclose(extras["final_obs"]["actor"][:, 0], torch.ones(4))
+    assert obs["actor"][2, 0].abs() < 0.2
+
+
+def test_pictures_come_from_an_injected_renderer(env_cfg):
+    """Draw nothing without a mode, ask for a renderer, and return what it draws."""
+    assert ManagerBasedRlEnv(env_cfg).render() is None
+    with pytest.raises(ValueError, match="render_mode must be None or 'rgb_array', got 'ascii'"):
+        ManagerBasedRlEnv(env_cfg, render_mode="ascii")
+    env = ManagerBasedRlEnv(env_cfg, render_mode="rgb_array")
+    with pytest.raises(ValueError, match=r"call manyworlds\.viewer\.attach_renderer\(env\)"):
+        env.render()
+    env.renderer = lambda: np.zeros((2, 2, 3), np.uint8)
+    assert env.render().shape == (2, 2, 3)
+
+
+def test_visualizers_reach_sensors_and_commands(env_cfg):
+    """Let everything with a `debug_vis` draw, commands only where their config asks."""
+    drawn = []
+    env_cfg.commands = {"c": HookCommandCfg(resampling_time_range=(9.0, 9.0), calls=[])}
+    env = ManagerBasedRlEnv(env_cfg)
+    command = env.command_manager.get_term("c")
+    command._debug_vis_impl = drawn.append
+    env.update_visualizers("pen")
+    assert drawn == []
+    command.cfg.debug_vis = True
+    env.update_visualizers("pen")
+    assert drawn == ["pen"]
 
 
 def test_a_diverged_world_ends_its_episode(env):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import mujoco
 import numpy as np
@@ -18,7 +19,7 @@ from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
 from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg, SceneEntityCfg
 from manyworlds.rl.exporter_utils import export_policy, export_scene, list_to_csv_str
-from manyworlds.rl.onnx_policy import OnnxPolicy
+from manyworlds.rl.onnx_policy import OBSERVATION_FNS, OnnxPolicy
 from manyworlds.rl.policy_description import describe_policy
 from manyworlds.rl.runner import OnPolicyRunner
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
@@ -107,6 +108,57 @@ def test_position_actions_reach_every_kind_of_actuator(env_cfg, rl_cfg, tmp_path
     runner, policy, data = exported(env_cfg, rl_cfg, tmp_path)
     assert largest_difference(runner, policy, data, steps=60) < 1e-4
     assert abs(data.qpos[0]) > 1e-3
+
+
+@pytest.mark.parametrize("of_group", [False, True])
+def test_histories_and_delays_are_observed_as_in_training(env_cfg, rl_cfg, tmp_path, of_group):
+    """Hold observations back, and stack them from the oldest to the newest."""
+    group = env_cfg.observations["actor"]
+    group.terms["joint_vel"].delay_min_lag = group.terms["joint_vel"].delay_max_lag = 2
+    group.terms["pole_angle"].history_length = 3
+    group.terms["pole_angle"].scale = (2.0, 3.0)
+    group.history_length = 4 if of_group else None
+    env_cfg.episode_length_s = 11.0
+    runner, policy, data = exported(env_cfg, rl_cfg, tmp_path)
+    assert policy.observe(data, "actor").shape == ((20,) if of_group else (9,))
+    policy.reset(data)
+    assert largest_difference(runner, policy, data, steps=40) < 1e-4
+
+
+def test_relative_positions_are_followed_in_each_physics_step(env_cfg, rl_cfg, tmp_path):
+    """Add the present position to the target before every physics step."""
+    actuator = BuiltinPositionActuatorCfg(
+        target_names_expr=("slider",), stiffness=50.0, damping=1.0
+    )
+    env_cfg.scene.entities["cartpole"].articulation.actuators = (actuator,)
+    env_cfg.actions = {
+        "relative": mdp.RelativeJointPositionActionCfg(
+            entity_name="cartpole", actuator_names=("slider",), scale=0.3
+        )
+    }
+    runner, policy, data = exported(env_cfg, rl_cfg, tmp_path)
+    assert largest_difference(runner, policy, data, steps=40) < 1e-4
+
+
+def test_velocities_of_the_base_are_those_of_the_entity(tmp_path):
+    """Compute root velocities and gravity as the entity does, for a tumbling free body."""
+    cfg = go1_cfg(robot_file("unitree_go1/go1.xml"))
+    env = ManagerBasedRlEnv(cfg)
+    env.sim.data.qpos[0, :7] = torch.tensor([0.0, 0.0, 2.0, 0.5, -0.5, 0.1, 0.7])
+    env.sim.data.qvel[0, :6] = torch.tensor([1.0, -2.0, 3.0, 0.5, 4.0, -1.0])
+    env.sim.forward()
+    data = env.scene["robot"].data
+    model, plain = env.sim.mj_model, mujoco.MjData(env.sim.mj_model)
+    plain.qpos[:], plain.qvel[:] = env.sim.data.qpos[0].numpy(), env.sim.data.qvel[0].numpy()
+    mujoco.mj_step1(model, plain)
+    policy = SimpleNamespace(model=model, joints_of=lambda p: ([], {"root_body": "robot/trunk"}))
+    for name, expected in (
+        ("base_lin_vel", data.root_link_lin_vel_b),
+        ("base_ang_vel", data.root_link_ang_vel_b),
+        ("projected_gravity", data.projected_gravity_b),
+    ):
+        found = OBSERVATION_FNS[name](policy, plain, {})
+        np.testing.assert_allclose(found, expected[0].numpy(), atol=1e-5, err_msg=name)
 
 
 def go1_cfg(path: Path) -> ManagerBasedRlEnvCfg:

@@ -50,7 +50,8 @@ def make_model(cnn_cfg, **kwargs) -> SpatialSoftmaxCNNModel:
 def test_the_model_can_be_exported_and_shared(tmp_path):
     """Compute the same actions through ONNX's wrapper, also with another model's convolutions."""
     first = make_model({**CNN, "spatial_softmax_temperature": 0.5})
-    assert first.cnns["image"].spatial_softmax.temperature == 0.5
+    softmax = first.get_submodule("cnns.image.spatial_softmax")
+    assert isinstance(softmax, SpatialSoftmax) and softmax.temperature == 0.5
     second = make_model(None, cnns=first.cnns)
     obs = TensorDict({"state": torch.rand(2, 5), "image": torch.rand(2, 3, 16, 16)}, [2])
     for model in (first, second):

@@ -109,6 +109,25 @@ def test_time_outs_are_bootstrapped_unless_the_horizon_is_finite(env_cfg):
         assert ("time_outs" in extras) is not finite
 
 
+@torch.inference_mode()
+def test_time_outs_count_on_with_the_value_of_the_final_state(env_cfg, rl_cfg):
+    """Add gamma times the critic's value of the final observation to the stored reward."""
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg))
+    runner = OnPolicyRunner(env, rl_cfg)
+    env.unwrapped.episode_length_buf[1] = 199
+    obs = env.get_observations()
+    for step in range(2):
+        obs, rewards, dones, extras = env.step(runner.alg.act(obs))
+        assert ("final_obs" in extras) == (step == 0)
+        runner.alg.process_env_step(obs, rewards, dones, extras)
+        expected = rewards.clone()
+        if step == 0:
+            value = runner.alg.critic(extras["final_obs"])[1, 0]
+            assert value != runner.alg.critic(obs)[1, 0]
+            expected[1] += runner.alg.gamma * value
+        assert torch.equal(runner.alg.storage.rewards[step, :, 0], expected)
+
+
 def test_actions_are_clipped_on_request(env_cfg):
     """Bound raw actions."""
     env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg), clip_actions=0.5)

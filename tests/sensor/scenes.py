@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import mujoco
 import torch
 
@@ -66,13 +68,16 @@ def build(
     num_envs: int = 1,
     engine: str = "native",
     device: str = "cpu",
+    spec_fn: Callable[[mujoco.MjSpec], None] = add_floor,
 ) -> tuple[Scene, Simulation]:
     """Build a scene on a floor, and its simulation."""
-    cfg = SceneCfg(num_envs=num_envs, entities=entities, sensors=sensors, spec_fn=add_floor)
+    cfg = SceneCfg(num_envs=num_envs, entities=entities, sensors=sensors, spec_fn=spec_fn)
     scene = Scene(cfg, device)
     options = SimulationCfg(engine=engine, mujoco=MujocoCfg(timestep=0.005))
     sim = Simulation(num_envs, options, spec=scene.spec, device=device)
     scene.initialize(sim.mj_model, sim.model, sim.data)
+    if scene.sensor_context is not None:
+        sim.set_sensor_context(scene.sensor_context)
     start = torch.from_numpy(sim.mj_model.key_qpos[0]).float()
     sim.data.qpos[:] = start.to(device)
     sim.forward()

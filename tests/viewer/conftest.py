@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from manyworlds.sim import Simulation
+from manyworlds.utils.gl import gl_available
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.gl import gl_available
 
 CARTPOLE = """
 <mujoco model="cartpole">

@@ -3,10 +3,12 @@
 import mujoco
 import numpy as np
 import pytest
+import torch
 
+from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.camera import tracked_body_id
-from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
+from manyworlds.viewer.offscreen_renderer import OffscreenRenderer, attach_renderer
 
 Origin = ViewerConfig.OriginType
 CART = ViewerConfig(
@@ -176,7 +178,7 @@ def test_closed(env, renderer):
 
 def test_no_gl(make_env, monkeypatch):
     """Raise the one line that says what to install where nothing can draw."""
-    import manyworlds.viewer.offscreen_renderer as module
+    import manyworlds.utils.gl as module
 
     monkeypatch.setattr(module, "gl_available", lambda: "Cannot render images: install OpenGL.")
     with pytest.raises(RuntimeError, match=r"^Cannot render images: install OpenGL\.$"):
@@ -223,3 +225,13 @@ def test_model_without_bodies():
     model = mujoco.MjModel.from_xml_string("<mujoco/>")
     with pytest.raises(ValueError, match="there are none"):
         tracked_body_id(model, ViewerConfig(entity_name="robot"))
+
+
+def test_an_environment_draws_with_an_attached_renderer(gl, env_cfg):
+    """Draw the task's world, as it is now."""
+    real = ManagerBasedRlEnv(env_cfg, render_mode="rgb_array")
+    attach_renderer(real, CART)
+    first = real.render()
+    real.scene["cartpole"].write_joint_position_to_sim(torch.ones(4, 1), [0])
+    assert first.shape == (96, 128, 3)
+    assert not np.array_equal(first, real.render())

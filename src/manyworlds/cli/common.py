@@ -52,8 +52,8 @@ def take_modules(argv: list[str]) -> list[str]:
     return rest
 
 
-def parse(config_type: type[T], default: T | None, argv: list[str], command: str) -> T:
-    """Parse the command line over a config; every field of it is an option."""
+def parse(config_type: type[T], default: Any, argv: list[str], command: str) -> T:
+    """Parse the command line over a config, if there is one; every field of it is an option."""
     import tyro
 
     flags = (tyro.conf.AvoidSubcommands, tyro.conf.UsePythonSyntaxForLiteralCollections)

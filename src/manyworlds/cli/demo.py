@@ -116,7 +116,7 @@ def record_video(
     rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, path_stem: Path
 ) -> tuple[Path | None, str]:
     """Film four worlds side by side; return the video, or None and what is missing."""
-    from manyworlds.viewer.gl import gl_available
+    from manyworlds.utils.gl import gl_available
     from manyworlds.viewer.video import write_video
 
     reason = gl_available()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
+import mujoco
 import numpy as np
 import torch
 
@@ -16,10 +18,22 @@ from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
 from manyworlds.managers import (
     ActionManager,
     ActionTermCfg,
+    CommandManager,
+    CommandTermCfg,
+    CurriculumManager,
+    CurriculumTermCfg,
     EventManager,
     EventTermCfg,
+    MetricsManager,
+    MetricsTermCfg,
+    NullCommandManager,
+    NullCurriculumManager,
+    NullMetricsManager,
+    NullRecorderManager,
     ObservationGroupCfg,
     ObservationManager,
+    RecorderManager,
+    RecorderTermCfg,
     RewardManager,
     RewardTermCfg,
     TerminationManager,
@@ -52,6 +66,10 @@ class ManagerBasedRlEnvCfg:
     events: dict[str, EventTermCfg | None] = field(default_factory=_default_events)
     rewards: dict[str, RewardTermCfg | None] = field(default_factory=dict)
     terminations: dict[str, TerminationTermCfg | None] = field(default_factory=dict)
+    commands: dict[str, CommandTermCfg | None] = field(default_factory=dict)
+    curriculum: dict[str, CurriculumTermCfg | None] = field(default_factory=dict)
+    metrics: dict[str, MetricsTermCfg | None] = field(default_factory=dict)
+    recorders: dict[str, RecorderTermCfg | None] = field(default_factory=dict)
     seed: int | None = None
     """Seed of all random draws; None draws one."""
     sim: SimulationCfg = field(default_factory=SimulationCfg)
@@ -72,12 +90,18 @@ class ManagerBasedRlEnv(Stateful):
     Args:
         cfg: the task, which is copied.
         device: a torch device; None takes CUDA where there is one, else the CPU.
+        render_mode: "rgb_array" for pictures from `render`, which asks `renderer`; None for none.
 
     Raises:
         ValueError: the configuration contradicts itself; the message names the term.
     """
 
     is_vector_env = True
+    metadata: ClassVar[dict[str, Any]] = {
+        "render_modes": [None, "rgb_array"],
+        "mujoco_version": mujoco.__version__,
+        "autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP,
+    }
     state_attributes = (
         "common_step_counter",
         "episode_length_buf",
@@ -86,22 +110,38 @@ class ManagerBasedRlEnv(Stateful):
         "obs_buf",
         "scene",
         "event_manager",
+        "command_manager",
         "action_manager",
         "observation_manager",
         "termination_manager",
         "reward_manager",
+        "curriculum_manager",
+        "metrics_manager",
+        "recorder_manager",
     )
 
-    def __init__(self, cfg: ManagerBasedRlEnvCfg, device: str | torch.device | None = None) -> None:
+    def __init__(
+        self,
+        cfg: ManagerBasedRlEnvCfg,
+        device: str | torch.device | None = None,
+        render_mode: str | None = None,
+    ) -> None:
         if cfg.decimation < 1:
             raise ValueError(f"decimation must be at least 1, got {cfg.decimation}.")
+        if render_mode not in (None, "human", "rgb_array"):
+            raise ValueError(f"render_mode must be None or 'rgb_array', got '{render_mode}'.")
         self.cfg = copy.deepcopy(cfg)
+        self.render_mode = render_mode
+        self.renderer: Callable[[], np.ndarray] | None = None
+        """Draws the worlds; `viewer.attach_renderer(env)` sets one."""
         self.seed_used = self.seed(-1 if cfg.seed is None else cfg.seed)
         self.num_envs = cfg.scene.num_envs
         self.device = choose_device(self.cfg.sim, device)
         self.scene = Scene(self.cfg.scene, self.device)
         self.sim = Simulation(self.num_envs, self.cfg.sim, spec=self.scene.spec, device=self.device)
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
+        if self.scene.sensor_context is not None:
+            self.sim.set_sensor_context(self.scene.sensor_context)
         self.common_step_counter = 0
         self.episode_length_buf = self._zeros(torch.long)
         self.reset_buf = self._zeros(torch.bool)
@@ -109,6 +149,7 @@ class ManagerBasedRlEnv(Stateful):
         self.reset_time_outs = self._zeros(torch.bool)
         self.reward_buf = self._zeros(torch.float32)
         self._must_reset = self._zeros(torch.bool)
+        self._all_ids = torch.arange(self.num_envs, device=self.device)
         self.extras: dict[str, Any] = {"log": {}}
         self.obs_buf: VecEnvObs = {}
         self.load_managers()
@@ -151,14 +192,44 @@ class ManagerBasedRlEnv(Stateful):
 
     def load_managers(self) -> None:
         """Build the managers, in the order in which they may depend on each other."""
-        self.event_manager = EventManager(self.cfg.events, self)
-        self.action_manager = ActionManager(self.cfg.actions, self)
-        self.observation_manager = ObservationManager(self.cfg.observations, self)
-        self.termination_manager = TerminationManager(self.cfg.terminations, self)
-        self.reward_manager = RewardManager(
-            self.cfg.rewards, self, scale_by_dt=self.cfg.scale_rewards_by_dt
+
+        def build(manager: Any, null: Any, cfg: dict[str, Any]) -> Any:
+            return manager(cfg, self) if any(cfg.values()) else null()
+
+        cfg = self.cfg
+        self.event_manager = EventManager(cfg.events, self)
+        self.sim.expand_model_fields(self.event_manager.domain_randomization_fields)
+        self.command_manager: CommandManager = build(
+            CommandManager, NullCommandManager, cfg.commands
         )
-        self._needs_substeps = self.action_manager.needs_substeps or self.scene.needs_substeps
+        self.action_manager = ActionManager(cfg.actions, self)
+        self.observation_manager = ObservationManager(cfg.observations, self)
+        self.termination_manager = TerminationManager(cfg.terminations, self)
+        self.reward_manager = RewardManager(cfg.rewards, self, scale_by_dt=cfg.scale_rewards_by_dt)
+        self.curriculum_manager: CurriculumManager = build(
+            CurriculumManager, NullCurriculumManager, cfg.curriculum
+        )
+        self.metrics_manager: MetricsManager = build(
+            MetricsManager, NullMetricsManager, cfg.metrics
+        )
+        self.recorder_manager: RecorderManager = build(
+            RecorderManager, NullRecorderManager, cfg.recorders
+        )
+        self._needs_substeps = (
+            self.action_manager.needs_substeps
+            or self.scene.needs_substeps
+            or self.metrics_manager.needs_substeps
+        )
+        self.setup_manager_visualizers()
+
+    def setup_manager_visualizers(self) -> None:
+        """Find what can draw itself into a viewer: managers and sensors with a `debug_vis`."""
+        managers = {
+            name: manager
+            for name, manager in vars(self).items()
+            if name.endswith("_manager") and hasattr(manager, "debug_vis")
+        }
+        self.manager_visualizers: dict[str, Any] = {**managers, **self.scene.sensors}
 
     def reset(
         self,
@@ -181,29 +252,42 @@ class ManagerBasedRlEnv(Stateful):
             self.seed_used = self.seed(seed)
         ids = resolve_env_ids(env_ids, self.num_envs)
         self.extras = {"log": {}}
-        if ids is None or ids.size:
-            worlds = None if ids is None else torch.from_numpy(ids).long().to(self.device)
-            self._reset_worlds(worlds)
-        self.obs_buf = self.observation_manager.compute()
+        if ids is not None and not ids.size:
+            return self.obs_buf, self.extras
+        worlds = self._all_ids
+        if ids is not None:
+            worlds = torch.from_numpy(ids).long().to(self.device)
+        if self.obs_buf:  # else there was no episode yet
+            self.recorder_manager.record_pre_reset(worlds)
+        self._reset_worlds(ids, worlds)
+        self.command_manager.compute(dt=0.0, env_ids=worlds)
+        self.obs_buf = self._observe(None if ids is None else worlds)
+        self.recorder_manager.record_post_reset(worlds)
         return self.obs_buf, self.extras
 
     def step(self, action: torch.Tensor) -> VecEnvStepReturn:
         """Advance every world by one control step of `step_dt`.
 
-        The action is processed once and applied through `decimation` physics steps. Rewards,
-        terminations and observations then see positions and velocities at the new state; what
-        depends on accelerations (forces, accelerometers) is one physics step old. Step and
-        interval events come next; worlds whose episode ended are reset last, so the observations
-        returned for them are those of their new episode. If any event happened, kinematics are
-        computed again before the observations.
+        The action is processed once and applied through `decimation` physics steps. Terminations,
+        rewards and metrics then see positions and velocities at the new state; what depends on
+        accelerations (forces, accelerometers) is one physics step old. Step and interval events
+        come next, and kinematics are computed again if any happened. Then worlds whose episode
+        ended are reset; commands advance (by no time in these worlds); and observations are
+        computed, so that those of finished worlds belong to their new episode.
 
         Args:
             action: shape [num_envs, total_action_dim].
 
         Returns:
             Observations by group, rewards [num_envs], terminated [num_envs], truncated [num_envs],
-            and extras, whose "log" holds what finished episodes report, and under `Status/` how
-            many worlds have each bit of `WorldStatus`.
+            and extras, which are new in every step:
+
+            - "log": what finished episodes report, and under `Status/` how many worlds have each
+              bit of `WorldStatus`. Its values may be tensors on the device.
+            - "final_obs", only where auto_reset reset some world: observations in the form of the
+              first value, in which the rows of finished worlds are what the policy would have seen
+              of their final state, delays and history included, and the other rows are of no use.
+              Noise is drawn anew; no delay, history or noise model advances by it.
 
         Raises:
             ValueError: the action has the wrong shape or is not finite.
@@ -219,21 +303,22 @@ class ManagerBasedRlEnv(Stateful):
         self.common_step_counter += 1
         self.reset_buf = self.termination_manager.compute()
         self.reward_buf = self.reward_manager.compute(self.step_dt)
+        self.metrics_manager.compute()
         self.reset_terminated = self.termination_manager.terminated.clone()
         self.reset_time_outs = self.termination_manager.time_outs.clone()
         self.extras = {"log": {}}
         changed = self.event_manager.apply("step", dt=self.step_dt)
         changed |= self.event_manager.apply("interval", dt=self.step_dt)
-        ids = self._read_host()
-        if self.cfg.auto_reset:
-            if len(ids):
-                self._reset_worlds(ids)
-        else:
-            self._must_reset = self.reset_buf.clone()
         if changed:
             self.sim.forward()
             self.scene.invalidate_sensors()
-        self.obs_buf = self.observation_manager.compute()
+        finished = self._finish_episodes()
+        dt = self.step_dt if finished is None else self.step_dt * ~self.reset_buf
+        self.command_manager.compute(dt=dt)
+        self.obs_buf = self._observe()
+        if finished is not None:
+            self.recorder_manager.record_post_reset(finished)
+        self.recorder_manager.record_post_step()
         return (
             self.obs_buf,
             self.reward_buf,
@@ -257,8 +342,29 @@ class ManagerBasedRlEnv(Stateful):
         super().load_state_dict(state)
         set_rng_state(state["rng"])
 
+    def render(self) -> np.ndarray | None:
+        """Draw the worlds: an RGB image, uint8 [height, width, 3], or None without a render mode.
+
+        Raises:
+            ValueError: `render_mode` is "rgb_array", but nobody set `renderer`.
+        """
+        if self.render_mode != "rgb_array":
+            return None
+        if self.renderer is None:
+            raise ValueError(
+                "This environment has no renderer: call manyworlds.viewer.attach_renderer(env), or "
+                "set env.renderer to a function that returns an RGB image."
+            )
+        return self.renderer()
+
+    def update_visualizers(self, visualizer: Any) -> None:
+        """Let managers and sensors draw what they are told to draw."""
+        for source in self.manager_visualizers.values():
+            source.debug_vis(visualizer)
+
     def close(self) -> None:
-        """Release nothing: memory goes with the object."""
+        """Let recorders write what is left; memory goes with the object."""
+        self.recorder_manager.close()
 
     def _step_physics(self) -> None:
         if self._needs_substeps:
@@ -267,24 +373,56 @@ class ManagerBasedRlEnv(Stateful):
                 self.scene.write_data_to_sim()
                 self.sim.step(refresh=substep == self.cfg.decimation - 1)
                 self.scene.update(self.physics_dt)
+                if self.metrics_manager.needs_substeps:
+                    self.metrics_manager.compute_substep()
             return
         self.action_manager.apply_action()
         self.scene.write_data_to_sim()
         self.sim.step(self.cfg.decimation, refresh=True)
         self.scene.update(self.step_dt)
 
-    def _read_host(self) -> torch.Tensor:
-        """Log what went wrong; return ids of the worlds whose episode ended, on the device.
+    def _observe(self, env_ids: torch.Tensor | None = None) -> VecEnvObs:
+        """Compute what the policy sees now; worlds named begin anew, the others stand still."""
+        return self.observation_manager.compute(update_history=True, env_ids=env_ids)
 
-        The one place in a step where the host reads from the device.
+    def _final_observations(self) -> VecEnvObs:
+        """Observe without leaving a trace in delays, history and noise models."""
+        before = self.observation_manager.state_dict()
+        obs = copy.copy(self._observe())
+        self.observation_manager.load_state_dict(before)
+        return obs
+
+    def _finish_episodes(self) -> torch.Tensor | None:
+        """Log what went wrong; reset finished worlds. Return their ids on the device, if any.
+
+        Here the host reads from the device, once in a step.
         """
         codes = torch.add(self.reset_buf, self.sim.status, alpha=2).cpu().numpy()
         for name, count in status_counts(codes >> 1).items():
             self.extras["log"][f"Status/{name}"] = count
-        return torch.from_numpy(np.flatnonzero(codes & 1)).to(self.device)
+        if not self.cfg.auto_reset:
+            self._must_reset = self.reset_buf.clone()
+            return None
+        ids = np.flatnonzero(codes & 1)
+        if not ids.size:
+            return None
+        worlds = torch.from_numpy(ids).to(self.device)
+        self.extras["final_obs"] = self._final_observations()
+        self.recorder_manager.record_pre_reset(worlds)
+        self._reset_worlds(ids.astype(np.int32), worlds)
+        return worlds
 
-    def _reset_worlds(self, env_ids: torch.Tensor | None) -> None:
-        self.sim.reset(env_ids)
+    def _reset_worlds(self, ids: np.ndarray | None, worlds: torch.Tensor) -> None:
+        """Begin new episodes.
+
+        Args:
+            ids: the worlds as the simulation takes them; None for all.
+            worlds: their ids on the device.
+        """
+        env_ids = None if ids is None else worlds
+        log = self.extras["log"]
+        self.curriculum_manager.compute(worlds)
+        self.sim.reset(ids)
         self.scene.reset(env_ids)
         self.event_manager.apply(
             "reset", env_ids=env_ids, global_env_step_count=self.common_step_counter
@@ -293,16 +431,18 @@ class ManagerBasedRlEnv(Stateful):
             self.observation_manager,
             self.action_manager,
             self.reward_manager,
-            self.event_manager,
-            self.termination_manager,
+            self.metrics_manager,
+            self.curriculum_manager,
         ):
-            self.extras["log"].update(manager.reset(env_ids))
-        ids = slice(None) if env_ids is None else env_ids
-        self.episode_length_buf[ids] = 0
-        self._must_reset[ids] = False
+            log.update(manager.reset(env_ids))
+        log.update(self.command_manager.reset(worlds))
+        log.update(self.event_manager.reset(env_ids))
+        log.update(self.termination_manager.reset(env_ids))
+        self.episode_length_buf[worlds] = 0
+        self._must_reset[worlds] = False
         self.scene.write_data_to_sim()
-        self.sim.forward(env_ids)
-        self.scene.invalidate_sensors()
+        self.sim.forward(ids)
+        self.scene.invalidate_sensors(ids)
 
     def _define_spaces(self) -> None:
         """Describe observations and actions in gymnasium's terms."""

@@ -41,7 +41,7 @@ class Ranks:
         defaults = cls()
         try:
             found = cls(
-                **{f: int(os.environ.get(v, getattr(defaults, f))) for f, v in names.items()}
+                **{f: int(os.environ.get(v) or getattr(defaults, f)) for f, v in names.items()}
             )
         except ValueError as error:
             raise ValueError(

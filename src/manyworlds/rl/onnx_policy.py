@@ -140,7 +140,7 @@ class OnnxPolicy:
 
     def joints_of(self, params: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
         """Names of the joints that a term's parameters choose, and the entity's description."""
-        asset = params.get("asset_cfg") or {"entity": "robot"}
+        asset: dict[str, Any] = params.get("asset_cfg") or {"entity": "robot"}
         entity = self.entities[asset["entity"]]
         return asset.get("joint_names", entity["joint_names"]), entity
 

@@ -70,7 +70,7 @@ class PlainActuators:
     def apply(self, data: mujoco.MjData) -> None:
         """Write `ctrl`, before each physics step."""
         for name, offset in self._relative.items():
-            position = data.qpos[self._model.joint(name).qposadr[0]]
+            position = float(data.qpos[self._model.joint(name).qposadr[0]])
             self._targets["position", name] = position + offset
         for actuator in self._actuators:
             actuator.apply(data, self._targets)

@@ -145,6 +145,7 @@ class OnPolicyRunner(_RslRlRunner):
         self.ranks = distributed.Ranks.from_environment()
         with contextlib.redirect_stdout(io.StringIO()):
             super().__init__(env, settings, None if log_dir is None else str(log_dir), device)
+        _bootstrap_with_final_values(self.alg)
         self.logger = _Logger(
             log_dir=self.logger.log_dir,
             cfg=self.cfg,
@@ -301,6 +302,28 @@ class OnPolicyRunner(_RslRlRunner):
                 return policy(obs)
 
         return act
+
+
+def _bootstrap_with_final_values(alg: Any) -> None:
+    """Let an episode cut off by time count on with the value of the state that it ended in.
+
+    rsl_rl takes the value of the state before, the last one that it saw: it is one step old. A
+    recurrent critic keeps rsl_rl's way, because asking it would advance its memory.
+    """
+    critic, process = getattr(alg, "critic", None), alg.process_env_step
+    if critic is None or critic.is_recurrent:
+        return
+
+    def process_env_step(obs: Any, rewards: torch.Tensor, dones: Any, extras: Any) -> None:
+        if "final_obs" in extras and "time_outs" in extras:
+            extras = dict(extras)
+            value = critic(extras["final_obs"].to(rewards.device)).detach().squeeze(1)
+            time_outs = extras.pop("time_outs").to(rewards.device)
+            # Not a product: the final observation of a world that diverged is not finite.
+            rewards = torch.where(time_outs, rewards + alg.gamma * value, rewards)
+        process(obs, rewards, dones, extras)
+
+    alg.process_env_step = process_env_step
 
 
 def _observed(

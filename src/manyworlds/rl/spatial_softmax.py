@@ -33,6 +33,7 @@ class SpatialSoftmax(nn.Module):
             torch.linspace(-1.0, 1.0, height), torch.linspace(-1.0, 1.0, width), indexing="ij"
         )
         self.temperature = temperature
+        self.positions: torch.Tensor
         self.register_buffer("positions", torch.stack([x.flatten(), y.flatten()], dim=1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

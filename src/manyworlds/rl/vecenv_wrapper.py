@@ -93,13 +93,16 @@ class RslRlVecEnvWrapper(VecEnv):
         """Advance every world; return observations, rewards, dones and extras.
 
         `extras["time_outs"]` marks episodes that were cut off by time, whose value rsl_rl
-        bootstraps, unless the horizon is part of the task.
+        bootstraps, unless the horizon is part of the task; `extras["final_obs"]` is what they
+        ended with, where some episode did.
         """
         if self.clip_actions is not None:
             actions = actions.clamp(-self.clip_actions, self.clip_actions)
         obs, rewards, terminated, truncated, extras = self.env.step(actions)
         if not self.env.cfg.is_finite_horizon:
             extras["time_outs"] = truncated & ~terminated
+        if "final_obs" in extras:
+            extras["final_obs"] = self._pack(extras["final_obs"])
         return self._pack(obs), rewards, (terminated | truncated).long(), extras
 
     def close(self) -> None:

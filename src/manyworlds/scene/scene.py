@@ -13,7 +13,7 @@ import mujoco
 import torch
 
 from manyworlds.entity import Entity, EntityCfg
-from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg
+from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
 from manyworlds.terrains.utils import grid_origins
@@ -86,6 +86,9 @@ class Scene(Stateful):
         self._short_names: dict[str, str] = {}
         for sensor_cfg in self.cfg.sensors:
             self._add_sensor(sensor_cfg)
+        self.sensor_context: SensorContext | None = None
+        """What sensors share that look into the world, if there are any, after `initialize`; to be
+        given to `Simulation.set_sensor_context`."""
         if self.terrain is None:
             self._env_origins = self._grid_origins()
 
@@ -121,6 +124,11 @@ class Scene(Stateful):
         """Let everything find itself in the compiled model."""
         for element in self._elements():
             element.initialize(mj_model, model, data, self.device)
+        lookers = [s for s in self.sensors.values() if s.requires_sensor_context]
+        if lookers:
+            self.sensor_context = SensorContext(mj_model, model, data, device=self.device)
+            for sensor in lookers:
+                sensor.set_context(self.sensor_context)
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear what entities and sensors carry over from step to step."""
@@ -132,10 +140,10 @@ class Scene(Stateful):
         for element in self._elements():
             element.update(dt)
 
-    def invalidate_sensors(self) -> None:
-        """Let sensors measure anew, because the state was changed between updates."""
+    def invalidate_sensors(self, env_ids: EnvIds = None) -> None:
+        """Let sensors measure anew, because these worlds were changed between updates."""
         for sensor in self.sensors.values():
-            sensor.invalidate()
+            sensor.invalidate(env_ids)
 
     def write_data_to_sim(self) -> None:
         """Turn the entities' targets into controls."""

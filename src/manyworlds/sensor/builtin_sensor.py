@@ -178,7 +178,7 @@ class BuiltinSensor(Sensor[torch.Tensor]):
             (cfg.ref, "reftype", "refname"),
         ):
             if ref is not None:
-                _check_exists(f"Sensor '{cfg.name}'", ref, scene_spec, entities)
+                check_exists(f"Sensor '{cfg.name}'", ref, scene_spec, entities)
                 options[kind] = getattr(mujoco.mjtObj, f"mjOBJ_{ref.type.upper()}")
                 options[name] = ref.prefixed_name()
         if cfg.sensor_type == "rangefinder":
@@ -204,9 +204,14 @@ class BuiltinSensor(Sensor[torch.Tensor]):
         return self._sim_data.sensordata[:, self._columns]
 
 
-def _check_exists(
+def check_exists(
     who: str, ref: ObjRef, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]
 ) -> None:
+    """Refuse a reference to what the scene does not have.
+
+    Raises:
+        ValueError: the scene has no such entity, or no such object.
+    """
     if ref.entity is not None and ref.entity not in entities:
         raise ValueError(
             f"{who} refers to the entity '{ref.entity}', but the scene has {sorted(entities)}."

@@ -143,8 +143,8 @@ class Sensor(ABC, Generic[T], Stateful):
             if self.cfg is not None and self.cfg.samples_eagerly:
                 self._sampler.take(self._compute_data)
 
-    def invalidate(self) -> None:
-        """Take note that the simulation was changed between updates; held samples stay."""
+    def invalidate(self, env_ids: EnvIds = None) -> None:
+        """Take note that these worlds were changed between updates; held samples stay."""
         self._invalidate_cache()
 
     def debug_vis(self, visualizer: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import mujoco
@@ -9,8 +10,21 @@ import numpy as np
 import torch
 
 from manyworlds.sim.contacts import Contacts
+from manyworlds.sim.rays import Rays, View
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State
+
+
+class SensorContext(Protocol):
+    """What sensors that look into the world share."""
+
+    def attach(self, sim: Any) -> None:
+        """Take the simulation that they look into."""
+        ...
+
+    def invalidate(self) -> None:
+        """Let them measure anew when they are next read."""
+        ...
 
 
 class Engine(Protocol):
@@ -93,6 +107,28 @@ class Engine(Protocol):
 
     def contacts(self, env_ids: np.ndarray | None) -> Contacts:
         """Find the contacts of the worlds named at the present state; change nothing."""
+        ...
+
+    def ray(
+        self,
+        pnt: torch.Tensor,
+        vec: torch.Tensor,
+        geomgroup: Sequence[int] | None,
+        flg_static: bool,
+        bodyexclude: torch.Tensor,
+        env_ids: np.ndarray | None,
+    ) -> Rays:
+        """Cast rays of shape (n, nray, 3) into the n worlds named; `bodyexclude` is (nray,)."""
+        ...
+
+    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+        """Draw what a camera sees in all worlds; None where the engine does not draw."""
+        ...
+
+    def world_copies(
+        self, env_ids: np.ndarray | None
+    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+        """Copy model and state of one world after the other into the same two structs."""
         ...
 
     def expansion_problem(self, field: str) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from _ctypes import CFuncPtr  # what every type of C function derives from
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import mujoco
@@ -20,6 +21,7 @@ from manyworlds.sim.absent import ABSENCE_FIELDS, check_absent_geoms
 from manyworlds.sim.contacts import ContactReader, Contacts
 from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.fields import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
+from manyworlds.sim.rays import DoubleBuffers, Rays, View
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State, check_shapes
 from manyworlds.sim.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
@@ -109,6 +111,7 @@ class NativeEngine:
         self._rows: dict[str, _Mirror] = {}
         self._absence_unchecked = False
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
+        self._doubles = DoubleBuffers()
         self.graphs: dict[str, Any] = {}
         self.data = _NativeData(self)
         self.model = _NativeModel(self)
@@ -154,25 +157,18 @@ class NativeEngine:
 
     def contacts(self, env_ids: np.ndarray | None) -> Contacts:
         """Run `mj_forward` on copies of the worlds named, one after the other."""
-        self._push()
-        if self._scratch is None:
-            # A whole model, assets included, is slow to copy; its other fields are not.
-            model = self.batch.get_model(0)
-            self._scratch = model, mujoco.MjData(model)
         reader, counters = ContactReader(), self.batch.warning.copy()
         with quiet_mujoco():
-            for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
-                counters[world, :, 1] = self._read_contacts(world, reader)
+            worlds = range(self.num_envs) if env_ids is None else env_ids.tolist()
+            for world, copies in zip(worlds, self.world_copies(env_ids), strict=True):
+                counters[world, :, 1] = self._read_contacts(world, *copies, reader)
         self._errors |= warning_bits(counters) & _LOST
         return reader.contacts()
 
-    def _read_contacts(self, world: int, reader: ContactReader) -> np.ndarray:
+    def _read_contacts(
+        self, world: int, model: mujoco.MjModel, data: mujoco.MjData, reader: ContactReader
+    ) -> np.ndarray:
         """Read one world; return how often MuJoCo has warned in it, by warning."""
-        assert self._scratch is not None
-        model, data = self._scratch
-        if self.expanded:
-            self.batch.get_model(world, model)
-        self.batch.get_data(world, data)
         try:
             mujoco.mj_forward(model, data)
         except mujoco.FatalError as error:
@@ -181,6 +177,44 @@ class NativeEngine:
         else:
             reader.read(world, model, data)
         return data.warning.number
+
+    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+        """None: MuJoCo C draws with OpenGL, for which there is `world_copies`."""
+        return None
+
+    def world_copies(
+        self, env_ids: np.ndarray | None
+    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+        """Copy model and state of one world after the other into the same two structs."""
+        self._push()
+        if self._scratch is None:
+            # A whole model, assets included, is slow to copy; its other fields are not.
+            model = self.batch.get_model(0)
+            self._scratch = model, mujoco.MjData(model)
+        for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+            model, data = self._scratch
+            if self.expanded:
+                self.batch.get_model(world, model)
+            self.batch.get_data(world, data)
+            yield model, data
+
+    def ray(
+        self,
+        pnt: torch.Tensor,
+        vec: torch.Tensor,
+        geomgroup: Sequence[int] | None,
+        flg_static: bool,
+        bodyexclude: torch.Tensor,
+        env_ids: np.ndarray | None,
+    ) -> Rays:
+        """Cast rays on the thread pool, which computes kinematics from each world's state."""
+        self._push()
+        origins, directions = self._doubles.copy("pnt", pnt), self._doubles.copy("vec", vec)
+        exclude = bodyexclude.numpy()
+        cast = self.batch.ray
+        found = _call(cast, origins, directions, geomgroup, flg_static, exclude, env_ids, True)
+        dist, geomid, normal = map(torch.from_numpy, found)
+        return Rays(dist.float(), geomid, normal.float())
 
     def expansion_problem(self, field: str) -> str | None:
         """Say why a model field cannot have one row per world, or None if it can."""
@@ -468,10 +502,10 @@ def _shape(field: str, array: np.ndarray) -> tuple[int, ...]:
     return array.shape
 
 
-def _call(function: Any, *args: Any) -> None:
+def _call(function: Any, *args: Any) -> Any:
     """Call into the batch; an error in any world raises, and names the worlds."""
     try:
-        function(*args)
+        return function(*args)
     except SimulationError as error:
         raise RuntimeError(_failure(error)) from None
 

@@ -7,6 +7,8 @@ import warnings
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+import mujoco
+
 if TYPE_CHECKING:
     from manyworlds.sim.sim import MujocoCfg, SimulationCfg
 
@@ -129,3 +131,25 @@ def refuse_warp_options(cfg: SimulationCfg) -> None:
         if cfg.engine == "native":
             raise ValueError(message)
         warnings.warn(message, stacklevel=4)
+
+
+def choose(option: str, value: str, choices: dict[str, Any]) -> int:
+    """Look a name up among those that MuJoCo knows.
+
+    Raises:
+        ValueError: it is none of them.
+    """
+    if value not in choices:
+        raise ValueError(f"{option} must be one of {', '.join(choices)}, got '{value}'.")
+    return int(choices[value])
+
+
+def flag_bits(option: str, names: tuple[str, ...]) -> int:
+    """Bits of the flags that are named as in MJCF."""
+    enum, prefix = {
+        "disableflags": (mujoco.mjtDisableBit, "mjDSBL_"),
+        "enableflags": (mujoco.mjtEnableBit, "mjENBL_"),
+    }[option]
+    members = {k: int(v) for k, v in enum.__members__.items() if k.startswith(prefix)}
+    bits = {k.removeprefix(prefix).lower(): v for k, v in members.items()}
+    return sum({choose(option, name, bits) for name in names})

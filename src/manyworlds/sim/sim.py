@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,8 +20,11 @@ from manyworlds.sim.options import (
     check_options,
     check_timestep,
     check_type,
+    choose,
+    flag_bits,
     refuse_warp_options,
 )
+from manyworlds.sim.rays import Rays, View, check_rays
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.state import State, check_state, check_target, ordered_ids
@@ -31,7 +36,7 @@ from manyworlds.utils.torch import as_device
 
 if TYPE_CHECKING:
     from manyworlds.sim.contacts import Contacts
-    from manyworlds.sim.engine import Engine
+    from manyworlds.sim.engine import Engine, SensorContext
 
 _ENUMS: dict[str, dict[str, Any]] = {
     "integrator": {
@@ -94,12 +99,12 @@ class MujocoCfg:
             ValueError: an option has a name that MuJoCo does not know.
         """
         for name, choices in _ENUMS.items():
-            setattr(model.opt, name, _choose(name, getattr(self, name), choices))
+            setattr(model.opt, name, choose(name, getattr(self, name), choices))
         for name in _SCALARS:
             setattr(model.opt, name, getattr(self, name))
         model.opt.gravity[:] = self.gravity
-        model.opt.disableflags = _flag_bits("disableflags", self.disableflags)
-        model.opt.enableflags = _flag_bits("enableflags", self.enableflags)
+        model.opt.disableflags = flag_bits("disableflags", self.disableflags)
+        model.opt.enableflags = flag_bits("enableflags", self.enableflags)
 
 
 @dataclass(kw_only=True)
@@ -187,6 +192,7 @@ class Simulation:
         self._engine = _make_engine(cfg, mj_model, num_envs, device)
         guard = self.cfg.nan_guard
         self._recorder = FlightRecorder(guard, self._engine) if guard.enabled else None
+        self._sensor_context: SensorContext | None = None
         self._data = WarpBridge(self._engine.data, num_envs)
         self._model = WarpBridge(self._engine.model, num_envs, engine=self._engine)
 
@@ -363,6 +369,75 @@ class Simulation:
         """
         return self._engine.contacts(resolve_env_ids(env_ids, self.num_envs))
 
+    def ray(
+        self,
+        pnt: torch.Tensor,
+        vec: torch.Tensor,
+        geomgroup: Sequence[int] | None = None,
+        flg_static: bool = True,
+        bodyexclude: int | torch.Tensor = -1,
+        cutoff: float = math.inf,
+        env_ids: EnvIds = None,
+    ) -> Rays:
+        """Cast rays at the geoms of each world, as `mj_ray` does.
+
+        The native engine computes the geoms' poses from the present state, writes since the last
+        call included. The warp engine takes them as last computed: there, call `forward` after a
+        write, or `step` with `refresh=True`. Nothing is changed by asking.
+
+        Args:
+            pnt: origins in the world frame [m], shape (nray, 3) or (n, nray, 3) for n worlds.
+            vec: directions, likewise; a zero direction is an error on the native engine.
+            geomgroup: one flag per geom group, 0 for those that rays pass through; None hits all.
+            flg_static: whether geoms that are welded to the world can be hit.
+            bodyexclude: body whose geoms a ray passes through, or one per ray; -1 for none.
+            cutoff: hits farther away than this count as misses, in lengths of the direction.
+            env_ids: the worlds; None for all. The rows returned are in ascending order of world.
+
+        Raises:
+            ValueError: shapes do not fit, or a body or group does not exist.
+        """
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        pnt, vec = check_rays(pnt, vec, geomgroup, self.num_envs if ids is None else len(ids))
+        exclude = torch.as_tensor(bodyexclude, dtype=torch.int32, device=self.device)
+        exclude = exclude.expand(pnt.shape[1])
+        rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, ids)
+        return rays if cutoff == math.inf else rays.within_(cutoff)
+
+    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+        """Draw what a camera sees in all worlds.
+
+        Returns:
+            Pictures by kind: rgb, uint8, shape (num_envs, height, width, 3); depth along the axis
+            of the camera [m], shape (num_envs, height, width, 1); segmentation, int32, object id
+            and type, -1 for none, shape (num_envs, height, width, 2). None on the native engine,
+            which does not draw: draw `world_copies` with `mujoco.Renderer`.
+        """
+        return self._engine.pictures(view)
+
+    def world_copies(
+        self, env_ids: EnvIds = None
+    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+        """Copy one world after the other into MuJoCo's own structs, the same two for all.
+
+        The model has the world's rows of all fields; the data has its state, and no derived fields
+        until one of MuJoCo's functions computes them. Leave the simulation alone meanwhile.
+
+        Args:
+            env_ids: the worlds, in ascending order; None for all.
+        """
+        return self._engine.world_copies(resolve_env_ids(env_ids, self.num_envs))
+
+    def set_sensor_context(self, ctx: SensorContext) -> None:
+        """Let the sensors of a context cast rays and render in this simulation."""
+        self._sensor_context = ctx
+        ctx.attach(self)
+
+    def sense(self) -> None:
+        """Have the sensors of the context measure the present state when they are next read."""
+        if self._sensor_context is not None:
+            self._sensor_context.invalidate()
+
     def expand_model_fields(self, fields: tuple[str, ...]) -> None:
         """Give model fields one row per world, so that worlds may differ in them.
 
@@ -512,19 +587,3 @@ def _make_engine(
     from manyworlds.sim.native import NativeEngine
 
     return NativeEngine(mj_model, num_envs, cfg.num_threads)
-
-
-def _choose(option: str, value: str, choices: dict[str, Any]) -> int:
-    if value not in choices:
-        raise ValueError(f"{option} must be one of {', '.join(choices)}, got '{value}'.")
-    return int(choices[value])
-
-
-def _flag_bits(option: str, names: tuple[str, ...]) -> int:
-    enum, prefix = {
-        "disableflags": (mujoco.mjtDisableBit, "mjDSBL_"),
-        "enableflags": (mujoco.mjtEnableBit, "mjENBL_"),
-    }[option]
-    members = {k: int(v) for k, v in enum.__members__.items() if k.startswith(prefix)}
-    bits = {k.removeprefix(prefix).lower(): v for k, v in members.items()}
-    return sum({_choose(option, name, bits) for name in names})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ import torch
 from manyworlds.sim.calibration import contact_room
 from manyworlds.sim.contacts import CONTACT_FIELDS, Contacts
 from manyworlds.sim.defaults import pristine_fields
+from manyworlds.sim.rays import Rays, View
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State, check_shapes
 from manyworlds.sim.status import WorldStatus
@@ -31,6 +32,7 @@ try:
     import mujoco_warp as mjw
     import warp as wp
 
+    from manyworlds.sim.warp_sight import Painter, cast_rays
     from manyworlds.sim.warp_views import WarpData, WarpModel, WarpStruct, to_torch
 except ImportError as error:
     raise MissingExtraError(
@@ -180,6 +182,8 @@ class WarpEngine:
             and wp.is_conditional_graph_supported()
         )
         self.graphs: dict[str, Any] = {}
+        self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
+        self._painter = Painter()
         self._shared: dict[str, Any] = {}
         self.data = WarpData(self.wp_data, mj_model, self.device)
         self.model = WarpModel(self.wp_model, mj_model, self.device)
@@ -291,6 +295,48 @@ class WarpEngine:
             for name, array in arrays.items()
         }
         return Contacts(world=world[order], force=to_torch(force)[order], **rows)
+
+    def ray(
+        self,
+        pnt: torch.Tensor,
+        vec: torch.Tensor,
+        geomgroup: Sequence[int] | None,
+        flg_static: bool,
+        bodyexclude: torch.Tensor,
+        env_ids: np.ndarray | None,
+    ) -> Rays:
+        """Cast rays at the geoms' poses as last computed."""
+        options = (geomgroup, flg_static, bodyexclude, self._index(env_ids))
+        with _quiet(), wp.ScopedDevice(self.wp_device):
+            return cast_rays(self.wp_model, self.wp_data, pnt, vec, *options)
+
+    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+        """Draw what a camera sees in all worlds, at poses as last computed."""
+        worlds = (self.mj_model, self.wp_model, self.wp_data)
+        with _quiet(), wp.ScopedDevice(self.wp_device):
+            return self._painter.draw(*worlds, view, self.expanded)
+
+    def world_copies(
+        self, env_ids: np.ndarray | None
+    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+        """Copy model and state of one world after the other into the same two structs."""
+        if self._scratch is None:
+            self._scratch = copy.copy(self.mj_model), mujoco.MjData(self.mj_model)
+        model, data = self._scratch
+        states = self.state_rows().double().cpu().numpy()
+        rows = {field: self._rows(field).cpu().numpy() for field in self.expanded}
+        for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+            for field, values in rows.items():
+                name = field.removeprefix("opt.")
+                owner = model if name == field else model.opt
+                target = getattr(owner, name, None)
+                if isinstance(target, np.ndarray):
+                    target[:] = values[world].reshape(target.shape)
+                elif target is not None:
+                    setattr(owner, name, values[world].item())
+            state = mujoco.mjtState.mjSTATE_INTEGRATION
+            mujoco.mj_setState(model, data, states[world], state)
+            yield model, data
 
     def expansion_problem(self, field: str) -> str | None:
         """Say why a model field cannot have one row per world, or None if it can."""

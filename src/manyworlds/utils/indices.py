@@ -86,6 +86,13 @@ def assign(
     rows = torch.as_tensor(rows, device=target.device)
     if rows.dtype == torch.bool:
         rows = rows.nonzero().squeeze(-1)
+    if (
+        isinstance(columns, slice)
+        and columns == slice(None)
+        and not isinstance(value, torch.Tensor)
+    ):
+        target.index_fill_(0, rows, value)
+        return
     if not isinstance(columns, slice):
         columns = torch.as_tensor(columns, device=target.device)
         rows = rows[:, None]

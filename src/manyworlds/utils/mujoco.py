@@ -90,6 +90,12 @@ def detect_command_field(
     )
 
 
+def pose_for_drawing(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """Compute what drawing needs from the state: no collisions, no dynamics."""
+    for stage in ("kinematics", "comPos", "camlight", "flex", "tendon"):
+        getattr(mujoco, f"mj_{stage}")(model, data)
+
+
 def _is_input(actuator: mujoco.MjsActuator, kind: mujoco.mjtCtrlInput) -> bool:
     # The elements <position>, <velocity> and so on note what their input is; <general> may.
     return actuator.ctrlspec == kind.value

@@ -9,10 +9,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from manyworlds.utils.gl import gl_available
     from manyworlds.utils.viewer_config import ViewerConfig
     from manyworlds.viewer.base import BaseViewer, VerbosityLevel, ViewerAction, ViewerStatus
-    from manyworlds.viewer.gl import gl_available
-    from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
+    from manyworlds.viewer.offscreen_renderer import OffscreenRenderer, attach_renderer
     from manyworlds.viewer.video import write_video
     from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
@@ -24,6 +24,7 @@ __all__ = [
     "ViewerConfig",
     "ViewerStatus",
     "ViserPlayViewer",
+    "attach_renderer",
     "gl_available",
     "write_video",
 ]
@@ -36,7 +37,8 @@ _MODULES = {
     "ViewerConfig": "manyworlds.utils.viewer_config",
     "ViewerStatus": "manyworlds.viewer.base",
     "ViserPlayViewer": "manyworlds.viewer.viser.viewer",
-    "gl_available": "manyworlds.viewer.gl",
+    "attach_renderer": "manyworlds.viewer.offscreen_renderer",
+    "gl_available": "manyworlds.utils.gl",
     "write_video": "manyworlds.viewer.video",
 }
 

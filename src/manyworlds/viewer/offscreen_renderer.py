@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
+from manyworlds.utils.gl import use_working_gl
+from manyworlds.utils.mujoco import pose_for_drawing
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.camera import tracked_body_id
-from manyworlds.viewer.gl import gl_available, gl_backend
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
 
 _GAP_PIXELS = 2
 _GAP_COLOR = (24, 26, 30)
@@ -54,7 +58,7 @@ class OffscreenRenderer:
         self._camera.distance = cfg.distance
         self._camera.azimuth = cfg.azimuth
         self._camera.elevation = cfg.elevation
-        _use_working_gl()
+        use_working_gl()
         self._renderer = mujoco.Renderer(self._model, cfg.height, cfg.width)
 
     @property
@@ -90,12 +94,7 @@ class OffscreenRenderer:
         if self._model.nmocap:
             self._data.mocap_pos[:] = _row(data.mocap_pos, env_idx)
             self._data.mocap_quat[:] = _row(data.mocap_quat, env_idx)
-        # What drawing needs; no collisions, no dynamics.
-        mujoco.mj_kinematics(self._model, self._data)
-        mujoco.mj_comPos(self._model, self._data)
-        mujoco.mj_camlight(self._model, self._data)
-        mujoco.mj_flex(self._model, self._data)
-        mujoco.mj_tendon(self._model, self._data)
+        pose_for_drawing(self._model, self._data)
         self._camera.lookat[:] = self._data.xpos[self._body_id] + np.asarray(self._cfg.lookat)
         renderer.update_scene(self._data, self._camera, self._option)
         flags = renderer.scene.flags
@@ -146,21 +145,21 @@ def _row(field: Any, env_idx: int) -> np.ndarray:
     return field[env_idx].detach().cpu().numpy()
 
 
-def _use_working_gl() -> None:
-    """Give MuJoCo's renderer the OpenGL that works here.
+def attach_renderer(env: ManagerBasedRlEnv, cfg: ViewerConfig | None = None) -> None:
+    """Let `env.render()` draw the world `cfg.env_idx`.
 
-    MuJoCo chooses when it is imported, long before anyone knows that images are wanted, and then
-    takes the window system. Its renderer looks the context class up when it is made.
+    Args:
+        env: an environment with `render_mode="rgb_array"`.
+        cfg: camera, resolution and what to draw; None takes the task's.
+
+    Raises:
+        RuntimeError: there is no OpenGL here that can draw.
     """
-    if (reason := gl_available()) is not None:
-        raise RuntimeError(reason)
-    from mujoco.rendering.classic import gl_context
+    cfg = env.cfg.viewer if cfg is None else cfg
+    renderer = OffscreenRenderer(env.sim.mj_model, cfg)
 
-    backend = gl_backend()
-    if backend == "egl":
-        from mujoco.egl import GLContext
-    elif backend == "osmesa":
-        from mujoco.osmesa import GLContext
-    else:
-        return
-    gl_context.GLContext = GLContext
+    def draw() -> np.ndarray:
+        renderer.update(env.sim.data, cfg.env_idx)
+        return renderer.render()
+
+    env.renderer = draw

@@ -11,9 +11,11 @@ from manyworlds.envs.mdp.actions.actions import clip_bounds, find_targets
 from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg
 from manyworlds.utils.indices import EnvIds, as_index, assign
 from manyworlds.utils.math import (
-    apply_delta_pose,
-    compute_pose_error,
+    default_orientation,
     normalize,
+    quat_box_minus,
+    quat_box_plus,
+    quat_conjugate,
     quat_mul,
 )
 from manyworlds.utils.math.vectors import cross
@@ -116,6 +118,7 @@ class DifferentialIKAction(ActionTerm):
         self._raw_action = torch.zeros(self.num_envs, width, device=self.device)
         self._target_pos = torch.zeros(self.num_envs, 3, device=self.device)
         self._target_quat = torch.zeros(self.num_envs, 4, device=self.device)
+        self._identity = default_orientation(self.num_envs, self.device)
 
     @property
     def action_dim(self) -> int:
@@ -144,23 +147,20 @@ class DifferentialIKAction(ActionTerm):
         if not cfg.use_relative_mode:
             self._target_pos.copy_(actions[:, :3] + self._env.scene.env_origins)
             if self._full_pose:
-                self._target_quat.copy_(normalize(actions[:, 3:]))
+                inverse = quat_conjugate(self._local_quat())
+                self._target_quat.copy_(quat_mul(normalize(actions[:, 3:]), inverse))
             return
-        pos, quat = self._get_frame_pose()
-        pos = pos + cfg.delta_pos_scale * actions[:, :3]
+        self._target_pos.copy_(self._frame_pos() + cfg.delta_pos_scale * actions[:, :3])
         if self._full_pose:
-            turn = cfg.delta_ori_scale * actions[:, 3:]
-            pos, quat = apply_delta_pose(pos, quat, torch.nn.functional.pad(turn, (3, 0)))
-            self._target_quat.copy_(quat)
-        self._target_pos.copy_(pos)
+            quat = self._env.sim.data.xquat[:, self._body]
+            self._target_quat.copy_(quat_box_plus(quat, cfg.delta_ori_scale * actions[:, 3:]))
 
     def compute_dq(self) -> torch.Tensor:
         """Return the changes of the joints [rad or m], shape [num_envs, joints]."""
         cfg, data = self.cfg, self._entity.data
         error = self._pose_error()
         jacobian = torch.cat(self._compute_jacobian(), dim=1)
-        if not self._full_pose:
-            jacobian, error = jacobian[:, :3], error[:, :3]
+        jacobian = jacobian[:, : error.shape[1]]
         weighted = jacobian.mT * self._weights[: error.shape[1]]
         hessian = weighted @ jacobian + self._damping
         gradient = (weighted @ error.unsqueeze(-1)).squeeze(-1)
@@ -218,17 +218,29 @@ class DifferentialIKAction(ActionTerm):
 
     def _get_frame_pose(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Position [m], shape [num_envs, 3], and orientation (wxyz) of the frame in the world."""
-        kind, sim = self.cfg.frame_type, self._env.sim
-        pos = getattr(sim.data, _POSITIONS[kind])[:, self._frame]
-        quat = sim.data.xquat[:, self._body]
-        if kind != "body":
-            quat = quat_mul(quat, getattr(sim.model, f"{kind}_quat")[:, self._frame])
-        return pos, quat
+        return self._frame_pos(), quat_mul(
+            self._env.sim.data.xquat[:, self._body], self._local_quat()
+        )
+
+    def _frame_pos(self) -> torch.Tensor:
+        return getattr(self._env.sim.data, _POSITIONS[self.cfg.frame_type])[:, self._frame]
+
+    def _local_quat(self) -> torch.Tensor:
+        """Orientation of the frame in its body, shape [num_envs, 4]."""
+        if self.cfg.frame_type == "body":
+            return self._identity
+        return getattr(self._env.sim.model, f"{self.cfg.frame_type}_quat")[:, self._frame]
 
     def _pose_error(self) -> torch.Tensor:
-        """What the frame lacks to its target: [m] and a rotation vector [rad], [num_envs, 6]."""
-        pos, quat = self._get_frame_pose()
-        return torch.cat(compute_pose_error(pos, quat, self._target_pos, self._target_quat), dim=1)
+        """What the frame lacks to its target: [m] and a rotation vector [rad] if it counts.
+
+        The rotation of the frame is that of its body, for which the target is kept.
+        """
+        offset = self._target_pos - self._frame_pos()
+        if not self._full_pose:
+            return offset
+        turn = quat_box_minus(self._target_quat, self._env.sim.data.xquat[:, self._body])
+        return torch.cat([offset, turn], dim=1)
 
     def _compute_jacobian(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Velocities of the frame per joint velocity, linear and angular, [num_envs, 3, joints].
@@ -239,5 +251,5 @@ class DifferentialIKAction(ActionTerm):
         data = self._env.sim.data
         cdof = data.cdof[:, self._dofs] * self._moves
         rotation, translation = cdof.split(3, dim=-1)
-        arm = self._get_frame_pose()[0] - data.subtree_com[:, self._root]
+        arm = self._frame_pos() - data.subtree_com[:, self._root]
         return (translation + cross(rotation, arm.unsqueeze(1))).mT, rotation.mT

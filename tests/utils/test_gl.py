@@ -32,7 +32,7 @@ def test_disabled_backend():
 
 def test_answer_is_remembered(monkeypatch):
     """Try a backend only once for one setting of the environment."""
-    from manyworlds.viewer import gl
+    from manyworlds.utils import gl
 
     tried = []
     monkeypatch.setattr(gl, "_probe", lambda backend: tried.append(backend) or "no driver")

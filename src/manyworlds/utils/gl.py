@@ -1,6 +1,6 @@
 """Choosing an OpenGL that can draw without a window.
 
-Nothing here imports MuJoCo: with a bad `MUJOCO_GL` even `import mujoco` fails, and a driver that
+Asking imports no MuJoCo: with a bad `MUJOCO_GL` even `import mujoco` fails, and a driver that
 fails may take its process along. So each candidate is first tried in a process of its own.
 """
 
@@ -40,6 +40,29 @@ def gl_backend() -> str | None:
     a display tries EGL, then OSMesa.
     """
     return _choose(*_settings())[0]
+
+
+def use_working_gl() -> None:
+    """Give MuJoCo's renderer the OpenGL that works here.
+
+    MuJoCo chooses when it is imported, long before anyone knows that images are wanted, and then
+    takes the window system. Its renderer looks the context class up when it is made.
+
+    Raises:
+        RuntimeError: there is none; the message says what to install.
+    """
+    if (reason := gl_available()) is not None:
+        raise RuntimeError(reason)
+    from mujoco.rendering.classic import gl_context
+
+    backend = gl_backend()
+    if backend == "egl":
+        from mujoco.egl import GLContext
+    elif backend == "osmesa":
+        from mujoco.osmesa import GLContext
+    else:
+        return
+    gl_context.GLContext = GLContext
 
 
 def _settings() -> tuple[str, bool]:

@@ -1,0 +1,134 @@
+"""Metrics: what is logged about an episode without being rewarded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import torch
+
+from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg
+from manyworlds.utils.indices import EnvIds
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+REDUCE_OPTIONS = ("last", "max", "mean", "sum")
+
+
+@dataclass(kw_only=True)
+class MetricsTermCfg(ManagerTermBaseCfg):
+    """One metric; `func(env, **params)` returns shape [num_envs]."""
+
+    per_substep: bool = False
+    """Whether it is evaluated after every physics step; its value for the control step is the mean
+    of these."""
+    reduce: Literal["mean", "last", "max", "sum"] = "mean"
+    """How an episode's values become one."""
+
+
+class MetricsManager(ManagerBase[MetricsTermCfg]):
+    """Evaluates metrics and logs them when episodes end.
+
+    Raises:
+        ValueError: a term returns the wrong shape, or has an unknown `reduce`.
+    """
+
+    _shown = ("reduce", "per_substep")
+    state_attributes = (
+        *("_step_count", "_values", "_episode_sums", "_episode_max"),
+        *("_substep_accum", "_substep_count"),
+    )
+
+    def __init__(self, cfg: Mapping[str, MetricsTermCfg | None], env: ManagerBasedRlEnv) -> None:
+        super().__init__(cfg, env)
+        shape = (len(self._terms), self.num_envs)
+        self._values = torch.zeros(shape, device=self.device)
+        self._episode_sums = torch.zeros_like(self._values)
+        self._episode_max = torch.full_like(self._values, -torch.inf)
+        self._substep_accum = torch.zeros_like(self._values)
+        self._substep_count = 0
+        self._step_count = torch.zeros(self.num_envs, dtype=torch.long, device=self.device)
+        for name, term in self._terms.items():
+            if term.reduce not in REDUCE_OPTIONS:
+                raise ValueError(
+                    f"{self.kind} term '{name}' has reduce='{term.reduce}': choose one of "
+                    f"{', '.join(REDUCE_OPTIONS)}."
+                )
+            self._check_shape(name, self._call(name, term))
+        self._reduced_by = {
+            option: torch.tensor(
+                [[term.reduce == option] for term in self._terms.values()], device=self.device
+            )
+            for option in REDUCE_OPTIONS
+        }
+        self._has_max = any(term.reduce == "max" for term in self._terms.values())
+
+    @property
+    def needs_substeps(self) -> bool:
+        """Whether a term is evaluated after every physics step."""
+        return any(term.per_substep for term in self._terms.values())
+
+    def compute_substep(self) -> None:
+        """Evaluate what wants to see every physics step."""
+        self._substep_count += 1
+        for i, (name, term) in enumerate(self._terms.items()):
+            if term.per_substep:
+                self._substep_accum[i] += self._call(name, term)
+
+    def compute(self) -> None:
+        """Evaluate all terms for a control step."""
+        if not self._terms:
+            return
+        for i, (name, term) in enumerate(self._terms.items()):
+            if term.per_substep:
+                torch.div(self._substep_accum[i], max(self._substep_count, 1), out=self._values[i])
+            else:
+                self._values[i] = self._call(name, term)
+        self._episode_sums += self._values
+        if self._has_max:
+            torch.maximum(self._episode_max, self._values, out=self._episode_max)
+        self._step_count += 1
+        if self._substep_count:
+            self._substep_accum.zero_()
+            self._substep_count = 0
+
+    def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
+        """Begin new episodes; log each term, reduced over time, as the mean over the old ones.
+
+        Episodes without a step count as zero.
+        """
+        super().reset(env_ids)
+        if not self._terms:
+            return {}
+        ids = slice(None) if env_ids is None else env_ids
+        count, by = self._step_count[ids], self._reduced_by
+        result = self._episode_sums[:, ids]
+        result = torch.where(by["mean"], result / count.clamp(min=1), result)
+        result = torch.where(by["last"], self._values[:, ids], result)
+        if self._has_max:
+            peak = torch.where(count > 0, self._episode_max[:, ids], 0.0)
+            result = torch.where(by["max"], peak, result)
+            self._episode_max[:, ids] = -torch.inf
+        self._episode_sums[:, ids] = 0.0
+        self._values[:, ids] = 0.0
+        self._step_count[ids] = 0
+        means = result.mean(dim=1).unbind()
+        return {f"Episode_Metrics/{n}": m for n, m in zip(self._terms, means, strict=True)}
+
+    def get_active_iterable_terms(self, env_idx: int) -> list[tuple[str, list[float]]]:
+        """Each term's last value in one world, for viewers."""
+        values = self._values[:, env_idx].tolist()
+        return [(name, [value]) for name, value in zip(self._terms, values, strict=True)]
+
+
+class NullMetricsManager(MetricsManager):
+    """A manager without metrics."""
+
+    state_attributes = ()
+
+    def __init__(self) -> None:
+        self._terms, self._class_terms = {}, {}
+        self._substep_count = 0
+        self._values = torch.zeros(0, 1)

@@ -1,0 +1,111 @@
+"""Recorders: terms that watch episodes and keep what they want."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from manyworlds.managers.manager_base import ManagerBase, ManagerTermBase, ManagerTermBaseCfg
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+
+@dataclass(kw_only=True)
+class RecorderTermCfg(ManagerTermBaseCfg):
+    """One recorder; `func` is a subclass of `RecorderTerm`."""
+
+
+class RecorderTerm(ManagerTermBase):
+    """Watches episodes; a subclass overrides the hooks that it needs."""
+
+    def __init__(self, cfg: RecorderTermCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        self.cfg = cfg
+
+    def record_pre_reset(self, env_ids: torch.Tensor) -> None:
+        """See the worlds named in their final state, with the last action.
+
+        `env.obs_buf` is what the policy saw before that action; the observation of the final state
+        is `env.extras["final_obs"]`.
+        """
+
+    def record_post_reset(self, env_ids: torch.Tensor) -> None:
+        """See the worlds named at the beginning of an episode, with its first observation."""
+
+    def record_post_step(self) -> None:
+        """See all worlds at the end of a control step."""
+
+    def close(self) -> None:
+        """Write what is left, and release files."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing: recorders work through their hooks."""
+
+
+class RecorderManager(ManagerBase[RecorderTermCfg]):
+    """Runs the hooks of all recorders, in the order of their dict.
+
+    Raises:
+        TypeError: a term is no recorder.
+    """
+
+    def __init__(self, cfg: Mapping[str, RecorderTermCfg | None], env: ManagerBasedRlEnv) -> None:
+        for name, term in cfg.items():
+            func: Any = None if term is None else term.func
+            if term is not None and not (inspect.isclass(func) and issubclass(func, RecorderTerm)):
+                raise TypeError(
+                    f"RecorderManager term '{name}' needs a RecorderTerm subclass as func, got "
+                    f"{func!r}."
+                )
+        super().__init__(cfg, env)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._terms
+
+    @property
+    def _recorders(self) -> list[RecorderTerm]:
+        return [term.func for term in self._terms.values()]  # type: ignore[misc]
+
+    def get_term(self, name: str) -> RecorderTerm:
+        """Return a recorder by name.
+
+        Raises:
+            KeyError: there is no such term.
+        """
+        if name not in self._terms:
+            raise KeyError(
+                f"{self.kind} has no term '{name}'. Available: {', '.join(self._terms) or 'none'}."
+            )
+        return self._terms[name].func  # type: ignore[return-value]
+
+    def record_pre_reset(self, env_ids: torch.Tensor) -> None:
+        """Let recorders see worlds whose episodes ended."""
+        for term in self._recorders:
+            term.record_pre_reset(env_ids)
+
+    def record_post_reset(self, env_ids: torch.Tensor) -> None:
+        """Let recorders see worlds whose episodes begin."""
+        for term in self._recorders:
+            term.record_post_reset(env_ids)
+
+    def record_post_step(self) -> None:
+        """Let recorders see the end of a control step."""
+        for term in self._recorders:
+            term.record_post_step()
+
+    def close(self) -> None:
+        """Let recorders write what is left."""
+        for term in self._recorders:
+            term.close()
+
+
+class NullRecorderManager(RecorderManager):
+    """A manager without recorders."""
+
+    def __init__(self) -> None:
+        self._terms, self._class_terms = {}, {}

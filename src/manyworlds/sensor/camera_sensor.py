@@ -1,0 +1,184 @@
+"""Cameras."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import mujoco
+import numpy as np
+import torch
+
+from manyworlds.sensor.builtin_sensor import ObjRef, check_exists
+from manyworlds.sensor.sensor import Sensor, SensorCfg
+from manyworlds.sim.sim_data import WarpBridge
+
+if TYPE_CHECKING:
+    from manyworlds.entity import Entity
+    from manyworlds.sensor.sensor_context import SensorContext
+
+CameraDataType = Literal["rgb", "depth", "segmentation"]
+
+# Type and channels of each kind of picture.
+_PICTURES: dict[str, tuple[type, int]] = {
+    "rgb": (np.uint8, 3),
+    "depth": (np.float32, 1),
+    "segmentation": (np.int32, 2),
+}
+
+
+@dataclass(kw_only=True)
+class CameraSensorCfg(SensorCfg):
+    """A new camera, or one that the model has.
+
+    Raises:
+        ValueError: the options contradict each other, or a picture has no pixels.
+    """
+
+    camera_name: str | None = None
+    """Camera of the scene to use, with its entity's prefix; None makes a new one."""
+    parent_body: str | None = None
+    """Body that a new camera is on, with its entity's prefix; None for the world."""
+    pos: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    """Position of a new camera on its body [m]."""
+    quat: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    """Orientation of a new camera (wxyz): it looks along its -z, with +y up in the picture."""
+    fovy: float | None = None
+    """Vertical field of view [deg], or extent [m] if orthographic; None leaves it as it is."""
+    width: int = 160
+    height: int = 120
+    data_types: tuple[CameraDataType, ...] = ("rgb",)
+    """The pictures to make."""
+    use_textures: bool = True
+    use_shadows: bool = False
+    enabled_geom_groups: tuple[int, ...] = (0, 1, 2)
+    """Groups of the geoms that it sees."""
+    orthographic: bool = False
+    """Whether a new camera has parallel lines of sight."""
+    clone_data: bool = False
+    """Whether each picture has memory of its own. Else reading anew may overwrite the last one."""
+
+    def __post_init__(self) -> None:
+        if self.camera_name is not None and self.parent_body is not None:
+            raise ValueError(
+                f"Sensor '{self.name}' has both camera_name='{self.camera_name}' and "
+                f"parent_body='{self.parent_body}': give one of them."
+            )
+        kinds = get_args(CameraDataType)
+        if not self.data_types or not set(self.data_types) <= set(kinds):
+            raise ValueError(
+                f"Sensor '{self.name}': data_types must be among {kinds}, got {self.data_types}."
+            )
+        if min(self.width, self.height) < 1:
+            raise ValueError(
+                f"Sensor '{self.name}': width and height must be at least 1 pixel, "
+                f"got {self.width} x {self.height}."
+            )
+
+    def build(self) -> CameraSensor:
+        """Make the sensor."""
+        return CameraSensor(self)
+
+
+@dataclass
+class CameraSensorData:
+    """Pictures of B worlds, H pixels high and W wide; None for those not asked for."""
+
+    rgb: torch.Tensor | None = None
+    """Colours, uint8, shape [B, H, W, 3]."""
+    depth: torch.Tensor | None = None
+    """Distance along the line of sight's axis [m], float32, shape [B, H, W, 1]; where there is
+    nothing, the distance at which the model's view ends (`vis.map.zfar`)."""
+    segmentation: torch.Tensor | None = None
+    """Id and type (`mjtObj`) of the object seen, int32, shape [B, H, W, 2]; -1 for none."""
+
+
+class CameraSensor(Sensor[CameraSensorData]):
+    """Takes pictures when it is read; one that nobody reads draws nothing."""
+
+    requires_sensor_context = True
+    noise_fields = ("depth",)
+
+    def __init__(self, cfg: CameraSensorCfg) -> None:
+        super().__init__()
+        self.cfg: CameraSensorCfg = cfg
+        self._ctx: SensorContext | None = None
+        self._arrays: dict[str, np.ndarray] = {}
+
+    @property
+    def camera_name(self) -> str:
+        """Its camera's name in the model."""
+        return self.cfg.camera_name or self.cfg.name
+
+    @property
+    def camera_idx(self) -> int:
+        """Its camera's id in the model."""
+        return self._camera_idx
+
+    def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
+        """Add a camera, or find the one that is named and give it the field of view.
+
+        Raises:
+            ValueError: there is no such camera or body.
+        """
+        cfg, who = self.cfg, f"Sensor '{self.cfg.name}'"
+        if cfg.camera_name is not None:
+            check_exists(who, ObjRef("camera", cfg.camera_name), scene_spec, entities)
+            camera = scene_spec.camera(cfg.camera_name)
+        else:
+            body = scene_spec.worldbody
+            if cfg.parent_body is not None:
+                check_exists(who, ObjRef("body", cfg.parent_body), scene_spec, entities)
+                body = scene_spec.body(cfg.parent_body)
+            camera = body.add_camera(name=cfg.name, pos=cfg.pos, quat=cfg.quat)
+            if cfg.orthographic:
+                camera.proj = mujoco.mjtProjection.mjPROJ_ORTHOGRAPHIC
+        if cfg.fovy is not None:
+            camera.fovy = cfg.fovy
+
+    def initialize(
+        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+    ) -> None:
+        """Find its camera."""
+        self._camera_idx = int(mj_model.camera(self.camera_name).id)
+        self._num_envs = len(data.qpos)
+
+    def set_context(self, ctx: SensorContext) -> None:
+        """Take what draws."""
+        self._ctx = ctx
+        ctx.add_camera(self)
+
+    def _compute_data(self) -> CameraSensorData:
+        if self._ctx is None:
+            raise RuntimeError(
+                f"Sensor '{self.cfg.name}' has no sensor context: initialize the scene before "
+                "reading it."
+            )
+        pictures = self._ctx.pictures(self)
+        if pictures is None:
+            pictures = self._draw()
+        return CameraSensorData(**pictures)
+
+    def _draw(self) -> dict[str, torch.Tensor]:
+        """Draw with OpenGL, world by world."""
+        assert self._ctx is not None
+        if self.cfg.clone_data or not self._arrays:
+            size = (self._num_envs, self.cfg.height, self.cfg.width)
+            for kind in self.cfg.data_types:
+                dtype, channels = _PICTURES[kind]
+                self._arrays[kind] = np.empty((*size, channels), dtype)
+        for world, renderer in enumerate(self._ctx.views(self)):
+            for kind, array in self._arrays.items():
+                _draw(renderer, kind, array[world])
+        with torch.inference_mode(False):
+            return {kind: torch.from_numpy(array) for kind, array in self._arrays.items()}
+
+
+def _draw(renderer: mujoco.Renderer, kind: str, out: np.ndarray) -> None:
+    if kind != "rgb":
+        getattr(renderer, f"enable_{kind}_rendering")()
+    try:
+        renderer.render(out=out[..., 0] if kind == "depth" else out)
+    finally:
+        renderer.disable_depth_rendering()
+        renderer.disable_segmentation_rendering()

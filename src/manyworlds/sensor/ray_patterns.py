@@ -1,0 +1,199 @@
+"""Bundles of rays, in the frame that they are attached to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import mujoco
+import torch
+
+Bundle: TypeAlias = tuple[torch.Tensor, torch.Tensor]
+"""Origins [m] and unit directions, each of shape [num_rays, 3]."""
+
+
+@dataclass(kw_only=True)
+class GridPatternCfg:
+    """Parallel rays on a grid around the frame's origin, x running fastest."""
+
+    size: tuple[float, float] = (1.0, 1.0)
+    """Extent along x and y [m]."""
+    resolution: float = 0.1
+    """Distance between neighbours [m]."""
+    direction: tuple[float, float, float] = (0.0, 0.0, -1.0)
+
+    def generate_rays(self, mj_model: mujoco.MjModel | None, device: torch.device | str) -> Bundle:
+        """Make the rays.
+
+        Raises:
+            ValueError: the grid has no rays, or they have no direction.
+        """
+        if not self.resolution > 0 or min(self.size) < 0:
+            raise ValueError(
+                f"GridPatternCfg has size {self.size} and resolution {self.resolution}: "
+                "give sizes of at least 0 and a positive resolution."
+            )
+        # A size of 1.6 has 17 points at 0.1, however the quotient rounds.
+        counts = [math.floor(size / self.resolution + 1e-6) + 1 for size in self.size]
+        x, y = (
+            (torch.arange(count, dtype=torch.float64) - (count - 1) / 2) * self.resolution
+            for count in counts
+        )
+        grid_y, grid_x = torch.meshgrid(y, x, indexing="ij")
+        return _parallel(grid_x.flatten(), grid_y.flatten(), self.direction, device)
+
+
+@dataclass(kw_only=True)
+class PinholeCameraPatternCfg:
+    """One ray through the centre of each pixel, row by row from the top left.
+
+    As MuJoCo's cameras do, it looks along -z, with x to the right and y up.
+    """
+
+    width: int = 16
+    """Pixels in a row."""
+    height: int = 12
+    """Rows."""
+    fovy: float = 45.0
+    """Vertical field of view [deg]."""
+    intrinsics: tuple[float, float, float, float] | None = None
+    """Focal lengths along x and y and the principal point [pixel], instead of `fovy`."""
+    camera_name: str | None = None
+    """Camera of the model that gives resolution and optics, instead of the fields above."""
+
+    @classmethod
+    def from_mujoco_camera(cls, camera_name: str) -> PinholeCameraPatternCfg:
+        """Take resolution and optics from a camera of the model, by its name in the scene."""
+        return cls(camera_name=camera_name)
+
+    @classmethod
+    def from_intrinsic_matrix(
+        cls, intrinsic_matrix: list[float], width: int, height: int
+    ) -> PinholeCameraPatternCfg:
+        """Take the optics from a 3 x 3 matrix [pixel], row by row.
+
+        Raises:
+            ValueError: the matrix has not nine elements, or a focal length is not positive.
+        """
+        if len(intrinsic_matrix) != 9 or min(intrinsic_matrix[0], intrinsic_matrix[4]) <= 0:
+            raise ValueError(
+                "from_intrinsic_matrix needs the nine elements [fx, 0, cx, 0, fy, cy, 0, 0, 1] "
+                f"with positive fx and fy, got {intrinsic_matrix}."
+            )
+        fx, _, cx, _, fy, cy = intrinsic_matrix[:6]
+        fovy = math.degrees(2 * math.atan(height / (2 * fy)))
+        return cls(width=width, height=height, fovy=fovy, intrinsics=(fx, fy, cx, cy))
+
+    def generate_rays(self, mj_model: mujoco.MjModel | None, device: torch.device | str) -> Bundle:
+        """Make the rays.
+
+        Raises:
+            ValueError: there is no such camera, or no pixel.
+        """
+        if self.camera_name is not None:
+            return self._of_camera(mj_model).generate_rays(mj_model, device)
+        if min(self.width, self.height) < 1 or not 0 < self.fovy < 180:
+            raise ValueError(
+                f"PinholeCameraPatternCfg has {self.width} x {self.height} pixels and fovy "
+                f"{self.fovy}: give at least one pixel, and fovy between 0 and 180 degrees."
+            )
+        focal = 0.5 * self.height / math.tan(math.radians(self.fovy) / 2)
+        centred = (focal, focal, self.width / 2, self.height / 2)
+        fx, fy, cx, cy = self.intrinsics or centred
+        u = torch.arange(self.width, dtype=torch.float64) + 0.5
+        v = torch.arange(self.height, dtype=torch.float64) + 0.5
+        y, x = torch.meshgrid((cy - v) / fy, (u - cx) / fx, indexing="ij")
+        directions = torch.stack([x, y, -torch.ones_like(x)], dim=-1).reshape(-1, 3)
+        directions /= directions.norm(dim=-1, keepdim=True)
+        directions = directions.to(device, torch.float32)
+        return torch.zeros_like(directions), directions
+
+    def _of_camera(self, mj_model: mujoco.MjModel | None) -> PinholeCameraPatternCfg:
+        names = [] if mj_model is None else [mj_model.cam(i).name for i in range(mj_model.ncam)]
+        if mj_model is None or self.camera_name not in names:
+            raise ValueError(
+                f"PinholeCameraPatternCfg: there is no camera '{self.camera_name}' in the model, "
+                f"which has {names}: use one of these."
+            )
+        camera = names.index(self.camera_name)
+        width, height = map(int, mj_model.cam_resolution[camera])
+        fovy = float(mj_model.cam_fovy[camera])
+        sensor_width, sensor_height = map(float, mj_model.cam_sensorsize[camera])
+        if not sensor_height:
+            return PinholeCameraPatternCfg(width=width, height=height, fovy=fovy)
+        fx, fy, shift_x, shift_y = map(float, mj_model.cam_intrinsic[camera])
+        # Of a sensor of another shape than the image, the middle is used.
+        pixel = min(sensor_width / width, sensor_height / height)
+        # MuJoCo gives the principal point [m] from the centre: positive to the left and up.
+        centre = (width / 2 - shift_x / pixel, height / 2 - shift_y / pixel)
+        optics = (fx / pixel, fy / pixel, *centre)
+        return PinholeCameraPatternCfg(width=width, height=height, fovy=fovy, intrinsics=optics)
+
+
+@dataclass(kw_only=True)
+class RingPatternCfg:
+    """Parallel rays on circles around the frame's origin, from the centre outwards."""
+
+    @dataclass(kw_only=True)
+    class Ring:
+        """Points on a circle, the first on the x axis, counter-clockwise."""
+
+        radius: float
+        """Radius [m]."""
+        num_samples: int
+
+    rings: tuple[Ring, ...]
+    include_center: bool = True
+    """Whether the first ray starts at the centre."""
+    direction: tuple[float, float, float] = (0.0, 0.0, -1.0)
+
+    @classmethod
+    def single_ring(
+        cls,
+        radius: float = 0.1,
+        num_samples: int = 8,
+        include_center: bool = True,
+        direction: tuple[float, float, float] = (0.0, 0.0, -1.0),
+    ) -> RingPatternCfg:
+        """Make one circle."""
+        ring = cls.Ring(radius=radius, num_samples=num_samples)
+        return cls(rings=(ring,), include_center=include_center, direction=direction)
+
+    def generate_rays(self, mj_model: mujoco.MjModel | None, device: torch.device | str) -> Bundle:
+        """Make the rays.
+
+        Raises:
+            ValueError: a ring has no samples, or there are no rays at all.
+        """
+        if any(ring.num_samples < 1 or ring.radius < 0 for ring in self.rings) or not (
+            self.rings or self.include_center
+        ):
+            raise ValueError(
+                f"RingPatternCfg has rings {self.rings}: give at least one ring or the centre, "
+                "and each ring a radius of at least 0 and a sample."
+            )
+        radii = [0.0] * self.include_center
+        angles = [0.0] * self.include_center
+        for ring in self.rings:
+            radii += [ring.radius] * ring.num_samples
+            angles += [2 * math.pi * i / ring.num_samples for i in range(ring.num_samples)]
+        radius = torch.tensor(radii, dtype=torch.float64)
+        angle = torch.tensor(angles, dtype=torch.float64)
+        return _parallel(radius * angle.cos(), radius * angle.sin(), self.direction, device)
+
+
+PatternCfg: TypeAlias = GridPatternCfg | PinholeCameraPatternCfg | RingPatternCfg
+
+
+def _parallel(
+    x: torch.Tensor,
+    y: torch.Tensor,
+    direction: tuple[float, float, float],
+    device: torch.device | str,
+) -> Bundle:
+    vector = torch.tensor(direction, dtype=torch.float64)
+    if not vector.norm() > 0:
+        raise ValueError(f"A ray pattern has direction {direction}: give one that is not zero.")
+    origins = torch.stack([x, y, torch.zeros_like(x)], dim=-1).to(device, torch.float32)
+    return origins, (vector / vector.norm()).to(device, torch.float32).repeat(len(origins), 1)

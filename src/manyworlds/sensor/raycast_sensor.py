@@ -1,0 +1,369 @@
+"""Rays that measure how far away things are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import mujoco
+import torch
+
+from manyworlds.sensor.builtin_sensor import ObjRef, check_exists
+from manyworlds.sensor.ray_patterns import (
+    GridPatternCfg,
+    PatternCfg,
+    PinholeCameraPatternCfg,
+    RingPatternCfg,
+)
+from manyworlds.sensor.sampling import leaves, with_leaves
+from manyworlds.sensor.sensor import Sensor, SensorCfg
+from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.utils.indices import EnvIds, assign
+from manyworlds.utils.math import quat_from_matrix
+
+if TYPE_CHECKING:
+    from manyworlds.entity import Entity
+    from manyworlds.sensor.sensor_context import SensorContext
+    from manyworlds.utils.debug_visualizer import Color, DebugVisualizer
+
+__all__ = [
+    "GridPatternCfg",
+    "PatternCfg",
+    "PinholeCameraPatternCfg",
+    "RayAlignment",
+    "RayCastData",
+    "RayCastSensor",
+    "RayCastSensorCfg",
+    "RingPatternCfg",
+]
+
+RayAlignment = Literal["base", "yaw", "world"]
+
+# Where poses of frames are in MjData, and bodies of frames in MjModel.
+_FRAMES = {
+    "body": ("xpos", "xmat", None),
+    "site": ("site_xpos", "site_xmat", "site_bodyid"),
+    "geom": ("geom_xpos", "geom_xmat", "geom_bodyid"),
+}
+
+# Within this sine of the vertical (3 degrees), the x axis is no heading.
+_SINGULAR = 0.05
+
+
+@dataclass
+class RayCastData:
+    """What rays met; B worlds, F frames, R rays, frame after frame."""
+
+    distances: torch.Tensor
+    """Distance to the hit [m]; -1 for a miss. Shape [B, R]."""
+    normals_w: torch.Tensor
+    """Normal of the surface that was hit; zero for a miss. Shape [B, R, 3]."""
+    hit_pos_w: torch.Tensor
+    """Where it was hit [m]; the ray's origin for a miss. Shape [B, R, 3]."""
+    pos_w: torch.Tensor
+    """Position of the first frame [m], shape [B, 3]."""
+    quat_w: torch.Tensor
+    """Orientation of the first frame (wxyz), shape [B, 4]."""
+    frame_pos_w: torch.Tensor
+    """Positions of the frames [m], shape [B, F, 3]."""
+    frame_quat_w: torch.Tensor
+    """Orientations of the frames (wxyz), shape [B, F, 4]."""
+
+
+@dataclass(kw_only=True)
+class RayCastSensorCfg(SensorCfg):
+    """A bundle of rays on each of one or several frames."""
+
+    @dataclass(kw_only=True)
+    class VizCfg:
+        """How `debug_vis` draws; lengths are in units of the model's mean size."""
+
+        hit_color: Color = (0.0, 1.0, 0.0, 0.8)
+        miss_color: Color = (1.0, 0.0, 0.0, 0.4)
+        hit_sphere_color: Color = (0.0, 1.0, 1.0, 1.0)
+        hit_sphere_radius: float = 0.5
+        show_rays: bool = False
+        show_normals: bool = False
+        normal_color: Color = (1.0, 1.0, 0.0, 1.0)
+        normal_length: float = 5.0
+
+    frame: ObjRef | tuple[ObjRef, ...]
+    """Bodies, sites or geoms that the rays are attached to."""
+    pattern: PatternCfg = field(default_factory=GridPatternCfg)
+    """Rays of each frame."""
+    ray_alignment: RayAlignment = "base"
+    """What turns the rays: the frame (base), its heading alone (yaw), or nothing (world). Where
+    the frame's x axis is vertical, the heading is that of its y axis, less a quarter turn."""
+    max_distance: float = 10.0
+    """Hits farther away than this are misses [m]."""
+    exclude_parent_body: bool = True
+    """Whether rays pass through the body that their frame is on."""
+    include_geom_groups: tuple[int, ...] | None = (0, 1, 2)
+    """Groups of the geoms that rays can hit; None for all."""
+    debug_vis: bool = False
+    viz: VizCfg = field(default_factory=VizCfg)
+
+    @property
+    def frames(self) -> tuple[ObjRef, ...]:
+        """The frames, however many."""
+        return self.frame if isinstance(self.frame, tuple) else (self.frame,)
+
+    def build(self) -> RayCastSensor:
+        """Make the sensor."""
+        return RayCastSensor(self)
+
+
+class RayCastSensor(Sensor[RayCastData]):
+    """Casts rays when it is read, in the worlds that changed since it was last read.
+
+    Raises:
+        ValueError: a frame is no body, site or geom, or an option is out of range.
+    """
+
+    requires_sensor_context = True
+    noise_fields = ("distances",)
+
+    def __init__(self, cfg: RayCastSensorCfg) -> None:
+        super().__init__()
+        self.cfg: RayCastSensorCfg = cfg
+        _check(cfg)
+        self._ctx: SensorContext | None = None
+        self._last: RayCastData | None = None
+        self._fresh: torch.Tensor | None = None
+        """Mask of the worlds in which the last data still holds; None if in no world."""
+
+    @property
+    def include_geom_groups(self) -> tuple[int, ...] | None:
+        """Groups of the geoms that rays can hit; None for all."""
+        return self.cfg.include_geom_groups
+
+    @property
+    def num_frames(self) -> int:
+        """Frames that rays are attached to."""
+        return len(self.cfg.frames)
+
+    @property
+    def num_rays_per_frame(self) -> int:
+        """Rays of one frame."""
+        return len(self._offsets)
+
+    @property
+    def num_rays(self) -> int:
+        """Rays of all frames."""
+        return self.num_frames * self.num_rays_per_frame
+
+    def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
+        """Check that the frames exist; rays add nothing to a scene."""
+        for ref in self.cfg.frames:
+            check_exists(f"Sensor '{self.cfg.name}'", ref, scene_spec, entities)
+
+    def initialize(
+        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+    ) -> None:
+        """Find the frames, and make all that is constant."""
+        cfg = self.cfg
+        self._sim_data, self._device = data, torch.device(device)
+        self._offsets, self._directions = cfg.pattern.generate_rays(mj_model, device)
+        parallel = bool((self._directions == self._directions[0]).all())
+        self._distinct = self._directions[:1] if parallel else self._directions
+        names = [ref.prefixed_name() for ref in cfg.frames]
+        ids = [
+            int(getattr(mj_model, ref.type)(name).id)
+            for ref, name in zip(cfg.frames, names, strict=True)
+        ]
+        types = [ref.type for ref in cfg.frames]
+        self._ids, order = {}, []
+        for kind in dict.fromkeys(types):
+            rows = [row for row, other in enumerate(types) if other == kind]
+            self._ids[kind] = torch.tensor([ids[row] for row in rows], device=device)
+            order += rows
+        back = torch.tensor(order).argsort().to(device)
+        self._order = None if order == sorted(order) else back
+        bodies = [
+            getattr(mj_model, lookup)[i] if (lookup := _FRAMES[kind][2]) else i
+            for kind, i in zip(types, ids, strict=True)
+        ]
+        exclude = torch.tensor(bodies, dtype=torch.int32, device=device)
+        self._bodyexclude: int | torch.Tensor = -1
+        if cfg.exclude_parent_body:
+            self._bodyexclude = exclude.repeat_interleave(self.num_rays_per_frame)
+        groups = cfg.include_geom_groups
+        self._geomgroup = None
+        if groups is not None:
+            self._geomgroup = [int(group in groups) for group in range(mujoco.mjNGROUP)]
+
+    def set_context(self, ctx: SensorContext) -> None:
+        """Take what casts rays."""
+        self._ctx = ctx
+        ctx.add_raycast(self)
+
+    def reset(self, env_ids: EnvIds = None) -> None:
+        """Begin anew in the worlds named; the other worlds' rays are not cast again."""
+        super().reset(env_ids)
+        self._forget(env_ids)
+
+    def invalidate(self, env_ids: EnvIds = None) -> None:
+        """Take note that these worlds were changed between updates."""
+        super().invalidate(env_ids)
+        self._forget(env_ids)
+
+    def update(self, dt: float) -> None:
+        """Take note that `dt` [s] went by."""
+        self._fresh = None
+        super().update(dt)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over a state that `state_dict` returned."""
+        self._fresh = None
+        super().load_state_dict(state)
+
+    def debug_vis(self, visualizer: DebugVisualizer) -> None:
+        """Draw hits as spheres, and rays and normals as arrows, as `cfg.viz` says."""
+        if not self.cfg.debug_vis:
+            return
+        viz, size, data = self.cfg.viz, visualizer.meansize, self.data
+        origins, directions = (part.cpu().numpy() for part in self._rays(None)[:2])
+        hits, normals = data.hit_pos_w.cpu().numpy(), data.normals_w.cpu().numpy()
+        missed = (data.distances < 0).cpu().numpy()
+        for env in visualizer.get_env_indices(len(missed)):
+            for ray in range(self.num_rays):
+                start, end = origins[env, ray], hits[env, ray]
+                if missed[env, ray]:
+                    end = start + self.cfg.max_distance * directions[env, ray]
+                if viz.show_rays:
+                    color = viz.miss_color if missed[env, ray] else viz.hit_color
+                    visualizer.add_arrow(start, end, color, width=0.1 * size)
+                if missed[env, ray]:
+                    continue
+                radius = viz.hit_sphere_radius * size
+                visualizer.add_sphere(end, radius, viz.hit_sphere_color)
+                if viz.show_normals:
+                    tip = end + viz.normal_length * size * normals[env, ray]
+                    visualizer.add_arrow(end, tip, viz.normal_color, width=0.1 * size)
+
+    def _compute_data(self) -> RayCastData:
+        last, fresh = self._last, self._fresh
+        worlds = None
+        if last is not None and fresh is not None:
+            worlds = (~fresh).nonzero().flatten()
+        if last is None or worlds is None or len(worlds) == len(last.distances):
+            last = self._measure(None)
+        elif len(worlds):
+            rows = leaves(self._measure(worlds))
+            kept = {name: old.clone() for name, old in leaves(last).items()}
+            for name, tensor in kept.items():
+                tensor[worlds] = rows[name]
+            last = with_leaves(last, kept)
+        self._last = last
+        # On a GPU all rays are cast anew, since choosing would wait for it.
+        if self._device.type == "cpu":
+            with torch.inference_mode(False):
+                self._fresh = torch.ones(len(last.distances), dtype=torch.bool)
+        return last
+
+    def _measure(self, worlds: torch.Tensor | None) -> RayCastData:
+        """Cast the rays of the worlds named."""
+        if self._ctx is None:
+            raise RuntimeError(
+                f"Sensor '{self.cfg.name}' has no sensor context: initialize the scene before "
+                "reading it."
+            )
+        origins, directions, positions, matrices = self._rays(worlds)
+        rays = self._ctx.ray(
+            origins,
+            directions,
+            geomgroup=self._geomgroup,
+            bodyexclude=self._bodyexclude,
+            cutoff=self.cfg.max_distance,
+            env_ids=worlds,
+        )
+        quats = quat_from_matrix(matrices)
+        data = RayCastData(
+            distances=rays.dist,
+            normals_w=rays.normal,
+            hit_pos_w=torch.addcmul(origins, rays.dist.clamp(min=0.0)[..., None], directions),
+            pos_w=positions[:, 0],
+            quat_w=quats[:, 0],
+            frame_pos_w=positions,
+            frame_quat_w=quats,
+        )
+        return self._finish(data, directions)
+
+    def _finish(self, data: RayCastData, directions: torch.Tensor) -> RayCastData:
+        """Derive further data from what rays of these directions met."""
+        return data
+
+    def _rays(
+        self, worlds: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Origins and directions of the rays, positions and matrices of the frames."""
+        positions, matrices = [], []
+        for kind, ids in self._ids.items():
+            pos, mat, _ = _FRAMES[kind]
+            positions.append(getattr(self._sim_data, pos)[:, ids])
+            matrices.append(getattr(self._sim_data, mat)[:, ids])
+        pos, mat = torch.cat(positions, dim=1), torch.cat(matrices, dim=1)
+        if self._order is not None:
+            pos, mat = pos[:, self._order], mat[:, self._order]
+        if worlds is not None:
+            pos, mat = pos[worlds], mat[worlds]
+        if self.cfg.ray_alignment == "world":
+            origins = pos[:, :, None] + self._offsets
+            directions = self._distinct.expand(*pos.shape[:2], -1, -1)
+        else:
+            turn = mat if self.cfg.ray_alignment == "base" else heading(mat)
+            origins = _turned(turn, self._offsets, pos)
+            directions = _turned(turn, self._distinct, torch.zeros_like(pos))
+        directions = directions.expand(-1, -1, self.num_rays_per_frame, -1)
+        return origins.flatten(1, 2), directions.flatten(1, 2), pos, mat
+
+    def _forget(self, env_ids: EnvIds) -> None:
+        if env_ids is None:
+            self._fresh = None
+        elif self._fresh is not None:
+            assign(self._fresh[:, None], False, env_ids)
+
+
+def _turned(turn: torch.Tensor, vectors: torch.Tensor, shift: torch.Tensor) -> torch.Tensor:
+    """Turn vectors [N, 3] by matrices [B, F, 3, 3], and shift them by [B, F, 3]: [B, F, N, 3]."""
+    # Not as a matrix product, which a GPU may round to 10 bits and a CPU does slowly.
+    result = shift[..., None]
+    for axis, column in enumerate(turn.unbind(dim=-1)):
+        result = torch.addcmul(result, column[..., None], vectors[:, axis])
+    return result.transpose(-1, -2)
+
+
+def heading(matrices: torch.Tensor) -> torch.Tensor:
+    """Rotations about the vertical that frames head for, shape [..., 3, 3].
+
+    That is where the x axis points to; where it is vertical, where the y axis does, less a quarter
+    turn, which is the same as long as the y axis is level.
+    """
+    x, y = matrices[..., :2, 0], matrices[..., :2, 1]
+    beside = torch.stack([y[..., 1], -y[..., 0]], dim=-1)
+    level = torch.where(x.norm(dim=-1, keepdim=True) > _SINGULAR, x, beside)
+    cos, sin = (level / level.norm(dim=-1, keepdim=True)).unbind(-1)
+    zero, one = torch.zeros_like(cos), torch.ones_like(cos)
+    rows = torch.stack([cos, -sin, zero, sin, cos, zero, zero, zero, one], dim=-1)
+    return rows.unflatten(-1, (3, 3))
+
+
+def _check(cfg: RayCastSensorCfg) -> None:
+    who = f"Sensor '{cfg.name}'"
+    if not cfg.frames:
+        raise ValueError(f"{who} has no frame: give at least one body, site or geom.")
+    for ref in cfg.frames:
+        if ref.type not in _FRAMES:
+            raise ValueError(f"{who}: frame.type must be 'body', 'site', or 'geom', got {ref.type}")
+    if cfg.ray_alignment not in get_args(RayAlignment):
+        raise ValueError(
+            f"{who}: ray_alignment must be one of {get_args(RayAlignment)}, "
+            f"got '{cfg.ray_alignment}'."
+        )
+    if not cfg.max_distance > 0:
+        raise ValueError(f"{who}: max_distance must be positive, got {cfg.max_distance} m.")
+    groups = cfg.include_geom_groups
+    if groups is not None and not set(groups) <= set(range(mujoco.mjNGROUP)):
+        raise ValueError(
+            f"{who}: include_geom_groups must be among 0 to {mujoco.mjNGROUP - 1}, got {groups}."
+        )

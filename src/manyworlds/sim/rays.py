@@ -1,0 +1,89 @@
+"""Looking into many worlds: what rays and cameras ask, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+import torch
+
+
+class Rays(NamedTuple):
+    """What each ray met first, float32 and int32, one row per world."""
+
+    dist: torch.Tensor
+    """Distance from the origin in lengths of the direction; -1 for a miss. Shape (n, nray)."""
+    geomid: torch.Tensor
+    """Geom that was hit; -1 for a miss. Shape (n, nray)."""
+    normal: torch.Tensor
+    """Normal of its surface, in the world frame; zero for a miss. Shape (n, nray, 3)."""
+
+    def within_(self, cutoff: float) -> Rays:
+        """Count hits beyond `cutoff` as misses, in place."""
+        miss = self.dist > cutoff
+        self.dist.masked_fill_(miss, -1.0)
+        self.geomid.masked_fill_(miss, -1)
+        self.normal.masked_fill_(miss[..., None], 0.0)
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """What a camera sees, and how it is drawn."""
+
+    camera: int
+    """The camera's id."""
+    width: int
+    height: int
+    kinds: tuple[str, ...]
+    """Which of rgb, depth and segmentation."""
+    textures: bool = True
+    shadows: bool = False
+    geom_groups: tuple[int, ...] = (0, 1, 2)
+
+
+class DoubleBuffers:
+    """Float64 copies of tensors in memory that is kept, since fresh memory costs more than they."""
+
+    def __init__(self) -> None:
+        self._memory: dict[str, np.ndarray] = {}
+
+    def copy(self, name: str, tensor: torch.Tensor) -> np.ndarray:
+        """Copy a tensor into the memory of this name, which the next copy overwrites."""
+        memory = self._memory.get(name)
+        if memory is None or memory.size < tensor.numel():
+            memory = self._memory[name] = np.empty(tensor.numel())
+        array = memory[: tensor.numel()].reshape(tensor.shape)
+        np.copyto(array, tensor.numpy())
+        return array
+
+
+def check_rays(
+    pnt: torch.Tensor,
+    vec: torch.Tensor,
+    geomgroup: Sequence[int] | None,
+    num_worlds: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Bring origins and directions to shape (num_worlds, nray, 3).
+
+    Raises:
+        ValueError: their shapes do not fit, or `geomgroup` has not one flag per group.
+    """
+    try:
+        shape = torch.broadcast_shapes(pnt.shape, vec.shape, (num_worlds, 1, 3))
+    except RuntimeError:
+        shape = ()
+    if len(shape) != 3 or (shape[0], shape[2]) != (num_worlds, 3):
+        raise ValueError(
+            f"Rays need pnt and vec of shape (nray, 3) or ({num_worlds}, nray, 3), "
+            f"got {tuple(pnt.shape)} and {tuple(vec.shape)}: give one row per world and ray."
+        )
+    if geomgroup is not None and len(geomgroup) != mujoco.mjNGROUP:
+        raise ValueError(
+            f"geomgroup needs {mujoco.mjNGROUP} flags, one per group, got {len(geomgroup)}: "
+            "give 1 for each group that rays can hit, else 0."
+        )
+    return pnt.expand(shape), vec.expand(shape)

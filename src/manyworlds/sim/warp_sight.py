@@ -1,0 +1,90 @@
+"""Rays and pictures with MuJoCo Warp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+import mujoco_warp as mjw
+import torch
+import warp as wp
+
+from manyworlds.sim.rays import Rays, View
+from manyworlds.sim.warp_views import to_torch
+
+# Fields of a camera that rays prepared in advance would not follow.
+_OPTICS = {"cam_fovy", "cam_intrinsic"}
+
+
+def cast_rays(
+    model: Any,
+    data: Any,
+    pnt: torch.Tensor,
+    vec: torch.Tensor,
+    geomgroup: Sequence[int] | None,
+    flg_static: bool,
+    bodyexclude: torch.Tensor,
+    worlds: Any,
+) -> Rays:
+    """Cast rays into the worlds that an index names."""
+    shape = (data.nworld, pnt.shape[1])
+    # Rays of the other worlds start far out and lead away.
+    origins, directions = pnt.new_full((2, *shape, 3), 1e9).unbind()
+    origins[worlds], directions[worlds] = pnt, vec
+    # MuJoCo Warp takes -1 throughout for no choice.
+    flags = [-1] * mujoco.mjNGROUP if geomgroup is None else map(bool, geomgroup)
+    groups: Any = wp.spatial_vector(*map(float, flags))
+    rays: list[Any] = [wp.from_torch(part, dtype=wp.vec3) for part in (origins, directions)]
+    found: list[Any] = [_empty(shape, dtype) for dtype in (float, int, wp.vec3)]
+    exclude = wp.from_torch(bodyexclude.contiguous())
+    arguments = [model, data, *rays, groups, flg_static, exclude, *found]
+    mjw.rays(*arguments)
+    return Rays(*(to_torch(part)[worlds] for part in found))
+
+
+def _empty(shape: tuple[int, ...], dtype: Any) -> Any:
+    return wp.empty(shape, dtype=dtype)
+
+
+class Painter:
+    """Draws cameras' views by tracing rays; each view keeps its buffers and its hierarchies."""
+
+    def __init__(self) -> None:
+        self._contexts: dict[tuple[View, bool], Any] = {}
+
+    def draw(
+        self, mj_model: mujoco.MjModel, model: Any, data: Any, view: View, expanded: set[str]
+    ) -> dict[str, torch.Tensor]:
+        """Draw a view in all worlds, at poses as last computed."""
+        fixed = not _OPTICS & expanded
+        if (view, fixed) not in self._contexts:
+            self._contexts[view, fixed] = mjw.create_render_context(
+                mj_model,
+                data.nworld,
+                cam_res=(view.width, view.height),
+                render_rgb="rgb" in view.kinds,
+                render_depth="depth" in view.kinds,
+                render_seg="segmentation" in view.kinds,
+                use_textures=view.textures,
+                use_shadows=view.shadows,
+                enabled_geom_groups=list(view.geom_groups),
+                cam_active=[view.camera],
+                use_precomputed_rays=fixed,
+                render_skybox=True,
+            )
+        context = self._contexts[view, fixed]
+        mjw.refit_bvh(model, data, context)
+        mjw.render(model, data, context)
+        size = (data.nworld, view.height, view.width)
+        pictures = {}
+        if "rgb" in view.kinds:
+            rgb = _empty(size, wp.vec3)
+            mjw.get_rgb(context, 0, rgb)
+            pictures["rgb"] = (to_torch(rgb) * 255.0).round().byte()
+        if "depth" in view.kinds:
+            depth = to_torch(context.depth_data).reshape(*size, 1)
+            pictures["depth"] = torch.where(depth > 0, depth, context.zfar)
+        if "segmentation" in view.kinds:
+            pictures["segmentation"] = to_torch(context.seg_data).reshape(*size, 2).clone()
+        return pictures
