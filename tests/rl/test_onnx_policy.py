@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -151,7 +152,9 @@ def test_velocities_of_the_base_are_those_of_the_entity(tmp_path):
     model, plain = env.sim.mj_model, mujoco.MjData(env.sim.mj_model)
     plain.qpos[:], plain.qvel[:] = env.sim.data.qpos[0].numpy(), env.sim.data.qvel[0].numpy()
     mujoco.mj_step1(model, plain)
-    policy = SimpleNamespace(model=model, joints_of=lambda p: ([], {"root_body": "robot/trunk"}))
+    policy: Any = SimpleNamespace(
+        model=model, joints_of=lambda p: ([], {"root_body": "robot/trunk"})
+    )
     for name, expected in (
         ("base_lin_vel", data.root_link_lin_vel_b),
         ("base_ang_vel", data.root_link_ang_vel_b),

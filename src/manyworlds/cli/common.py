@@ -33,6 +33,9 @@ def take_task(argv: list[str], command: str) -> tuple[str, list[str]]:
     usage = f"usage: manyworlds {command} TASK [OPTIONS]\n\ntasks: {', '.join(list_tasks())}"
     if any(arg in ("-h", "--help") for arg in argv):
         print(f"{usage}\n\n`manyworlds {command} TASK --help` shows the options of a task.")
+        if command == "play":
+            print("`manyworlds play` takes the newest run; `manyworlds play --onnx FILE` runs an")
+            print("exported policy in plain MuJoCo, see `manyworlds play --onnx --help`.")
         raise SystemExit(0)
     raise ValueError(f"Name a task: manyworlds {command} TASK; {usage.splitlines()[-1]}.")
 

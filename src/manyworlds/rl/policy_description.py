@@ -9,7 +9,7 @@ import torch
 
 from manyworlds.actuator.builtin_actuator import DirectActuator
 from manyworlds.entity import ELEMENT_KINDS
-from manyworlds.envs.mdp.actions.actions import BaseAction
+from manyworlds.envs.mdp.actions.actions import BaseAction, clip_bounds
 from manyworlds.managers import SceneEntityCfg
 from manyworlds.utils.actuator import TransmissionType
 from manyworlds.utils.config import to_plain
@@ -129,6 +129,7 @@ def _describe_action(term: Any) -> dict[str, Any]:
         "config": _plain(term.cfg),
     }
     if isinstance(term, BaseAction):
+        clip = clip_bounds(term.cfg.clip, term.target_names, term.device)
         kind = term.setter.removeprefix("set_").removesuffix("_target").split("_")[1]
         described |= {
             "targets": [f"{term.cfg.entity_name}/{name}" for name in term.target_names],
@@ -136,7 +137,7 @@ def _describe_action(term: Any) -> dict[str, Any]:
             "command": _COMMANDS.get(kind, "effort"),
             "scale": term.scale.tolist(),
             "offset": (term.offset[0] if term.offset.ndim > 1 else term.offset).tolist(),
-            "clip": None if term._clip is None else torch.stack(term._clip).tolist(),
+            "clip": None if clip is None else torch.stack(clip).tolist(),
         }
     return described
 
