@@ -71,7 +71,7 @@ def largest_difference(runner, policy, data, steps: int) -> float:
 def test_cartpole_moves_as_in_its_environment(env_cfg, rl_cfg, tmp_path):
     """Follow the environment's actions and states over an episode, to rounding errors."""
     env_cfg.episode_length_s = 11.0
-    assert largest_difference(*exported(env_cfg, rl_cfg, tmp_path), steps=200) < 1e-4
+    assert largest_difference(*exported(env_cfg, rl_cfg, tmp_path), steps=200) < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_position_actions_reach_every_kind_of_actuator(env_cfg, rl_cfg, tmp_path
         func=mdp.last_action, clip=(-0.1, 0.1), scale=2.0
     )
     runner, policy, data = exported(env_cfg, rl_cfg, tmp_path)
-    assert largest_difference(runner, policy, data, steps=60) < 1e-4
+    assert largest_difference(runner, policy, data, steps=60) < 1e-5
     assert abs(data.qpos[0]) > 1e-3
 
 
@@ -123,7 +123,7 @@ def test_histories_and_delays_are_observed_as_in_training(env_cfg, rl_cfg, tmp_p
     runner, policy, data = exported(env_cfg, rl_cfg, tmp_path)
     assert policy.observe(data, "actor").shape == ((20,) if of_group else (9,))
     policy.reset(data)
-    assert largest_difference(runner, policy, data, steps=40) < 1e-4
+    assert largest_difference(runner, policy, data, steps=40) < 1e-5
 
 
 def test_relative_positions_are_followed_in_each_physics_step(env_cfg, rl_cfg, tmp_path):
@@ -138,7 +138,7 @@ def test_relative_positions_are_followed_in_each_physics_step(env_cfg, rl_cfg, t
         )
     }
     runner, policy, data = exported(env_cfg, rl_cfg, tmp_path)
-    assert largest_difference(runner, policy, data, steps=40) < 1e-4
+    assert largest_difference(runner, policy, data, steps=40) < 1e-5
 
 
 def test_velocities_of_the_base_are_those_of_the_entity(tmp_path):
@@ -212,13 +212,10 @@ def go1_cfg(path: Path) -> ManagerBasedRlEnvCfg:
 
 
 def test_a_quadruped_moves_as_in_its_environment(rl_cfg, tmp_path):
-    """Stand and sway under a random policy for half a second, with contacts, to 0.001.
-
-    Contacts magnify the rounding of observations to single precision.
-    """
+    """Stand and sway under a random policy for a second, with contacts, to rounding errors."""
     cfg = go1_cfg(robot_file("unitree_go1/go1.xml"))
     runner, policy, data = exported(cfg, rl_cfg, tmp_path)
-    assert largest_difference(runner, policy, data, steps=25) < 1e-3
+    assert largest_difference(runner, policy, data, steps=50) < 1e-5
     entries = {p.key: p.value for p in onnx.load(str(policy.path)).metadata_props}
     assert entries["joint_stiffness"] == ",".join(["35.000"] * 12)
     assert entries["joint_damping"] == ",".join(["0.500"] * 12)
@@ -234,7 +231,7 @@ def test_recurrent_policies_carry_their_state(env_cfg, rl_cfg, tmp_path, kind):
     rl_cfg.actor.class_name, rl_cfg.actor.rnn_type = "RNNModel", kind
     rl_cfg.actor.rnn_hidden_dim, rl_cfg.actor.rnn_num_layers = 8, 2
     runner, policy, data = exported(env_cfg, rl_cfg, tmp_path)
-    assert largest_difference(runner, policy, data, steps=20) < 1e-4
+    assert largest_difference(runner, policy, data, steps=20) < 1e-5
     assert max(abs(value).max() for value in policy._hidden.values()) > 1e-3
     policy.reset(data)
     assert max(abs(value).max() for value in policy._hidden.values()) == 0.0
