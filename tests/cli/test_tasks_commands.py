@@ -124,6 +124,67 @@ def test_play_loads_the_newest_run_into_its_own_worlds(tmp_path, monkeypatch, ca
     assert main([*args, "--agent", "random"]) == 0
 
 
+def test_runs_are_named_in_short_or_not_at_all(tmp_path, monkeypatch, capsys):
+    """Play the newest run of any task, a run folder, a run by name, or a checkpoint of it."""
+    monkeypatch.setattr(play_module, "watch", lambda env, policy, **kwargs: None)
+    assert train(tmp_path, "--agent.run-name", "first") == 0
+    run = RunFolder.latest(tmp_path)
+    root = ["--log-root", str(tmp_path)]
+    shorthands = [
+        run.path,
+        run.path.name,
+        f"cartpole/{run.path.name}",
+        f"{run.path.name}/model_1.pt",
+    ]
+    capsys.readouterr()
+    for args in ([], *(["--checkpoint", str(name)] for name in shorthands)):
+        assert main(["play", *args, *root]) == 0
+        assert capsys.readouterr().out.startswith(f"policy: {run.path / 'model_1.pt'}")
+    assert main(["play", "--log-root", str(tmp_path / "none")]) == 1
+    assert "There is no trained run in" in capsys.readouterr().err
+
+
+def test_resuming_chooses_runs_and_checkpoints_by_pattern(tmp_path, capsys):
+    """Go on from the newest run and the last checkpoint whose names match."""
+    save_all = ["--agent.save-interval", "1"]
+    assert train(tmp_path, "--agent.run-name", "first", *save_all) == 0
+    first = RunFolder.latest(tmp_path)
+    assert train(tmp_path, "--agent.run-name", "second", *save_all) == 0
+    args = ["train", "Cartpole-Swingup", "--log-root", str(tmp_path), "--agent.resume"]
+    args += ["--agent.load-run", ".*_first", "--agent.run-name", "third"]
+    assert main([*args, "--agent.load-checkpoint", "model_0.pt"]) == 0
+    third = RunFolder.latest(tmp_path, load_run=".*_third")
+    assert [path.name for path in third.checkpoints()] == ["model_1.pt"]
+    lines = (third.path / "progress.jsonl").read_text().splitlines()
+    assert lines[0] == (first.path / "progress.jsonl").read_text().splitlines()[0]
+    assert main([*args, "--agent.load-checkpoint", "model_9.pt"]) == 1
+    assert "load_checkpoint='model_9.pt'" in capsys.readouterr().err
+
+
+def test_an_exported_policy_runs_in_plain_mujoco(tmp_path, capsys):
+    """Run the ONNX file of a run beside its scene, without window or environment."""
+    assert train(tmp_path) == 0
+    policy = RunFolder.latest(tmp_path).path / "policy.onnx"
+    capsys.readouterr()
+    args = ["play", "--onnx", str(policy)]
+    assert main([*args, "--headless", "--steps", "10"]) == 0
+    assert capsys.readouterr().out.startswith("time 0.50 s, qpos [")
+    assert main([*args, "--headless"]) == 1
+    assert "give --steps" in capsys.readouterr().err
+    assert main(["play", "--onnx", "no.onnx"]) == 1
+    assert "There is no policy 'no.onnx'" in capsys.readouterr().err
+
+
+def test_a_mistyped_task_is_found_before_anything_heavy_is_loaded():
+    """Answer at once: no torch, no MuJoCo."""
+    code = (
+        "import sys; from manyworlds.cli.main import main; "
+        "assert main(['train', 'Nope']) == 1 and main(['play', 'Nope']) == 1; "
+        "assert not {'torch', 'mujoco', 'rsl_rl', 'tyro'} & set(sys.modules), 'heavy'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
 def test_tasks_of_ones_own_are_loaded_from_a_file(tmp_path, capsys):
     """List and train a task that a Python file registers."""
     plugin = tmp_path / "my_tasks.py"

@@ -93,12 +93,9 @@ def test_the_exported_policy_computes_the_same_actions(env_cfg, rl_cfg, log_root
         env.step(actions)
     meta = json.loads(session.get_modelmeta().custom_metadata_map["manyworlds"])
     assert meta["control_period_s"] == pytest.approx(0.05)
-    assert meta["actions"]["effort"]["targets"] == ["slider"]
-    assert [meta["observations"]["actor"][n]["shape"] for n in meta["observations"]["actor"]] == [
-        [1],
-        [2],
-        [2],
-    ]
+    assert meta["actions"]["effort"]["targets"] == ["cartpole/slider"]
+    terms = meta["observations"]["actor"]["terms"].values()
+    assert [term["shape"] for term in terms] == [[1], [2], [2]]
 
 
 def test_time_outs_are_bootstrapped_unless_the_horizon_is_finite(env_cfg):
@@ -228,7 +225,7 @@ def test_flight_records_lie_in_the_run_folder(env_cfg, rl_cfg, log_root):
 
 def test_physics_has_the_cores_while_collecting(env_cfg, rl_cfg, log_root, monkeypatch):
     """Use one torch thread while worlds step, and one for each core while the policy learns."""
-    monkeypatch.setattr("manyworlds.rl.runner.usable_cores", lambda: 3)
+    monkeypatch.setattr("manyworlds.rl.distributed.usable_cores", lambda: 3)
     threads: dict[str, set[int]] = {"step": set(), "update": set()}
 
     def record(name: str, owner: type, method: str) -> None:

@@ -9,15 +9,11 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import tyro
-
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.rl.run_folder import RunFolder
 
 T = TypeVar("T")
-
-TYRO_FLAGS = (tyro.conf.AvoidSubcommands, tyro.conf.UsePythonSyntaxForLiteralCollections)
 
 
 def take_task(argv: list[str], command: str) -> tuple[str, list[str]]:
@@ -25,15 +21,21 @@ def take_task(argv: list[str], command: str) -> tuple[str, list[str]]:
 
     Raises:
         ValueError: no task was named.
+        KeyError: there is no such task.
     """
+    from manyworlds.tasks import list_tasks, require_task
+
     argv = take_modules(argv)
     if argv and not argv[0].startswith("-"):
+        require_task(argv[0])
         return argv[0], argv[1:]
-    from manyworlds.tasks import list_tasks
 
     usage = f"usage: manyworlds {command} TASK [OPTIONS]\n\ntasks: {', '.join(list_tasks())}"
     if any(arg in ("-h", "--help") for arg in argv):
         print(f"{usage}\n\n`manyworlds {command} TASK --help` shows the options of a task.")
+        if command == "play":
+            print("`manyworlds play` takes the newest run; `manyworlds play --onnx FILE` runs an")
+            print("exported policy in plain MuJoCo, see `manyworlds play --onnx --help`.")
         raise SystemExit(0)
     raise ValueError(f"Name a task: manyworlds {command} TASK; {usage.splitlines()[-1]}.")
 
@@ -53,10 +55,13 @@ def take_modules(argv: list[str]) -> list[str]:
     return rest
 
 
-def parse(config_type: type[T], default: T, argv: list[str], command: str) -> T:
-    """Parse the command line over a config; every field of it is an option."""
+def parse(config_type: type[T], default: Any, argv: list[str], command: str) -> T:
+    """Parse the command line over a config, if there is one; every field of it is an option."""
+    import tyro
+
+    flags = (tyro.conf.AvoidSubcommands, tyro.conf.UsePythonSyntaxForLiteralCollections)
     return tyro.cli(
-        config_type, default=default, args=argv, prog=f"manyworlds {command}", config=TYRO_FLAGS
+        config_type, default=default, args=argv, prog=f"manyworlds {command}", config=flags
     )
 
 
@@ -75,8 +80,22 @@ def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:
     return cfg
 
 
-def find_run(checkpoint: Path | None, log_root: Path, task: str | None) -> tuple[Path, Any]:
+def find_run(
+    checkpoint: Path | None,
+    log_root: Path,
+    task: str | None,
+    load_run: str = ".*",
+    load_checkpoint: str = ".*",
+) -> tuple[Path, RunFolder | None]:
     """Find a checkpoint and its run folder: the one named, or the newest of the task.
+
+    Args:
+        checkpoint: a file, a run folder, or either as it is called in the log root or in one of
+            its experiments; None for the newest run.
+        log_root: where run folders are.
+        task: whose runs count; None for any.
+        load_run: regular expression that the newest run's name must match as a whole.
+        load_checkpoint: regular expression that the checkpoint's name must match as a whole.
 
     Raises:
         FileNotFoundError: there is no such checkpoint, or no run of the task.
@@ -84,11 +103,18 @@ def find_run(checkpoint: Path | None, log_root: Path, task: str | None) -> tuple
     from manyworlds.rl.run_folder import RunFolder
 
     if checkpoint is None:
-        run = RunFolder.latest(log_root, task)
-        return run.last_checkpoint(), run
-    if not checkpoint.is_file():
-        raise FileNotFoundError(f"There is no checkpoint '{checkpoint}': give the path of a .pt.")
-    return checkpoint, RunFolder.of_checkpoint(checkpoint)
+        run = RunFolder.latest(log_root, task, load_run, load_checkpoint)
+        return run.last_checkpoint(load_checkpoint), run
+    for folder in (Path(), log_root, *sorted(log_root.glob("*"))):
+        path = folder / checkpoint
+        if path.is_file():
+            return path, RunFolder.of_checkpoint(path)
+        if path.is_dir() and (run := RunFolder(path)).checkpoints():
+            return run.last_checkpoint(), run
+    raise FileNotFoundError(
+        f"There is no checkpoint '{checkpoint}': give the path of a .pt file or of a run folder, "
+        f"or the name of a run in '{log_root}'."
+    )
 
 
 def _difference(new: Any, old: Any) -> Any:

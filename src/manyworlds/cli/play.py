@@ -1,47 +1,35 @@
-"""`manyworlds play TASK`: watch a policy in the browser."""
+"""`manyworlds play [TASK]`: watch a policy in the browser."""
 
 from __future__ import annotations
 
+import argparse
 import socket
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
-from manyworlds.cli.common import find_run, parse, play_env_cfg, take_task
-from manyworlds.cli.policy import Policy, load_policy, untrained_policy
-from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.utils.config import update_from_plain
-from manyworlds.utils.extras import require_extra
+from manyworlds.cli.common import find_run, parse, play_env_cfg, take_modules, take_task
 
-
-@dataclass(kw_only=True)
-class PlayConfig:
-    """Watch a policy in many worlds."""
-
-    env: ManagerBasedRlEnvCfg
-    """The environment."""
-    agent: Literal["trained", "random", "zero"] = "trained"
-    """Which policy."""
-    latest: bool = False
-    """Take the newest run of the task, as without --checkpoint."""
-    checkpoint: Path | None = None
-    """Take this checkpoint."""
-    log_root: Path = Path("runs")
-    """Where to look for runs."""
-    device: str | None = None
-    """Torch device; None takes CUDA where there is one, else the CPU."""
-    host: str = "127.0.0.1"
-    """Address to serve the page on."""
-    port: int = 8080
-    """Port to serve the page on; the next free one is taken if it is in use."""
-    steps: int | None = None
-    """Stop after this many control steps; None goes on until Ctrl-C."""
+if TYPE_CHECKING:
+    from manyworlds.cli.policy import Policy
+    from manyworlds.envs import ManagerBasedRlEnv
 
 
 def main(argv: list[str]) -> int:
     """Parse the command line, load the policy and open the page."""
+    argv = take_modules(argv)
+    if any(arg.partition("=")[0] == "--onnx" for arg in argv):
+        from manyworlds.cli import play_onnx
+
+        return play_onnx.main(argv)
+    if (not argv or argv[0].startswith("-")) and not {"-h", "--help"} & set(argv):
+        argv = [_task_of_run(argv), *argv]
     task, argv = take_task(argv, "play")
+    from manyworlds.cli.options import PlayConfig
+    from manyworlds.cli.policy import load_policy, untrained_policy
+    from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls
+    from manyworlds.utils.config import update_from_plain
+    from manyworlds.utils.extras import require_extra
 
     cfg = parse(PlayConfig, PlayConfig(env=load_env_cfg(task, play=True)), argv, f"play {task}")
     if cfg.latest and cfg.checkpoint is not None:
@@ -62,6 +50,25 @@ def main(argv: list[str]) -> int:
         policy = load_policy(env, rl_cfg, checkpoint, load_runner_cls(task))
     watch(env, policy, host=cfg.host, port=cfg.port, steps=cfg.steps)
     return 0
+
+
+def _task_of_run(argv: list[str]) -> str:
+    """The task of the run that is meant where no task is named.
+
+    Raises:
+        ValueError: the checkpoint lies in no run folder, which would tell.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--checkpoint", type=Path)
+    parser.add_argument("--log-root", "--log_root", type=Path, default=Path("runs"))
+    known, _ = parser.parse_known_args(argv)
+    checkpoint, run = find_run(known.checkpoint, known.log_root, None)
+    if run is None or run.task is None:
+        raise ValueError(
+            f"'{checkpoint}' lies in no run folder: name its task, manyworlds play TASK "
+            f"--checkpoint {checkpoint}."
+        )
+    return run.task
 
 
 def watch(

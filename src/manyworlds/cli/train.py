@@ -2,54 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import io
 from pathlib import Path
-
-from rich.console import Console
+from typing import TYPE_CHECKING
 
 from manyworlds.cli.common import find_run, parse, take_task
-from manyworlds.cli.progress import TrainingProgress
-from manyworlds.envs import ManagerBasedRlEnvCfg
-from manyworlds.rl import RslRlOnPolicyRunnerCfg
-from manyworlds.utils.config import update_from_plain
-from manyworlds.utils.extras import require_extra
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
-@dataclass(kw_only=True)
-class TrainConfig:
-    """Train a policy for a task."""
-
-    env: ManagerBasedRlEnvCfg
-    """The environment."""
-    agent: RslRlOnPolicyRunnerCfg
-    """The learner."""
-    log_root: Path = Path("runs")
-    """Where run folders are made."""
-    device: str | None = None
-    """Torch device; None takes CUDA where there is one, else the CPU."""
-    resume: bool = False
-    """Go on from the newest run of this task, with its configuration."""
-    checkpoint: Path | None = None
-    """Go on from this checkpoint instead of the newest one."""
+    from manyworlds.rl.training import TrainingResult
 
 
 def main(argv: list[str]) -> int:
     """Parse the command line and train."""
     task, argv = take_task(argv, "train")
-    require_extra("rsl_rl", "train")
-    from manyworlds.rl.training import train, write_summary
+    # What takes long to import comes after what can go wrong without it.
+    from manyworlds.cli.options import TrainConfig
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls
+    from manyworlds.utils.config import update_from_plain
+    from manyworlds.utils.extras import require_extra
 
     default = TrainConfig(env=load_env_cfg(task), agent=load_rl_cfg(task))
     cfg = parse(TrainConfig, default, argv, f"train {task}")
+    require_extra("rsl_rl", "train")
     resume = None
-    if cfg.resume or cfg.checkpoint is not None:
-        resume, run = find_run(cfg.checkpoint, cfg.log_root, task)
+    if cfg.resume or cfg.agent.resume or cfg.checkpoint is not None:
+        patterns = cfg.agent.load_run, cfg.agent.load_checkpoint
+        resume, run = find_run(cfg.checkpoint, cfg.log_root, task, *patterns)
         if run is not None:
             update_from_plain(default.env, run.env_params())
             update_from_plain(default.agent, run.agent_params())
             cfg = parse(TrainConfig, default, argv, f"train {task}")
-    console = Console()
+    from rich.console import Console
+
+    from manyworlds.cli.progress import TrainingProgress
+    from manyworlds.rl.distributed import Ranks
+    from manyworlds.rl.training import train
+
+    is_main = Ranks.from_environment().is_main
+    console = Console() if is_main else Console(file=io.StringIO())
     runner = load_runner_cls(task)
     with TrainingProgress(console) as progress:
         result = train(
@@ -62,6 +54,15 @@ def main(argv: list[str]) -> int:
             on_iteration=progress.update,
             **({} if runner is None else {"runner_cls": runner}),
         )
+    if is_main:
+        _report(task, result, console)
+    return 130 if result.interrupted else 0
+
+
+def _report(task: str, result: TrainingResult, console: Console) -> None:
+    """Write what the run came to, and say where everything is."""
+    from manyworlds.rl.training import write_summary
+
     # Two quick Ctrl-C end the first iteration before it can report.
     last = result.records[-1] if result.records else None
     iterations = 0 if last is None else last.iteration
@@ -83,7 +84,6 @@ def main(argv: list[str]) -> int:
             soft_wrap=True,
         )
     print_files([*result.files, summary], console)
-    return 130 if result.interrupted else 0
 
 
 def print_files(files: list[Path], console: Console) -> None:

@@ -1,5 +1,6 @@
 """Learning: rsl_rl's PPO behind adapters of our own. Needs the extra `train`."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.rl.config import (
@@ -10,11 +11,22 @@ from manyworlds.rl.config import (
 )
 
 if TYPE_CHECKING:
+    from manyworlds.rl.onnx_policy import OnnxPolicy
     from manyworlds.rl.runner import OnPolicyRunner
+    from manyworlds.rl.runner import OnPolicyRunner as MjlabOnPolicyRunner
     from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 
+_LAZY = {
+    "MjlabOnPolicyRunner": ("manyworlds.rl.runner", "OnPolicyRunner"),
+    "OnPolicyRunner": ("manyworlds.rl.runner", "OnPolicyRunner"),
+    "RslRlVecEnvWrapper": ("manyworlds.rl.vecenv_wrapper", "RslRlVecEnvWrapper"),
+    "OnnxPolicy": ("manyworlds.rl.onnx_policy", "OnnxPolicy"),
+}
+
 __all__ = [
+    "MjlabOnPolicyRunner",
     "OnPolicyRunner",
+    "OnnxPolicy",
     "RslRlBaseRunnerCfg",
     "RslRlModelCfg",
     "RslRlOnPolicyRunnerCfg",
@@ -24,13 +36,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs rsl_rl only when it is asked for."""
-    if name == "OnPolicyRunner":
-        from manyworlds.rl.runner import OnPolicyRunner
-
-        return OnPolicyRunner
-    if name == "RslRlVecEnvWrapper":
-        from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
-
-        return RslRlVecEnvWrapper
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import what needs rsl_rl or onnxruntime only when it is asked for."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _LAZY[name]
+    return getattr(importlib.import_module(module), attribute)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import copy
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal
+
+SPATIAL_SOFTMAX_CNN = "manyworlds.rl.spatial_softmax:SpatialSoftmaxCNNModel"
+"""Class name of the model of convolutions that tell where in the image something is."""
 
 
 def gaussian_distribution() -> dict[str, Any]:
@@ -20,9 +24,16 @@ class RslRlModelCfg:
     activation: str = "elu"
     obs_normalization: bool = False
     """Normalise observations by their running mean and standard deviation."""
+    cnn_cfg: dict[str, Any] | None = None
+    """Settings of convolutions over groups of images, for `CNNModel` and `SPATIAL_SOFTMAX_CNN`."""
     distribution_cfg: dict[str, Any] | None = None
     """Settings of the action distribution; None for a network without one (a critic)."""
+    rnn_type: str | None = None
+    """`lstm` or `gru`, for `RNNModel`."""
+    rnn_hidden_dim: int = 256
+    rnn_num_layers: int = 1
     class_name: str = "MLPModel"
+    """`MLPModel`, `RNNModel`, `CNNModel`, or `module:class` of another model."""
 
 
 @dataclass(kw_only=True)
@@ -44,6 +55,8 @@ class RslRlPpoAlgorithmCfg:
     clip_param: float = 0.2
     normalize_advantage_per_mini_batch: bool = False
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
+    share_cnn_encoders: bool = False
+    """Whether the critic uses the actor's convolutions."""
     class_name: str = "PPO"
 
 
@@ -69,9 +82,19 @@ class RslRlBaseRunnerCfg:
     run_name: str = ""
     """Appended to the name of the run's folder."""
     logger: Literal["tensorboard", "wandb"] = "tensorboard"
+    """Where curves go: local files for TensorBoard, or these and Weights & Biases."""
     wandb_project: str = "manyworlds"
+    wandb_tags: tuple[str, ...] = ()
+    resume: bool = False
+    """Go on from an earlier run of the task."""
+    load_run: str = ".*"
+    """Which run: the newest whose folder's name this regular expression matches as a whole."""
+    load_checkpoint: str = r"model_.*.pt"
+    """Which checkpoint of that run: the last whose file name this matches as a whole."""
     clip_actions: float | None = None
     """Bound on the magnitude of raw actions; None leaves them as they are."""
+    upload_model: bool = True
+    """Whether checkpoints go to Weights & Biases, too."""
 
 
 @dataclass(kw_only=True)
@@ -84,3 +107,28 @@ class RslRlOnPolicyRunnerCfg(RslRlBaseRunnerCfg):
     )
     critic: RslRlModelCfg = field(default_factory=RslRlModelCfg)
     algorithm: RslRlPpoAlgorithmCfg = field(default_factory=RslRlPpoAlgorithmCfg)
+
+
+def runner_settings(cfg: RslRlBaseRunnerCfg | dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of a configuration as rsl_rl wants it, which rsl_rl may change.
+
+    Raises:
+        ValueError: a recurrent network without the model for it.
+    """
+    settings = asdict(cfg) if is_dataclass(cfg) else copy.deepcopy(cfg)
+    for name in ("actor", "critic"):
+        model = settings.get(name, {})
+        if model.get("rnn_type") is None:
+            for key in ("rnn_type", "rnn_hidden_dim", "rnn_num_layers"):
+                model.pop(key, None)
+        elif model.get("class_name") == "MLPModel":
+            raise ValueError(
+                f"{name}.rnn_type is '{model['rnn_type']}', but {name}.class_name is 'MLPModel', "
+                "which has no memory: set it to 'RNNModel', or leave out rnn_type."
+            )
+        if model.get("cnn_cfg") is None:
+            model.pop("cnn_cfg", None)
+    if settings.get("logger") == "wandb":
+        project = settings.get("wandb_project", "manyworlds")
+        settings["logger"] = {"class_name": "WandbLogWriter", "project_name": project}
+    return settings

@@ -7,85 +7,150 @@ import io
 import json
 import logging
 import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyworlds.utils.config import to_plain
+import mujoco
+import torch
+
+from manyworlds.rl.policy_description import action_entity, describe_policy, gains
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.os import atomic_path
+from manyworlds.utils.spec import export_spec
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.rl.runner import OnPolicyRunner
 
+Metadata = dict[str, list[Any] | str | float]
 
-def get_base_metadata(env: ManagerBasedRlEnv) -> dict[str, Any]:
-    """Describe inputs, outputs and timing of a policy for an environment."""
-    actions = {}
-    for name in env.action_manager.active_terms:
-        term = env.action_manager.get_term(name)
-        actions[name] = {
-            "type": type(term).__name__,
-            "entity": term.cfg.entity_name,
-            "targets": list(getattr(term, "target_names", [])),
-            "config": to_plain(term.cfg),
-        }
+
+def list_to_csv_str(
+    arr: Sequence[Any], *, decimals: int = 3, delimiter: str = ",", sub_delimiter: str = ";"
+) -> str:
+    """Write a list as one line; numbers are rounded, lists in it joined by `sub_delimiter`."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, list | tuple):
+            return sub_delimiter.join(map(text, value))
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return f"{value:.{decimals}f}" if number else str(value)
+
+    return delimiter.join(map(text, arr))
+
+
+def get_base_metadata(env: ManagerBasedRlEnv, run_path: str) -> Metadata:
+    """Describe a policy by the keys that deployment tools for mjlab read.
+
+    They hold for the entity that the first action moves, and for its joints in model order;
+    `describe_policy` tells everything.
+    """
+    entity = action_entity(env)
+    stiffness, damping = gains(entity)
     observations = env.observation_manager
+    group = "actor" if "actor" in observations.active_terms else next(iter(env.obs_buf))
+    names = observations.active_terms[group]
+    terms = [observations.get_term_cfg(group, name) for name in names]
+    actions = [env.action_manager.get_term(name) for name in env.action_manager.active_terms]
+    commands = getattr(env, "command_manager", None)
+
+    def of_terms(name: str, default: Any) -> list[Any]:
+        values = [getattr(term, name, default) for term in terms]
+        return [default if v is None else _as_list(v) for v in values]
+
     return {
-        "control_period_s": env.step_dt,
-        "physics_timestep_s": env.physics_dt,
-        "decimation": env.cfg.decimation,
-        "observations": {
-            group: {
-                name: {
-                    "shape": list(shape),
-                    "config": to_plain(observations.get_term_cfg(group, name)),
-                }
-                for name, shape in zip(terms, observations.group_obs_term_dim[group], strict=True)
-            }
-            for group, terms in observations.active_terms.items()
-        },
-        "actions": actions,
-        "joint_names": {name: list(e.joint_names) for name, e in env.scene.entities.items()},
-        "default_joint_pos": {
-            name: entity.data.default_joint_pos[0].tolist()
-            for name, entity in env.scene.entities.items()
-        },
+        "run_path": run_path,
+        "joint_names": list(entity.joint_names),
+        "joint_stiffness": stiffness,
+        "joint_damping": damping,
+        "default_joint_pos": entity.data.default_joint_pos[0].tolist(),
+        "command_names": [] if commands is None else list(commands.active_terms),
+        "observation_names": list(names),
+        "observation_terms_scale": of_terms("scale", 1.0),
+        "observation_terms_clip": of_terms("clip", "None"),
+        "observation_terms_history_length": of_terms("history_length", 0),
+        "observation_terms_flatten_history_dim": of_terms("flatten_history_dim", True),
+        "action_scale": [s for term in actions for s in _as_list(getattr(term, "scale", []))],
     }
 
 
-def export_policy(runner: OnPolicyRunner, path: Path) -> Path:
+def attach_metadata_to_onnx(onnx_path: str | Path, metadata: Metadata) -> None:
+    """Add entries to an ONNX file's metadata; lists are written by `list_to_csv_str`."""
+    onnx = require_extra("onnx", "train")
+    model = onnx.load(str(onnx_path))
+    for key, value in metadata.items():
+        entry = model.metadata_props.add()
+        entry.key = key
+        entry.value = list_to_csv_str(value) if isinstance(value, list) else str(value)
+    onnx.save(model, str(onnx_path))
+
+
+def export_policy(
+    runner: OnPolicyRunner, path: Path, *, task: str | None = None, verbose: bool = False
+) -> Path:
     """Write the policy's mean action as ONNX: input `obs`, output `actions`.
 
-    The metadata entry `manyworlds` holds `get_base_metadata` as JSON.
+    Images have an input for each group; recurrent policies have `h_in` and `h_out`, and `c_in` and
+    `c_out` if they are LSTMs. The metadata hold `describe_policy` as JSON under `manyworlds`, and
+    the entries of `get_base_metadata`.
     """
-    onnx = require_extra("onnx", "train")
+    require_extra("onnx", "train")
     require_extra("onnxscript", "train")
-    import torch
-
-    model: Any = runner.alg.get_policy().as_onnx(verbose=False).cpu().eval()
-    quiet = logging.getLogger("torch.onnx")
-    level = quiet.level
-    quiet.setLevel(logging.ERROR)
-    try:
-        with atomic_path(path) as temporary:
-            with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-                warnings.simplefilter("ignore")
-                torch.onnx.export(
-                    model,
-                    model.get_dummy_inputs(),
-                    str(temporary),
-                    opset_version=18,
-                    dynamo=False,
-                    input_names=model.input_names,
-                    output_names=model.output_names,
-                    dynamic_axes={name: {0: "batch"} for name in ("obs", "actions")},
-                )
-            exported = onnx.load(str(temporary))
-            entry = exported.metadata_props.add()
-            entry.key = "manyworlds"
-            entry.value = json.dumps(get_base_metadata(runner.env.unwrapped))
-            onnx.save(exported, str(temporary))
-    finally:
-        quiet.setLevel(level)
+    policy = runner.alg.get_policy()
+    model: Any = policy.as_onnx(verbose=verbose).cpu().eval()
+    recurrent = getattr(model, "is_recurrent", False)
+    names = [*model.input_names, *model.output_names]
+    # A recurrent network's state has a row for each layer before those of the batch.
+    axes = {name: {1 if name[1:] in ("_in", "_out") else 0: "batch"} for name in names}
+    env = runner.env.unwrapped
+    description = describe_policy(env, runner.env.clip_actions, task)
+    description["policy"] = {
+        "inputs": {"obs": list(policy.obs_groups)}
+        | {name: [name] for name in getattr(policy, "obs_groups_2d", [])},
+        "recurrent": recurrent,
+    }
+    with atomic_path(path) as temporary, contextlib.ExitStack() as stack:
+        if not verbose:
+            stack.enter_context(_quiet())
+        torch.onnx.export(
+            model,
+            model.get_dummy_inputs(),
+            str(temporary),
+            opset_version=18,
+            dynamo=False,
+            input_names=model.input_names,
+            output_names=model.output_names,
+            dynamic_axes=axes,
+        )
+        base = get_base_metadata(env, str(path.parent)) if env.action_manager.active_terms else {}
+        attach_metadata_to_onnx(temporary, {**base, "manyworlds": json.dumps(description)})
     return path
+
+
+def export_scene(env: ManagerBasedRlEnv, output_dir: Path) -> Path:
+    """Write the scene with the options that it is simulated with, as `export_spec` does."""
+    spec = env.scene.spec.copy()
+    model = env.sim.mj_model
+    for name in (n for n in dir(mujoco.MjOption()) if not n.startswith("_")):
+        setattr(spec.option, name, getattr(model.opt, name))
+    return export_spec(spec, output_dir)
+
+
+def _as_list(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

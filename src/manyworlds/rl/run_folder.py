@@ -64,22 +64,34 @@ class RunFolder:
         return cls(path)
 
     @classmethod
-    def latest(cls, root: Path, task: str | None = None) -> RunFolder:
+    def latest(
+        cls, root: Path, task: str | None = None, load_run: str = ".*", load_checkpoint: str = ".*"
+    ) -> RunFolder:
         """Find the newest run that has a checkpoint, of one task or of any.
+
+        Args:
+            root: where the experiments' folders are.
+            task: whose runs count; None for any.
+            load_run: regular expression that the run's name must match as a whole.
+            load_checkpoint: regular expression that a checkpoint's name must match as a whole.
 
         Raises:
             FileNotFoundError: there is none.
         """
         runs = [cls(p.parent.parent) for p in root.glob("*/*/params/run.yaml")]
-        runs = [run for run in runs if not run.path.name.startswith(".") and run.checkpoints()]
+        runs = [run for run in runs if not run.path.name.startswith(".")]
+        runs = [run for run in runs if re.fullmatch(load_run, run.path.name)]
+        runs = [run for run in runs if run.checkpoints(load_checkpoint)]
         runs = [run for run in runs if run.task is not None and task in (None, run.task)]
         if not runs:
             what = f" of task '{task}'" if task else ""
+            if (load_run, load_checkpoint) not in ((".*", ".*"), (".*", r"model_.*.pt")):
+                what += f" with load_run='{load_run}', load_checkpoint='{load_checkpoint}'"
             raise FileNotFoundError(
                 f"There is no trained run{what} in '{root}': train one with `manyworlds train "
                 f"{task or 'TASK'}`, or name another place with --log-root."
             )
-        return max(runs, key=lambda run: run.last_checkpoint().stat().st_mtime)
+        return max(runs, key=lambda run: run.last_checkpoint(load_checkpoint).stat().st_mtime)
 
     @classmethod
     def of_checkpoint(cls, checkpoint: Path) -> RunFolder | None:
@@ -103,14 +115,15 @@ class RunFolder:
         """The learner's configuration as plain data."""
         return load_yaml(self.path / "params" / "agent.yaml")
 
-    def checkpoints(self) -> list[Path]:
-        """Checkpoints by iteration."""
+    def checkpoints(self, pattern: str = ".*") -> list[Path]:
+        """Checkpoints by iteration, of those whose name matches a regular expression as a whole."""
         found = [(m, p) for p in self.path.glob("*.pt") if (m := _CHECKPOINT.fullmatch(p.name))]
-        return [path for match, path in sorted(found, key=lambda pair: int(pair[0][1]))]
+        paths = [path for match, path in sorted(found, key=lambda pair: int(pair[0][1]))]
+        return [path for path in paths if re.fullmatch(pattern, path.name)]
 
-    def last_checkpoint(self) -> Path:
-        """The checkpoint of the last iteration."""
-        return self.checkpoints()[-1]
+    def last_checkpoint(self, pattern: str = ".*") -> Path:
+        """The checkpoint of the last iteration, of those whose name matches."""
+        return self.checkpoints(pattern)[-1]
 
 
 def _free_name(parent: Path, run_name: str) -> Path:

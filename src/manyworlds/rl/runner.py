@@ -5,18 +5,23 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import torch
 
-from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.rl import distributed
+from manyworlds.rl.checkpoint import load_checkpoint
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg, runner_settings
+from manyworlds.rl.exporter_utils import export_policy
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+from manyworlds.utils.extras import require_extra
 from manyworlds.utils.os import write_atomic
-from manyworlds.utils.torch import torch_threads, usable_cores
+from manyworlds.utils.torch import torch_threads
 
 # rsl_rl imports GitPython, which refuses to load where there is no git.
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
@@ -46,15 +51,26 @@ class IterationRecord:
     """Time spent learning [s]."""
 
 
+class _NoWriter:
+    """Stands where rsl_rl asks whether there is a writer."""
+
+
 class _Logger(_RslRlLogger):
     """rsl_rl's logger, without its printing and its copy of the git state."""
 
     on_iteration: Callable[[IterationRecord], None] | None = None
     stop_requested = False
 
+    def init_logging_writer(self) -> None:
+        super().init_logging_writer()
+        if self.disable_logs and self.log_dir is not None:
+            # rsl_rl saves where there is a writer, and all processes save together.
+            self.writer = _NoWriter()  # type: ignore[assignment]
+
     def log(self, **kwargs: Any) -> None:  # type: ignore[override]
-        with contextlib.redirect_stdout(io.StringIO()):
-            super().log(**kwargs)
+        if not self.disable_logs:
+            with contextlib.redirect_stdout(io.StringIO()):
+                super().log(**kwargs)
         self.ep_extras.clear()
         times = kwargs["collect_time"], kwargs["learn_time"]
         if self.on_iteration is not None:
@@ -63,19 +79,23 @@ class _Logger(_RslRlLogger):
                     iteration=kwargs["it"] + 1,
                     total=kwargs["total_it"],
                     mean_return=mean(self.rewbuffer) if self.rewbuffer else None,
-                    steps_per_s=self.cfg["num_steps_per_env"] * self.num_envs / sum(times),
+                    steps_per_s=self._steps_per_iteration / sum(times),
                     collect_time=times[0],
                     learn_time=times[1],
                 )
             )
-        if self.stop_requested:
+        if distributed.any_rank(self.stop_requested, self.device):
             raise TrainingStopped
 
     def process_env_step(self, rewards: Any, dones: Any, extras: Any, *args: Any) -> None:
         """Keep returns even where nothing is written to disk."""
-        writer, self.writer = self.writer, self.writer or object()  # type: ignore[assignment]
+        writer, self.writer = self.writer, self.writer or _NoWriter()  # type: ignore[assignment]
         super().process_env_step(rewards, dones, extras, *args)
         self.writer = writer
+
+    @property
+    def _steps_per_iteration(self) -> int:
+        return self.cfg["num_steps_per_env"] * self.num_envs * self.gpu_world_size
 
     def returns_state(self) -> dict[str, Any]:
         """Returns and lengths of recent episodes and of those under way."""
@@ -97,11 +117,12 @@ class _Logger(_RslRlLogger):
 class OnPolicyRunner(_RslRlRunner):
     """Trains a policy.
 
-    One torch thread runs while worlds step, all cores while the networks learn.
+    One torch thread runs while worlds step, all cores while the networks learn. Under `torchrun`
+    each process has an environment of its own, and all learn the same networks.
 
     Args:
         env: the wrapped environment.
-        train_cfg: learning settings, which are copied.
+        train_cfg: learning settings, as a config or as a dict, which are copied.
         log_dir: folder for checkpoints and logs; None writes nothing.
         device: where the networks live.
     """
@@ -111,12 +132,17 @@ class OnPolicyRunner(_RslRlRunner):
     def __init__(
         self,
         env: RslRlVecEnvWrapper,
-        train_cfg: RslRlOnPolicyRunnerCfg,
+        train_cfg: RslRlOnPolicyRunnerCfg | dict[str, Any],
         log_dir: str | Path | None = None,
         device: str = "cpu",
     ) -> None:
-        settings = asdict(train_cfg)
-        settings["obs_groups"] = _observed(train_cfg.obs_groups, env)
+        settings = runner_settings(train_cfg)
+        settings["obs_groups"] = _observed(settings["obs_groups"], env)
+        if isinstance(settings.get("logger"), dict):
+            require_extra("wandb", "wandb")
+            # rsl_rl does not pass tags on; this is where wandb looks for them.
+            os.environ.setdefault("WANDB_TAGS", ",".join(settings.get("wandb_tags", ())))
+        self.ranks = distributed.Ranks.from_environment()
         with contextlib.redirect_stdout(io.StringIO()):
             super().__init__(env, settings, None if log_dir is None else str(log_dir), device)
         _bootstrap_with_final_values(self.alg)
@@ -125,11 +151,27 @@ class OnPolicyRunner(_RslRlRunner):
             cfg=self.cfg,
             env_cfg=env.cfg,
             num_envs=env.num_envs,
-            is_distributed=self.is_distributed,
+            is_distributed=self.ranks.is_distributed,
             gpu_world_size=self.gpu_world_size,
             gpu_global_rank=self.gpu_global_rank,
             device=device,
         )
+
+    def _configure_multi_gpu(self) -> None:
+        """Connect the processes; unlike rsl_rl's, on CPUs, too."""
+        ranks = self.ranks
+        self.gpu_world_size, self.gpu_global_rank = ranks.world_size, ranks.rank
+        self.gpu_local_rank = ranks.local_rank
+        # `learn` broadcasts the parameters itself; rsl_rl would print about it.
+        self.is_distributed = False
+        self.cfg["multi_gpu"] = None
+        if ranks.is_distributed:
+            distributed.connect(ranks, self.device)
+            self.cfg["multi_gpu"] = {
+                "global_rank": ranks.rank,
+                "local_rank": ranks.local_rank,
+                "world_size": ranks.world_size,
+            }
 
     def learn(self, num_learning_iterations: int, init_at_random_ep_len: bool = False) -> None:
         """Run iterations of collecting and learning.
@@ -137,10 +179,12 @@ class OnPolicyRunner(_RslRlRunner):
         Raises:
             TrainingStopped: `request_stop` was called; the state is that between two iterations.
         """
+        if self.ranks.is_distributed:
+            self.alg.broadcast_parameters()
         update = self.alg.update
 
         def update_on_all_cores() -> dict[str, float]:
-            with torch_threads(usable_cores()):
+            with torch_threads(self.ranks.threads):
                 return update()
 
         self.alg.update = update_on_all_cores  # type: ignore[method-assign]
@@ -159,17 +203,25 @@ class OnPolicyRunner(_RslRlRunner):
         self.logger.stop_requested = True
 
     def save(self, path: str | Path, infos: dict[str, Any] | None = None) -> None:  # type: ignore[override]
-        """Write a checkpoint, whole or not at all: networks, optimiser, and the environment."""
-        checkpoint = self.alg.save()
-        checkpoint["iter"] = self.current_learning_iteration
-        checkpoint["infos"] = {
-            **(infos or {}),
+        """Write a checkpoint, whole or not at all: networks, optimiser, and the environment.
+
+        In distributed training all processes must call this; rank 0 writes the states of all.
+        """
+        own = {
             "env_state": self.env.unwrapped.state_dict(),
             "returns": self.logger.returns_state(),
         }
-        buffer = io.BytesIO()
-        torch.save(checkpoint, buffer)
-        write_atomic(Path(path), buffer.getvalue())
+        states = [own]
+        if self.ranks.is_distributed:
+            states = [_from_bytes(state) for state in distributed.gather(_to_bytes(own))]
+        if not self.ranks.is_main:
+            return
+        checkpoint = self.alg.save()
+        checkpoint["iter"] = self.current_learning_iteration
+        checkpoint["infos"] = {**(infos or {}), **states[0], "other_ranks": states[1:]}
+        write_atomic(Path(path), _to_bytes(checkpoint))
+        if self.cfg.get("upload_model", True):
+            self.logger.save_model(str(path), self.current_learning_iteration)
 
     def load(  # type: ignore[override]
         self,
@@ -201,11 +253,45 @@ class OnPolicyRunner(_RslRlRunner):
         infos = checkpoint.get("infos") or {}
         if resumes:
             self.current_learning_iteration = checkpoint["iter"] + 1
-            if "env_state" in infos:
-                self.env.unwrapped.load_state_dict(infos["env_state"])
-            if "returns" in infos:
-                self.logger.load_returns_state(infos["returns"])
+            self._load_own_state(path, infos)
         return infos
+
+    def _load_own_state(self, path: str | Path, infos: dict[str, Any]) -> None:
+        """Take over the worlds of this process, as far as the checkpoint has them."""
+        states = [infos, *infos.get("other_ranks", [])]
+        own = states[self.ranks.rank] if self.ranks.rank < len(states) else {}
+        env = self.env.unwrapped
+        if "sim" in own.get("env_state", {}):
+            env.load_state_dict(own["env_state"])
+        else:
+            counter = infos.get("env_state", {}).get("common_step_counter", 0)
+            env.common_step_counter = int(counter)
+            warnings.warn(
+                f"The checkpoint '{path}' has no worlds for process {self.ranks.rank}: networks "
+                "and optimiser go on from it, episodes begin anew.",
+                stacklevel=3,
+            )
+        if "returns" in own:
+            self.logger.load_returns_state(own["returns"])
+
+    def export_policy_to_onnx(
+        self, path: str | Path, filename: str = "policy.onnx", verbose: bool = False
+    ) -> None:
+        """Write the policy as ONNX, with what is needed to run it elsewhere.
+
+        Args:
+            path: the folder.
+            filename: the file's name.
+            verbose: whether PyTorch's exporter may talk.
+        """
+        export_policy(self, Path(path) / filename, verbose=verbose)
+
+    @staticmethod
+    def _get_export_paths(checkpoint_path: str | Path) -> tuple[Path, str, Path]:
+        """Folder, file name and path of the policy that belongs to a checkpoint."""
+        folder = Path(checkpoint_path).parent
+        name = f"{folder.name}.onnx"
+        return folder, name, folder / name
 
     def get_inference_policy(self, device: str | None = None) -> Callable[[Any], torch.Tensor]:
         """Return the policy as a function from observations to mean actions."""
@@ -260,20 +346,11 @@ def _observed(
     return groups
 
 
-def load_checkpoint(path: Path, map_location: str = "cpu") -> dict[str, Any]:
-    """Read a checkpoint without running anything that it contains.
+def _to_bytes(value: Any) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
 
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: the file is not a checkpoint.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no checkpoint '{path}': give the path of a .pt file.")
-    try:
-        checkpoint = torch.load(path, weights_only=True, map_location=map_location)
-        _ = checkpoint["actor_state_dict"], checkpoint["iter"]
-    except Exception:
-        raise ValueError(
-            f"'{path}' is not a checkpoint that training wrote, or it is damaged: choose another."
-        ) from None
-    return checkpoint
+
+def _from_bytes(data: bytes) -> Any:
+    return torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
-from manyworlds.rl.exporter_utils import export_policy
+from manyworlds.rl.distributed import Ranks, disconnect, share
+from manyworlds.rl.exporter_utils import export_policy, export_scene
 from manyworlds.rl.learning_curve import plot_learning_curve
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.rl.runner import IterationRecord, OnPolicyRunner, TrainingStopped
@@ -32,7 +33,8 @@ class TrainingResult:
     """Whether it was stopped before its last iteration."""
     records: list[IterationRecord] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
-    """Files worth looking at: the last checkpoint, the exported policy, and the curve."""
+    """Files worth looking at: the last checkpoint, the exported policy, its scene, and the
+    curve."""
 
     @property
     def checkpoint(self) -> Path:
@@ -53,7 +55,8 @@ def train(
 ) -> TrainingResult:
     """Train a policy and export it.
 
-    Ctrl-C or SIGTERM stops after the present iteration and still writes a checkpoint.
+    Ctrl-C or SIGTERM stops after the present iteration and still writes a checkpoint. Under
+    `torchrun`, each process trains in an environment of its own and rank 0 writes the files.
 
     Args:
         task: name of the task, kept in the run folder.
@@ -66,25 +69,42 @@ def train(
         on_iteration: called after every iteration.
     """
     _check_counts(rl_cfg)
+    ranks = Ranks.from_environment()
     env_cfg = copy.deepcopy(env_cfg)
     if env_cfg.seed is None:
         env_cfg.seed = rl_cfg.seed
-    env = ManagerBasedRlEnv(env_cfg, device=device)
+    env = ManagerBasedRlEnv(_env_cfg_of(ranks, env_cfg), device=ranks.device(device))
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
     runner = runner_cls(wrapped, rl_cfg, None, str(env.device))
-    if resume is not None:
-        runner.load(resume)
-    remaining = rl_cfg.max_iterations - runner.current_learning_iteration
-    if resume is not None and remaining <= 0:
-        raise ValueError(
-            f"'{resume}' already has {runner.current_learning_iteration} iterations: ask for more "
-            f"than that with --agent.max-iterations (now {rl_cfg.max_iterations})."
-        )
-    run = RunFolder.create(log_root, rl_cfg.experiment_name, rl_cfg.run_name, task, env_cfg, rl_cfg)
-    runner.logger.log_dir = str(run.path)
-    guard = env.sim.cfg.nan_guard
-    guard.output_dir = guard.output_dir or str(run.path / "nan_dumps")
-    result = TrainingResult(run)
+    try:
+        if resume is not None:
+            runner.load(resume)
+        remaining = rl_cfg.max_iterations - runner.current_learning_iteration
+        if resume is not None and remaining <= 0:
+            raise ValueError(
+                f"'{resume}' already has {runner.current_learning_iteration} iterations: ask for "
+                f"more than that with --agent.max-iterations (now {rl_cfg.max_iterations})."
+            )
+        result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg))
+        if resume is not None:
+            result.records = _earlier_records(resume, runner.current_learning_iteration)
+
+        _learn(runner, remaining, result, on_iteration, from_start=resume is None)
+        _write_results(runner, result, task)
+    finally:
+        disconnect()
+    return result
+
+
+def _learn(
+    runner: OnPolicyRunner,
+    iterations: int,
+    result: TrainingResult,
+    on_iteration: Callable[[IterationRecord], None] | None,
+    *,
+    from_start: bool,
+) -> None:
+    """Learn until the last iteration or a signal, and note each iteration."""
 
     def record(item: IterationRecord) -> None:
         result.records.append(item)
@@ -94,12 +114,55 @@ def train(
     runner.on_iteration(record)
     with _stop_on_signal(runner):
         try:
-            runner.learn(remaining, init_at_random_ep_len=resume is None)
-        except (TrainingStopped, KeyboardInterrupt):
-            # A second Ctrl-C ends an iteration half-way; its weights are still worth keeping.
+            runner.learn(iterations, init_at_random_ep_len=from_start)
+        except TrainingStopped:
             result.interrupted = True
-    _write_results(runner, result)
-    return result
+        except KeyboardInterrupt:
+            # A second Ctrl-C ends an iteration half-way; its weights are still worth keeping,
+            # unless there are other processes, which may wait for this one.
+            if runner.ranks.is_distributed:
+                raise
+            result.interrupted = True
+
+
+def _env_cfg_of(ranks: Ranks, env_cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnvCfg:
+    """The environment of one of several processes: a seed and a share of the cores of its own."""
+    if not ranks.is_distributed:
+        return env_cfg
+    env_cfg = copy.deepcopy(env_cfg)
+    assert env_cfg.seed is not None
+    env_cfg.seed += ranks.rank
+    env_cfg.sim.num_threads = env_cfg.sim.num_threads or ranks.threads
+    return env_cfg
+
+
+def _start_run(
+    runner: OnPolicyRunner,
+    log_root: Path,
+    task: str,
+    env_cfg: ManagerBasedRlEnvCfg,
+    rl_cfg: RslRlOnPolicyRunnerCfg,
+) -> RunFolder:
+    """Make the run's folder, once for all processes, and let what writes files know it."""
+    run = None
+    if runner.ranks.is_main:
+        names = rl_cfg.experiment_name, rl_cfg.run_name
+        run = RunFolder.create(log_root, *names, task, env_cfg, rl_cfg)
+    run = share(run)
+    runner.logger.log_dir = str(run.path)
+    guard = runner.env.unwrapped.sim.cfg.nan_guard
+    suffix = f"_rank{runner.ranks.rank}" if runner.ranks.is_distributed else ""
+    guard.output_dir = guard.output_dir or str(run.path / f"nan_dumps{suffix}")
+    return run
+
+
+def _earlier_records(checkpoint: Path, iterations: int) -> list[IterationRecord]:
+    """What the run that a checkpoint comes from reported up to there, where that is known."""
+    path = checkpoint.parent / "progress.jsonl"
+    if not path.is_file():
+        return []
+    records = [IterationRecord(**json.loads(line)) for line in path.read_text().splitlines()]
+    return [item for item in records if item.iteration <= iterations]
 
 
 def _check_counts(rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
@@ -108,16 +171,20 @@ def _check_counts(rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
             raise ValueError(f"The learner's {name} must be at least 1, got {value}.")
 
 
-def _write_results(runner: OnPolicyRunner, result: TrainingResult) -> None:
+def _write_results(runner: OnPolicyRunner, result: TrainingResult, task: str) -> None:
     path = result.run.path
     checkpoint = path / f"model_{runner.current_learning_iteration}.pt"
-    if not checkpoint.is_file():
+    # All processes save or none does, whatever files each of them sees.
+    if result.interrupted if runner.ranks.is_distributed else not checkpoint.is_file():
         runner.save(checkpoint)
+    result.files = [checkpoint]
+    if not runner.ranks.is_main:
+        return
     lines = "".join(json.dumps(asdict(item)) + "\n" for item in result.records)
     write_atomic(path / "progress.jsonl", lines)
-    result.files = [
-        checkpoint,
-        export_policy(runner, path / "policy.onnx"),
+    result.files += [
+        export_policy(runner, path / "policy.onnx", task=task),
+        export_scene(runner.env.unwrapped, path / "scene"),
         plot_learning_curve(result.records, path / "learning_curve.png"),
     ]
 

@@ -14,6 +14,8 @@ from rsl_rl.env import VecEnv  # noqa: E402
 from tensordict import TensorDict  # noqa: E402
 
 if TYPE_CHECKING:
+    import gymnasium
+
     from manyworlds.envs import ManagerBasedRlEnvCfg
 
 
@@ -37,6 +39,26 @@ class RslRlVecEnvWrapper(VecEnv):
     def cfg(self) -> ManagerBasedRlEnvCfg:
         """The environment's configuration."""
         return self.env.cfg
+
+    @property
+    def render_mode(self) -> str | None:
+        """What the environment renders."""
+        return getattr(self.env, "render_mode", None)
+
+    @property
+    def observation_space(self) -> gymnasium.Space[Any]:
+        """Observations of all worlds."""
+        return self.env.observation_space
+
+    @property
+    def action_space(self) -> gymnasium.Space[Any]:
+        """Actions of all worlds."""
+        return self.env.action_space
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name of the class."""
+        return cls.__name__
 
     @property
     def unwrapped(self) -> ManagerBasedRlEnv:

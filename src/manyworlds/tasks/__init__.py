@@ -6,6 +6,14 @@ from manyworlds.tasks.registry import (
     load_rl_cfg,
     load_runner_cls,
     register_task,
+    require_task,
 )
 
-__all__ = ["list_tasks", "load_env_cfg", "load_rl_cfg", "load_runner_cls", "register_task"]
+__all__ = [
+    "list_tasks",
+    "load_env_cfg",
+    "load_rl_cfg",
+    "load_runner_cls",
+    "register_task",
+    "require_task",
+]

@@ -97,20 +97,29 @@ def load_runner_cls(task_name: str) -> type | None:
     return _find(task_name).runner_cls
 
 
+def require_task(task_name: str) -> None:
+    """Make sure that there is a task of this name, without importing a built-in one.
+
+    Raises:
+        KeyError: there is no such task.
+    """
+    if task_name in _BUILTIN or task_name in _TASKS:
+        return
+    known = list_tasks()
+    if task_name not in known:
+        raise KeyError(
+            f"There is no task '{task_name}'.{near_matches(task_name, known)} "
+            f"Available: {', '.join(known)}."
+        )
+
+
 def _find(task_name: str) -> _Task:
+    require_task(task_name)
     if task_name in _BUILTIN and task_name not in _TASKS:
         module_name, env_fn, rl_fn = _BUILTIN[task_name]
         module = importlib.import_module(module_name)
         make_env, make_rl = getattr(module, env_fn), getattr(module, rl_fn)
         _TASKS[task_name] = _Task(make_env(), make_env(play=True), make_rl(), None)
-    if task_name not in _TASKS:
-        _load_plugins()
-    if task_name not in _TASKS:
-        known = list_tasks()
-        raise KeyError(
-            f"There is no task '{task_name}'.{near_matches(task_name, known)} "
-            f"Available: {', '.join(known)}."
-        )
     return _TASKS[task_name]
 
 

@@ -7,8 +7,10 @@ upright, centred, slow and gentle, multiplied together.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import mujoco
+import numpy as np
 import torch
 
 from manyworlds.asset_zoo.cartpole import MOTOR_FORCE, cartpole_cfg
@@ -33,6 +35,9 @@ from manyworlds.utils.indices import as_index
 from manyworlds.utils.spec import add_checker_material, add_ground_plane, add_sky
 from manyworlds.utils.viewer_config import ViewerConfig
 
+if TYPE_CHECKING:
+    from manyworlds.rl import OnnxPolicy
+
 _GAUSSIAN_AT_MARGIN = math.log(0.1)  # the kernel is 0.1 at the margin
 
 
@@ -40,6 +45,16 @@ def pole_angle_cos_sin(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> tor
     """Cosine and sine of the pole's angle from upright, shape [num_envs, 2]."""
     angle = env.scene[asset_cfg.name].data.joint_pos[:, as_index(asset_cfg.joint_ids)]
     return torch.cat([angle.cos(), angle.sin()], dim=1)
+
+
+def _plain_pole_angle(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+    """Compute `pole_angle_cos_sin` without an environment."""
+    angle = policy.joint_positions(data, params)
+    return np.concatenate([np.cos(angle), np.sin(angle)])
+
+
+PLAIN_OBSERVATION_FNS = {"pole_angle_cos_sin": _plain_pole_angle}
+"""Observations of this task for policies in plain MuJoCo."""
 
 
 def cartpole_smooth_reward(

@@ -1,0 +1,52 @@
+"""Options of the commands whose options are all fields of a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.rl import RslRlOnPolicyRunnerCfg
+
+
+@dataclass(kw_only=True)
+class TrainConfig:
+    """Train a policy for a task."""
+
+    env: ManagerBasedRlEnvCfg
+    """The environment."""
+    agent: RslRlOnPolicyRunnerCfg
+    """The learner."""
+    log_root: Path = Path("runs")
+    """Where run folders are made."""
+    device: str | None = None
+    """Torch device; None takes CUDA where there is one, else the CPU."""
+    resume: bool = False
+    """Go on from the newest run of this task, with its configuration."""
+    checkpoint: Path | None = None
+    """Go on from this checkpoint, not the newest: a file, a run folder, or a run's name."""
+
+
+@dataclass(kw_only=True)
+class PlayConfig:
+    """Watch a policy in many worlds."""
+
+    env: ManagerBasedRlEnvCfg
+    """The environment."""
+    agent: Literal["trained", "random", "zero"] = "trained"
+    """Which policy."""
+    latest: bool = False
+    """Take the newest run of the task, as without --checkpoint."""
+    checkpoint: Path | None = None
+    """Take this checkpoint: a file, a run folder, or a run's name."""
+    log_root: Path = Path("runs")
+    """Where to look for runs."""
+    device: str | None = None
+    """Torch device; None takes CUDA where there is one, else the CPU."""
+    host: str = "127.0.0.1"
+    """Address to serve the page on."""
+    port: int = 8080
+    """Port to serve the page on; the next free one is taken if it is in use."""
+    steps: int | None = None
+    """Stop after this many control steps; None goes on until Ctrl-C."""

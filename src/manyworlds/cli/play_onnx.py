@@ -1,0 +1,99 @@
+"""`manyworlds play --onnx FILE`: run an exported policy in plain MuJoCo."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyworlds.cli.common import parse
+
+if TYPE_CHECKING:
+    import mujoco
+
+    from manyworlds.rl import OnnxPolicy
+
+_ARROWS = {265: (0, 1.0), 264: (0, -1.0), 263: (2, 1.0), 262: (2, -1.0)}
+"""Arrow keys by GLFW's codes: column of a command, and the direction in which they move it."""
+_KEY_STEP = 0.1
+
+
+@dataclass(kw_only=True)
+class OnnxPlayConfig:
+    """Run an exported policy in plain MuJoCo; arrow keys change the first command."""
+
+    onnx: Path
+    """The policy."""
+    scene: Path | None = None
+    """The MJCF file; None takes scene/scene.xml beside the policy."""
+    command: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    """What command terms ask for, such as {'twist': (0.5, 0.0, 0.0)}; 0 for the others."""
+    headless: bool = False
+    """Open no window, run as fast as possible, and print the last state."""
+    steps: int | None = None
+    """Stop after this many control steps; None goes on until the window closes."""
+
+
+def main(argv: list[str]) -> int:
+    """Parse the command line and run the policy."""
+    cfg = parse(OnnxPlayConfig, None, argv, "play")
+    if not cfg.onnx.is_file():
+        raise FileNotFoundError(f"There is no policy '{cfg.onnx}': give the path of an .onnx file.")
+    scene = cfg.scene or cfg.onnx.parent / "scene" / "scene.xml"
+    if not scene.is_file():
+        raise FileNotFoundError(f"There is no scene '{scene}': name the MJCF file with --scene.")
+    if cfg.headless and cfg.steps is None:
+        raise ValueError("--headless has no window to close: give --steps, too.")
+    import mujoco
+
+    from manyworlds.rl import OnnxPolicy
+
+    model = mujoco.MjModel.from_xml_path(str(scene))
+    policy = OnnxPolicy(cfg.onnx, model, commands=cfg.command)
+    data = mujoco.MjData(model)
+    policy.reset(data)
+    run = _run_headless if cfg.headless else _run_in_window
+    run(policy, data, cfg.steps)
+    return 0
+
+
+def _run_headless(policy: OnnxPolicy, data: mujoco.MjData, steps: int | None) -> None:
+    for _ in range(steps or 0):
+        policy.step(data)
+    print(f"time {data.time:.2f} s, qpos {data.qpos.round(4).tolist()}")
+
+
+def _run_in_window(policy: OnnxPolicy, data: mujoco.MjData, steps: int | None) -> None:
+    """Run in real time in MuJoCo's own window."""
+    import mujoco.viewer
+
+    if sys.platform == "linux" and not _has_display():
+        raise RuntimeError("There is no display for a window: use --headless with --steps.")
+    with mujoco.viewer.launch_passive(policy.model, data, key_callback=_steer(policy)) as window:
+        due = time.perf_counter()
+        done = 0
+        while window.is_running() and done != steps:
+            with window.lock():
+                policy.step(data)
+            window.sync()
+            done += 1
+            due += policy.control_period
+            time.sleep(max(0.0, due - time.perf_counter()))
+
+
+def _has_display() -> bool:
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _steer(policy: OnnxPolicy) -> Callable[[int], Any]:
+    def on_key(key: int) -> None:
+        column, sign = _ARROWS.get(key, (0, 0.0))
+        for command in list(policy.commands.values())[:1]:
+            if column < command.size:
+                command[column] += sign * _KEY_STEP
+
+    return on_key

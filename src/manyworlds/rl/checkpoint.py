@@ -1,0 +1,58 @@
+"""Checkpoints as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+# What networks were called before rsl_rl 4 (in one state dict) and in rsl_rl 4, and are called now.
+_OLD_NAMES = {"std": "distribution.std_param", "log_std": "distribution.log_std_param"}
+
+
+def load_checkpoint(path: Path, map_location: str = "cpu") -> dict[str, Any]:
+    """Read a checkpoint without running anything that it contains.
+
+    Checkpoints of older releases of rsl_rl are turned into today's.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is not a checkpoint.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no checkpoint '{path}': give the path of a .pt file.")
+    try:
+        checkpoint = _migrate(torch.load(path, weights_only=True, map_location=map_location))
+        _ = checkpoint["actor_state_dict"], checkpoint["iter"]
+    except Exception:
+        raise ValueError(
+            f"'{path}' is not a checkpoint that training wrote, or it is damaged: choose another."
+        ) from None
+    return checkpoint
+
+
+def _migrate(checkpoint: dict[str, Any]) -> dict[str, Any]:
+    if "model_state_dict" in checkpoint:
+        both = checkpoint.pop("model_state_dict")
+        for network in ("actor", "critic"):
+            checkpoint[f"{network}_state_dict"] = {
+                name: value
+                for old, value in both.items()
+                if (name := _own_name(old, network)) is not None
+            }
+    for network in ("actor_state_dict", "critic_state_dict"):
+        state = checkpoint.get(network, {})
+        for old in set(state) & set(_OLD_NAMES):
+            state[_OLD_NAMES[old]] = state.pop(old)
+    return checkpoint
+
+
+def _own_name(name: str, network: str) -> str | None:
+    """What an entry of the common state dict is called in one network; None in the other."""
+    if name in _OLD_NAMES:
+        return name if network == "actor" else None
+    for prefix, new in ((f"{network}.", "mlp."), (f"{network}_obs_normalizer.", "obs_normalizer.")):
+        if name.startswith(prefix):
+            return new + name.removeprefix(prefix)
+    return None

@@ -1,0 +1,122 @@
+"""Training in several processes, as `torchrun` starts them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from manyworlds.utils.torch import usable_cores
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Which of the processes this is, from the variables that `torchrun` sets."""
+
+    rank: int = 0
+    """Number of this process among all; rank 0 writes files and talks."""
+    world_size: int = 1
+    """Number of processes."""
+    local_rank: int = 0
+    """Number of this process among those on its host."""
+    local_world_size: int = 1
+    """Number of processes on this host."""
+
+    @classmethod
+    def from_environment(cls) -> Ranks:
+        """Read the environment's variables.
+
+        Raises:
+            ValueError: a variable is no number that can be.
+        """
+        names = {
+            "rank": "RANK",
+            "world_size": "WORLD_SIZE",
+            "local_rank": "LOCAL_RANK",
+            "local_world_size": "LOCAL_WORLD_SIZE",
+        }
+        defaults = cls()
+        try:
+            found = cls(
+                **{f: int(os.environ.get(v) or getattr(defaults, f)) for f, v in names.items()}
+            )
+        except ValueError as error:
+            raise ValueError(
+                f"RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE must be numbers: {error}."
+            ) from None
+        if not (
+            0 <= found.rank < found.world_size and 0 <= found.local_rank < found.local_world_size
+        ):
+            raise ValueError(
+                f"RANK={found.rank} must be below WORLD_SIZE={found.world_size}, and LOCAL_RANK="
+                f"{found.local_rank} below LOCAL_WORLD_SIZE={found.local_world_size}: start all "
+                "processes with torchrun."
+            )
+        return found
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether there are several processes."""
+        return self.world_size > 1
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process writes files and talks."""
+        return self.rank == 0
+
+    @property
+    def threads(self) -> int:
+        """This process's share of its host's cores."""
+        return max(1, usable_cores() // self.local_world_size)
+
+    def device(self, device: str | None) -> str | None:
+        """The device for this process: a GPU of its own where GPUs are used."""
+        if self.is_distributed and (device or "cuda") == "cuda" and torch.cuda.is_available():
+            return f"cuda:{self.local_rank}"
+        return device
+
+
+def connect(ranks: Ranks, device: torch.device | str) -> None:
+    """Connect the processes, if there are several: by nccl between GPUs, else by gloo."""
+    if not ranks.is_distributed or dist.is_initialized():
+        return
+    device = torch.device(device)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+
+
+def disconnect() -> None:
+    """End the connection, if there is one."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def share(value: Any) -> Any:
+    """Return what rank 0 passed, in all processes; alone, the value itself."""
+    if not dist.is_initialized():
+        return value
+    box = [value]
+    dist.broadcast_object_list(box, src=0)
+    return box[0]
+
+
+def gather(value: Any) -> list[Any]:
+    """Return what each process passed, by rank, on rank 0; nothing elsewhere."""
+    if not dist.is_initialized():
+        return [value]
+    values = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
+    dist.gather_object(value, values, dst=0)
+    return values or []
+
+
+def any_rank(flag: bool, device: torch.device | str) -> bool:
+    """Whether the flag is set in any process."""
+    if not dist.is_initialized():
+        return flag
+    found = torch.tensor(float(flag), device=device)
+    dist.all_reduce(found, dist.ReduceOp.MAX)
+    return bool(found)

@@ -1,0 +1,277 @@
+"""Exported policies in plain MuJoCo: one world, no environment, only the ONNX file."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.rl.plain_actuators import PlainActuators
+from manyworlds.rl.policy_description import VERSION
+from manyworlds.utils.extras import require_extra
+
+ObservationFn = Callable[["OnnxPolicy", mujoco.MjData, dict[str, Any]], Any]
+"""Computes one observation, shape [n], from the policy, the state, and the term's parameters."""
+
+
+class OnnxPolicy:
+    """Runs an exported policy in a MuJoCo model that has the joints and actuators it names.
+
+    The model is usually `scene/scene.xml` beside the policy. Per control step: observe, infer,
+    and `decimation` physics steps with controls as the trained actuators computed them. Noise is
+    left out, and delays that were drawn in training are the middle of their range.
+
+    Args:
+        path: the ONNX file.
+        model: the compiled model.
+        observation_fns: functions for terms that are none of `manyworlds.envs.mdp`, by the name
+            of the term or of its function.
+        commands: what each command term asks for; 0 where nothing is given.
+
+    Raises:
+        ValueError: the file has no description, or one of a newer version; the model lacks what
+            it names; a term or an actuator is of a kind that cannot run here.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        model: mujoco.MjModel,
+        *,
+        observation_fns: Mapping[str, ObservationFn] | None = None,
+        commands: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path = Path(path)
+        runtime = require_extra("onnxruntime", "train")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = 1
+        self._session = runtime.InferenceSession(str(path), options)
+        self.description = self._read_description()
+        self.model = model
+        self.commands = {name: np.array(value, float) for name, value in (commands or {}).items()}
+        """What command terms ask for, which may be changed at any time."""
+        self._fns = dict(observation_fns or {})
+        self._check_timestep()
+        self.entities = self.description["entities"]
+        try:
+            self._actuators = PlainActuators(model, self.description)
+            self.addresses = {
+                name: (int(model.joint(name).qposadr[0]), int(model.joint(name).dofadr[0]))
+                for entity in self.entities.values()
+                for name in entity["joint_names"]
+            }
+        except KeyError as error:
+            raise ValueError(
+                f"The model lacks what '{path}' names: {error.args[0]} Use the scene exported "
+                "beside the policy."
+            ) from None
+        self._check_terms()
+        self.reset()
+
+    @property
+    def control_period(self) -> float:
+        """Time between two actions [s]."""
+        return self.description["control_period_s"]
+
+    def reset(self, data: mujoco.MjData | None = None) -> None:
+        """Forget everything; with `data`, also go to the state in which the scene begins."""
+        dims = [action["dim"] for action in self.description["actions"].values()]
+        self.action = np.zeros(sum(dims), np.float32)
+        """The last action, before it was scaled."""
+        ends = np.cumsum(dims)
+        self.action_slices = {
+            name: slice(end - dim, end)
+            for name, dim, end in zip(self.description["actions"], dims, ends, strict=True)
+        }
+        self._hidden = {
+            node.name: np.zeros([n if isinstance(n, int) else 1 for n in node.shape], np.float32)
+            for node in self._session.get_inputs()
+            if node.name not in self.description["policy"]["inputs"]
+        }
+        self._histories: dict[str, Any] = {}
+        self._actuators.reset()
+        if data is None:
+            return
+        key = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_KEY, "init_state")
+        if key >= 0:
+            mujoco.mj_resetDataKeyframe(self.model, data, key)
+        else:
+            mujoco.mj_resetData(self.model, data)
+        self._refresh(data)
+
+    def act(self, data: mujoco.MjData) -> np.ndarray:
+        """Observe and infer: return the action, shape [action_dim]."""
+        feed = {name: np.array(value) for name, value in self._hidden.items()}
+        for name, groups in self.description["policy"]["inputs"].items():
+            feed[name] = np.concatenate([self.observe(data, group) for group in groups])[None]
+        outputs = self._session.run(None, feed)
+        names = [node.name for node in self._session.get_outputs()]
+        for name, value in zip(names[1:], outputs[1:], strict=True):
+            self._hidden[name.replace("_out", "_in")] = value
+        self.action = outputs[0][0]
+        if (bound := self.description["clip_actions"]) is not None:
+            self.action = self.action.clip(-bound, bound)
+        return self.action
+
+    def step(self, data: mujoco.MjData) -> np.ndarray:
+        """Act, and advance the world by one control period; return the action."""
+        action = self.act(data)
+        self._actuators.take(action)
+        for _ in range(self.description["decimation"]):
+            self._actuators.apply(data)
+            mujoco.mj_step(self.model, data)
+        self._refresh(data)
+        return action
+
+    def observe(self, data: mujoco.MjData, group: str) -> np.ndarray:
+        """Compute a group of observations, shape [n]; histories advance by one."""
+        terms = self.description["observations"][group]["terms"]
+        return np.concatenate([self._term(data, group, name, t) for name, t in terms.items()])
+
+    def joint_positions(self, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+        """Positions of the joints that a term's parameters choose [rad or m], shape [n]."""
+        return data.qpos[[self.addresses[name][0] for name in self.joints_of(params)[0]]]
+
+    def joints_of(self, params: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+        """Names of the joints that a term's parameters choose, and the entity's description."""
+        asset: dict[str, Any] = params.get("asset_cfg") or {"entity": "robot"}
+        entity = self.entities[asset["entity"]]
+        return asset.get("joint_names", entity["joint_names"]), entity
+
+    def _refresh(self, data: mujoco.MjData) -> None:
+        """Compute positions, velocities and their sensors at the new state, as training does."""
+        mujoco.mj_step1(self.model, data)
+
+    def _term(self, data: mujoco.MjData, group: str, name: str, term: dict[str, Any]) -> np.ndarray:
+        value = np.asarray(self._function(name, term)(self, data, term["params"]), np.float32)
+        if term.get("clip") is not None:
+            value = value.clip(*term["clip"])
+        if term.get("scale") is not None:
+            value = value * np.asarray(term["scale"], np.float32)
+        lag = (term.get("delay_min_lag", 0) + term.get("delay_max_lag", 0)) // 2
+        if lag:
+            value = self._remember(f"{group}/{name}/delay", value, lag + 1)[0]
+        if length := term.get("history_length", 0):
+            value = self._remember(f"{group}/{name}/history", value, length)
+        return value.ravel().astype(np.float32)
+
+    def _remember(self, key: str, value: np.ndarray, length: int) -> np.ndarray:
+        """Return the last values, the oldest first; the first value fills them all."""
+        rows = self._histories.setdefault(key, np.repeat(value[None], length, axis=0))
+        rows[:-1] = rows[1:]
+        rows[-1] = value
+        return rows
+
+    def _function(self, name: str, term: dict[str, Any]) -> ObservationFn:
+        module, _, function = term["function"].rpartition(":")
+        known = {**_functions_of(module), **OBSERVATION_FNS, **self._fns}
+        found = known.get(name) or known.get(function)
+        if found is None:
+            raise ValueError(
+                f"Observation term '{name}' of '{self.path}' is computed by {term['function']}, "
+                "which plain MuJoCo does not know: pass observation_fns={"
+                f"'{name}': function}} with function(policy, data, params) -> array of shape "
+                f"{tuple(term['shape'])}, or define PLAIN_OBSERVATION_FNS in the task's module."
+            )
+        return found
+
+    def _read_description(self) -> dict[str, Any]:
+        text = self._session.get_modelmeta().custom_metadata_map.get("manyworlds")
+        description = json.loads(text) if text else {}
+        if description.get("version", VERSION + 1) > VERSION:
+            raise ValueError(
+                f"'{self.path}' has a description of version {description.get('version')}, but "
+                f"this release reads versions up to {VERSION}: export the policy with "
+                "`manyworlds train`, or update manyworlds."
+            )
+        return description
+
+    def _check_timestep(self) -> None:
+        wanted = self.description["physics_timestep_s"]
+        if not np.isclose(self.model.opt.timestep, wanted, rtol=1e-6):
+            raise ValueError(
+                f"The model's timestep is {self.model.opt.timestep}, but the policy was trained "
+                f"with {wanted}: set model.opt.timestep, or use the scene exported beside it."
+            )
+
+    def _check_terms(self) -> None:
+        for groups in self.description["policy"]["inputs"].values():
+            for group in groups:
+                for name, term in self.description["observations"][group]["terms"].items():
+                    self._function(name, term)
+                    if command := term["params"].get("command_name"):
+                        flat = term.get("flatten_history_dim", True)
+                        rows = (term.get("history_length") or 1) if flat else 1
+                        self.commands.setdefault(command, np.zeros(term["shape"][-1] // rows))
+
+
+def _functions_of(module: str) -> dict[str, ObservationFn]:
+    """`PLAIN_OBSERVATION_FNS` of a task's module: of our own, or of one that is loaded already.
+
+    A policy's file must not make us import just anything.
+    """
+    if module.startswith("manyworlds."):
+        importlib.import_module(module)
+    return getattr(sys.modules.get(module), "PLAIN_OBSERVATION_FNS", {})
+
+
+def _joint_pos_rel(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+    names, entity = policy.joints_of(params)
+    default = dict(zip(entity["joint_names"], entity["default_joint_pos"], strict=True))
+    return policy.joint_positions(data, params) - [default[name] for name in names]
+
+
+def _joint_vel_rel(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+    names, entity = policy.joints_of(params)
+    default = dict(zip(entity["joint_names"], entity["default_joint_vel"], strict=True))
+    return [data.qvel[policy.addresses[name][1]] - default[name] for name in names]
+
+
+def _root_velocity(part: slice) -> ObservationFn:
+    def function(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+        velocity = np.zeros(6)  # angular, then linear
+        body = policy.model.body(policy.joints_of(params)[1]["root_body"]).id
+        kind = mujoco.mjtObj.mjOBJ_XBODY
+        mujoco.mj_objectVelocity(policy.model, data, kind, body, velocity, 1)
+        return velocity[part]
+
+    return function
+
+
+def _projected_gravity(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+    body = policy.model.body(policy.joints_of(params)[1]["root_body"]).id
+    gravity = policy.model.opt.gravity
+    return data.xmat[body].reshape(3, 3).T @ (gravity / np.linalg.norm(gravity))
+
+
+def _last_action(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+    name = params.get("action_name")
+    return policy.action if name is None else policy.action[policy.action_slices[name]]
+
+
+def _generated_commands(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+    return policy.commands[params["command_name"]]
+
+
+def _builtin_sensor(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+    return data.sensor(params["sensor"]).data
+
+
+OBSERVATION_FNS: dict[str, ObservationFn] = {
+    "base_ang_vel": _root_velocity(slice(0, 3)),
+    "base_lin_vel": _root_velocity(slice(3, 6)),
+    "builtin_sensor": _builtin_sensor,
+    "generated_commands": _generated_commands,
+    "joint_pos_rel": _joint_pos_rel,
+    "joint_vel_rel": _joint_vel_rel,
+    "last_action": _last_action,
+    "projected_gravity": _projected_gravity,
+    "projected_gravity_from_sensor": lambda *args: -_builtin_sensor(*args),
+}
+"""Observations by the name of their function in `manyworlds.envs.mdp`."""

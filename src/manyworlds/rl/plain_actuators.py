@@ -1,0 +1,132 @@
+"""From a policy's action to `ctrl` of one `MjData`, as the trained actuators do it."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+
+from manyworlds.actuator.actuator import COMMAND_FIELDS, ActuatorCmd
+from manyworlds.actuator.dc_actuator import DcMotorActuator
+from manyworlds.actuator.pd_actuator import IdealPdActuator
+
+_LAWS = {cls.__name__: cls.control_law for cls in (IdealPdActuator, DcMotorActuator)}
+
+
+class PlainActuators:
+    """Scales actions to targets, holds them back, and turns them into controls.
+
+    Args:
+        model: the compiled model.
+        description: as `describe_policy` wrote it.
+
+    Raises:
+        KeyError: the model lacks a target or an actuator.
+        ValueError: an action or an actuator is of a kind that cannot run here.
+    """
+
+    def __init__(self, model: mujoco.MjModel, description: dict[str, Any]) -> None:
+        self._model = model
+        self._actions = description["actions"]
+        self._actuators = [_PlainActuator(model, item) for item in description["actuators"]]
+        for name, action in self._actions.items():
+            if "command" not in action:
+                raise ValueError(
+                    f"Action term '{name}' is a {action['type']}, which plain MuJoCo cannot run: "
+                    "use a joint, tendon or site action, or run the policy in its environment."
+                )
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget targets and what is on its way."""
+        self._targets: dict[tuple[str, str], float] = {}
+        self._relative: dict[str, float] = {}
+        for actuator in self._actuators:
+            actuator.reset()
+
+    def take(self, action: np.ndarray) -> None:
+        """Scale, offset and clip an action, once per control step."""
+        start = 0
+        for term in self._actions.values():
+            raw = action[start : start + term["dim"]].astype(np.float32)
+            start += term["dim"]
+            target = np.float32(term["offset"]) + raw * np.float32(term["scale"])
+            if term["clip"] is not None:
+                low, high = (
+                    [sign * math.inf if bound is None else bound for bound in bounds]
+                    for sign, bounds in zip((-1, 1), term["clip"], strict=True)
+                )
+                target = target.clip(low, high)
+            values = dict(zip(term["targets"], target.tolist(), strict=True))
+            if term["type"] == "RelativeJointPositionAction":
+                self._relative |= values
+            else:
+                self._targets |= {(term["command"], name): v for name, v in values.items()}
+
+    def apply(self, data: mujoco.MjData) -> None:
+        """Write `ctrl`, before each physics step."""
+        for name, offset in self._relative.items():
+            position = float(data.qpos[self._model.joint(name).qposadr[0]])
+            self._targets["position", name] = position + offset
+        for actuator in self._actuators:
+            actuator.apply(data, self._targets)
+
+
+class _PlainActuator:
+    def __init__(self, model: mujoco.MjModel, item: dict[str, Any]) -> None:
+        self._item = item
+        self._law = _LAWS.get(item["type"])
+        if item["commands"] is None and self._law is None:
+            raise ValueError(
+                f"The actuator of {item['targets']} is a {item['type']}, whose law plain MuJoCo "
+                "does not know: run the policy in its environment."
+            )
+        ids = [model.actuator(name).id for name in item["controls"]]
+        self._controls = model.actuator_ctrladr[ids]
+        self._elements = [getattr(model, item["transmission"])(n).id for n in item["targets"]]
+        if item["transmission"] == "joint":
+            self._state = (
+                ("qpos", model.jnt_qposadr[self._elements]),
+                ("qvel", model.jnt_dofadr[self._elements]),
+            )
+        else:
+            self._state = (("ten_length", self._elements), ("ten_velocity", self._elements))
+        lag = (item["delay"]["min_lag"] + item["delay"]["max_lag"]) // 2
+        self.late: deque[dict[str, torch.Tensor]] = deque(maxlen=lag + 1)
+        """Targets on their way, the oldest first."""
+        self._params = {
+            name: torch.tensor([math.inf if v is None else v for v in values])
+            for name, values in item["params"].items()
+        }
+
+    def reset(self) -> None:
+        """Forget what is on its way; as in an environment's reset, targets of zero come first."""
+        self.late.clear()
+        self.late.append({f: torch.zeros(len(self._item["targets"])) for f in COMMAND_FIELDS})
+
+    def apply(self, data: mujoco.MjData, targets: dict[tuple[str, str], float]) -> None:
+        """Write the controls."""
+        names = self._item["targets"]
+        cmd = {f: torch.tensor([targets.get((f, n), 0.0) for n in names]) for f in COMMAND_FIELDS}
+        self.late.append(cmd)
+        cmd = cmd | {field: self.late[0][field] for field in self._item["delay"]["commands"]}
+        if self._law is None:
+            ctrl = torch.cat([cmd[field] for field in self._item["commands"]])
+            ctrl = ctrl * self._item["ctrl_per_target"]
+        else:
+            pos, vel = (torch.tensor(getattr(data, f)[i]).float() for f, i in self._state)
+            ctrl = self._law(
+                self._params,
+                ActuatorCmd(
+                    position_target=cmd["position"],
+                    velocity_target=cmd["velocity"],
+                    effort_target=cmd["effort"],
+                    pos=pos,
+                    vel=vel,
+                ),
+            )
+        data.ctrl[self._controls] = ctrl.numpy()

@@ -1,0 +1,189 @@
+"""What a policy needs from the world around it, as plain data."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from manyworlds.actuator.builtin_actuator import DirectActuator
+from manyworlds.entity import ELEMENT_KINDS
+from manyworlds.envs.mdp.actions.actions import BaseAction, clip_bounds
+from manyworlds.managers import SceneEntityCfg
+from manyworlds.utils.actuator import TransmissionType
+from manyworlds.utils.config import to_plain
+
+if TYPE_CHECKING:
+    from manyworlds.actuator.actuator import Actuator
+    from manyworlds.entity import Entity
+    from manyworlds.envs import ManagerBasedRlEnv
+
+VERSION = 1
+"""Version of the layout of `describe_policy`."""
+
+_COMMANDS = {"position": "position", "len": "position", "velocity": "velocity", "vel": "velocity"}
+
+
+def describe_policy(
+    env: ManagerBasedRlEnv, clip_actions: float | None = None, task: str | None = None
+) -> dict[str, Any]:
+    """Describe timing, observations, actions and actuators, with names as in the scene's model.
+
+    Values are those of the first world; None stands for no limit.
+
+    Args:
+        env: the environment.
+        clip_actions: bound on the magnitude of the policy's output.
+        task: name of the task.
+    """
+    observations = env.observation_manager
+    actions = env.action_manager
+    return _without_infinities(
+        {
+            "version": VERSION,
+            "task": task,
+            "control_period_s": env.step_dt,
+            "physics_timestep_s": env.physics_dt,
+            "decimation": env.cfg.decimation,
+            "clip_actions": clip_actions,
+            "observations": {
+                group: {
+                    "concatenate": observations.group_obs_concatenate[group],
+                    "terms": {
+                        name: _describe_observation(env, group, name, shape)
+                        for name, shape in zip(
+                            names, observations.group_obs_term_dim[group], strict=True
+                        )
+                    },
+                }
+                for group, names in observations.active_terms.items()
+            },
+            "actions": {n: _describe_action(actions.get_term(n)) for n in actions.active_terms},
+            "entities": {n: _describe_entity(n, e) for n, e in env.scene.entities.items()},
+            "actuators": [
+                _describe_actuator(name, entity, actuator, env)
+                for name, entity in env.scene.entities.items()
+                for actuator in entity.actuators
+            ],
+        }
+    )
+
+
+def action_entity(env: ManagerBasedRlEnv) -> Entity:
+    """The entity that the first action moves."""
+    name = env.action_manager.active_terms[0]
+    return env.scene[env.action_manager.get_term(name).cfg.entity_name]
+
+
+def gains(entity: Entity) -> tuple[list[float], list[float]]:
+    """Stiffness and damping of each joint's actuators, 0 where they have none."""
+    found = {name: torch.zeros(entity.num_joints) for name in ("stiffness", "damping")}
+    for actuator in entity.actuators:
+        if actuator.transmission_type != TransmissionType.JOINT:
+            continue
+        for name in set(found) & set(actuator.param_names):
+            # Two actuators may share a joint, such as one of position and one of velocity.
+            row = actuator.default_param(name)[0].cpu()
+            found[name].index_add_(0, actuator.target_ids.cpu(), row)
+    return found["stiffness"].tolist(), found["damping"].tolist()
+
+
+def _describe_observation(
+    env: ManagerBasedRlEnv, group: str, name: str, shape: tuple[int, ...]
+) -> dict[str, Any]:
+    cfg = env.observation_manager.get_term_cfg(group, name)
+    group_cfg = env.cfg.observations[group]
+    fields = {key: _plain(value) for key, value in vars(cfg).items() if key not in ("params",)}
+    function = fields.pop("func")
+    if not isinstance(cfg.func, type) and not hasattr(cfg.func, "__qualname__"):
+        function = f"{type(cfg.func).__module__}:{type(cfg.func).__qualname__}"
+    # A group may set the history of all its terms.
+    if getattr(group_cfg, "history_length", None) is not None:
+        for key in ("history_length", "flatten_history_dim"):
+            fields[key] = getattr(group_cfg, key)
+    params = {key: _describe_param(env, value) for key, value in cfg.params.items()}
+    if sensor := params.get("sensor_name"):
+        params["sensor"] = getattr(env.scene[sensor], "name", sensor)
+    return {"function": function, "shape": list(shape), **fields, "params": params}
+
+
+def _describe_param(env: ManagerBasedRlEnv, value: Any) -> Any:
+    if not isinstance(value, SceneEntityCfg):
+        return _plain(value)
+    entity = env.scene[value.name]
+    chosen: dict[str, Any] = {"entity": value.name}
+    for kind in ELEMENT_KINDS:
+        ids = getattr(value, f"{kind}_ids")
+        if not isinstance(ids, slice):
+            names = entity.names(kind)
+            chosen[f"{kind}_names"] = [f"{value.name}/{names[i]}" for i in ids]
+    return chosen
+
+
+def _describe_action(term: Any) -> dict[str, Any]:
+    described = {
+        "type": type(term).__name__,
+        "entity": term.cfg.entity_name,
+        "dim": term.action_dim,
+        "config": _plain(term.cfg),
+    }
+    if isinstance(term, BaseAction):
+        clip = clip_bounds(term.cfg.clip, term.target_names, term.device)
+        kind = term.setter.removeprefix("set_").removesuffix("_target").split("_")[1]
+        described |= {
+            "targets": [f"{term.cfg.entity_name}/{name}" for name in term.target_names],
+            "transmission": term.transmission_type.value,
+            "command": _COMMANDS.get(kind, "effort"),
+            "scale": term.scale.tolist(),
+            "offset": (term.offset[0] if term.offset.ndim > 1 else term.offset).tolist(),
+            "clip": None if clip is None else torch.stack(clip).tolist(),
+        }
+    return described
+
+
+def _describe_entity(name: str, entity: Entity) -> dict[str, Any]:
+    return {
+        "root_body": f"{name}/{entity.names('body')[0]}" if entity.num_bodies else None,
+        "joint_names": [f"{name}/{joint}" for joint in entity.joint_names],
+        "default_joint_pos": entity.data.default_joint_pos[0].tolist(),
+        "default_joint_vel": entity.data.default_joint_vel[0].tolist(),
+    }
+
+
+def _describe_actuator(
+    name: str, entity: Entity, actuator: Actuator[Any], env: ManagerBasedRlEnv
+) -> dict[str, Any]:
+    cfg = actuator.cfg
+    direct = isinstance(actuator, DirectActuator)
+    return {
+        "type": type(actuator).__name__,
+        "entity": name,
+        "transmission": actuator.transmission_type.value,
+        "targets": [f"{name}/{target}" for target in actuator.target_names],
+        "controls": [env.sim.mj_model.actuator(int(i)).name for i in actuator.global_actuator_ids],
+        # What goes to `ctrl`: these targets times this factor, or what a law makes of all.
+        "commands": list(actuator.command_fields) if direct else None,
+        "ctrl_per_target": actuator.ctrl_per_target if direct else None,
+        "delay": {
+            "min_lag": cfg.delay_min_lag,
+            "max_lag": cfg.delay_max_lag,
+            "commands": list(cfg.delay_fields) if actuator.has_delay else [],
+        },
+        "params": {
+            param: actuator.default_param(param)[0].tolist() for param in actuator.param_names
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, torch.Tensor) else to_plain(value)
+
+
+def _without_infinities(value: Any) -> Any:
+    """Replace what JSON cannot hold."""
+    if isinstance(value, dict):
+        return {key: _without_infinities(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_infinities(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,129 @@
+"""Convolutions that tell where in an image something is.
+
+Each channel becomes the expected position of its activation (Levine et al., 2016,
+arXiv:1504.00702, section 5.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from manyworlds.utils.extras import require_extra
+
+require_extra("rsl_rl", "train")
+from rsl_rl.models.cnn_model import CNNModel  # noqa: E402
+from rsl_rl.modules import CNN  # noqa: E402
+
+
+class SpatialSoftmax(nn.Module):
+    """Expected image coordinates of each channel, in [-1, 1], x before y.
+
+    Args:
+        height: height of the images [pixels].
+        width: width of the images [pixels].
+        temperature: what activations are divided by before the softmax.
+    """
+
+    def __init__(self, height: int, width: int, temperature: float = 1.0) -> None:
+        super().__init__()
+        y, x = torch.meshgrid(
+            torch.linspace(-1.0, 1.0, height), torch.linspace(-1.0, 1.0, width), indexing="ij"
+        )
+        self.temperature = temperature
+        self.positions: torch.Tensor
+        self.register_buffer("positions", torch.stack([x.flatten(), y.flatten()], dim=1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Map activations [batch, channels, height, width] to [batch, 2 * channels]."""
+        weights = torch.softmax(x.flatten(2) / self.temperature, dim=-1)
+        return (weights @ self.positions).flatten(1)
+
+
+class SpatialSoftmaxCNN(nn.Module):
+    """Convolutions followed by a spatial softmax.
+
+    Args:
+        input_dim: height and width of the images [pixels].
+        input_channels: channels of the images.
+        temperature: that of the softmax.
+        cnn_kwargs: settings of rsl_rl's `CNN`; its `global_pool` and `flatten` do not apply.
+    """
+
+    output_channels = None
+
+    def __init__(
+        self,
+        input_dim: tuple[int, int],
+        input_channels: int,
+        temperature: float = 1.0,
+        **cnn_kwargs: Any,
+    ) -> None:
+        super().__init__()
+        settings = cnn_kwargs | {"global_pool": "none", "flatten": False}
+        self.cnn = CNN(input_dim=input_dim, input_channels=input_channels, **settings)
+        # What rsl_rl says about sizes does not hold for every padding: measure.
+        with torch.no_grad():
+            image = self.cnn(torch.zeros(1, input_channels, *input_dim))
+        self.spatial_softmax = SpatialSoftmax(image.shape[2], image.shape[3], temperature)
+        self._output_dim = 2 * image.shape[1]
+
+    @property
+    def output_dim(self) -> int:
+        """Number of outputs: two for each channel."""
+        return self._output_dim
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Map images [batch, channels, height, width] to [batch, output_dim]."""
+        return self.spatial_softmax(self.cnn(x))
+
+
+class SpatialSoftmaxCNNModel(CNNModel):
+    """rsl_rl's `CNNModel` with a `SpatialSoftmaxCNN` for each group of images.
+
+    `cnn_cfg` holds the settings for all groups, or those of each group by its name, and besides
+    those of rsl_rl `spatial_softmax_temperature`.
+
+    Raises:
+        ValueError: convolutions are neither described nor given, or not for these groups.
+    """
+
+    def __init__(
+        self,
+        obs: Any,
+        obs_groups: dict[str, list[str]],
+        obs_set: str,
+        output_dim: int,
+        cnn_cfg: dict[str, Any] | None = None,
+        cnns: nn.ModuleDict | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if cnns is None:
+            if cnn_cfg is None:
+                raise ValueError(
+                    "CNN configurations must be provided if CNNs are not shared: set cnn_cfg."
+                )
+            self._get_obs_dim(obs, obs_groups, obs_set)
+            cnns = self._make_cnns(cnn_cfg)
+        super().__init__(obs, obs_groups, obs_set, output_dim, cnns=cnns, **kwargs)
+
+    def _make_cnns(self, cnn_cfg: dict[str, Any]) -> Any:
+        groups = self.obs_groups_2d
+        if not all(isinstance(settings, dict) for settings in cnn_cfg.values()):
+            cnn_cfg = dict.fromkeys(groups, cnn_cfg)
+        if set(cnn_cfg) != set(groups):
+            raise ValueError(
+                "The number of CNN configurations must match the number of 2D observation groups: "
+                f"cnn_cfg has {sorted(cnn_cfg)}, the groups are {sorted(groups)}."
+            )
+        # A plain dict: modules cannot be assigned before the parent's constructor has run.
+        cnns = {}
+        for group, dim, channels in zip(
+            groups, self.obs_dims_2d, self.obs_channels_2d, strict=True
+        ):
+            settings = dict(cnn_cfg[group])
+            temperature = settings.pop("spatial_softmax_temperature", 1.0)
+            cnns[group] = SpatialSoftmaxCNN(tuple(dim), channels, temperature, **settings)
+        return cnns

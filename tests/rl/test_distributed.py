@@ -1,0 +1,88 @@
+"""Training in several processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from manyworlds.rl.checkpoint import load_checkpoint
+from manyworlds.rl.distributed import Ranks, any_rank, gather, share
+from manyworlds.rl.run_folder import RunFolder
+
+
+def torchrun(*args: str) -> list[dict]:
+    """Train in two processes; return what each wrote down."""
+    script = Path(__file__).with_name("distributed_training.py")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    run = subprocess.run(
+        [*command, str(script), *args], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == ""
+    return [torch.load(Path(args[0], f"rank{i}.pt"), weights_only=True) for i in range(2)]
+
+
+def same_networks(left: dict, right: dict) -> bool:
+    """Whether all weights, normalisers and learning rates are equal, bit for bit."""
+    assert (
+        left["optimizer_state_dict"]["param_groups"]
+        == (right["optimizer_state_dict"]["param_groups"])
+    )
+    return all(
+        torch.equal(value, right[network][name])
+        for network in ("actor_state_dict", "critic_state_dict")
+        for name, value in left[network].items()
+    )
+
+
+def test_two_processes_learn_one_policy_and_resume(tmp_path):
+    """Learn equal networks from different worlds; stop, go on, and end as if never stopped."""
+    whole = torchrun(str(tmp_path / "whole"), "3")
+    assert same_networks(whole[0]["networks"], whole[1]["networks"])
+    assert not torch.equal(whole[0]["start"], whole[1]["start"])
+    assert not torch.equal(whole[0]["end"], whole[1]["end"])
+    assert whole[0]["threads"] == whole[1]["threads"] == Ranks(local_world_size=2).threads
+    assert [noted["writer"] for noted in whole] == ["SummaryWriter", "_NoWriter"]
+    run = RunFolder.latest(tmp_path / "whole" / "runs")
+    assert len(list(run.path.parent.iterdir())) == 1
+    assert len(list(run.path.glob("events.out.tfevents.*"))) == 1
+    assert len(load_checkpoint(run.path / "model_1.pt")["infos"]["other_ranks"]) == 1
+    resumed = torchrun(str(tmp_path / "resumed"), "3", str(run.path / "model_1.pt"))
+    for before, after in zip(whole, resumed, strict=True):
+        assert same_networks(before["networks"], after["networks"])
+        assert torch.equal(before["end"], after["end"])
+
+
+def test_ranks_are_read_and_checked(monkeypatch):
+    """Read what torchrun sets; refuse what cannot be, by name."""
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    assert Ranks.from_environment() == Ranks() and Ranks().is_main
+    monkeypatch.setenv("RANK", "5")
+    with pytest.raises(ValueError, match="RANK=5 must be below WORLD_SIZE=1"):
+        Ranks.from_environment()
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    ranks = Ranks.from_environment()
+    assert ranks.is_distributed and not ranks.is_main
+    monkeypatch.setenv("RANK", "first")
+    with pytest.raises(ValueError, match="RANK, WORLD_SIZE, .* must be numbers"):
+        Ranks.from_environment()
+
+
+def test_each_process_takes_a_gpu_of_its_own(monkeypatch):
+    """Choose the GPU by local rank, and leave the CPU and single processes alone."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    third = Ranks(rank=6, world_size=8, local_rank=2, local_world_size=4)
+    assert third.device(None) == third.device("cuda") == "cuda:2"
+    assert third.device("cpu") == "cpu" and third.device("cuda:1") == "cuda:1"
+    assert Ranks().device(None) is None
+
+
+def test_a_single_process_needs_no_connection():
+    """Pass values through where there is nobody to talk to."""
+    assert share("x") == "x" and gather(1) == [1]
+    assert any_rank(True, "cpu") and not any_rank(False, "cpu")
