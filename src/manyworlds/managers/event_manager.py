@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
+import numpy as np
 import torch
 
 from manyworlds.managers.manager_base import EventTerm, ManagerBase, ManagerTermBaseCfg
@@ -74,7 +75,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     """
 
     state_attributes = ("_time_left", "_global_time_left", "_last_step", "_triggered_once")
-    _shown = ("mode", "interval_range_s", "is_global_time", "min_step_count_between_reset")
+    _shown = ("mode", "interval_range_s")
 
     def __init__(self, cfg: Mapping[str, EventTermCfg | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
@@ -182,22 +183,21 @@ class EventManager(ManagerBase[EventTermCfg]):
 
     def _due(self, dt: float) -> dict[str, torch.Tensor | None]:
         """Worlds whose interval ran out, by term: ids, an empty tensor for none, None for all."""
-        nobody = self._all_ids[:0]
         own, shared = self._time_left.sub_(dt) < _DUE, self._global_time_left.sub_(dt) < _DUE
-        own_host = own.cpu()
+        own_host, shared_host = own.cpu().numpy(), shared.squeeze(1).numpy()
         if own_host.any():
             drawn = self._draw(self._low, self._span, self.num_envs)
             self._time_left.copy_(torch.where(own, drawn, self._time_left))
-        if shared.any():
+        if shared_host.any():
             drawn = self._draw(self._global_low, self._global_span, 1)
             self._global_time_left.copy_(torch.where(shared, drawn, self._global_time_left))
-        rows, flags = iter(own_host), iter(shared.squeeze(1).tolist())
+        rows, flags = iter(own_host), iter(shared_host)
         due: dict[str, torch.Tensor | None] = {}
         for name in self._modes["interval"]:
             if self._terms[name].is_global_time:
-                due[name] = None if next(flags) else nobody
+                due[name] = None if next(flags) else self._all_ids[:0]
             else:
-                due[name] = next(rows).nonzero().squeeze(-1).to(self.device)
+                due[name] = torch.from_numpy(np.flatnonzero(next(rows))).to(self.device)
         return due
 
     def _ready(

@@ -7,7 +7,7 @@ import inspect
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import torch
 
@@ -206,7 +206,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
                 raise ValueError(f"{self.kind} term '{name}': {message}") from None
         if inspect.isclass(func):
             try:
-                term_cfg.func = func(cfg=term_cfg, env=self._env)
+                term_cfg.func = cast("Callable[..., Any]", func)(cfg=term_cfg, env=self._env)
             except Exception as error:
                 self._blame(error, name, term_cfg.params)
                 raise

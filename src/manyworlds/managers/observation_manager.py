@@ -13,6 +13,7 @@ from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg, Te
 from manyworlds.managers.observation_pipeline import (
     NanPolicy,
     ObservationPipeline,
+    Stage,
     nan_stage,
 )
 from manyworlds.utils.indices import EnvIds
@@ -21,6 +22,7 @@ from manyworlds.utils.noise import NoiseCfg, NoiseModelCfg
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
+_Call = tuple[str, str, "ObservationTermCfg", ObservationPipeline]
 GroupObs = torch.Tensor | dict[str, torch.Tensor]
 
 
@@ -95,7 +97,8 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             if group is not None and any(group.terms.values())
         }
         self._pipelines: dict[str, dict[str, ObservationPipeline]] = {}
-        self._nan_stages: dict[str, Any] = {}
+        self._calls: dict[str, list[_Call]] = {}
+        self._nan_stages: dict[str, Stage | None] = {}
         self._obs_buffer: dict[str, GroupObs] = {}
         self._began_anew: dict[str, torch.Tensor] = {}
         self._all_ids = torch.arange(self.num_envs, device=self.device)
@@ -120,6 +123,9 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             pipelines[term] = ObservationPipeline(
                 f"{self.kind} term '{name}/{term}'", cfg, per_term, value, self.num_envs
             )
+        self._calls[name] = [
+            (term, f"{name}/{term}", cfg, pipelines[term]) for term, cfg in group.terms.items()
+        ]
         shapes = [pipeline.shape for pipeline in pipelines.values()]
         self.group_obs_term_dim[name] = shapes
         if group.concatenate_terms:
@@ -235,20 +241,18 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     def _compute_group(
         self, name: str, group: ObservationGroupCfg, ids: torch.Tensor | None
     ) -> GroupObs:
-        pipelines = self._pipelines[name]
-        values = {
-            term: pipelines[term](self._call(f"{name}/{term}", cfg), ids)
-            for term, cfg in group.terms.items()
-        }
+        values: dict[str, torch.Tensor] = {}
+        for term, label, cfg, pipeline in self._calls[name]:
+            value = self._call(label, cfg)
+            values[term] = pipeline(value, ids) if pipeline.works else value
         check = self._nan_stages[name]
         if group.concatenate_terms:
             obs = torch.cat(list(values.values()), dim=group.concatenate_dim)
             return obs if check is None else check(obs)
-        for term, value in values.items():
-            if check is not None:
-                value = check(value)
+        for term, _, _, pipeline in self._calls[name]:
+            value = values[term] if check is None else check(values[term])
             # A term may return a view of the simulation, which later steps overwrite.
-            values[term] = value if pipelines[term].copies else value.clone()
+            values[term] = value if pipeline.copies else value.clone()
         return values
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
@@ -294,9 +298,10 @@ def _axis(group: ObservationGroupCfg) -> int:
 
 def _merge(last: GroupObs, new: GroupObs, ids: torch.Tensor) -> GroupObs:
     """Return a copy of `last` with some rows of `new`."""
-    if isinstance(last, dict):
-        return {term: last[term].index_copy(0, ids, new[term][ids]) for term in last}
-    return last.index_copy(0, ids, new[ids])
+    if isinstance(last, torch.Tensor) and isinstance(new, torch.Tensor):
+        return last.index_copy(0, ids, new[ids])
+    assert isinstance(last, dict) and isinstance(new, dict)
+    return {term: value.index_copy(0, ids, new[term][ids]) for term, value in last.items()}
 
 
 def _clone(value: Any, device: torch.device | None = None) -> Any:

@@ -76,9 +76,10 @@ class ObservationPipeline(Stateful):
             shape = (length * math.prod(shape),) if self._flatten else (length, *shape)
         self.shape: tuple[int, ...] = shape
         """Shape of what a world observes."""
-        self.copies = bool(self._noise or cfg.clip or cfg.scale is not None) or (
-            self._delay is not None or self._history is not None
-        )
+        remembers = self._delay is not None or self._history is not None
+        self.works = remembers or bool(self._stages)
+        """Whether calling it does anything."""
+        self.copies = remembers or bool(self._noise or cfg.clip or cfg.scale is not None)
         """Whether results never share memory with what the term returned."""
 
     def __call__(self, value: torch.Tensor, ids: torch.Tensor | None) -> torch.Tensor:

@@ -75,11 +75,12 @@ class SceneEntityCfg:
         self._indices: dict[str, tuple[Ids, slice | torch.Tensor]] = {}
         for kind in ELEMENT_KINDS:
             names, ids = getattr(self, f"{kind}_names"), getattr(self, f"{kind}_ids")
-            if names is not None or ids != slice(None):
-                self._resolve_kind(kind, names, ids, entity)
-            ids = getattr(self, f"{kind}_ids")
-            if not isinstance(ids, slice):
-                self._indices[kind] = ids, as_index(torch.tensor(ids, device=scene.device))
+            if names is None and ids == slice(None):
+                continue
+            self._resolve_kind(kind, names, ids, entity)
+            found: Ids = getattr(self, f"{kind}_ids")
+            if not isinstance(found, slice):
+                self._indices[kind] = found, as_index(torch.tensor(found, device=scene.device))
 
     def index(self, kind: str) -> slice | torch.Tensor:
         """The cheapest index of the elements of a kind, on the scene's device once resolved."""

@@ -49,3 +49,36 @@ def test_mistakes_are_named(env):
         SceneEntityCfg("cartpole", body_names="wheel").resolve(env.scene)
     with pytest.raises(ValueError, match=r"joint_ids=\[2\], but 2 is not in \[0, 2\)"):
         SceneEntityCfg("cartpole", joint_ids=[2]).resolve(env.scene)
+
+
+def test_slices_of_ids_become_ids_and_names(env):
+    """List what a slice selects."""
+    cfg = SceneEntityCfg("cartpole", body_ids=slice(2, 4))
+    cfg.resolve(env.scene)
+    assert cfg.body_ids == [2, 3] and cfg.body_names == ("cart", "pole")
+    with pytest.raises(ValueError, match=r"joint_ids=\[-1\], but -1 is not in \[0, 2\)"):
+        SceneEntityCfg("cartpole", joint_ids=[-1]).resolve(env.scene)
+
+
+def test_resolving_twice_changes_nothing(env):
+    """Agree with what was resolved before, whole selections and lists of patterns included."""
+    cfg = SceneEntityCfg("cartpole", joint_names=[".*"], body_names=["pole", "ca.t"])
+    cfg.resolve(env.scene)
+    once = repr(cfg)
+    cfg.resolve(env.scene)
+    assert repr(cfg) == once
+
+
+def test_a_bare_name_asks_nothing_of_the_element(env):
+    """Let a config name anything in the scene, and leave it as it is."""
+    env.scene.sensors["touch"] = object()
+    cfg = SceneEntityCfg("touch")
+    cfg.resolve(env.scene)
+    assert cfg == SceneEntityCfg("touch")
+
+
+def test_only_what_was_given_is_shown():
+    """Keep messages that show parameters short."""
+    cfg = SceneEntityCfg("robot", joint_names=".*", body_ids=[1], preserve_order=True)
+    shown = "SceneEntityCfg('robot', joint_names='.*', body_ids=[1], preserve_order=True)"
+    assert repr(cfg) == shown

@@ -1,0 +1,182 @@
+"""Events: when they happen, to which worlds, and what is recomputed then."""
+
+import copy
+import functools
+
+import mujoco
+import pytest
+import torch
+
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.managers import EventManager, EventTermCfg
+from manyworlds.managers.event_manager import RecomputeLevel, requires_model_fields
+
+
+def events(env, **kwargs) -> tuple[EventManager, list]:
+    """Make a manager of one event that records the worlds it is called for."""
+    calls: list = []
+
+    def record(env, env_ids) -> None:
+        calls.append(env_ids if env_ids is None else env_ids.tolist())
+
+    return EventManager({"record": EventTermCfg(func=record, **kwargs)}, env), calls
+
+
+def test_interval_events_happen_per_world(env):
+    """Trigger each world when its own time has run out, and again after the next interval."""
+    manager, calls = events(env, mode="interval", interval_range_s=(1.0, 1.0))
+    manager.apply("interval", dt=0.6)
+    manager.reset(torch.tensor([1]))
+    manager.apply("interval", dt=0.6)
+    manager.apply("interval", dt=0.6)
+    manager.apply("interval", dt=0.6)
+    assert calls == [[0, 2, 3], [1], [0, 2, 3]]
+
+
+def test_global_interval_events_happen_to_all_at_once(env):
+    """Share one timer on request."""
+    manager, calls = events(env, mode="interval", interval_range_s=(1.0, 1.0), is_global_time=True)
+    for _ in range(4):
+        manager.apply("interval", dt=0.6)
+    assert calls == [None, None]
+
+
+def test_reset_events_can_be_throttled(env):
+    """Skip worlds that were treated too recently."""
+    manager, calls = events(env, mode="reset", min_step_count_between_reset=10)
+    ids = torch.tensor([0, 1])
+    manager.apply("reset", ids, global_env_step_count=0)
+    manager.apply("reset", ids, global_env_step_count=5)
+    manager.apply("reset", torch.tensor([1, 2]), global_env_step_count=6)
+    manager.apply("reset", ids, global_env_step_count=10)
+    assert calls == [[0, 1], [2], [0, 1]]
+
+
+def test_event_mistakes_are_named(env):
+    """Name arguments that a mode needs or cannot use."""
+    with pytest.raises(ValueError, match="'x' of mode 'interval' needs interval_range_s"):
+        EventManager({"x": EventTermCfg(func=lambda e, i: None, mode="interval")}, env)
+    with pytest.raises(ValueError, match="has mode 'sometimes': choose one of startup"):
+        EventManager({"x": EventTermCfg(func=lambda e, i: None, mode="sometimes")}, env)
+    manager, _ = events(env, mode="step")
+    with pytest.raises(ValueError, match="'step' need dt"):
+        manager.apply("step")
+    with pytest.raises(ValueError, match="do not pass env_ids"):
+        manager.apply("interval", torch.tensor([0]), dt=0.1)
+    with pytest.raises(ValueError, match="need global_env_step_count"):
+        manager.apply("reset")
+
+
+def test_intervals_of_several_terms_run_apart(env):
+    """Keep a timer for each term and world; restart those of reset worlds only."""
+    calls: list = []
+
+    def record(env, env_ids, name: str) -> None:
+        calls.append((name, env_ids if env_ids is None else env_ids.tolist()))
+
+    def term(name: str, seconds: float, **kwargs) -> EventTermCfg:
+        interval = {"interval_range_s": (seconds, seconds), **kwargs}
+        return EventTermCfg(func=record, mode="interval", params={"name": name}, **interval)
+
+    cfg = {"a": term("a", 1.0), "g": term("g", 1.0, is_global_time=True), "b": term("b", 2.0)}
+    manager = EventManager(cfg, env)
+    for step in range(4):
+        calls.append(step)
+        assert manager.apply("interval", dt=0.5) == (step > 0)
+        if step == 0:
+            manager.reset(torch.tensor([0]))
+    first = [("a", [1, 2, 3]), ("g", None)]
+    assert calls == [0, 1, *first, 2, ("a", [0]), 3, *first, ("b", [1, 2, 3])]
+
+
+def test_reset_events_always_get_ids(env):
+    """Pass ids of all worlds for None, since terms ask for their number."""
+    manager, calls = events(env, mode="reset")
+    manager.apply("reset", global_env_step_count=0)
+    manager.apply("reset", torch.tensor([2]), global_env_step_count=0)
+    assert not manager.apply("reset", torch.tensor([], dtype=torch.long), global_env_step_count=0)
+    assert calls == [[0, 1, 2, 3], [2]]
+
+
+@requires_model_fields("geom_friction")
+def rub(env, env_ids) -> None:
+    """Change friction, from which nothing derives."""
+    env.sim.model.geom_friction[env_ids, :, 0] = 0.5
+
+
+@requires_model_fields("body_mass", recompute=RecomputeLevel.set_const)
+def load(env, env_ids, mass: float) -> None:
+    """Change every body's mass."""
+    env.sim.model.body_mass[env_ids, 1:] = mass
+
+
+class Stiffen:
+    """Changes armature; the table alone says that something derives from it."""
+
+    def __init__(self, cfg, env) -> None:
+        pass
+
+    def __call__(self, env, env_ids) -> None:
+        env.sim.model.dof_armature[env_ids] = 0.3
+
+
+stiffen = requires_model_fields("dof_armature")(Stiffen)
+
+
+def test_events_declare_what_they_change(env):
+    """Collect fields of functions, classes and partials, and those recomputed from them."""
+    cfg = {
+        "rub": EventTermCfg(func=rub, mode="reset"),
+        "again": EventTermCfg(func=rub, mode="startup"),
+    }
+    assert EventManager(cfg, env).domain_randomization_fields == ("geom_friction",)
+    cfg["stiffen"] = EventTermCfg(func=stiffen, mode="startup")
+    cfg["load"] = EventTermCfg(func=functools.partial(load, mass=3.0), mode="reset")
+    fields = EventManager(cfg, env).domain_randomization_fields
+    assert fields[:3] == ("geom_friction", "dof_armature", "body_mass")
+    assert {"body_subtreemass", "dof_invweight0", "body_invweight0"} <= set(fields)
+    assert len(set(fields)) == len(fields)
+    assert EventManager({}, env).domain_randomization_fields == ()
+
+
+def test_the_strongest_level_is_recomputed_once_for_the_worlds_drawn(env, monkeypatch):
+    """Recompute after all terms, once, and only where a term that asks for it was applied."""
+    seen: list = []
+
+    def recompute(level, env_ids=None) -> None:
+        seen.append((level, env_ids if env_ids is None else sorted(set(env_ids.tolist()))))
+
+    monkeypatch.setattr(env.sim, "recompute_constants", recompute)
+    cfg = {
+        "rub": EventTermCfg(func=rub, mode="reset"),
+        "load": EventTermCfg(
+            func=load, mode="reset", params={"mass": 2.0}, min_step_count_between_reset=5
+        ),
+        "stiffen": EventTermCfg(func=stiffen, mode="startup"),
+    }
+    manager = EventManager(cfg, env)
+    manager.apply("startup")
+    manager.apply("reset", torch.tensor([3, 1]), global_env_step_count=0)
+    manager.apply("reset", torch.tensor([1, 2]), global_env_step_count=1)
+    manager.apply("reset", torch.tensor([1]), global_env_step_count=2)
+    manager.apply("reset", global_env_step_count=9)
+    full = RecomputeLevel.set_const
+    assert seen == [(full, None), (full, [1, 3]), (full, [2]), (full, [0, 1, 2, 3])]
+
+
+def test_other_worlds_keep_what_derives_from_their_masses(env_cfg):
+    """Recompute inverse weights of the worlds that were reset, and of no other."""
+    env_cfg.events["load"] = EventTermCfg(func=load, mode="reset", params={"mass": 7.0})
+    env = ManagerBasedRlEnv(env_cfg)
+    assert {"body_mass", "body_invweight0"} <= env.sim.expanded_fields
+    before = env.sim.model.body_invweight0.clone()
+    env.event_manager.get_term_cfg("load").params["mass"] = 14.0
+    env.sim.model.body_invweight0[3] = 123.0
+    env.reset(env_ids=[1])
+    after = env.sim.model.body_invweight0
+    assert torch.equal(after[[0, 2]], before[[0, 2]]) and (after[3] == 123.0).all()
+    model = copy.copy(env.sim.mj_model)
+    model.body_mass[1:] = 14.0
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    assert torch.equal(after[1], torch.from_numpy(model.body_invweight0).float())
+    assert not torch.equal(after[1], before[1])
