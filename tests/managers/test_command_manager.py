@@ -153,3 +153,26 @@ def test_the_empty_manager_does_nothing():
     assert null.get_active_iterable_terms(0) == [] and null.state_dict() is not None
     with pytest.raises(ValueError, match="has no term 'x'. Available: none"):
         null.get_command("x")
+
+
+def test_a_saved_environment_goes_on_with_its_commands(env_cfg):
+    """Draw the same commands at the same times in a fresh environment."""
+    env_cfg.commands = {"n": NumberCfg(resampling_time_range=(0.1, 0.3))}
+    env = ManagerBasedRlEnv(env_cfg)
+    env.episode_length_buf[1] = 195
+    for _ in range(3):
+        env.step(torch.zeros(4, 1))
+    saved = env.state_dict()
+    env_cfg.seed = 99
+    fresh = ManagerBasedRlEnv(env_cfg)
+    fresh.load_state_dict(saved)
+    draws = 0
+    for _ in range(8):
+        before = env.command_manager.get_command("n").clone()
+        for one in (env, fresh):
+            torch.manual_seed(len(before) + draws)  # both draw from one generator
+            one.step(torch.zeros(4, 1))
+        after = [one.command_manager.get_command("n") for one in (env, fresh)]
+        assert torch.equal(*after)
+        draws += int((after[0] != before).sum())
+    assert draws > 4
