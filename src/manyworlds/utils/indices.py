@@ -84,7 +84,8 @@ def as_index(
         return slice(0, 0)
     if count is not None and (bad := [i for i in values if not 0 <= i < count]):
         raise ValueError(
-            f"Id {bad[0]} is out of range: there are {count} elements, so ids must be in [0, {count})."
+            f"Id {bad[0]} is out of range: there are {count} elements, "
+            f"so ids must be in [0, {count})."
         )
     if values[0] >= 0 and values == list(range(values[0], values[0] + len(values))):
         return slice(values[0], values[0] + len(values))
