@@ -211,3 +211,39 @@ def test_state_can_be_saved_and_restored():
     scene.reset()
     scene.load_state_dict(saved)
     assert torch.equal(scene["arm"].data.joint_effort_target, before)
+
+
+def test_wrong_configurations_are_refused_in_one_sentence():
+    """Name a state of the wrong length, what is no function, and a pattern that is no tuple."""
+    for state, message in (
+        ({"pos": (0, 0)}, "pos must have 3"),
+        ({"rot": (0,) * 4}, "not be zero"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Entity(ball_cfg(init_state=EntityCfg.InitialStateCfg(**state)))
+    with pytest.raises(TypeError, match="spec_fn must be a function"):
+        EntityCfg(spec_fn=mujoco.MjSpec())
+    with pytest.raises(ValueError, match=r"write \('elbow',\)"):
+        BuiltinMotorActuatorCfg(target_names_expr="elbow", effort_limit=1.0)
+    cfg = BuiltinMotorActuatorCfg(
+        target_names_expr=(".*",), effort_limit=1.0, transmission_type="joint"
+    )
+    assert Entity(arm_cfg(articulation=EntityArticulationInfoCfg(actuators=(cfg,)))).num_joints == 2
+
+
+def test_one_spec_may_serve_several_entities():
+    """Leave the spec as it is that a function returns again and again."""
+    spec = mujoco.MjSpec.from_string(BALL)
+    scene, _ = build(a=EntityCfg(spec_fn=lambda: spec), b=EntityCfg(spec_fn=lambda: spec))
+    assert scene["a"].body_names == scene["b"].body_names and not spec.joints[0].name
+
+
+def test_a_restored_entity_still_clears_its_wrench():
+    """Remember across saving that a wrench is applied."""
+    scene, sim = build(ball=ball_cfg())
+    scene["ball"].write_external_wrench_to_sim(torch.ones(3, 1, 3), torch.zeros(3, 1, 3))
+    other, other_sim = build(ball=ball_cfg())
+    other.load_state_dict(scene.state_dict())
+    other_sim.set_state(sim.get_state())
+    other.reset([0])
+    assert other_sim.data.xfrc_applied[:, 1, 0].tolist() == [0.0, 1.0, 1.0]

@@ -1,5 +1,6 @@
 """Writers of entities: what is written is what is read back after `forward`."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -57,6 +58,31 @@ def test_root_states_are_read_back(floating, name):
     sim.forward()
     assert near(robot.data.root_link_pose_w[rows], state[:, :7])
     assert near(robot.data.root_link_vel_w[rows], state[:, 7:])
+
+
+def test_arrays_are_taken_like_tensors(floating):
+    """Write states, velocities and wrenches that NumPy holds in double precision."""
+    robot, sim = floating.scene["robot"], floating.sim
+    state = torch.cat([random_pose(WORLDS, 7), torch.randn(WORLDS, 6)], dim=1)
+    robot.write_root_state_to_sim(state.double().numpy())
+    sim.forward()
+    assert near(robot.data.root_link_vel_w, state[:, 7:])
+    robot.write_root_com_velocity_to_sim(state[:, 7:].double().numpy())
+    sim.forward()
+    assert near(robot.data.root_com_vel_w, state[:, 7:])
+    robot.write_external_wrench_to_sim(np.ones((WORLDS, 1, 3)), np.zeros((WORLDS, 1, 3)), None, [0])
+    assert robot.data.body_external_force[:, 0].eq(1.0).all()
+    robot.reset()
+
+
+def test_ids_that_select_nothing_are_refused(floating):
+    """Refuse an id out of range, which would write nothing."""
+    robot = floating.scene["robot"]
+    for ids in ([-1], [99]):
+        with pytest.raises(ValueError, match=f"Id {ids[0]} is out of range"):
+            robot.set_joint_position_target(torch.ones(WORLDS, 1), ids)
+        with pytest.raises(ValueError, match=f"Id {ids[0]} is out of range"):
+            robot.write_joint_position_to_sim(torch.ones(WORLDS, 1), ids)
 
 
 def test_velocities_may_be_given_in_three_ways(floating):

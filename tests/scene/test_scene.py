@@ -7,6 +7,7 @@ import pytest
 
 from manyworlds.entity import EntityCfg
 from manyworlds.scene import Scene, SceneCfg
+from manyworlds.sensor import BuiltinSensorCfg, ObjRef
 from manyworlds.sim import Simulation
 from manyworlds.terrains import BoxFlatTerrainCfg, TerrainEntityCfg, TerrainGeneratorCfg
 
@@ -158,3 +159,33 @@ def test_mistakes_are_named():
         Scene(SceneCfg(num_envs=0), "cpu")
     with pytest.raises(KeyError, match=r"Scene element 'x' not found. Available: \['a'\]"):
         Scene(SceneCfg(entities={"a": ball()}), "cpu")["x"]
+
+
+def test_wrong_scenes_are_refused_in_one_sentence():
+    """Name what is no entity, two things of one name, and another number of worlds."""
+    terrain = TerrainEntityCfg()
+    for cfg, error, message in (
+        ({"entities": {"a": mujoco.MjSpec()}}, TypeError, "Entity 'a' must be of type EntityCfg"),
+        ({"num_envs": "3"}, ValueError, "num_envs must be a whole number, got '3'"),
+        ({"entities": {"terrain": ball()}, "terrain": terrain}, ValueError, "rename the entity"),
+    ):
+        with pytest.raises(error, match=message):
+            Scene(SceneCfg(**cfg), "cpu")
+    scene = Scene(SceneCfg(num_envs=3, entities={"a": ball()}), "cpu")
+    sim = Simulation(2, spec=scene.spec)
+    with pytest.raises(ValueError, match="has 2 worlds, but the scene has 3"):
+        scene.initialize(sim.mj_model, sim.model, sim.data)
+
+
+def test_a_sensor_name_of_two_entities_names_neither():
+    """Refuse a short name that two sensors have."""
+    sensors = tuple(
+        BuiltinSensorCfg(
+            name="p", sensor_type="framepos", obj=ObjRef(type="body", name="b", entity=entity)
+        )
+        for entity in "xy"
+    )
+    scene = Scene(SceneCfg(entities={"x": ball(), "y": ball()}, sensors=sensors), "cpu")
+    assert scene["x/p"] is not scene["y/p"]
+    with pytest.raises(KeyError, match=r"'p' not found.*'x/p'.*'y/p'"):
+        scene["p"]

@@ -48,6 +48,45 @@ def test_contiguous_positions_become_a_slice():
     assert isinstance(as_index([2, 4]), torch.Tensor)
 
 
+@pytest.mark.parametrize(
+    "mask", [[False, True, True], np.array([0, 1, 1], bool), torch.tensor([False, True, True])]
+)
+def test_masks_over_positions_select_what_is_true(mask):
+    """Take booleans for a mask, not for the numbers 0 and 1."""
+    assert as_index(mask, 3) == slice(1, 3)
+
+
+def test_positions_from_the_end_are_no_slice():
+    """Index by -1 rather than by an empty slice."""
+    assert torch.arange(3)[as_index([-1])].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([0, 3], r"Id 3 is out of range: there are 3 elements, so ids must be in \[0, 3\)"),
+        (torch.tensor([-1]), "Id -1 is out of range"),
+        ([True], "A mask over 3 elements has 1 values"),
+        ("hip", "must be a list of integers or a mask, got 'hip'"),
+        (1, "must be a list of integers or a mask, got 1"),
+    ],
+)
+def test_bad_positions_are_named(ids, message):
+    """Refuse what would select nothing, or something else."""
+    with pytest.raises(ValueError, match=message):
+        as_index(ids, 3)
+
+
+def test_assign_takes_arrays_of_any_precision():
+    """Write NumPy's float64 to contiguous columns and to others."""
+    for columns in (slice(0, 2), torch.tensor([0, 2])):
+        target = torch.zeros(3, 4)
+        assign(target, np.full((3, 2), 2.0), None, columns)
+        assert target[:, columns].eq(2.0).all() and target.sum() == 12.0
+    with pytest.raises(ValueError, match="World ids must be one-dimensional, got 1"):
+        assign(target, 1.0, torch.tensor(1))
+
+
 def test_assign_writes_the_outer_product():
     """Write rows times columns, as two lists of ids mean."""
     target = torch.zeros(3, 4)

@@ -76,9 +76,16 @@ class ActuatorCfg(ABC):
         """Check what can be checked without a model.
 
         Raises:
-            ValueError: a passive property for a site, or delays that cannot be.
+            ValueError: a pattern instead of a tuple of them, an unknown transmission, a passive
+                property for a site, or delays that cannot be.
         """
         name = type(self).__name__
+        if isinstance(self.target_names_expr, str):
+            raise ValueError(
+                f"{name}.target_names_expr must be a tuple of patterns, got "
+                f"'{self.target_names_expr}': write ('{self.target_names_expr}',)."
+            )
+        self.transmission_type = TransmissionType(self.transmission_type)
         if self.transmission_type == TransmissionType.SITE:
             for field in ("armature", "frictionloss", "viscous_damping"):
                 if getattr(self, field) is not None:

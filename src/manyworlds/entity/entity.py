@@ -18,6 +18,7 @@ from manyworlds.entity.data import TARGETS, EntityData, EntityDefaults
 from manyworlds.entity.elements import Matches, NamedElements, Names
 from manyworlds.entity.indexing import compute_indexing, spec_elements
 from manyworlds.entity.writers import StateWriters
+from manyworlds.sim.options import check_type
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.actuator import TransmissionType
 from manyworlds.utils.indices import EnvIds, assign
@@ -78,7 +79,7 @@ class EntityCfg:
 
     init_state: InitialStateCfg = field(default_factory=InitialStateCfg)
     spec_fn: Callable[[], mujoco.MjSpec] = mujoco.MjSpec
-    """Returns a new spec of the entity alone; its first body is the root."""
+    """Returns a spec of the entity alone, which is copied; its first body is the root."""
     articulation: EntityArticulationInfoCfg | None = None
     sort_actuators: bool = False
     """Whether actuators are in the order of the joints that they move, not in that of the
@@ -90,6 +91,18 @@ class EntityCfg:
     meshes: tuple[MeshCfg, ...] = ()
     geoms: tuple[GeomCfg, ...] = ()
     collisions: tuple[CollisionCfg, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check what a configuration cannot be copied with.
+
+        Raises:
+            TypeError: `spec_fn` is no function.
+        """
+        if not callable(self.spec_fn):
+            raise TypeError(
+                "EntityCfg.spec_fn must be a function that returns a spec, got "
+                f"{type(self.spec_fn).__name__}: write spec_fn=lambda: ..."
+            )
 
     def build(self) -> Entity:
         """Make the entity."""
@@ -104,15 +117,16 @@ class Entity(StateWriters, NamedElements, Stateful):
     fixed base hangs on a mocap body `mocap_base`, so that each world can place it at its origin.
 
     Raises:
-        ValueError: the spec has no body or several free joints, or an actuator's pattern selects
-            nothing.
+        ValueError: the spec has no body or several free joints, the initial state does not fit,
+            or an actuator's pattern selects nothing.
     """
 
-    state_attributes = ("data", "actuators")
+    state_attributes = ("data", "actuators", "_has_wrench")
     wraps_fixed_base: ClassVar[bool] = True
     """Whether a fixed base is put on a mocap body."""
 
     def __init__(self, cfg: EntityCfg) -> None:
+        _check_init_state(cfg.init_state)
         self.cfg = cfg
         self.spec = self._make_spec()
         if len(self.spec.bodies) < 2:
@@ -306,8 +320,13 @@ class Entity(StateWriters, NamedElements, Stateful):
     # Building.
 
     def _make_spec(self) -> mujoco.MjSpec:
-        spec_fn = self.cfg.spec_fn
-        return (auto_wrap_fixed_base_mocap(spec_fn) if self.wraps_fixed_base else spec_fn)()
+        def copied() -> mujoco.MjSpec:
+            # A function may return one and the same spec to several entities.
+            spec = self.cfg.spec_fn()
+            check_type("What spec_fn returns", spec, mujoco.MjSpec, "return a spec, not compiled.")
+            return spec.copy()
+
+        return (auto_wrap_fixed_base_mocap(copied) if self.wraps_fixed_base else copied)()
 
     def _prepare_joints(self) -> bool:
         """Check the free joint and name joints that have none; return whether the base floats."""
@@ -383,3 +402,12 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     def _drives(self, transmission: TransmissionType) -> bool:
         return any(actuator.transmission_type == transmission for actuator in self.actuators)
+
+
+def _check_init_state(init: EntityCfg.InitialStateCfg) -> None:
+    for name, length in (("pos", 3), ("rot", 4), ("lin_vel", 3), ("ang_vel", 3)):
+        value = getattr(init, name)
+        if len(value) != length:
+            raise ValueError(f"init_state.{name} must have {length} numbers, got {value}.")
+    if not any(init.rot):
+        raise ValueError("init_state.rot must not be zero: (1, 0, 0, 0) is no rotation.")

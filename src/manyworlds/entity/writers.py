@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 
 from manyworlds.entity.data import EntityData
@@ -11,15 +12,18 @@ from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.utils.indices import EnvIds, as_index, assign
 from manyworlds.utils.math import quat_apply, quat_apply_inverse
 
-Ids = Sequence[int] | slice | torch.Tensor | None
-"""Entity-local ids of elements; None for all."""
+Ids = Sequence[int] | np.ndarray | slice | torch.Tensor | None
+"""Entity-local ids of elements, or a mask over them; None for all."""
 
 
 class StateWriters:
     """Writes state, targets and controls of the worlds and elements named (None for all).
 
-    Where both are named, values have a row for each world and a column for each element. Derived
-    quantities follow at the next `sim.forward` or step.
+    Where both are named, values have a row for each world and a column for each element. NumPy
+    arrays are taken, too. Derived quantities follow at the next `sim.forward` or step.
+
+    Raises:
+        ValueError: the base is of the other kind, or an id is out of range.
     """
 
     data: EntityData
@@ -45,6 +49,7 @@ class StateWriters:
     ) -> None:
         """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
         # MuJoCo keeps a free joint's linear velocity in the world, its angular one in the body.
+        root_velocity = self._tensor(root_velocity)
         angular = quat_apply_inverse(self._root_quat(env_ids), root_velocity[..., 3:])
         self._write_root_qvel(root_velocity[..., :3], angular, env_ids)
 
@@ -52,6 +57,7 @@ class StateWriters:
         self, root_velocity: torch.Tensor, env_ids: EnvIds = None
     ) -> None:
         """Set the velocity of the root's origin in its own frame [m/s, rad/s]."""
+        root_velocity = self._tensor(root_velocity)
         linear = quat_apply(self._root_quat(env_ids), root_velocity[..., :3])
         self._write_root_qvel(linear, root_velocity[..., 3:], env_ids)
 
@@ -59,7 +65,7 @@ class StateWriters:
         self, root_velocity: torch.Tensor, env_ids: EnvIds = None
     ) -> None:
         """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
-        quat = self._root_quat(env_ids)
+        root_velocity, quat = self._tensor(root_velocity), self._root_quat(env_ids)
         offset = self.data.model.body_ipos[:, self.indexing.root_body_id]
         arm = quat_apply(quat, offset if env_ids is None else offset[env_ids])
         linear = root_velocity[..., :3] - torch.linalg.cross(root_velocity[..., 3:], arm)
@@ -120,13 +126,13 @@ class StateWriters:
             ball_joint_ids: the ball joints.
             env_ids: the worlds.
         """
-        ids = as_index(ball_joint_ids)
+        ids = _columns(ball_joint_ids, len(self.indexing.ball_joint_ids))
         data = self.data.data
         for target, value, adr in (
             (data.qpos, quat, self.indexing.ball_joint_q_adr),
             (data.qvel, ang_vel, self.indexing.ball_joint_v_adr),
         ):
-            assign(target, value.flatten(-2), env_ids, as_index(adr[ids].flatten()))
+            assign(target, self._tensor(value).flatten(-2), env_ids, as_index(adr[ids].flatten()))
 
     # Inputs.
 
@@ -134,43 +140,43 @@ class StateWriters:
         self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
-        assign(self.data.joint_pos_target, position, env_ids, as_index(joint_ids))
+        self._set_target("joint_pos_target", position, joint_ids, env_ids)
 
     def set_joint_velocity_target(
         self, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
-        assign(self.data.joint_vel_target, velocity, env_ids, as_index(joint_ids))
+        self._set_target("joint_vel_target", velocity, joint_ids, env_ids)
 
     def set_joint_effort_target(
         self, effort: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired joint efforts [N m or N], shape [len(env_ids), len(joint_ids)]."""
-        assign(self.data.joint_effort_target, effort, env_ids, as_index(joint_ids))
+        self._set_target("joint_effort_target", effort, joint_ids, env_ids)
 
     def set_tendon_len_target(
         self, length: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired tendon lengths [m], shape [len(env_ids), len(tendon_ids)]."""
-        assign(self.data.tendon_len_target, length, env_ids, as_index(tendon_ids))
+        self._set_target("tendon_len_target", length, tendon_ids, env_ids)
 
     def set_tendon_vel_target(
         self, velocity: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired tendon velocities [m/s], shape [len(env_ids), len(tendon_ids)]."""
-        assign(self.data.tendon_vel_target, velocity, env_ids, as_index(tendon_ids))
+        self._set_target("tendon_vel_target", velocity, tendon_ids, env_ids)
 
     def set_tendon_effort_target(
         self, effort: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired tendon forces [N], shape [len(env_ids), len(tendon_ids)]."""
-        assign(self.data.tendon_effort_target, effort, env_ids, as_index(tendon_ids))
+        self._set_target("tendon_effort_target", effort, tendon_ids, env_ids)
 
     def set_site_effort_target(
         self, effort: torch.Tensor, site_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired efforts at sites [N or N m], shape [len(env_ids), len(site_ids)]."""
-        assign(self.data.site_effort_target, effort, env_ids, as_index(site_ids))
+        self._set_target("site_effort_target", effort, site_ids, env_ids)
 
     def write_ctrl_to_sim(
         self, ctrl: torch.Tensor, ctrl_ids: Ids = None, env_ids: EnvIds = None
@@ -197,10 +203,20 @@ class StateWriters:
         """
         self._has_wrench = True
         columns = _select(self.indexing.body_ids, self.data.body_index, body_ids)
-        wrench = torch.cat([forces, torques], dim=-1)
+        wrench = torch.cat([self._tensor(forces), self._tensor(torques)], dim=-1)
         assign(self.data.data.xfrc_applied, wrench, env_ids, columns)
 
     # Helpers.
+
+    def _set_target(
+        self, name: str, value: torch.Tensor, element_ids: Ids, env_ids: EnvIds
+    ) -> None:
+        target = getattr(self.data, name)
+        assign(target, value, env_ids, _columns(element_ids, target.shape[1]))
+
+    def _tensor(self, values: torch.Tensor) -> torch.Tensor:
+        """Bring what may be an array, or of another precision, to a tensor to compute with."""
+        return torch.as_tensor(values, dtype=torch.float32, device=self.data.encoder_bias.device)
 
     def _root_quat(self, env_ids: EnvIds) -> torch.Tensor:
         """The root's orientation as it will be: that in qpos, not the derived one."""
@@ -224,9 +240,16 @@ class StateWriters:
             raise ValueError(f"Cannot write the root {what} of a fixed base: {remedy}.")
 
 
+def _columns(ids: Ids, count: int) -> slice | torch.Tensor:
+    """Bring ids to an index; those on a GPU are not checked, which would wait for it."""
+    if isinstance(ids, torch.Tensor) and ids.is_cuda and ids.dtype != torch.bool:
+        return ids
+    return as_index(ids, count)
+
+
 def _select(
     every: torch.Tensor, every_index: slice | torch.Tensor, ids: Ids
 ) -> slice | torch.Tensor:
     """Pick global ids or addresses by local ids, all of them in their cheapest form."""
-    index = as_index(ids)
+    index = _columns(ids, len(every))
     return every_index if isinstance(index, slice) and index == slice(None) else every[index]

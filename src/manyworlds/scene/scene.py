@@ -14,6 +14,7 @@ import torch
 
 from manyworlds.entity import Entity, EntityCfg
 from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
+from manyworlds.sim.options import check_count, check_type
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
 from manyworlds.terrains.utils import grid_origins
@@ -56,11 +57,9 @@ class Scene(Stateful):
     state_attributes = ("entities", "sensors")
 
     def __init__(self, scene_cfg: SceneCfg, device: str | torch.device) -> None:
-        if scene_cfg.num_envs < 1:
-            raise ValueError(
-                f"SceneCfg.num_envs must be at least 1, got {scene_cfg.num_envs}: "
-                "ask for one world."
-            )
+        check_count("SceneCfg.num_envs", scene_cfg.num_envs, 1, ": ask for one world")
+        for name, entity_cfg in scene_cfg.entities.items():
+            check_type(f"Entity '{name}'", entity_cfg, EntityCfg, "give EntityCfg(spec_fn=...).")
         self.cfg = copy.deepcopy(scene_cfg)
         self.num_envs = self.cfg.num_envs
         self.device = as_device(device)
@@ -83,7 +82,7 @@ class Scene(Stateful):
             if sensor.name
         }
         """Sensors by name, in models `<entity>/<sensor>`."""
-        self._short_names: dict[str, str] = {}
+        self._short_names: dict[str, list[str]] = {}
         for sensor_cfg in self.cfg.sensors:
             self._add_sensor(sensor_cfg)
         self.sensor_context: SensorContext | None = None
@@ -96,8 +95,9 @@ class Scene(Stateful):
         for elements in (self.sensors, self.entities):
             if key in elements:
                 return elements[key]
-        if key in self._short_names:
-            return self.sensors[self._short_names[key]]
+        # Two entities may have sensors of one name, which then names neither of them.
+        if len(names := self._short_names.get(key, [])) == 1:
+            return self.sensors[names[0]]
         available = sorted({*self.entities, *self.sensors})
         raise KeyError(f"Scene element '{key}' not found. Available: {available}")
 
@@ -121,7 +121,16 @@ class Scene(Stateful):
         return self.spec.compile()
 
     def initialize(self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge) -> None:
-        """Let everything find itself in the compiled model."""
+        """Let everything find itself in the compiled model.
+
+        Raises:
+            ValueError: the simulation has another number of worlds.
+        """
+        if (num_envs := data.qpos.shape[0]) != self.num_envs:
+            raise ValueError(
+                f"The simulation has {num_envs} worlds, but the scene has {self.num_envs}: build "
+                "it with num_envs=scene.num_envs."
+            )
         for element in self._elements():
             element.initialize(mj_model, model, data, self.device)
         lookers = [s for s in self.sensors.values() if s.requires_sensor_context]
@@ -182,6 +191,10 @@ class Scene(Stateful):
         return text
 
     def _build_terrain(self) -> TerrainEntity | None:
+        if self.cfg.terrain and "terrain" in self.cfg.entities:
+            raise ValueError(
+                "SceneCfg has a terrain and an entity of the name 'terrain': rename the entity."
+            )
         terrains = {"terrain": self.cfg.terrain} if self.cfg.terrain else {}
         terrains |= {
             name: cfg
@@ -207,7 +220,7 @@ class Scene(Stateful):
 
     def _add_sensor(self, cfg: SensorCfg) -> None:
         key = cfg.prefixed_name
-        if key in self._short_names.values():
+        if key in self._short_names.get(cfg.name, []):
             raise ValueError(f"Two sensors are called '{key}': rename one of them.")
         if key in self.sensors:
             raise ValueError(
@@ -220,7 +233,7 @@ class Scene(Stateful):
             sensor.cfg = cfg
         sensor.edit_spec(self.spec, self.entities)
         self.sensors[key] = sensor
-        self._short_names[cfg.name] = key
+        self._short_names.setdefault(cfg.name, []).append(key)
 
     def _attach(self, name: str, cfg: EntityCfg) -> None:
         try:

@@ -50,7 +50,10 @@ class SensorCfg(ABC):
     @property
     def latency_range(self) -> tuple[float, float]:
         """Shortest and longest latency [s]."""
-        return self.latency if isinstance(self.latency, tuple) else (self.latency, self.latency)
+        if isinstance(self.latency, int | float):
+            return self.latency, self.latency
+        low, high = self.latency
+        return low, high
 
     @property
     def samples_eagerly(self) -> bool:

@@ -56,34 +56,64 @@ def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
     return None if ids.size == num_envs else ids.astype(np.int32)
 
 
-def as_index(ids: Sequence[int] | slice | torch.Tensor | None) -> slice | torch.Tensor:
+def as_index(
+    ids: Sequence[int] | np.ndarray | slice | torch.Tensor | None, count: int | None = None
+) -> slice | torch.Tensor:
     """Turn positions into the cheapest index: a slice (a view) where they are contiguous.
 
     Args:
-        ids: positions; None for all. A tensor that is no range stays on its device.
+        ids: positions, or a boolean mask; None for all. A tensor that is no range stays on its
+            device.
+        count: how many positions there are; None does not check them.
+
+    Raises:
+        ValueError: a position is out of range or no integer, or a mask has the wrong length.
     """
     if ids is None or isinstance(ids, slice):
         return slice(None) if ids is None else ids
-    values = ids.tolist() if isinstance(ids, torch.Tensor) else list(ids)
+    given = ids.detach().cpu().numpy() if isinstance(ids, torch.Tensor) else np.asarray(ids)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "biu"):
+        raise ValueError(f"Ids must be a list of integers or a mask, got {ids!r}.")
+    if given.dtype == bool:
+        if count not in (None, len(given)):
+            raise ValueError(f"A mask over {count} elements has {len(given)} values: give {count}.")
+        given = np.flatnonzero(given)
+        ids = torch.as_tensor(given, device=ids.device if isinstance(ids, torch.Tensor) else None)
+    values = given.tolist()
     if not values:
         return slice(0, 0)
-    if values == list(range(values[0], values[0] + len(values))):
+    if count is not None and (bad := [i for i in values if not 0 <= i < count]):
+        raise ValueError(
+            f"Id {bad[0]} is out of range: there are {count} elements, "
+            f"so ids must be in [0, {count})."
+        )
+    if values[0] >= 0 and values == list(range(values[0], values[0] + len(values))):
         return slice(values[0], values[0] + len(values))
     return ids if isinstance(ids, torch.Tensor) else torch.tensor(values, dtype=torch.long)
 
 
 def assign(
     target: torch.Tensor,
-    value: torch.Tensor | float,
+    value: torch.Tensor | np.ndarray | float,
     rows: EnvIds = None,
     columns: slice | torch.Tensor | Sequence[int] | None = None,
 ) -> None:
-    """Write `value` to the outer product of rows (worlds) and columns of `target`, in place."""
+    """Write `value` to the outer product of rows (worlds) and columns of `target`, in place.
+
+    Raises:
+        ValueError: the rows are a single number.
+    """
     columns = slice(None) if columns is None else columns
+    if not isinstance(value, int | float):
+        value = torch.as_tensor(value, dtype=target.dtype, device=target.device)
     if rows is None or isinstance(rows, slice):
         target[slice(None) if rows is None else rows, columns] = value
         return
     rows = torch.as_tensor(rows, device=target.device)
+    if rows.ndim != 1:
+        raise ValueError(
+            f"World ids must be one-dimensional, got {rows.tolist()}: give a list such as [0, 2]."
+        )
     if rows.dtype == torch.bool:
         rows = rows.nonzero().squeeze(-1)
     if (
