@@ -116,6 +116,7 @@ def assign(
         )
     if rows.dtype == torch.bool:
         rows = rows.nonzero().squeeze(-1)
+    rows = rows.long()
     if (
         isinstance(columns, slice)
         and columns == slice(None)
