@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from typing import get_type_hints
 
 import mujoco
 import pytest
@@ -290,3 +291,8 @@ def test_options_are_checked(options: dict, message: str):
     """Refuse times that make no sense."""
     with pytest.raises(ValueError, match=f"Sensor 'clock'.*{message}"):
         clock(**options)
+
+
+def test_types_of_options_are_known_at_run_time():
+    """Let the command line make options of a sensor's configuration."""
+    assert type(None) in get_type_hints(SensorCfg)["noise"].__args__

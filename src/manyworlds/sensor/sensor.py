@@ -12,11 +12,11 @@ import torch
 from manyworlds.sensor.sampling import Sampler
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds
+from manyworlds.utils.noise import NoiseCfg, NoiseModelCfg
 from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
-    from manyworlds.utils.noise import NoiseCfg, NoiseModelCfg
 
 T = TypeVar("T")
 

@@ -29,7 +29,9 @@ class _Task:
 
 
 _TASKS: dict[str, _Task] = {}
-_plugins_loaded = False
+
+PLUGIN_GROUPS: dict[str, bool] = {"manyworlds.tasks": False}
+"""Entry-point groups whose modules register tasks, and whether they were loaded."""
 
 # Task id -> module, function that makes the environment's config, function for the learner's.
 _CARTPOLE = "manyworlds.tasks.cartpole.cartpole_env_cfg"
@@ -125,12 +127,10 @@ def _find(task_name: str) -> _Task:
 
 def _load_plugins() -> None:
     """Import modules that installed packages name; a broken one must not stop the others."""
-    global _plugins_loaded
-    if _plugins_loaded:
-        return
-    _plugins_loaded = True
-    for entry_point in importlib.metadata.entry_points(group="manyworlds.tasks"):
-        try:
-            entry_point.load()
-        except Exception as error:
-            warnings.warn(f"Task plug-in '{entry_point.name}' failed to load: {error!r}")
+    for group in [group for group, loaded in PLUGIN_GROUPS.items() if not loaded]:
+        PLUGIN_GROUPS[group] = True
+        for entry_point in importlib.metadata.entry_points(group=group):
+            try:
+                entry_point.load()
+            except Exception as error:
+                warnings.warn(f"Task plug-in '{entry_point.name}' failed to load: {error!r}")

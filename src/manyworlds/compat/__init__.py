@@ -1,0 +1,1 @@
+"""Runs projects that were written for other frameworks."""

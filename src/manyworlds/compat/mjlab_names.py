@@ -1,0 +1,91 @@
+"""Where mjlab's names are here, if not at the same place; what to use for those that are not here.
+
+A name at the same place below `manyworlds` needs no row.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+
+def run_command(name: str) -> None:
+    """Run a `manyworlds` command with the arguments of the process.
+
+    Raises:
+        SystemExit: the command failed.
+    """
+    from manyworlds.cli.main import main
+
+    if code := main([name, *sys.argv[1:]]):
+        raise SystemExit(code)
+
+
+RENAMED: dict[str, Any] = {
+    "mjlab:MJLAB_SRC_PATH": Path(__file__).parents[1],
+    "mjlab.entity.entity:EntityIndexing": "manyworlds.entity.indexing:EntityIndexing",
+    "mjlab.rl.runner:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
+    "mjlab.scripts.demo:main": partial(run_command, "demo"),
+    "mjlab.scripts.list_envs:main": partial(run_command, "list"),
+    "mjlab.scripts.nan_viz:main": partial(run_command, "replay-dump"),
+    "mjlab.scripts.play:main": partial(run_command, "play"),
+    "mjlab.scripts.train:main": partial(run_command, "train"),
+    "mjlab.tasks.registry:register_mjlab_task": "manyworlds.tasks.registry:register_task",
+    "mjlab.utils.os:dump_yaml": "manyworlds.utils.config:dump_yaml",
+    "mjlab.utils.spaces:Box": "gymnasium.spaces:Box",
+    "mjlab.utils.spaces:Dict": "gymnasium.spaces:Dict",
+    "mjlab.utils.spaces:Space": "gymnasium.spaces:Space",
+    "mjlab.utils.spaces:batch_space": "gymnasium.vector.utils:batch_space",
+    "mjlab.viewer.debug_visualizer:DebugVisualizer": (
+        "manyworlds.utils.debug_visualizer:DebugVisualizer"
+    ),
+}
+"""mjlab's `module:name` to ours; what is not a string is the value itself."""
+
+_COMMAND = "the nearest is the command `manyworlds {}`"
+_VISER_SCENE = "the nearest is manyworlds.viewer.viser.scene.WorldGrid"
+
+ABSENT: dict[str, str] = {
+    "mjlab.TYRO_FLAGS": "give `tyro.cli` what you want of `tyro.conf`",
+    "mjlab.actuator.builtin_group.BuiltinActuatorType": "groups form by themselves",
+    "mjlab.entity.data.compute_velocity_from_cvel": (
+        "the nearest are EntityData.body_link_vel_w and body_com_vel_w"
+    ),
+    "mjlab.scripts._cli": _COMMAND.format("--help"),
+    "mjlab.scripts.gcs": "nothing is downloaded",
+    "mjlab.scripts.list_envs": _COMMAND.format("list"),
+    "mjlab.scripts.export_scene": "the nearest is manyworlds.scene.Scene.write",
+    "mjlab.scripts.nan_viz": _COMMAND.format("replay-dump"),
+    "mjlab.scripts.play": _COMMAND.format("play"),
+    "mjlab.scripts.train": "the nearest is manyworlds.rl.training.train",
+    "mjlab.sim.randomization": "the nearest is Simulation.expand_model_fields",
+    "mjlab.utils.gpu": "choose GPUs through CUDA_VISIBLE_DEVICES and `--device`",
+    "mjlab.utils.lab_api.tasks": (
+        "import your task modules in your package's __init__, or name them with `--load`"
+    ),
+    "mjlab.utils.logging": "use the standard library's logging, or rich",
+    "mjlab.utils.nan_guard.NanGuard": (
+        "the nearest are SimulationCfg.nan_guard, Simulation.status and `manyworlds replay-dump`"
+    ),
+    "mjlab.utils.os.get_checkpoint_path": "the nearest is manyworlds.rl.run_folder.RunFolder",
+    "mjlab.utils.os.get_wandb_checkpoint_path": "checkpoints are files: give their path",
+    "mjlab.utils.wandb": "the nearest is RslRlOnPolicyRunnerCfg.wandb_tags",
+    "mjlab.utils.wrappers": (
+        "the nearest is manyworlds.viewer.write_video with the frames of OffscreenRenderer"
+    ),
+    "mjlab.viewer.viser.ViserMujocoScene": _VISER_SCENE,
+    "mjlab.viewer.viser.scene.MjlabViserScene": _VISER_SCENE,
+    "mjlab.asset_zoo.robots": (
+        "bring the robot's MJCF file: EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_file(path))"
+    ),
+}
+"""What to use instead of a name, a module, or all that is below it."""
+
+
+def remedy(path: str) -> str:
+    """Return what to use instead of `mjlab.a.b`, or an empty string."""
+    parts = path.split(".")
+    prefixes = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+    return next((ABSENT[prefix] for prefix in prefixes if prefix in ABSENT), "")

@@ -1,0 +1,129 @@
+"""The alias `mjlab`."""
+
+import importlib
+import importlib.metadata
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import manyworlds.rl
+import manyworlds.sim
+from manyworlds.compat import mjlab
+from manyworlds.tasks import registry
+
+
+@pytest.fixture(autouse=True)
+def _alias():
+    mjlab.install()
+    yield
+    mjlab.uninstall()
+
+
+def test_modules_are_the_same_objects():
+    """Import each module once, whatever it is called."""
+    import mjlab as package
+    import mjlab.sim.sim as module
+    from mjlab import sim
+    from mjlab.sim import Simulation
+
+    assert package is manyworlds and sim is manyworlds.sim
+    assert module is importlib.import_module("manyworlds.sim.sim")
+    assert Simulation is manyworlds.sim.Simulation
+    assert module.__spec__.name == module.__name__ == "manyworlds.sim.sim"
+
+
+def test_a_renamed_name_is_found():
+    """Find what is called otherwise here, also in modules that there are not."""
+    from mjlab import scripts
+    from mjlab.rl import MjlabOnPolicyRunner
+    from mjlab.utils.spaces import Box
+
+    assert MjlabOnPolicyRunner is manyworlds.rl.OnPolicyRunner
+    assert Box.__module__.startswith("gymnasium")
+    assert callable(scripts.train.main)
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        (
+            "from mjlab.rl import MjlabOnPolicyRuner",
+            r"no mjlab\.rl\.MjlabOnPolicyRuner\. Did you mean 'MjlabOnPolicyRunner'",
+        ),
+        ("from mjlab.rl import RslRlVecWrapper", "Did you mean 'RslRlVecEnvWrapper'"),
+        (
+            "from mjlab.managers.reward_manager import RewardTerm",
+            r"no mjlab\.managers\.reward_manager\.RewardTerm\. Did you mean 'RewardTermCfg'",
+        ),
+        ("import mjlab.senser", r"no mjlab\.senser\. Did you mean 'sensor'"),
+        ("import mjlab.scripts.trian", r"no mjlab\.scripts\.trian\. Did you mean 'train'"),
+        ("from mjlab.sim.randomization import x", r"nearest is Simulation\.expand_model_fields"),
+        (
+            "from mjlab.scripts.train import run_train",
+            r"nearest is manyworlds\.rl\.training\.train",
+        ),
+    ],
+)
+def test_a_missing_name_says_what_is_nearest(statement, text):
+    """Raise an ImportError that helps, from packages, modules and for modules."""
+    with pytest.raises(ImportError, match=text):
+        exec(statement)
+
+
+def test_a_missing_attribute_is_an_attribute_error():
+    """Leave `hasattr` and `getattr` with a default as they are."""
+    import mjlab.sim as sim
+
+    assert not hasattr(sim, "Simulatio")
+    with pytest.raises(AttributeError, match="Did you mean 'Simulation'"):
+        _ = sim.Simulatio
+
+
+def test_install_and_uninstall_can_be_repeated():
+    """Install twice, and leave nothing behind."""
+    import mjlab.sim as sim
+
+    importlib.import_module("mjlab.scripts.train")
+    finders = list(sys.meta_path)
+    mjlab.install()
+    assert sys.meta_path == finders
+    mjlab.uninstall()
+    mjlab.uninstall()
+    assert type(sim) is ModuleType and not hasattr(manyworlds, "scripts")
+    assert not any(name.split(".")[0] == "mjlab" for name in sys.modules)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'mjlab'"):
+        importlib.import_module("mjlab")
+
+
+def test_the_real_package_is_not_hidden(monkeypatch):
+    """Refuse to alias a package of which parts are in use already."""
+    mjlab.uninstall()
+    monkeypatch.setitem(sys.modules, "mjlab", ModuleType("mjlab"))
+    with pytest.raises(ImportError, match="mjlab is already imported from None: call"):
+        mjlab.install()
+
+
+def test_plugins_of_both_groups_are_loaded(monkeypatch):
+    """Load the entry points of the group `mjlab.tasks` while the alias is installed."""
+    asked = []
+
+    def entry_points(group):
+        asked.append(group)
+        return ()
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    monkeypatch.setattr(registry, "PLUGIN_GROUPS", dict.fromkeys(registry.PLUGIN_GROUPS, False))
+    registry.list_tasks()
+    registry.list_tasks()
+    assert asked == ["manyworlds.tasks", "mjlab.tasks"]
+
+
+def test_installing_is_light():
+    """Import no torch for the alias's sake."""
+    code = "import sys, manyworlds.compat.mjlab as m; m.install(); print('torch' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "False\n"
