@@ -124,11 +124,11 @@ TABLE = {
         check="assert robot.find_bodies('torso') == ([3], ['torso'])\n"
         "assert [b.name for b in robot.indexing.bodies][3].endswith('torso')"
     ),
-    "003-2": Block(error="TypeError: missing 1 required positional argument: 'device'", why=OLDER),
+    "003-2": Block(check="assert robot is scene['robot']"),
     "003-3": Block(
-        before="cfg = scene_cfg",
-        error="TypeError: missing 1 required positional argument: 'device'",
-        why=OLDER + "a scene is told its device, and initialised with the simulation's views",
+        before="cfg = scene_cfg\nopen('robot.xml', 'w').write(XML)",
+        error="TypeError: missing 2 required positional arguments: 'model' and 'data'",
+        why=OLDER + "a scene is initialised with the simulation's views",
     ),
     "003-4": Block(
         before="cfg = env_cfg",

@@ -69,7 +69,7 @@ def test_names_leave_out_prefix_world_and_free_joints():
     arm, ball = scene["arm"], scene["ball"]
     assert arm.body_names == ("mocap_base", "base", "upper", "lower")
     assert arm.joint_names == ("shoulder", "elbow")
-    assert arm.geom_names == ("base", "", "hand")
+    assert arm.geom_names == ("base", "geom_0", "hand")
     assert arm.actuator_names == ("shoulder", "elbow")
     assert (arm.num_bodies, arm.num_sites, ball.num_joints) == (4, 1, 0)
     assert arm.is_fixed_base and not ball.is_fixed_base
@@ -200,6 +200,13 @@ def test_mistakes_are_named():
         build(arm=arm_cfg(articulation=bad))
     with pytest.raises(ValueError, match="effort_limit must be positive"):
         BuiltinMotorActuatorCfg(target_names_expr=(".*",), effort_limit=-1.0)
+
+
+@pytest.mark.parametrize("factor", [0.0, -0.5, 1.5])
+def test_soft_limits_lie_within_the_limits(factor):
+    """Refuse a share of the range that is none."""
+    with pytest.raises(ValueError, match=rf"must be in \(0, 1\], got {factor}"):
+        EntityArticulationInfoCfg(soft_joint_pos_limit_factor=factor)
 
 
 def test_state_can_be_saved_and_restored():

@@ -52,6 +52,13 @@ class EntityArticulationInfoCfg:
     soft_joint_pos_limit_factor: float = 1.0
     """Share of each joint's range that counts as soft limits, around the midpoint."""
 
+    def __post_init__(self) -> None:
+        if not 0.0 < self.soft_joint_pos_limit_factor <= 1.0:
+            raise ValueError(
+                "soft_joint_pos_limit_factor must be in (0, 1], got "
+                f"{self.soft_joint_pos_limit_factor}: 1 keeps the model's limits."
+            )
+
 
 @dataclass(kw_only=True)
 class EntityCfg:
@@ -115,6 +122,7 @@ class Entity(StateWriters, NamedElements, Stateful):
     Before compilation it owns an editable spec; after `initialize` it reads and writes its part of
     the simulation. Names are relative to the entity: the scene's prefix is not part of them. A
     fixed base hangs on a mocap body `mocap_base`, so that each world can place it at its origin.
+    Joints and geoms without a name get one.
 
     Raises:
         ValueError: the spec has no body or several free joints, the initial state does not fit,
@@ -131,7 +139,8 @@ class Entity(StateWriters, NamedElements, Stateful):
         self.spec = self._make_spec()
         if len(self.spec.bodies) < 2:
             raise ValueError("An entity needs at least one body, but its spec has none: add one.")
-        self.is_fixed_base = not self._prepare_joints()
+        self.is_fixed_base = not self._prepare_free_joint()
+        self._name_the_nameless()
         self.is_mocap = bool(self.root_body.mocap)
         self._edit_spec()
         for body in self.spec.bodies[1:]:
@@ -328,8 +337,8 @@ class Entity(StateWriters, NamedElements, Stateful):
 
         return (auto_wrap_fixed_base_mocap(copied) if self.wraps_fixed_base else copied)()
 
-    def _prepare_joints(self) -> bool:
-        """Check the free joint and name joints that have none; return whether the base floats."""
+    def _prepare_free_joint(self) -> bool:
+        """Check and name the free joint; return whether there is one."""
         free = get_free_joint(self.spec)
         if free is not None and free.parent.name != self.root_body.name:
             raise ValueError(
@@ -338,11 +347,15 @@ class Entity(StateWriters, NamedElements, Stateful):
             )
         if free is not None and not free.name:
             free.name = "floating_base_joint"
-        taken = {joint.name for joint in self.spec.joints}
-        for i, joint in enumerate(joint for joint in self.spec.joints if not joint.name):
-            joint.name = free_name(f"joint_{i}", taken)
-            taken.add(joint.name)
         return free is not None
+
+    def _name_the_nameless(self) -> None:
+        """Name joints and geoms, so that patterns and sensors can tell each from the others."""
+        for kind, elements in (("joint", self.spec.joints), ("geom", self.spec.geoms)):
+            taken = {element.name for element in elements}
+            for i, element in enumerate(element for element in elements if not element.name):
+                element.name = free_name(f"{kind}_{i}", taken)
+                taken.add(element.name)
 
     def _edit_spec(self) -> None:
         cfg = self.cfg

@@ -56,10 +56,15 @@ class Scene(Stateful):
 
     state_attributes = ("entities", "sensors")
 
-    def __init__(self, scene_cfg: SceneCfg, device: str | torch.device) -> None:
+    def __init__(self, scene_cfg: SceneCfg, device: str | torch.device = "cpu") -> None:
         check_count("SceneCfg.num_envs", scene_cfg.num_envs, 1, ": ask for one world")
         for name, entity_cfg in scene_cfg.entities.items():
             check_type(f"Entity '{name}'", entity_cfg, EntityCfg, "give EntityCfg(spec_fn=...).")
+        if not scene_cfg.env_spacing >= 0:
+            raise ValueError(
+                f"SceneCfg.env_spacing must not be negative, got {scene_cfg.env_spacing}: give "
+                "metres, or 0 for one place."
+            )
         self.cfg = copy.deepcopy(scene_cfg)
         self.num_envs = self.cfg.num_envs
         self.device = as_device(device)

@@ -91,6 +91,8 @@ class Sampler:
 
     def advance(self, dt: float) -> None:
         """Let all samples grow older by `dt` [s]."""
+        if dt == 0.0:
+            return
         self._age += dt
         spacing = max(self._cfg.update_period, dt)
         self._grow(math.ceil(self._max_latency / spacing - _TOLERANCE) + 1)
