@@ -49,3 +49,14 @@ def test_mistakes_are_named(env):
         SceneEntityCfg("cartpole", body_names="wheel").resolve(env.scene)
     with pytest.raises(ValueError, match=r"joint_ids=\[2\], but 2 is not in \[0, 2\)"):
         SceneEntityCfg("cartpole", joint_ids=[2]).resolve(env.scene)
+
+
+def test_indices_are_as_cheap_as_they_can_be(env):
+    """Index contiguous ids by a slice and others by one tensor, also when the ids are changed."""
+    cfg = SceneEntityCfg("cartpole", body_ids=[3, 1, 2])
+    assert cfg.index("body").tolist() == [3, 1, 2]  # before it is resolved, too
+    cfg.resolve(env.scene)
+    assert cfg.index("body").tolist() == [3, 1, 2]
+    assert cfg.index("body") is cfg.index("body") and cfg.index("joint") == slice(None)
+    cfg.body_ids = [1, 2]
+    assert cfg.index("body") == slice(1, 3)

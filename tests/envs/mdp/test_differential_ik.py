@@ -8,6 +8,7 @@ import torch
 from manyworlds.actuator import BuiltinPositionActuatorCfg
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
+from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.utils.math import (
@@ -186,6 +187,7 @@ def test_targets_stay_within_limits_and_clip(env):
     [
         ({"frame_type": "camera"}, "must be 'body', 'site' or 'geom'"),
         ({"frame_name": "hand"}, "'hand' matches none"),
+        ({"frame_name": ".*"}, r"must name one site, but matches \['imu', 'tip'\]"),
         ({"frame_name": "imu"}, "does not move with any of the joints"),
         ({"damping": 0.0}, "damping must be positive"),
         ({"max_dq": -1.0}, "max_dq must be positive"),
@@ -254,3 +256,30 @@ def test_an_arm_reaches_poses(relative):
     assert (start_pos - goal_pos).norm(dim=1).max() > 0.05
     assert (pos - goal_pos).norm(dim=1).max() < 0.01
     assert quat_error_magnitude(quat, goal_quat).max() < 0.05
+
+
+def test_engines_agree():
+    """Move alike on MuJoCo C and MuJoCo Warp, by Jacobians and wrenches of their own."""
+    pytest.importorskip("mujoco_warp")
+    tip = SceneEntityCfg("robot", body_names="tip")
+    params = {
+        "force_range": (0.5, 1.0),
+        "torque_range": (0.0, 0.1),
+        "duration_s": (0.02, 0.04),
+        "cooldown_s": (0.01, 0.03),
+        "asset_cfg": tip,
+        "body_point_offset": (0.1, 0.0, 0.0),
+    }
+    push = EventTermCfg(func=mdp.apply_body_impulse, mode="step", params=params)
+    states = []
+    for engine in ("native", "warp"):
+        env = make_env(
+            num_envs=2,
+            sim=SimulationCfg(engine=engine, mujoco=MujocoCfg(timestep=0.005)),
+            actions={"ik": ik(delta_pos_scale=0.2, joint_limit_weight=1.0, posture_weight=0.1)},
+            events={"push": push},
+        )
+        shake(env, steps=8)
+        states.append(env.sim.data.qpos.clone())
+    assert (states[0] - states[0][:1]).abs().max() > 0.01
+    torch.testing.assert_close(*states, atol=2e-4, rtol=0)

@@ -109,6 +109,11 @@ def test_posture_takes_the_first_pattern_that_matches(env):
     error = mdp.joint_pos_rel(env, asset_cfg=cfg).double()
     expected = (-(error / torch.tensor([0.1, 0.5, 2.0])).square().mean(dim=1)).exp()
     torch.testing.assert_close(term(env, **params).double(), expected, rtol=1e-4, atol=1e-6)
+    two = SceneEntityCfg("robot", joint_ids=slice(1, 3))  # elbow and finger
+    expected = (-(error[:, 1:] / torch.tensor([0.5, 2.0])).square().mean(dim=1)).exp()
+    torch.testing.assert_close(
+        term(env, {"elbow": 0.5, ".*": 2.0}, two).double(), expected, rtol=1e-4, atol=1e-6
+    )
     expected = (-(error / 0.7).square().mean(dim=1)).exp()
     torch.testing.assert_close(term(env, 0.7, cfg).double(), expected, rtol=1e-4, atol=1e-6)
 

@@ -89,3 +89,12 @@ def test_random_poses():
         torch.testing.assert_close(rot @ rot.T, torch.eye(3), rtol=0, atol=1e-5)
         angles = torch.stack(mw.euler_xyz_from_quat(mw.quat_from_matrix(rot)))
         assert (angles >= -1e-6).all() and (angles <= 0.1 + 1e-6).all()
+
+
+def test_pose_ranges():
+    """Draw named components from their ranges, leave the others at zero, and refuse other names."""
+    drawn = mw.sample_pose_range({"y": (-1.0, 2.0), "yaw": (3.0, 3.0)}, NUM, "cpu")
+    assert ks_distance(drawn[:, 1], lambda x: (x + 1) / 3) < LIMIT
+    assert (drawn[:, 5] == 3.0).all() and not drawn[:, [0, 2, 3, 4]].any()
+    with pytest.raises(ValueError, match=r"\['w'\], but can have x, y, z, roll, pitch, yaw only"):
+        mw.sample_pose_range({"w": (0.0, 1.0)}, 1, "cpu")

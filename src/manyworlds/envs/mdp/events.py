@@ -220,7 +220,7 @@ def apply_external_force_torque(
     """
     ids, entity = resolve_env_ids(env, env_ids), env.scene[asset_cfg.name]
     bodies = asset_cfg.index("body")
-    shape = entity.data.body_external_force[:, bodies][ids].shape
+    shape = (len(ids), *entity.data.body_external_force[0, bodies].shape)
     forces = sample_uniform(*force_range, shape, env.device)
     torques = sample_uniform(*torque_range, shape, env.device)
     entity.write_external_wrench_to_sim(forces, torques, ids, bodies)
@@ -325,7 +325,7 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         """Draw the forces that act now as arrows that begin where they act."""
         start = self._entity.data.body_com_pos_w[:, self._bodies]
         if self._point is not None:
-            start = start + self._arm()
+            start = start + self._arm(self._point)
         force = self._wrench[..., :3]
         start, end = (x.cpu().numpy() for x in (start, start + self.viz.scale * force))
         strong = (force.norm(dim=-1) >= self.viz.min_force).cpu().numpy()
@@ -340,17 +340,17 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
     def _present_wrench(self) -> torch.Tensor:
         return self._entity.data.body_external_wrench[:, self._bodies]
 
-    def _arm(self) -> torch.Tensor:
+    def _arm(self, point: torch.Tensor) -> torch.Tensor:
         """From centers of mass to where the forces act, in the world [m]."""
         quat = self._entity.data.body_link_quat_w[:, self._bodies]
-        return quat_apply(quat, self._point.expand(*quat.shape[:-1], 3))
+        return quat_apply(quat, point.expand(*quat.shape[:-1], 3))
 
     def _centered(self) -> torch.Tensor:
         """The wrenches as they are about the centers of mass."""
         if self._point is None:
             return self._wrench
         force, torque = self._wrench.split(3, dim=-1)
-        return torch.cat([force, torque + cross(self._arm(), force)], dim=-1)
+        return torch.cat([force, torque + cross(self._arm(self._point), force)], dim=-1)
 
 
 def _over_bodies(mask: torch.Tensor) -> torch.Tensor:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
+from manyworlds.entity import Entity
 from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.reward_manager import RewardTermCfg
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
@@ -108,8 +109,9 @@ class posture(ManagerTermBase):  # noqa: N801
         return torch.exp(-(error * self._inverse_std).square().mean(dim=1))
 
     def _set_std(self, std: float | Mapping[str, float], asset_cfg: SceneEntityCfg) -> None:
-        names = asset_cfg.joint_names or self._env.scene[asset_cfg.name].joint_names
-        values = resolve_field(std, (names,) if isinstance(names, str) else names)
+        entity = self._env.scene[asset_cfg.name]
+        names = [entity.joint_names[i] for i in _joint_ids(entity, asset_cfg)]
+        values = resolve_field(std, names)
         for name, value in zip(names, values, strict=True):
             if value is None or not value > 0.0:
                 raise ValueError(
@@ -131,14 +133,16 @@ class electrical_power_cost(ManagerTermBase):  # noqa: N801
         asset_cfg: SceneEntityCfg = cfg.params["asset_cfg"]
         entity = env.scene[asset_cfg.name]
         actuated, _ = entity.find_joints_by_actuator_names(".*")
-        ids = asset_cfg.joint_ids
-        chosen = range(entity.num_joints)[ids] if isinstance(ids, slice) else ids
-        self._joints = as_index(
-            torch.tensor([i for i in chosen if i in actuated], device=self.device)
-        )
+        ids = [i for i in _joint_ids(entity, asset_cfg) if i in actuated]
+        self._joints = as_index(torch.tensor(ids, device=self.device))
 
     def __call__(self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
         """Compute the term for the joints of `asset_cfg` that have an actuator."""
         data = env.scene[asset_cfg.name].data
         power = data.qfrc_actuator[:, self._joints] * data.joint_vel[:, self._joints]
         return power.relu().sum(dim=1)
+
+
+def _joint_ids(entity: Entity, asset_cfg: SceneEntityCfg) -> Sequence[int]:
+    ids = asset_cfg.joint_ids
+    return range(entity.num_joints)[ids] if isinstance(ids, slice) else ids

@@ -113,8 +113,9 @@ class DifferentialIKAction(ActionTerm):
         self._full_pose = cfg.orientation_weight != 0.0
         width = 3 if not self._full_pose else 6 if cfg.use_relative_mode else 7
         weights = 3 * [cfg.position_weight] + 3 * [cfg.orientation_weight]
-        self._weights = torch.tensor(weights, device=self.device)
-        self._damping = cfg.damping**2 * torch.eye(len(ids), device=self.device)
+        self._weights = torch.tensor(weights, dtype=torch.float32, device=self.device)
+        diagonal = cfg.damping**2 + cfg.posture_weight
+        self._diagonal = diagonal * torch.eye(len(ids), device=self.device)
         self._raw_action = torch.zeros(self.num_envs, width, device=self.device)
         self._target_pos = torch.zeros(self.num_envs, 3, device=self.device)
         self._target_quat = torch.zeros(self.num_envs, 4, device=self.device)
@@ -162,7 +163,7 @@ class DifferentialIKAction(ActionTerm):
         jacobian = torch.cat(self._compute_jacobian(), dim=1)
         jacobian = jacobian[:, : error.shape[1]]
         weighted = jacobian.mT * self._weights[: error.shape[1]]
-        hessian = weighted @ jacobian + self._damping
+        hessian = weighted @ jacobian + self._diagonal
         gradient = (weighted @ error.unsqueeze(-1)).squeeze(-1)
         q = data.joint_pos[:, self._index]
         if cfg.joint_limit_weight:
@@ -173,7 +174,6 @@ class DifferentialIKAction(ActionTerm):
         if cfg.posture_weight:
             default = data.default_joint_pos[:, self._index]
             posture = torch.where(self._posture.isnan(), default, self._posture)
-            hessian = hessian + cfg.posture_weight / cfg.damping**2 * self._damping
             gradient = gradient + cfg.posture_weight * (posture - q)
         # The form without checks, for which the host need not wait for the device.
         factor, _ = torch.linalg.cholesky_ex(hessian)
@@ -197,8 +197,13 @@ class DifferentialIKAction(ActionTerm):
 
     def _find_frame(self) -> None:
         cfg, indexing, model = self.cfg, self._entity.indexing, self._env.sim.mj_model
-        [frame], _ = self._entity.find(cfg.frame_type, cfg.frame_name)
-        self._frame = int(getattr(indexing, f"{cfg.frame_type}_ids")[frame])
+        frames, names = self._entity.find(cfg.frame_type, cfg.frame_name)
+        if len(frames) > 1:
+            raise ValueError(
+                f"DifferentialIKActionCfg.frame_name='{cfg.frame_name}' must name one "
+                f"{cfg.frame_type}, but matches {names}."
+            )
+        self._frame = int(getattr(indexing, f"{cfg.frame_type}_ids")[frames[0]])
         self._body = self._frame
         if cfg.frame_type != "body":
             self._body = int(getattr(model, f"{cfg.frame_type}_bodyid")[self._frame])
