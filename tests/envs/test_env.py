@@ -243,6 +243,21 @@ def test_final_observations_are_those_before_the_reset(env_cfg):
     assert "final_obs" not in env.step(torch.zeros(4, 1))[-1]
 
 
+def test_final_observations_move_no_history_but_have_their_own(env_cfg):
+    """Give the last states of the old episode, then only the first of the new; others go on."""
+    env_cfg.events.pop("reset_cart"), env_cfg.events.pop("reset_hinge")  # no draws
+    env_cfg.observations["actor"].history_length = 3
+    env = ManagerBasedRlEnv(env_cfg)
+    env.episode_length_buf[1] = 195
+    seen = [env.step(action)[0]["actor"] for action in random_actions(4)]
+    obs, *_, extras = env.step(torch.ones(4, 1))
+    carts = [rows[:, 2] for rows in (*seen[-2:], obs["actor"])]  # newest cart position
+    carts[-1] = torch.where(torch.arange(4) == 1, extras["final_obs"]["actor"][:, 2], carts[-1])
+    assert torch.equal(extras["final_obs"]["actor"][1, :3], torch.stack(carts, 1)[1])
+    assert torch.equal(obs["actor"][[0, 2, 3], :3], torch.stack(carts, 1)[[0, 2, 3]])
+    assert len(obs["actor"][1, :3].unique()) == 1
+
+
 def test_final_observations_see_events_of_the_last_step(env_cfg):
     """Compute kinematics after events and before the reset."""
 

@@ -140,6 +140,7 @@ def test_what_viewers_ask_reaches_the_terms(env):
     commands.on_viewer_pause(True)
     assert seen == ["n", True]
     assert commands.apply_gui_reset(torch.tensor([0])) is False
+    assert "(1.0, 1.0)" in str(commands)
     assert commands.get_active_iterable_terms(1) == [("n", term.number[1].tolist())]
 
 
@@ -148,6 +149,7 @@ def test_the_empty_manager_does_nothing():
     null = NullCommandManager()
     null.compute(0.1)
     assert null.reset(torch.arange(2)) == {} and null.active_terms == []
+    assert "NullCommandManager" in str(null)
     assert null.get_active_iterable_terms(0) == [] and null.state_dict() is not None
     with pytest.raises(ValueError, match="has no term 'x'. Available: none"):
         null.get_command("x")

@@ -69,6 +69,7 @@ def test_metrics_go_on_from_a_saved_state(env):
     manager.reset()
     manager.load_state_dict(saved)
     assert repr(manager.state_dict()) == expected
+    assert "per_substep" in str(manager)
     assert manager.get_active_iterable_terms(3) == [("m", [4.0])]
 
 

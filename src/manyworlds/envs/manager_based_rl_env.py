@@ -198,6 +198,7 @@ class ManagerBasedRlEnv(Stateful):
 
         cfg = self.cfg
         self.event_manager = EventManager(cfg.events, self)
+        self.sim.expand_model_fields(self.event_manager.domain_randomization_fields)
         self.command_manager: CommandManager = build(
             CommandManager, NullCommandManager, cfg.commands
         )
@@ -381,8 +382,8 @@ class ManagerBasedRlEnv(Stateful):
         self.scene.update(self.step_dt)
 
     def _observe(self, env_ids: torch.Tensor | None = None) -> VecEnvObs:
-        """Compute what the policy sees now; only worlds named have begun anew."""
-        return self.observation_manager.compute()
+        """Compute what the policy sees now; worlds named begin anew, the others stand still."""
+        return self.observation_manager.compute(update_history=True, env_ids=env_ids)
 
     def _final_observations(self) -> VecEnvObs:
         """Observe without leaving a trace in delays, history and noise models."""

@@ -12,7 +12,12 @@ from manyworlds.managers.curriculum_manager import (
     CurriculumTermCfg,
     NullCurriculumManager,
 )
-from manyworlds.managers.event_manager import EventManager, EventMode, EventTermCfg
+from manyworlds.managers.event_manager import (
+    EventManager,
+    EventMode,
+    EventTermCfg,
+    requires_model_fields,
+)
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBase, ManagerTermBaseCfg
 from manyworlds.managers.metrics_manager import (
     MetricsManager,
@@ -66,4 +71,5 @@ __all__ = [
     "SceneEntityCfg",
     "TerminationManager",
     "TerminationTermCfg",
+    "requires_model_fields",
 ]

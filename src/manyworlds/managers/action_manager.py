@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.managers.manager_base import ManagerTermBase
+from manyworlds.managers.manager_base import ManagerBase, ManagerTermBase, ManagerTermBaseCfg
 from manyworlds.utils.indices import EnvIds, assign
-from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -62,32 +61,40 @@ class ActionTerm(ManagerTermBase):
         """Set the entity's targets."""
 
 
-class ActionManager(Stateful):
+class ActionManager(ManagerBase[ManagerTermBaseCfg]):
     """Splits the action vector among its terms, in the order of their dict."""
 
-    state_attributes = ("_action", "_prev_action", "_prev_prev_action", "_terms")
+    state_attributes = ("_action", "_prev_action", "_prev_prev_action")
 
     def __init__(self, cfg: Mapping[str, ActionTermCfg | None], env: ManagerBasedRlEnv) -> None:
-        self._env = env
-        self._terms = {
-            name: copy.deepcopy(term_cfg).build(env)
+        super().__init__({}, env)
+        self._class_terms = {
+            name: self._build(name, copy.deepcopy(term_cfg))
             for name, term_cfg in cfg.items()
             if term_cfg is not None
         }
-        shape = (env.num_envs, self.total_action_dim)
-        self._action = torch.zeros(shape, device=env.device)
+        shape = (self.num_envs, self.total_action_dim)
+        self._action = torch.zeros(shape, device=self.device)
         self._prev_action = torch.zeros_like(self._action)
         self._prev_prev_action = torch.zeros_like(self._action)
+        self._slices = self._action.split(self.action_term_dim, dim=1)
+
+    def _build(self, name: str, term_cfg: ActionTermCfg) -> ActionTerm:
+        try:
+            return term_cfg.build(self._env)
+        except Exception as error:
+            self._blame(error, name, vars(term_cfg))
+            raise
 
     @property
     def active_terms(self) -> list[str]:
         """Names of the terms."""
-        return list(self._terms)
+        return list(self._class_terms)
 
     @property
     def action_term_dim(self) -> list[int]:
         """Width of each term's slice."""
-        return [term.action_dim for term in self._terms.values()]
+        return [term.action_dim for term in self._class_terms.values()]
 
     @property
     def total_action_dim(self) -> int:
@@ -97,7 +104,7 @@ class ActionManager(Stateful):
     @property
     def needs_substeps(self) -> bool:
         """Whether a term must be applied before every physics step."""
-        return any(term.needs_substeps for term in self._terms.values())
+        return any(term.needs_substeps for term in self._class_terms.values())
 
     @property
     def action(self) -> torch.Tensor:
@@ -114,15 +121,28 @@ class ActionManager(Stateful):
         """The action before `prev_action`."""
         return self._prev_prev_action
 
+    def get_active_iterable_terms(self, env_idx: int) -> Sequence[tuple[str, Sequence[float]]]:
+        """Return each term's slice of the last action in one world, as the policy gave it."""
+        parts = self._action[env_idx].cpu().split(self.action_term_dim)
+        return [(n, part.tolist()) for n, part in zip(self._class_terms, parts, strict=True)]
+
+    def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
+        rows = [
+            [i, name, type(term).__name__, term.action_dim]
+            for i, (name, term) in enumerate(self._class_terms.items())
+        ]
+        yield self.kind, ("index", "name", "term", "width"), rows
+
     def get_term(self, name: str) -> ActionTerm:
         """Return a term by name.
 
         Raises:
             ValueError: there is no such term.
         """
-        if name not in self._terms:
-            raise ValueError(f"ActionManager has no term '{name}'. Available: {self.active_terms}.")
-        return self._terms[name]
+        if name not in self._class_terms:
+            available = ", ".join(self._class_terms) or "none"
+            raise ValueError(f"ActionManager has no term '{name}'. Available: {available}.")
+        return self._class_terms[name]
 
     def process_action(self, action: torch.Tensor) -> None:
         """Take in a new action, once per control step.
@@ -148,20 +168,16 @@ class ActionManager(Stateful):
         self._prev_prev_action.copy_(self._prev_action)
         self._prev_action.copy_(self._action)
         self._action.copy_(action)
-        start = 0
-        for term in self._terms.values():
-            term.process_actions(self._action[:, start : start + term.action_dim])
-            start += term.action_dim
+        for term, part in zip(self._class_terms.values(), self._slices, strict=True):
+            term.process_actions(part)
 
     def apply_action(self) -> None:
         """Let every term set its targets."""
-        for term in self._terms.values():
+        for term in self._class_terms.values():
             term.apply_actions()
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, Any]:
         """Forget the actions of the worlds named."""
         for buffer in (self._action, self._prev_action, self._prev_prev_action):
             assign(buffer, 0.0, env_ids)
-        for term in self._terms.values():
-            term.reset(env_ids)
-        return {}
+        return super().reset(env_ids)

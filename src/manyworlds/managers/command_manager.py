@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -143,11 +143,9 @@ class CommandTerm(ManagerTermBase):
 class CommandManager(ManagerBase[Any]):
     """Runs the commands."""
 
-    state_attributes = ("_commands",)
-
     def __init__(self, cfg: Mapping[str, CommandTermCfg | None], env: ManagerBasedRlEnv) -> None:
         super().__init__({}, env)
-        self._commands = {
+        self._class_terms = {
             name: copy.deepcopy(term_cfg).build(env)
             for name, term_cfg in cfg.items()
             if term_cfg is not None
@@ -156,7 +154,14 @@ class CommandManager(ManagerBase[Any]):
     @property
     def active_terms(self) -> list[str]:
         """Names of the terms."""
-        return list(self._commands)
+        return list(self._class_terms)
+
+    def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
+        rows = [
+            [i, name, type(term).__name__, term.cfg.resampling_time_range]
+            for i, (name, term) in enumerate(self._class_terms.items())
+        ]
+        yield self.kind, ("index", "name", "term", "drawn every [s]"), rows
 
     def get_command(self, name: str) -> torch.Tensor:
         """Return a command by name, shape [num_envs, ...].
@@ -172,12 +177,12 @@ class CommandManager(ManagerBase[Any]):
         Raises:
             ValueError: there is no such term.
         """
-        if name not in self._commands:
+        if name not in self._class_terms:
             raise ValueError(
                 f"{self.kind} has no term '{name}'. "
-                f"Available: {', '.join(self._commands) or 'none'}."
+                f"Available: {', '.join(self._class_terms) or 'none'}."
             )
-        return self._commands[name]
+        return self._class_terms[name]
 
     def get_term_cfg(self, term_name: str) -> Any:
         """Return the manager's own copy of a term's config.
@@ -191,26 +196,21 @@ class CommandManager(ManagerBase[Any]):
         """Each command of one world, for viewers."""
         return [
             (name, term.command[env_idx].flatten().tolist())
-            for name, term in self._commands.items()
+            for name, term in self._class_terms.items()
         ]
 
     def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
         """Let `dt` [s] go by in all commands; see `CommandTerm.compute`."""
-        for term in self._commands.values():
+        for term in self._class_terms.values():
             term.compute(dt, env_ids)
 
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:  # type: ignore[override]
         """Draw anew in the worlds named; log the means of their metrics."""
         return {
             f"Metrics/{name}/{metric}": value
-            for name, term in self._commands.items()
+            for name, term in self._class_terms.items()
             for metric, value in term.reset(env_ids).items()
         }
-
-    def debug_vis(self, visualizer: Any) -> None:
-        """Draw the commands that ask for it."""
-        for term in self._commands.values():
-            term.debug_vis(visualizer)
 
     def create_gui(
         self,
@@ -220,21 +220,21 @@ class CommandManager(ManagerBase[Any]):
         request_action: Callable[[str, Any], None] | None = None,
     ) -> None:
         """Let the commands offer controls in a viewer's page."""
-        for name, term in self._commands.items():
+        for name, term in self._class_terms.items():
             term.create_gui(name, server, get_env_idx, on_change, request_action)
 
     def on_viewer_pause(self, paused: bool) -> None:
         """Tell the commands that a viewer paused or went on."""
-        for term in self._commands.values():
+        for term in self._class_terms.values():
             term.on_viewer_pause(paused)
 
     def apply_gui_reset(self, env_ids: torch.Tensor) -> bool:
         """Put what a viewer asks for in place of a reset's draws; return whether any did."""
-        return any([term.apply_gui_reset(env_ids) for term in self._commands.values()])
+        return any([term.apply_gui_reset(env_ids) for term in self._class_terms.values()])
 
 
 class NullCommandManager(CommandManager):
     """A manager without commands."""
 
     def __init__(self) -> None:
-        self._terms, self._class_terms, self._commands = {}, {}, {}
+        self._terms, self._class_terms = {}, {}

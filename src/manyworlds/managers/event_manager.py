@@ -2,25 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import torch
 
-from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg
+from manyworlds.managers.manager_base import EventTerm, ManagerBase, ManagerTermBaseCfg
+from manyworlds.sim import RecomputeLevel
+from manyworlds.sim.model_fields import derived_fields, recompute_level
 from manyworlds.utils.indices import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
+__all__ = [
+    "EventManager",
+    "EventMode",
+    "EventTermCfg",
+    "RecomputeLevel",
+    "requires_model_fields",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_DUE = 1e-6  # a timer with less time left has run out, whatever rounding left of it [s]
+
 EventMode = Literal["startup", "reset", "interval", "step"]
+
+
+def requires_model_fields(
+    *fields: str, recompute: RecomputeLevel = RecomputeLevel.none
+) -> Callable[[F], F]:
+    """Declare which model fields an event changes, on its function or class.
+
+    The event manager gives each of them one row per world. After the event it recomputes what
+    derives from them, in the worlds concerned: as much as the table of model fields says for the
+    engine in use, and at least `recompute`.
+    """
+
+    def declare(func: F) -> F:
+        func.model_fields = fields  # type: ignore[attr-defined]
+        func.recompute = recompute  # type: ignore[attr-defined]
+        return func
+
+    return declare
 
 
 @dataclass(kw_only=True)
 class EventTermCfg(ManagerTermBaseCfg):
     """One event; called as `func(env, env_ids, **params)`."""
 
+    func: EventTerm
+    """Changes the worlds named; a class is first instantiated with `cfg=` and `env=`."""
     mode: EventMode
     """When it happens: once at startup, at resets, at random intervals, or every control step."""
     interval_range_s: tuple[float, float] | None = None
@@ -32,48 +66,65 @@ class EventTermCfg(ManagerTermBaseCfg):
 
 
 class EventManager(ManagerBase[EventTermCfg]):
-    """Applies events by mode."""
+    """Applies events by mode.
 
-    state_attributes = ("_time_left", "_last_step", "_triggered_once")
+    Events of mode 'reset' are given ids of worlds, those of the other modes None for all worlds.
+    Deciding which worlds' intervals ran out is one read from the device a step, and none if no
+    term has timers of its own for each world.
+    """
+
+    state_attributes = ("_time_left", "_global_time_left", "_last_step", "_triggered_once")
+    _shown = ("mode", "interval_range_s", "is_global_time", "min_step_count_between_reset")
 
     def __init__(self, cfg: Mapping[str, EventTermCfg | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
-        self._time_left: dict[str, torch.Tensor] = {}
-        self._last_step: dict[str, torch.Tensor] = {}
-        self._triggered_once: dict[str, torch.Tensor] = {}
         for name, term in self._terms.items():
             self._check(name, term)
-            if term.mode == "interval":
-                count = 1 if term.is_global_time else self.num_envs
-                self._time_left[name] = self._sample_interval(term, count)
-            elif term.mode == "reset":
-                self._last_step[name] = torch.zeros(
-                    self.num_envs, dtype=torch.long, device=self.device
-                )
-                self._triggered_once[name] = torch.zeros(
-                    self.num_envs, dtype=torch.bool, device=self.device
-                )
+        self._modes: dict[EventMode, list[str]] = {}
+        for name, term in self._terms.items():
+            self._modes.setdefault(term.mode, []).append(name)
+        timed = [self._terms[name] for name in self._modes.get("interval", ())]
+        self._low, self._span = self._ranges([t for t in timed if not t.is_global_time])
+        self._global_low, self._global_span = self._ranges([t for t in timed if t.is_global_time])
+        self._global_low, self._global_span = self._global_low.cpu(), self._global_span.cpu()
+        self._time_left = self._draw(self._low, self._span, self.num_envs)
+        self._global_time_left = self._draw(self._global_low, self._global_span, 1)
+        self._all_ids = torch.arange(self.num_envs, device=self.device)
+        throttled = [n for n, t in self._terms.items() if t.min_step_count_between_reset > 0]
+        self._last_step = {name: torch.zeros_like(self._all_ids) for name in throttled}
+        self._triggered_once = {
+            name: torch.zeros_like(self._all_ids, dtype=torch.bool) for name in throttled
+        }
+        self._fields: dict[str, None] = {}  # in the order of the terms, each once
+        self._levels: dict[str, RecomputeLevel] = {}
+        for name, term in self._terms.items():
+            fields, level = _declared(term.func)
+            self._fields.update(dict.fromkeys(fields))
+            self._levels[name] = max(level, recompute_level(set(fields), env.sim.engine))
 
     @property
     def active_terms(self) -> dict[EventMode, list[str]]:
         """Names of the terms by mode."""
-        terms: dict[EventMode, list[str]] = {}
-        for name, term in self._terms.items():
-            terms.setdefault(term.mode, []).append(name)
-        return terms
+        return {mode: list(names) for mode, names in self._modes.items()}
 
     @property
     def available_modes(self) -> list[EventMode]:
         """Modes that have terms."""
-        return list(self.active_terms)
+        return list(self._modes)
+
+    @property
+    def domain_randomization_fields(self) -> tuple[str, ...]:
+        """Model fields that events change, and those that are then recomputed, each once."""
+        level = max(self._levels.values(), default=RecomputeLevel.none)
+        return tuple(dict.fromkeys([*self._fields, *derived_fields(level)]))
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Restart the interval timers of the worlds named."""
-        ids = slice(None) if env_ids is None else env_ids
-        for name, timer in self._time_left.items():
-            term = self._terms[name]
-            if not term.is_global_time:
-                timer[ids] = self._sample_interval(term, timer[ids].numel())
+        if len(self._time_left):
+            ids = slice(None) if env_ids is None else env_ids
+            # Drawn for all worlds, so that random numbers do not depend on how many are reset.
+            drawn = self._draw(self._low, self._span, self.num_envs)
+            self._time_left[:, ids] = drawn[:, ids]
         return super().reset(env_ids)
 
     def apply(
@@ -103,34 +154,56 @@ class EventManager(ManagerBase[EventTermCfg]):
             raise ValueError("Events of mode 'interval' pick their worlds: do not pass env_ids.")
         if mode == "reset" and global_env_step_count is None:
             raise ValueError("Events of mode 'reset' need global_env_step_count.")
-        happened = False
-        for name, term in self._terms.items():
-            if term.mode != mode:
-                continue
-            ids = env_ids
+        if mode not in self._modes:
+            return False
+        due = self._due(dt or 0.0) if mode == "interval" else {}
+        fired: list[tuple[RecomputeLevel, torch.Tensor | None]] = []
+        for name in self._modes[mode]:
+            term, ids = self._terms[name], env_ids
             if mode == "interval":
-                ids = self._due(name, term, dt or 0.0)
-            elif mode == "reset" and term.min_step_count_between_reset > 0:
-                ids = self._ready(name, term, env_ids, global_env_step_count or 0)
+                ids = due[name]
+            elif mode == "reset":
+                ids = self._all_ids if env_ids is None else env_ids
+                if term.min_step_count_between_reset > 0:
+                    ids = self._ready(name, term, ids, global_env_step_count or 0)
             if ids is None or len(ids):
                 self._call(name, term, ids)
-                happened = True
-        return happened
+                fired.append((self._levels[name], None if ids is self._all_ids else ids))
+        self._recompute(fired)
+        return bool(fired)
 
-    def _due(self, name: str, term: EventTermCfg, dt: float) -> torch.Tensor | None:
-        """Worlds whose interval ran out, an empty tensor for none, or None for all."""
-        timer = self._time_left[name]
-        timer -= dt
-        due = (timer < 1e-6).nonzero().squeeze(-1)
-        if len(due):
-            timer[due] = self._sample_interval(term, len(due))
-        return None if term.is_global_time and len(due) else due
+    def _recompute(self, fired: list[tuple[RecomputeLevel, torch.Tensor | None]]) -> None:
+        """Recompute the strongest level once, for the worlds of all terms that ask for any."""
+        asking = [(level, ids) for level, ids in fired if level > RecomputeLevel.none]
+        if asking:
+            drawn = [ids for _, ids in asking if ids is not None]
+            worlds = torch.cat(drawn) if len(drawn) == len(asking) else None
+            self._env.sim.recompute_constants(max(level for level, _ in asking), worlds)
+
+    def _due(self, dt: float) -> dict[str, torch.Tensor | None]:
+        """Worlds whose interval ran out, by term: ids, an empty tensor for none, None for all."""
+        nobody = self._all_ids[:0]
+        own, shared = self._time_left.sub_(dt) < _DUE, self._global_time_left.sub_(dt) < _DUE
+        own_host = own.cpu()
+        if own_host.any():
+            drawn = self._draw(self._low, self._span, self.num_envs)
+            self._time_left.copy_(torch.where(own, drawn, self._time_left))
+        if shared.any():
+            drawn = self._draw(self._global_low, self._global_span, 1)
+            self._global_time_left.copy_(torch.where(shared, drawn, self._global_time_left))
+        rows, flags = iter(own_host), iter(shared.squeeze(1).tolist())
+        due: dict[str, torch.Tensor | None] = {}
+        for name in self._modes["interval"]:
+            if self._terms[name].is_global_time:
+                due[name] = None if next(flags) else nobody
+            else:
+                due[name] = next(rows).nonzero().squeeze(-1).to(self.device)
+        return due
 
     def _ready(
-        self, name: str, term: EventTermCfg, env_ids: torch.Tensor | None, step: int
+        self, name: str, term: EventTermCfg, env_ids: torch.Tensor, step: int
     ) -> torch.Tensor:
-        if env_ids is None:
-            env_ids = torch.arange(self.num_envs, device=self.device)
+        """Those of the worlds that were not treated too recently; waits for the device."""
         last, once = self._last_step[name], self._triggered_once[name]
         waited = step - last[env_ids] >= term.min_step_count_between_reset
         ids = env_ids[waited | ~once[env_ids]]
@@ -138,9 +211,15 @@ class EventManager(ManagerBase[EventTermCfg]):
         once[ids] = True
         return ids
 
-    def _sample_interval(self, term: EventTermCfg, count: int) -> torch.Tensor:
-        low, high = term.interval_range_s or (0.0, 0.0)
-        return torch.rand(count, device=self.device) * (high - low) + low
+    def _ranges(self, terms: list[EventTermCfg]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Shortest interval and spread of intervals of each term [s], shapes [num_terms, 1]."""
+        bounds = torch.tensor([t.interval_range_s for t in terms]).reshape(-1, 2).to(self.device)
+        return bounds[:, :1], bounds[:, 1:] - bounds[:, :1]
+
+    @staticmethod
+    def _draw(low: torch.Tensor, span: torch.Tensor, count: int) -> torch.Tensor:
+        """Draw intervals [s], shape [num_terms, count]."""
+        return low + span * torch.rand(len(low), count, device=low.device)
 
     def _check(self, name: str, term: EventTermCfg) -> None:
         if term.mode not in get_args(EventMode):
@@ -152,3 +231,18 @@ class EventManager(ManagerBase[EventTermCfg]):
             raise ValueError(
                 f"EventManager term '{name}' of mode 'interval' needs interval_range_s."
             )
+        if (
+            term.interval_range_s is not None
+            and not 0 <= term.interval_range_s[0] <= (term.interval_range_s[1])
+        ):
+            raise ValueError(
+                f"EventManager term '{name}' has interval_range_s={term.interval_range_s}: "
+                "give two bounds [s] with 0 <= lower <= upper."
+            )
+
+
+def _declared(func: Any) -> tuple[tuple[str, ...], RecomputeLevel]:
+    """What `requires_model_fields` says of a term."""
+    while isinstance(func, functools.partial):
+        func = func.func
+    return getattr(func, "model_fields", ()), getattr(func, "recompute", RecomputeLevel.none)

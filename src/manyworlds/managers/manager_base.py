@@ -4,18 +4,47 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import torch
 
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.utils.indices import EnvIds
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.table import render_table
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+
+_SHORT = reprlib.Repr()
+_SHORT.maxdict, _SHORT.maxother, _SHORT.maxstring = 12, 200, 200
+
+
+class TensorFunc(Protocol):
+    """Computes a tensor of all worlds: `func(env, **params)`."""
+
+    def __call__(self, env: ManagerBasedRlEnv, /, *args: Any, **params: Any) -> torch.Tensor:
+        """Return one row per world."""
+        ...
+
+
+class EventFunc(Protocol):
+    """Changes worlds: `func(env, env_ids, **params)`."""
+
+    def __call__(
+        self, env: ManagerBasedRlEnv, env_ids: Any, /, *args: Any, **params: Any
+    ) -> object:
+        """Change the worlds named, all of them for None."""
+        ...
+
+
+TensorTerm = TensorFunc | Callable[..., TensorFunc]
+"""A function, or a class whose instances are called like one."""
+EventTerm = EventFunc | Callable[..., EventFunc]
+"""A function, or a class whose instances are called like one."""
 
 
 @dataclass(kw_only=True)
@@ -71,10 +100,17 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
     resolved, and classes are instantiated in the copy.
     """
 
+    _shown: ClassVar[tuple[str, ...]] = ()
+    """Attributes of a term's config that `str()` shows."""
+
     def __init__(self, cfg: Mapping[str, CfgT | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
-        self._class_terms: dict[str, ManagerTermBase] = {}
+        self._class_terms: dict[str, Any] = {}
         self._terms = self._prepare_terms(cfg)
+
+    def __str__(self) -> str:
+        """Lay out the terms as a table."""
+        return "\n".join(render_table(*table) for table in self._tables())
 
     @property
     def kind(self) -> str:
@@ -99,22 +135,54 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             )
         return self._terms[term_name]
 
+    def get_active_iterable_terms(self, env_idx: int) -> Sequence[tuple[str, Sequence[float]]]:
+        """Return the present values of each term in one world, for viewers."""
+        return []
+
+    def get_visualizable_terms(self) -> list[tuple[str, Any]]:
+        """Return the terms that can draw themselves, by name."""
+        return [(n, term) for n, term in self._class_terms.items() if hasattr(term, "debug_vis")]
+
+    def debug_vis(self, visualizer: Any) -> None:
+        """Let terms draw themselves."""
+        for _, term in self.get_visualizable_terms():
+            term.debug_vis(visualizer)
+
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Begin new episodes in the worlds named; return what to log about the old ones."""
         for term in self._class_terms.values():
-            term.reset(env_ids)
+            if hasattr(term, "reset"):
+                term.reset(env_ids)
         return {}
 
     def state_dict(self) -> dict[str, Any]:
         """State of the manager and of the terms that keep state."""
-        terms = {name: term.state_dict() for name, term in self._class_terms.items()}
+        terms = {name: term.state_dict() for name, term in self._stateful_terms()}
         return {**super().state_dict(), "terms": terms}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned."""
+        """Take over a state that `state_dict` returned.
+
+        Raises:
+            ValueError: the saved state does not fit this manager.
+        """
+        terms = dict(self._stateful_terms())
+        if set(terms) != set(saved := state["terms"]):
+            raise ValueError(f"Saved {self.kind} has terms {[*saved]}, expected {[*terms]}.")
         super().load_state_dict(state)
-        for name, term in self._class_terms.items():
-            term.load_state_dict(state["terms"][name])
+        for name, term in terms.items():
+            term.load_state_dict(saved[name])
+
+    def _stateful_terms(self) -> Iterator[tuple[str, Any]]:
+        return ((n, term) for n, term in self._class_terms.items() if hasattr(term, "state_dict"))
+
+    def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
+        """Title, columns and rows of each table that `str()` shows."""
+        rows = [
+            [i, name, _name_of(term.func), *(getattr(term, key) for key in self._shown)]
+            for i, (name, term) in enumerate(self._terms.items())
+        ]
+        yield self.kind, ("index", "name", "function", *self._shown), rows
 
     def _prepare_terms(self, cfg: Mapping[str, CfgT | None], group: str = "") -> dict[str, CfgT]:
         return {
@@ -124,21 +192,26 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         }
 
     def _prepare(self, name: str, term_cfg: CfgT) -> CfgT:
-        if not callable(term_cfg.func):
-            raise TypeError(f"{self.kind} term '{name}' needs a callable func, got {term_cfg.func}")
-        for value in term_cfg.params.values():
-            if isinstance(value, SceneEntityCfg):
-                try:
-                    value.resolve(self._env.scene)
-                except (KeyError, ValueError) as error:
-                    message = error.args[0] if error.args else error
-                    raise ValueError(f"{self.kind} term '{name}': {message}") from None
-        if inspect.isclass(term_cfg.func):
-            make = cast("Callable[..., Any]", term_cfg.func)
-            term = make(cfg=term_cfg, env=self._env)
-            term_cfg.func = term
-            if isinstance(term, ManagerTermBase):
-                self._class_terms[name] = term
+        func = term_cfg.func
+        if not callable(func):
+            raise TypeError(f"{self.kind} term '{name}' needs a callable func, got {func}")
+        for key, default in _default_entities(func):
+            if key not in term_cfg.params and default.name in self._env.scene.entities:
+                term_cfg.params[key] = copy.deepcopy(default)
+        for entity_cfg in _entity_cfgs(term_cfg.params):
+            try:
+                entity_cfg.resolve(self._env.scene)
+            except (KeyError, ValueError) as error:
+                message = error.args[0] if error.args else error
+                raise ValueError(f"{self.kind} term '{name}': {message}") from None
+        if inspect.isclass(func):
+            try:
+                term_cfg.func = func(cfg=term_cfg, env=self._env)
+            except Exception as error:
+                self._blame(error, name, term_cfg.params)
+                raise
+        if not inspect.isroutine(term_cfg.func):
+            self._class_terms[name] = term_cfg.func
         return term_cfg
 
     def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
@@ -146,8 +219,18 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         try:
             return term_cfg.func(self._env, *args, **term_cfg.params)
         except Exception as error:
-            error.add_note(f"in {self.kind} term '{name}' with params {term_cfg.params}")
+            self._blame(error, name, term_cfg.params)
             raise
+
+    def _blame(self, error: Exception, name: str, params: dict[str, Any]) -> None:
+        """Put the term in front of the error's message, or in a note if that is not one string."""
+        shown = " ".join(_SHORT.repr(params).split())
+        where = f"{self.kind} term '{name}' with params {shown}"
+        plain = type(error).__str__ in (BaseException.__str__, KeyError.__str__)
+        if plain and len(error.args) == 1 and isinstance(error.args[0], str):
+            error.args = (f"{where}: {error.args[0]}",)
+        else:
+            error.add_note(f"in {where}")
 
     def _check_shape(self, name: str, value: Any) -> None:
         if not isinstance(value, torch.Tensor) or value.shape != (self.num_envs,):
@@ -156,3 +239,28 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
                 f"{self.kind} term '{name}' returned {got}, expected ({self.num_envs},): "
                 "return one value per world."
             )
+
+
+def _name_of(func: Any) -> str:
+    return getattr(func, "__name__", type(func).__name__)
+
+
+def _default_entities(func: Callable[..., Any]) -> Iterator[tuple[str, SceneEntityCfg]]:
+    """Yield the parameters of a term whose default names an entity."""
+    called = func.__call__ if inspect.isclass(func) else func
+    try:
+        parameters = inspect.signature(called).parameters
+    except (TypeError, ValueError):  # a built-in, which has no such defaults
+        return
+    for key, parameter in parameters.items():
+        if isinstance(parameter.default, SceneEntityCfg):
+            yield key, parameter.default
+
+
+def _entity_cfgs(value: Any) -> Iterator[SceneEntityCfg]:
+    """Yield every `SceneEntityCfg` in a value, also within lists, tuples and dicts."""
+    if isinstance(value, SceneEntityCfg):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _entity_cfgs(item)

@@ -35,6 +35,7 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
         ValueError: a term returns the wrong shape, or has an unknown `reduce`.
     """
 
+    _shown = ("reduce", "per_substep")
     state_attributes = (
         *("_step_count", "_values", "_episode_sums", "_episode_max"),
         *("_substep_accum", "_substep_count"),

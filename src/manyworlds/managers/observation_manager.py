@@ -1,29 +1,61 @@
-"""Observations: groups of terms, each clipped and scaled, then put together."""
+"""Observations: groups of terms, each corrupted, clipped, scaled, delayed and remembered."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg
+from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg, TensorTerm
+from manyworlds.managers.observation_pipeline import (
+    NanPolicy,
+    ObservationPipeline,
+    nan_stage,
+)
 from manyworlds.utils.indices import EnvIds
+from manyworlds.utils.noise import NoiseCfg, NoiseModelCfg
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
+GroupObs = torch.Tensor | dict[str, torch.Tensor]
+
 
 @dataclass(kw_only=True)
 class ObservationTermCfg(ManagerTermBaseCfg):
-    """One observed quantity; `func(env, **params)` returns shape [num_envs, ...]."""
+    """One observed quantity.
 
+    Its values get noise, if the group asks for corruption, are clipped, scaled, checked for NaN,
+    delayed, and gathered over the last control steps, in this order.
+    """
+
+    func: TensorTerm
+    """Returns shape [num_envs, ...]; a class is first instantiated with `cfg=` and `env=`."""
+    noise: NoiseCfg | NoiseModelCfg | None = None
+    """Noise of each step, or noise with a bias that is drawn at resets."""
     clip: tuple[float, float] | None = None
     """Bounds, applied before scaling."""
-    scale: tuple[float, ...] | float | None = None
-    """Factor, one for all elements or one for each."""
+    scale: tuple[float, ...] | float | torch.Tensor | None = None
+    """Factor: one for all elements, one for each column, or a tensor that broadcasts."""
+    delay_min_lag: int = 0
+    """Smallest delay [control steps]."""
+    delay_max_lag: int = 0
+    """Largest delay [control steps]; 0 for none. A world that began later gets its oldest value."""
+    delay_per_env: bool = True
+    """Draw a delay for each world, instead of one for all."""
+    delay_hold_prob: float = 0.0
+    """Probability that a delay is kept when it is due to be drawn."""
+    delay_update_period: int = 0
+    """Draw delays every so many control steps; 0 for every step."""
+    delay_per_env_phase: bool = True
+    """Let each world's period begin at a random step."""
+    history_length: int = 0
+    """Return the values of so many control steps, oldest first; 0 for the present one only."""
+    flatten_history_dim: bool = True
+    """Return a history as [num_envs, length * size] instead of [num_envs, length, ...]."""
 
 
 @dataclass(kw_only=True)
@@ -34,29 +66,64 @@ class ObservationGroupCfg:
     concatenate_terms: bool = True
     """Return one tensor instead of a dict of tensors."""
     concatenate_dim: int = -1
-    """The dimension along which terms are put together."""
+    """The dimension along which terms are put together, that of worlds being 0."""
+    enable_corruption: bool = False
+    """Whether terms get their noise."""
+    history_length: int | None = None
+    """History of every term, in place of their own; None leaves theirs."""
+    flatten_history_dim: bool = True
+    """With `history_length`, used in place of the terms' own."""
+    nan_policy: NanPolicy = "disabled"
+    """What to do about values that are not finite: nothing, warn and put zero, put zero without a
+    word, or raise. To 'warn' and 'error' the host must wait for the device in every step."""
+    nan_check_per_term: bool = True
+    """Check each term, before it is delayed and remembered, instead of the group's result."""
 
 
 class ObservationManager(ManagerBase[ObservationTermCfg]):
     """Computes groups of observations."""
+
+    state_attributes = ("_pipelines",)
 
     def __init__(
         self, cfg: Mapping[str, ObservationGroupCfg | None], env: ManagerBasedRlEnv
     ) -> None:
         super().__init__({}, env)
         self._groups = {
-            name: copy.deepcopy(group)
+            name: copy.copy(group)
             for name, group in cfg.items()
             if group is not None and any(group.terms.values())
         }
-        self._scales: dict[tuple[str, str], torch.Tensor | float] = {}
+        self._pipelines: dict[str, dict[str, ObservationPipeline]] = {}
+        self._nan_stages: dict[str, Any] = {}
+        self._obs_buffer: dict[str, GroupObs] = {}
+        self._began_anew: dict[str, torch.Tensor] = {}
+        self._all_ids = torch.arange(self.num_envs, device=self.device)
         self.group_obs_term_dim: dict[str, list[tuple[int, ...]]] = {}
         """Shape of each term of each group, without the world dimension."""
         for name, group in self._groups.items():
-            group.terms = self._prepare_terms(group.terms, f"{name}/")
-            self.group_obs_term_dim[name] = [
-                self._probe(name, term, term_cfg) for term, term_cfg in group.terms.items()
-            ]
+            self._build_group(name, group)
+
+    def _build_group(self, name: str, group: ObservationGroupCfg) -> None:
+        group.terms = self._prepare_terms(group.terms, f"{name}/")
+        per_term = group.nan_policy if group.nan_check_per_term else "disabled"
+        whole = "disabled" if group.nan_check_per_term else group.nan_policy
+        self._nan_stages[name] = nan_stage(whole, f"{self.kind} group '{name}'")
+        self._pipelines[name] = pipelines = {}
+        for term, cfg in group.terms.items():
+            if group.history_length is not None:
+                cfg.history_length = group.history_length
+                cfg.flatten_history_dim = group.flatten_history_dim
+            if not group.enable_corruption:
+                cfg.noise = None
+            value = self._call(f"{name}/{term}", cfg)
+            pipelines[term] = ObservationPipeline(
+                f"{self.kind} term '{name}/{term}'", cfg, per_term, value, self.num_envs
+            )
+        shapes = [pipeline.shape for pipeline in pipelines.values()]
+        self.group_obs_term_dim[name] = shapes
+        if group.concatenate_terms:
+            self._check_concatenation(name, group, shapes)
 
     @property
     def active_terms(self) -> dict[str, list[str]]:
@@ -76,9 +143,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             shapes = self.group_obs_term_dim[name]
             dims[name] = shapes
             if group.concatenate_terms:
-                self._check_concatenation(name, group, shapes)
-                axis = group.concatenate_dim - (group.concatenate_dim > 0)
-                whole = list(shapes[0])
+                whole, axis = list(shapes[0]), _axis(group)
                 whole[axis] = sum(shape[axis] for shape in shapes)
                 dims[name] = tuple(whole)
         return dims
@@ -86,10 +151,17 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     def _check_concatenation(
         self, name: str, group: ObservationGroupCfg, shapes: list[tuple[int, ...]]
     ) -> None:
-        if group.concatenate_dim == 0 or len({len(shape) for shape in shapes}) > 1:
+        axis, ranks = _axis(group), {len(shape) for shape in shapes}
+        fits = group.concatenate_dim != 0 and len(ranks) == 1 and -min(ranks) <= axis < min(ranks)
+        if fits:
+            others = [[*shape] for shape in shapes]
+            for shape in others:
+                del shape[axis]
+            fits = all(shape == others[0] for shape in others)
+        if not fits:
             raise ValueError(
                 f"Observation group '{name}' cannot put terms of shapes {shapes} together along "
-                f"dimension {group.concatenate_dim}: give them equally many dimensions, choose "
+                f"dimension {group.concatenate_dim}: give them equal other dimensions, choose "
                 "another dimension than that of worlds, or set concatenate_terms=False."
             )
 
@@ -99,9 +171,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         Raises:
             ValueError: there is no such group or term.
         """
-        if group_name not in self._groups:
-            raise ValueError(f"No observation group '{group_name}'. Available: {[*self._groups]}.")
-        terms = self._groups[group_name].terms
+        terms = self._group(group_name).terms
         if term_name not in terms:
             raise ValueError(
                 f"Observation group '{group_name}' has no term '{term_name}'. "
@@ -109,47 +179,127 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             )
         return terms[term_name]
 
-    def compute(self) -> dict[str, torch.Tensor | dict[str, torch.Tensor]]:
-        """Compute all groups."""
-        return {name: self.compute_group(name) for name in self._groups}
+    def get_active_iterable_terms(self, env_idx: int) -> Sequence[tuple[str, Sequence[float]]]:
+        """Return what was last observed of each term in one world, flat, as 'group/term'."""
+        shown: list[tuple[str, Sequence[float]]] = []
+        for name, group in self._groups.items():
+            obs = self.compute_group(name)
+            if isinstance(obs, dict):
+                rows = [value[env_idx] for value in obs.values()]
+            else:
+                axis = _axis(group)
+                sizes = [shape[axis] for shape in self.group_obs_term_dim[name]]
+                rows = obs[env_idx].cpu().split(sizes, dim=axis)
+            shown += [
+                (f"{name}/{term}", row.flatten().tolist())
+                for term, row in zip(group.terms, rows, strict=True)
+            ]
+        return shown
 
-    def compute_group(self, group_name: str) -> torch.Tensor | dict[str, torch.Tensor]:
-        """Compute one group: shape [num_envs, ...], or a dict of such tensors by term."""
-        group = self._groups[group_name]
+    def compute(self, update_history: bool = False, env_ids: EnvIds = None) -> dict[str, GroupObs]:
+        """Return all groups; see `compute_group`."""
+        return {name: self.compute_group(name, update_history, env_ids) for name in self._groups}
+
+    def compute_group(
+        self, group_name: str, update_history: bool = False, env_ids: EnvIds = None
+    ) -> GroupObs:
+        """Return one group: shape [num_envs, ...], or a dict of such tensors by term.
+
+        Tensors that were returned never change later.
+
+        Args:
+            group_name: the group.
+            update_history: compute anew and advance delays and histories: once a control step.
+                Otherwise return what was last computed, anew only for worlds reset since.
+            env_ids: with update_history, the worlds that begin a new episode with this
+                observation. Rows, delays and histories of the others stay as they are.
+
+        Raises:
+            ValueError: there is no such group, or a value is not finite and that is an error.
+        """
+        group = self._group(group_name)
+        began = self._began_anew.pop(group_name, None)
+        last = self._obs_buffer.get(group_name)
+        if last is not None and not update_history and began is None:
+            return last
+        ids = None
+        if last is not None and (env_ids is not None or not update_history):
+            named = self._all_ids[env_ids if update_history else slice(0)]
+            ids = named if began is None else torch.cat([began, named])
+        obs = self._compute_group(group_name, group, ids)
+        if ids is not None and last is not None:
+            obs = _merge(last, obs, ids)
+        self._obs_buffer[group_name] = obs
+        return obs
+
+    def _compute_group(
+        self, name: str, group: ObservationGroupCfg, ids: torch.Tensor | None
+    ) -> GroupObs:
+        pipelines = self._pipelines[name]
         values = {
-            name: self._compute_term(group_name, name, term) for name, term in group.terms.items()
+            term: pipelines[term](self._call(f"{name}/{term}", cfg), ids)
+            for term, cfg in group.terms.items()
         }
-        if not group.concatenate_terms:
-            return values
-        return torch.cat(list(values.values()), dim=group.concatenate_dim)
+        check = self._nan_stages[name]
+        if group.concatenate_terms:
+            obs = torch.cat(list(values.values()), dim=group.concatenate_dim)
+            return obs if check is None else check(obs)
+        for term, value in values.items():
+            if check is not None:
+                value = check(value)
+            # A term may return a view of the simulation, which later steps overwrite.
+            values[term] = value if pipelines[term].copies else value.clone()
+        return values
 
-    def _compute_term(self, group: str, name: str, cfg: ObservationTermCfg) -> torch.Tensor:
-        value = self._call(f"{group}/{name}", cfg)
-        if cfg.clip is not None:
-            value = value.clamp(*cfg.clip)
-        if cfg.scale is not None:
-            value = value * self._scales[group, name]
-        # Without a scale a term may return a view of the simulation, which later steps overwrite.
-        return value if self._groups[group].concatenate_terms else value.clone()
-
-    def _probe(self, group: str, name: str, cfg: ObservationTermCfg) -> tuple[int, ...]:
-        value = self._call(f"{group}/{name}", cfg)
-        if not isinstance(value, torch.Tensor) or value.ndim < 2 or len(value) != self.num_envs:
-            got = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
-            raise ValueError(
-                f"{self.kind} term '{group}/{name}' returned {got}, "
-                f"expected ({self.num_envs}, ...): return at least one column per world."
-            )
-        if cfg.scale is not None:
-            scale = torch.as_tensor(cfg.scale, dtype=torch.float32, device=self.device)
-            if isinstance(cfg.scale, Sequence) and len(cfg.scale) != value.shape[-1]:
-                raise ValueError(
-                    f"{self.kind} term '{group}/{name}' has {value.shape[-1]} columns but "
-                    f"{len(cfg.scale)} scales: give one factor, or one per column."
-                )
-            self._scales[group, name] = scale
-        return tuple(value.shape[1:])
-
-    def reset(self, env_ids: EnvIds = None) -> dict[str, Any]:
-        """Begin new episodes in the worlds named."""
+    def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
+        """Begin new episodes in the worlds named: empty their histories, draw delays and biases."""
+        for name, pipelines in self._pipelines.items():
+            for pipeline in pipelines.values():
+                pipeline.reset(env_ids)
+            if env_ids is None:
+                self._obs_buffer.pop(name, None)
+            elif name in self._obs_buffer:
+                before = self._began_anew.get(name, self._all_ids[:0])
+                self._began_anew[name] = torch.cat([before, self._all_ids[env_ids]])
         return super().reset(env_ids)
+
+    def state_dict(self) -> dict[str, Any]:
+        """State of delays, histories and noise, and what was last computed."""
+        last = {"_obs_buffer": _clone(self._obs_buffer), "_began_anew": _clone(self._began_anew)}
+        return {**super().state_dict(), **last}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over a state that `state_dict` returned."""
+        super().load_state_dict(state)
+        # New tensors, as users may still hold the present ones.
+        self._obs_buffer = _clone(state["_obs_buffer"], self.device)
+        self._began_anew = _clone(state["_began_anew"], self.device)
+
+    def _group(self, name: str) -> ObservationGroupCfg:
+        if name not in self._groups:
+            raise ValueError(f"No observation group '{name}'. Available: {[*self._groups]}.")
+        return self._groups[name]
+
+    def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
+        for name, dim in self.group_obs_dim.items():
+            terms = zip(self.active_terms[name], self.group_obs_term_dim[name], strict=True)
+            rows = [[i, term, shape] for i, (term, shape) in enumerate(terms)]
+            yield f"{self.kind} group '{name}' {dim}", ("index", "name", "shape"), rows
+
+
+def _axis(group: ObservationGroupCfg) -> int:
+    """Dimension of a world's row along which terms are put together."""
+    return group.concatenate_dim - (group.concatenate_dim > 0)
+
+
+def _merge(last: GroupObs, new: GroupObs, ids: torch.Tensor) -> GroupObs:
+    """Return a copy of `last` with some rows of `new`."""
+    if isinstance(last, dict):
+        return {term: last[term].index_copy(0, ids, new[term][ids]) for term in last}
+    return last.index_copy(0, ids, new[ids])
+
+
+def _clone(value: Any, device: torch.device | None = None) -> Any:
+    if isinstance(value, dict):
+        return {key: _clone(item, device) for key, item in value.items()}
+    return value.to(device, copy=True)

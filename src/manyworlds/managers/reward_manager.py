@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
-from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg
+from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg, TensorTerm
 from manyworlds.utils.indices import EnvIds, assign
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class RewardTermCfg(ManagerTermBaseCfg):
     """One reward; `func(env, **params)` returns shape [num_envs]."""
 
+    func: TensorTerm
+    """Returns values of shape [num_envs]; a class is first instantiated with `cfg=` and `env=`."""
     weight: float
     """Factor; a term of weight 0 is not computed."""
 
@@ -34,7 +36,8 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         scale_by_dt: multiply by the control period, so that returns do not depend on it.
     """
 
-    state_attributes = ("_episode_sums",)
+    state_attributes = ("_episode_sums", "_step_reward")
+    _shown = ("weight",)
 
     def __init__(
         self,
@@ -44,24 +47,36 @@ class RewardManager(ManagerBase[RewardTermCfg]):
     ) -> None:
         super().__init__(cfg, env)
         self._scale_by_dt = scale_by_dt
-        count = len(self._terms)
-        self._step_reward = torch.zeros(self.num_envs, count, device=self.device)
-        self._episode_sums = torch.zeros(self.num_envs, count, device=self.device)
+        self._step_reward = torch.zeros(self.num_envs, len(self._terms), device=self.device)
+        self._columns = self._step_reward.unbind(1)
+        self._episode_sums = torch.zeros_like(self._step_reward)
         for name, term in self._terms.items():
-            self._check_shape(name, self._call(name, term))
+            if term.weight != 0.0:
+                self._check_shape(name, self._call(name, term))
 
     @property
     def step_reward(self) -> torch.Tensor:
         """Weighted terms of the last step, not scaled by dt, shape [num_envs, num_terms]."""
         return self._step_reward
 
+    def get_active_iterable_terms(self, env_idx: int) -> Sequence[tuple[str, Sequence[float]]]:
+        """Return each weighted term of the last step in one world, not scaled by dt."""
+        values = self._step_reward[env_idx].tolist()
+        return [(name, [value]) for name, value in zip(self._terms, values, strict=True)]
+
     def compute(self, dt: float) -> torch.Tensor:
-        """Compute the reward of a control step of `dt` [s], shape [num_envs]."""
-        for i, (name, term) in enumerate(self._terms.items()):
+        """Compute the reward of a control step of `dt` [s], shape [num_envs].
+
+        Raises:
+            ValueError: a term returns another shape than [num_envs].
+        """
+        for column, (name, term) in zip(self._columns, self._terms.items(), strict=True):
             if term.weight == 0.0:
-                self._step_reward[:, i] = 0.0
+                column.zero_()
                 continue
-            torch.mul(self._call(name, term), term.weight, out=self._step_reward[:, i])
+            value = self._call(name, term)
+            self._check_shape(name, value)
+            torch.mul(value, term.weight, out=column)
         self._step_reward.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
         scale = dt if self._scale_by_dt else 1.0
         self._episode_sums.add_(self._step_reward, alpha=scale)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,7 +14,7 @@ from manyworlds.utils.indices import as_index
 if TYPE_CHECKING:
     from manyworlds.scene import Scene
 
-Names = str | tuple[str, ...] | None
+Names = str | Sequence[str] | None
 Ids = list[int] | slice
 
 
@@ -21,12 +22,13 @@ def _all() -> slice:
     return slice(None)
 
 
-@dataclass(kw_only=False)
+@dataclass(kw_only=False, repr=False)
 class SceneEntityCfg:
     """Names an entity and, by regular expressions or ids, some of its elements.
 
-    Managers resolve it once: names become ids, ids become names, and where both are given they
-    must agree. Ids are local to the entity; all elements in model order become `slice(None)`.
+    Managers resolve a copy once: names become ids, ids become names, and where both are given they
+    must agree. Ids are local to the entity; all elements in model order become `slice(None)`. The
+    default of a term's parameter is copied and resolved like one in `params`.
     """
 
     name: str
@@ -56,6 +58,12 @@ class SceneEntityCfg:
     preserve_order: bool = False
     """Order ids by pattern instead of by model order."""
 
+    def __repr__(self) -> str:
+        """Show what is not as by default."""
+        values = [(f.name, getattr(self, f.name)) for f in fields(self)[1:]]
+        shown = [f", {key}={value!r}" for key, value in values if value not in _DEFAULTS]
+        return f"SceneEntityCfg({self.name!r}{''.join(shown)})"
+
     def resolve(self, scene: Scene) -> None:
         """Find the elements in the scene.
 
@@ -66,8 +74,10 @@ class SceneEntityCfg:
         entity = scene[self.name]
         self._indices: dict[str, tuple[Ids, slice | torch.Tensor]] = {}
         for kind in ELEMENT_KINDS:
-            self._resolve_kind(kind, entity)
-            ids: Ids = getattr(self, f"{kind}_ids")
+            names, ids = getattr(self, f"{kind}_names"), getattr(self, f"{kind}_ids")
+            if names is not None or ids != slice(None):
+                self._resolve_kind(kind, names, ids, entity)
+            ids = getattr(self, f"{kind}_ids")
             if not isinstance(ids, slice):
                 self._indices[kind] = ids, as_index(torch.tensor(ids, device=scene.device))
 
@@ -77,30 +87,26 @@ class SceneEntityCfg:
         known, index = getattr(self, "_indices", {}).get(kind, (None, slice(None)))
         return index if known is ids else as_index(ids)
 
-    def _resolve_kind(self, kind: str, entity: Entity) -> None:
-        names: Names = getattr(self, f"{kind}_names")
-        ids: Ids = getattr(self, f"{kind}_ids")
+    def _resolve_kind(self, kind: str, names: Names, ids: Ids, entity: Entity) -> None:
         available = entity.names(kind)
-        if names is None and isinstance(ids, slice):
-            return
+        every_id = list(range(len(available)))
+        given = every_id[ids] if isinstance(ids, slice) else [int(i) for i in ids]
+        if bad := [i for i in given if not 0 <= i < len(available)]:
+            raise ValueError(
+                f"SceneEntityCfg('{self.name}') gives {kind}_ids={given}, but {bad[0]} is not "
+                f"in [0, {len(available)}): the entity has {len(available)} of kind {kind}."
+            )
         if names is not None:
             found, found_names = entity.find(kind, names, preserve_order=self.preserve_order)
-            every_id = list(range(len(available)))
-            given = every_id[ids] if isinstance(ids, slice) else list(ids)
             if ids != slice(None) and given != found:
                 raise ValueError(
                     f"SceneEntityCfg('{self.name}') gives {kind}_names={names!r}, which are ids "
                     f"{found}, but also {kind}_ids={ids}: give one of them, or make them agree."
                 )
         else:
-            assert not isinstance(ids, slice)
-            found = list(ids)
-            if bad := [i for i in found if not 0 <= i < len(available)]:
-                raise ValueError(
-                    f"SceneEntityCfg('{self.name}') gives {kind}_ids={found}, but {bad[0]} is not "
-                    f"in [0, {len(available)}): the entity has {len(available)} of kind {kind}."
-                )
-            found_names = [available[i] for i in found]
-        every = found == list(range(len(available)))
-        setattr(self, f"{kind}_ids", slice(None) if every else found)
+            found, found_names = given, [available[i] for i in given]
+        setattr(self, f"{kind}_ids", slice(None) if found == every_id else found)
         setattr(self, f"{kind}_names", tuple(found_names))
+
+
+_DEFAULTS = (None, slice(None), False)

@@ -37,25 +37,23 @@ class ModelField:
     note: str
 
 
-# Fields that `recompute_constants` writes.
-_DERIVED = frozenset(
-    (
-        "actuator_acc0",
-        "body_invweight0",
-        "body_subtreemass",
-        "cam_mat0",
-        "cam_pos0",
-        "cam_poscom0",
-        "dof_invweight0",
-        "geom_aabb",
-        "geom_rbound",
-        "light_dir0",
-        "light_pos0",
-        "light_poscom0",
-        "tendon_invweight0",
-        "tendon_length0",
-    )
-)
+# Fields that `recompute_constants` writes, and from which level on.
+_DERIVED = {
+    "actuator_acc0": ZERO,
+    "body_invweight0": ZERO,
+    "body_subtreemass": FIXED,
+    "cam_mat0": ZERO,
+    "cam_pos0": ZERO,
+    "cam_poscom0": ZERO,
+    "dof_invweight0": ZERO,
+    "geom_aabb": FIXED,
+    "geom_rbound": FIXED,
+    "light_dir0": ZERO,
+    "light_pos0": ZERO,
+    "light_poscom0": ZERO,
+    "tendon_invweight0": ZERO,
+    "tendon_length0": ZERO,
+}
 
 _CACHED = frozenset({"jnt_range", "qpos0"})
 
@@ -276,3 +274,8 @@ def recompute_level(fields: set[str], engine: str) -> RecomputeLevel:
     """
     known = [MODEL_FIELD_TABLE[field] for field in fields & MODEL_FIELD_TABLE.keys()]
     return max([getattr(field, engine) or NONE for field in known], default=NONE)
+
+
+def derived_fields(level: RecomputeLevel) -> tuple[str, ...]:
+    """Return the fields that recomputing a level may write."""
+    return tuple(name for name, needed in _DERIVED.items() if needed <= level)

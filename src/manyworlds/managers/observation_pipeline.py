@@ -1,0 +1,200 @@
+"""What happens to the values of an observation term before a policy sees them."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import torch
+
+from manyworlds.utils.buffers import CircularBuffer, DelayBuffer
+from manyworlds.utils.indices import EnvIds
+from manyworlds.utils.noise import NoiseCfg, NoiseModel, NoiseModelCfg
+from manyworlds.utils.state import Stateful
+
+if TYPE_CHECKING:
+    from manyworlds.managers.observation_manager import ObservationTermCfg
+
+NanPolicy = Literal["disabled", "warn", "sanitize", "error"]
+Stage = Callable[[torch.Tensor], torch.Tensor]
+
+
+class ObservationPipeline(Stateful):
+    """Noise, clip, scale, NaN policy, delay and history of one term of one group.
+
+    Args:
+        where: names the term in messages.
+        cfg: the term.
+        nan_policy: what to do about values that are not finite.
+        sample: values of the term, shape [num_envs, ...], to learn their shape from.
+        num_envs: number of worlds.
+
+    Raises:
+        ValueError: the values, or what the config says about them, do not fit.
+    """
+
+    state_attributes = ("_noise", "_delay", "_history")
+
+    def __init__(
+        self,
+        where: str,
+        cfg: ObservationTermCfg,
+        nan_policy: NanPolicy,
+        sample: Any,
+        num_envs: int,
+    ) -> None:
+        if not isinstance(sample, torch.Tensor) or sample.ndim < 2 or len(sample) != num_envs:
+            got = tuple(sample.shape) if isinstance(sample, torch.Tensor) else type(sample).__name__
+            raise ValueError(
+                f"{where} returned {got}, expected ({num_envs}, ...): "
+                "return at least one column per world."
+            )
+        self._noise: NoiseModel | None = None
+        self._delay: DelayBuffer | None = None
+        self._history: CircularBuffer | None = None
+        try:
+            if cfg.noise is not None:
+                self._noise = _noise_model(cfg.noise, num_envs, sample.device)
+            if cfg.delay_max_lag or cfg.delay_min_lag:
+                self._delay = _delay_buffer(cfg, num_envs, sample.device)
+            if cfg.history_length:
+                self._history = CircularBuffer(cfg.history_length, num_envs, sample.device)
+            self._stages = self._make_stages(cfg, sample)
+            for stage in self._stages:
+                sample = stage(sample)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+        if (check := nan_stage(nan_policy, where)) is not None:
+            self._stages.append(check)
+        self._flatten = cfg.flatten_history_dim
+        shape = tuple(sample.shape[1:])
+        if self._history is not None:
+            length = cfg.history_length
+            shape = (length * math.prod(shape),) if self._flatten else (length, *shape)
+        self.shape: tuple[int, ...] = shape
+        """Shape of what a world observes."""
+        self.copies = bool(self._noise or cfg.clip or cfg.scale is not None) or (
+            self._delay is not None or self._history is not None
+        )
+        """Whether results never share memory with what the term returned."""
+
+    def __call__(self, value: torch.Tensor, ids: torch.Tensor | None) -> torch.Tensor:
+        """Take in the values of a control step; return what is observed, [num_envs, ...].
+
+        Args:
+            value: what the term returned.
+            ids: worlds that begin anew with this value, while delays and histories of the others
+                stay as they are; None takes one step in all worlds.
+        """
+        for stage in self._stages:
+            value = stage(value)
+        if self._delay is not None:
+            if ids is None:
+                self._delay.append(value)
+                value = self._delay.compute()
+            else:
+                self._delay.backfill(value[ids], ids)
+                value = self._delay.peek()
+        if self._history is not None:
+            if ids is None:
+                self._history.append(value)
+            else:
+                self._history.backfill(value[ids], ids)
+            value = self._history.buffer
+            if self._flatten:
+                value = value.flatten(1)
+        return value
+
+    def reset(self, env_ids: EnvIds) -> None:
+        """Begin new episodes in the worlds named."""
+        for part in (self._noise, self._delay, self._history):
+            if part is not None:
+                part.reset(env_ids)  # type: ignore[arg-type]
+
+    def _make_stages(self, cfg: ObservationTermCfg, sample: torch.Tensor) -> list[Stage]:
+        stages: list[Stage] = [] if self._noise is None else [self._noise]
+        if cfg.clip is not None:
+            stages.append(functools.partial(torch.clamp, min=cfg.clip[0], max=cfg.clip[1]))
+        if cfg.scale is not None:
+            stages.append(_scale(cfg.scale, sample))
+        return stages
+
+
+def _noise_model(
+    noise: NoiseCfg | NoiseModelCfg, num_envs: int, device: torch.device
+) -> NoiseModel:
+    cfg = NoiseModelCfg(noise_cfg=noise) if isinstance(noise, NoiseCfg) else noise
+    return cfg.class_type(cfg, num_envs, device)
+
+
+def _delay_buffer(cfg: ObservationTermCfg, num_envs: int, device: torch.device) -> DelayBuffer:
+    return DelayBuffer(
+        min_lag=cfg.delay_min_lag,
+        max_lag=cfg.delay_max_lag,
+        batch_size=num_envs,
+        device=device,
+        per_env=cfg.delay_per_env,
+        hold_prob=cfg.delay_hold_prob,
+        update_period=cfg.delay_update_period,
+        per_env_phase=cfg.delay_per_env_phase,
+    )
+
+
+def _scale(scale: tuple[float, ...] | float | torch.Tensor, sample: torch.Tensor) -> Stage:
+    if isinstance(scale, int | float):
+        return functools.partial(torch.mul, other=scale)
+    if not isinstance(scale, torch.Tensor) and len(scale) != sample.shape[-1]:
+        raise ValueError(
+            f"has {sample.shape[-1]} columns but {len(scale)} scales: "
+            "give one factor, or one per column."
+        )
+    with torch.inference_mode(False):
+        factor = torch.as_tensor(scale, dtype=torch.float32).to(sample.device, copy=True)
+    try:
+        fits = torch.broadcast_shapes(factor.shape, sample.shape) == sample.shape
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"has values of shape {(*sample.shape,)}, to which scale of shape {(*factor.shape,)} "
+            "does not broadcast: give one factor, one per column, or a tensor that does."
+        )
+    return functools.partial(torch.mul, other=factor)
+
+
+def nan_stage(policy: NanPolicy, where: str) -> Stage | None:
+    """Return what to do about values that are not finite; None for nothing.
+
+    Raises:
+        ValueError: there is no such policy.
+    """
+    if policy not in get_args(NanPolicy):
+        raise ValueError(
+            f"{where} has nan_policy '{policy}': choose one of {', '.join(get_args(NanPolicy))}."
+        )
+    if policy == "disabled":
+        return None
+    if policy == "sanitize":
+        return _sanitize
+    return functools.partial(_report, where, policy == "error")
+
+
+def _sanitize(value: torch.Tensor) -> torch.Tensor:
+    return value.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _report(where: str, strict: bool, value: torch.Tensor) -> torch.Tensor:
+    """Raise, or warn and put zero, if a value is not finite; waits for the device."""
+    bad = ~torch.isfinite(value.flatten(1)).all(dim=1)
+    if not bad.any():
+        return value
+    message = f"{where} is not finite in worlds {bad.nonzero().squeeze(-1).tolist()}"
+    if strict:
+        raise ValueError(
+            f"{message}: look for a diverged simulation, or set nan_policy='sanitize'."
+        )
+    warnings.warn(f"{message}: it is observed as zero there.", stacklevel=2)
+    return _sanitize(value)
