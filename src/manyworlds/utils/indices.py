@@ -84,8 +84,7 @@ def assign(
         target[slice(None) if rows is None else rows, columns] = value
         return
     rows = torch.as_tensor(rows, device=target.device)
-    if rows.dtype == torch.bool:
-        rows = rows.nonzero().squeeze(-1)
+    rows = rows.nonzero().squeeze(-1) if rows.dtype == torch.bool else rows.long()
     if (
         isinstance(columns, slice)
         and columns == slice(None)
