@@ -31,8 +31,9 @@ def terrain_levels_vel(
     command_name: str,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> dict[str, torch.Tensor]:
-    """Move worlds to harder ground where the robot left its cell, and to easier ground where it
-    walked less than half as far as it was told to.
+    """Move worlds to harder ground if their robot left its cell, or to easier ground.
+
+    That is where it walked less than half as far as it was told to.
 
     Returns:
         Mean and highest level, and the mean of each kind of ground in a terrain curriculum.

@@ -42,8 +42,12 @@ def track_angular_velocity(
 
 
 class upright(ManagerTermBase):  # noqa: N801
-    """Kernel of the sine of the angle between a body's z axis and the vertical, or the ground's
-    normal.
+    """Kernel of the sine of the angle of a body's z axis with the vertical.
+
+    Or with the ground's normal, where sensors tell that.
+
+    Raises:
+        ValueError: several bodies are named.
     """
 
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
@@ -82,8 +86,9 @@ class upright(ManagerTermBase):  # noqa: N801
 
 
 class variable_posture(ManagerTermBase):  # noqa: N801
-    """Nearness to the default joint positions, `exp(-mean(((q - q_default) / std)^2))`, with
-    deviations that depend on the commanded speed.
+    """Nearness to the default joint positions: `exp(-mean(((q - q_default) / std)^2))`.
+
+    The deviations depend on the commanded speed.
 
     Raises:
         ValueError: a joint has no deviation, or one that is not positive.

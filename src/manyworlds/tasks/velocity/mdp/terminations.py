@@ -36,8 +36,9 @@ def out_of_terrain_bounds(
 def terrain_edge_reached(
     env: ManagerBasedRlEnv, threshold_fraction: float = 0.95, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Whether the root is beyond this fraction of the way from its world's origin to the edge of
-    its cell; never on a plane.
+    """Whether the root is beyond this fraction of the way to the edge of its cell.
+
+    Never on a plane.
     """
     generator = _generator(env)
     if generator is None:
