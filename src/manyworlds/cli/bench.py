@@ -231,9 +231,7 @@ class _Race:
 
         rng = np.random.default_rng(0)
         sample = min(_SAMPLE, num_envs)
-        self.rows, hold = settled_rows(
-            self.rollout, sample, num_envs, _SETTLE_SECONDS, rng
-        )
+        self.rows, hold = settled_rows(self.rollout, sample, num_envs, _SETTLE_SECONDS, rng)
         for name in ("qpos", "qvel", "act"):
             self._write(name, self.rows[:, self.layout.columns[name]])
         self.hold, self.rng = hold, rng

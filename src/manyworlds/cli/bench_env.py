@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 _ACTIONS = 16
 """Different random actions, which are taken in turn."""
+_LONGEST = 10_000
+"""Control steps that an episode is taken to have at most."""
 _ROUND_WORLD_STEPS = 4096
 _METHODS = ("process_action", "apply_action", "compute", "compute_substep", "apply", "reset")
 
 
 def make_env(cfg: ManagerBasedRlEnvCfg, num_envs: int) -> ManagerBasedRlEnv:
-    """Build an environment whose episodes are at random points of their time."""
+    """Build an environment of so many worlds."""
     cfg.scene.num_envs, cfg.seed = num_envs, 1
-    env = ManagerBasedRlEnv(cfg)
-    env.episode_length_buf.random_(0, min(env.max_episode_length, 10_000))
-    return env
+    return ManagerBasedRlEnv(cfg)
 
 
 def measure_env(env: ManagerBasedRlEnv, seconds: float = 5.0) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def measure_env(env: ManagerBasedRlEnv, seconds: float = 5.0) -> dict[str, Any]:
     the states that the environment began with.
 
     Args:
-        env: an environment on the native engine, from `make_env`.
+        env: an environment on the native engine.
         seconds: how long to measure, both programs together [s].
 
     Returns:
@@ -209,7 +209,10 @@ def _report(env: ManagerBasedRlEnv, clock: _Clock, steps: int) -> str:
 
 
 def _random_actions(env: ManagerBasedRlEnv) -> tuple[list[torch.Tensor], np.ndarray]:
-    """Draw actions; return them, and the controls [num_envs, actions, nu] that they set."""
+    """Draw actions; return them, and the controls [num_envs, actions, nu] that they set.
+
+    Afterwards episodes are at random points of their time.
+    """
     shape = (env.num_envs, env.action_manager.total_action_dim)
     actions = [2.0 * torch.rand(shape, device=env.device) - 1.0 for _ in range(_ACTIONS)]
     controls = []
@@ -219,4 +222,5 @@ def _random_actions(env: ManagerBasedRlEnv) -> tuple[list[torch.Tensor], np.ndar
         env.scene.write_data_to_sim()
         controls.append(env.sim.data.ctrl.cpu().numpy().astype(float))
     env.reset()
+    env.episode_length_buf.random_(0, min(env.max_episode_length, _LONGEST))
     return actions, np.stack(controls, axis=1)

@@ -14,6 +14,7 @@ import torch
 from manyworlds.envs.mdp.rewards import inverse_deviations
 from manyworlds.managers import ManagerTermBase, RewardTermCfg, SceneEntityCfg
 from manyworlds.tasks.velocity.mdp.terrain_utils import terrain_normal_from_sensors
+from manyworlds.tasks.velocity.mdp.velocity_command import UniformVelocityCommand, total_speed
 from manyworlds.utils.indices import assign
 
 if TYPE_CHECKING:
@@ -249,8 +250,9 @@ def soft_landing(
 
 def commanded_speed(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
     """Linear and turning speed of a velocity command, added up, shape [num_envs]."""
-    command = _command(env, command_name)
-    return command[:, :2].norm(dim=1) + command[:, 2].abs()
+    term = env.command_manager.get_term(command_name)
+    known = isinstance(term, UniformVelocityCommand)
+    return term.speed if known else total_speed(term.command)
 
 
 def _command(env: ManagerBasedRlEnv, name: str) -> torch.Tensor:

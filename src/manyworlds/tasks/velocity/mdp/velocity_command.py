@@ -116,11 +116,19 @@ class UniformVelocityCommand(CommandTerm):
             self._shares = torch.tensor([getattr(cfg, n) for n in _SHARES], device=self.device)
             self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
         self._bounds_of: dict[str, Any] = {}
+        self._speed, self._speed_of = torch.zeros_like(self._drawn[:, 0]), -1
 
     @property
     def command(self) -> torch.Tensor:
         """Velocity in the root's frame [m/s, m/s, rad/s], shape [num_envs, 3]."""
         return self._command
+
+    @property
+    def speed(self) -> torch.Tensor:
+        """Linear and turning speed, added up, shape [num_envs]; many rewards depend on it."""
+        if self._speed_of != self._command._version:
+            self._speed, self._speed_of = total_speed(self._command), self._command._version
+        return self._speed
 
     @property
     def ranges(self) -> dict[str, Any]:
@@ -238,3 +246,8 @@ class UniformVelocityCommand(CommandTerm):
                 along = (cos * x - sin * y, sin * x + cos * y, 0.0)
                 for arrow in (along, (0.0, 0.0, turning)):
                     visualizer.add_arrow(start, start + arrow, color, width=0.015)
+
+
+def total_speed(command: torch.Tensor) -> torch.Tensor:
+    """Linear and turning speed of commands [num_envs, 3], added up, shape [num_envs]."""
+    return command[:, :2].norm(dim=1) + command[:, 2].abs()
