@@ -214,8 +214,7 @@ class _Race:
         nsubsteps: int,
         refresh: bool,
     ) -> None:
-        from manyworlds.cli.bench_states import settled_rows
-        from manyworlds.cli.plain_rollout import PlainRollout
+        from manyworlds.cli.plain_rollout import PlainRollout, settled_rows
         from manyworlds.utils.torch import usable_cores
 
         self.fields, self.nsubsteps, self.refresh = fields, nsubsteps, refresh
