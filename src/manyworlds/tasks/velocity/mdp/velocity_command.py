@@ -111,7 +111,7 @@ class UniformVelocityCommand(CommandTerm):
         with torch.inference_mode(False):
             zeros = torch.zeros(self.num_envs, 4, device=self.device)
             self._drawn = zeros.clone()  # x, y, turning and heading
-            self._kinds = zeros.bool()  # in the order of _SHARES
+            self._kinds = zeros[:, :2].bool()  # heading, world
             self._command = zeros[:, :3].clone()
             self._shares = torch.tensor([getattr(cfg, n) for n in _SHARES], device=self.device)
             self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
@@ -167,13 +167,22 @@ class UniformVelocityCommand(CommandTerm):
 
     def _draw(self, mask: torch.Tensor) -> None:
         """Draw commands and their times in the worlds of a mask."""
+        if mask.device.type == "cpu" and not mask.any():
+            return  # on a GPU the host would have to wait to know
         low, span = self._bounds()
         uniform = torch.rand(self.num_envs, 9, device=self.device)
         drawn = torch.addcmul(low, uniform[:, :5], span)
+        kinds = uniform[:, 5:] < self._shares
+        standing, heading, world, forward = kinds.unsqueeze(-1).unbind(1)
+        plain = ~(standing | forward)
+        x, rest = drawn[:, :1], drawn[:, 1:3]
+        drawn[:, :1] = torch.where(forward, x.abs(), x).masked_fill_(standing, 0.0)
+        drawn[:, 1:3] = rest * plain
         worlds = mask.unsqueeze(1)
+        kinds = torch.cat([heading, world], dim=1) & plain
+        torch.where(worlds, kinds, self._kinds, out=self._kinds)
         torch.where(worlds, drawn[:, :4], self._drawn, out=self._drawn)
         torch.where(mask, drawn[:, 4], self.time_left, out=self.time_left)
-        torch.where(worlds, uniform[:, 5:] < self._shares, self._kinds, out=self._kinds)
         self.command_counter += mask
 
     def _bounds(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -188,25 +197,20 @@ class UniformVelocityCommand(CommandTerm):
 
     def _update_command(self, env_ids: torch.Tensor | None) -> None:
         cfg = self.cfg
-        standing, heading, world, forward = self._kinds.unbind(1)
-        linear, turning = self._drawn[:, :2], self._drawn[:, 2]
+        linear, turning, target = self._drawn.split((2, 1, 1), dim=1)
         if cfg.heading_command or cfg.rel_world_envs > 0.0:
-            now = self.robot.data.heading_w
+            now = self.robot.data.heading_w.unsqueeze(1)
             if cfg.heading_command:
-                error = wrap_to_pi(self._drawn[:, 3] - now)
-                rate = (cfg.heading_control_stiffness * error).clamp(*cfg.ranges.ang_vel_z)
-                turning = torch.where(heading, rate, turning)
+                rate = (cfg.heading_control_stiffness * wrap_to_pi(target - now)).clamp_(
+                    *cfg.ranges.ang_vel_z
+                )
+                turning = torch.where(self._kinds[:, :1], rate, turning)
             if cfg.rel_world_envs > 0.0:
-                x, y = linear.unbind(1)
+                x, y = linear.split(1, dim=1)
                 cos, sin = now.cos(), now.sin()
-                turned = torch.stack([cos * x + sin * y, cos * y - sin * x], dim=1)
-                linear = torch.where(world.unsqueeze(1), turned, linear)
-        command = torch.cat([linear, turning.unsqueeze(1)], dim=1)
-        if cfg.rel_forward_envs > 0.0:
-            ahead = torch.zeros_like(command)
-            ahead[:, 0] = self._drawn[:, 0].abs()
-            command = torch.where(forward.unsqueeze(1), ahead, command)
-        command.masked_fill_(standing.unsqueeze(1), 0.0)
+                turned = torch.cat([cos * x + sin * y, cos * y - sin * x], dim=1)
+                linear = torch.where(self._kinds[:, 1:], turned, linear)
+        command = torch.cat([linear, turning], dim=1)
         if env_ids is None:
             self._command.copy_(command)
         else:
