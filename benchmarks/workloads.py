@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -163,43 +164,16 @@ def _simulation(model: Any, num_envs: int, recording: bool = False) -> Any:
     return sim
 
 
-def cartpole_env(num_envs: int, seconds: float) -> Figures:
-    """Whole `env.step` against the physics in it, with episodes ending at random times."""
-    import torch
-
-    from manyworlds.envs import ManagerBasedRlEnv
+def env(task: str, num_envs: int, seconds: float) -> Figures | None:
+    """Whole `env.step` with resets against `mujoco.rollout` from the same states."""
+    from manyworlds.cli.bench_env import make_env, measure_env
     from manyworlds.tasks import load_env_cfg
-    from manyworlds.utils.torch import torch_threads
 
-    cfg = load_env_cfg("Cartpole-Swingup")
-    cfg.scene.num_envs, cfg.seed = num_envs, 1
-    env = ManagerBasedRlEnv(cfg)
-    env.episode_length_buf.random_(0, env.max_episode_length)
-    actions = 2.0 * torch.rand(64, num_envs, 1) - 1.0
-    chunk = max(4, 4096 // num_envs)
-
-    def steps() -> None:
-        for i in range(chunk):
-            env.step(actions[i % len(actions)])
-
-    def physics_alone() -> None:
-        for _ in range(chunk):
-            env.sim.step(cfg.decimation)
-
-    with torch_threads(1):
-        whole, alone = in_turns(steps, physics_alone, seconds)
-    step_us = 1e6 * sum(whole) / len(whole) / chunk
-    physics_us = 1e6 * sum(alone) / len(alone) / chunk
-    return {
-        "num_envs": num_envs,
-        "num_threads": env.sim.num_threads,
-        "env_steps_per_s": num_envs / step_us * 1e6,
-        "step_us": step_us,
-        "physics_us": physics_us,
-        "rest_us": step_us - physics_us,
-        "ratio": sum(alone) / sum(whole),
-        "ratio_median": median(a / w for w, a in zip(whole, alone, strict=True)),
-    }
+    if not task.startswith("Cartpole") and robots_folder() is None:
+        return None
+    cfg = load_env_cfg(task)
+    cfg.sim.engine, cfg.sim.num_threads = "native", 2
+    return measure_env(make_env(cfg, num_envs), seconds)
 
 
 def training(iterations: int) -> Figures:
@@ -330,16 +304,20 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         0.80,
         scene_workload("height_scan"),
     ),
-    "env-cartpole-1024": (
-        "cartpole, 1024 worlds, env.step / its physics alone",
-        0.65,
-        lambda seconds: cartpole_env(1024, seconds),
-    ),
-    "env-cartpole-64": (
-        "cartpole, 64 worlds, env.step / its physics alone",
-        None,
-        lambda seconds: cartpole_env(64, seconds),
-    ),
+    **{
+        name: (
+            f"{task}, {num_envs} worlds, env.step / mujoco.rollout",
+            goal,
+            partial(env, task, num_envs),
+        )
+        for name, task, num_envs, goal in (
+            ("env-cartpole-1024", "Cartpole-Swingup", 1024, 0.65),
+            ("env-cartpole-64", "Cartpole-Swingup", 64, None),
+            ("env-go1-1024", "Velocity-Flat-Go1", 1024, 0.75),
+            ("env-go1-64", "Velocity-Flat-Go1", 64, 0.50),
+            ("env-g1", "Velocity-Flat-G1", 1024, 0.80),
+        )
+    },
     "train-cartpole": (
         "cartpole PPO, 1024 worlds, collecting / whole iteration",
         None,

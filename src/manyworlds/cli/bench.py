@@ -1,4 +1,4 @@
-"""`manyworlds bench`: time the physics of any MJCF file against MuJoCo's own rollout."""
+"""`manyworlds bench`: time a task, or the physics of any MJCF file."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _HUGE = 1e10
 
 @dataclass(kw_only=True)
 class BenchArgs:
-    """Step an MJCF file in many worlds and compare with `mujoco.rollout`.
+    """Step an MJCF file, or a task, in many worlds and compare with `mujoco.rollout`.
 
     The simulation and the rollout take turns on the same states, controls and number of threads;
     the ratio is that of the sums over all turns.
     """
 
     file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
-    """MJCF or URDF file."""
+    """MJCF or URDF file, or a task's name."""
     num_envs: int = 1024
     """Worlds."""
     seconds: float = 5.0
@@ -60,6 +60,8 @@ class BenchArgs:
     """Add a ground plane, and lift onto it what floats freely."""
     position_kp: float | None = None
     """Stiffness of position actuators to add to every undriven hinge and slide joint."""
+    profile: bool = False
+    """Tell where the time of a task's control step goes, by manager and term."""
     as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
     """Print one JSON object."""
 
@@ -67,12 +69,17 @@ class BenchArgs:
 def main(argv: list[str]) -> int:
     """Run `manyworlds bench`."""
     from manyworlds.cli.validate import compile_spec, load_spec
+    from manyworlds.tasks import list_tasks
     from manyworlds.utils.spec import add_ground_plane, add_position_actuators
 
     args = tyro.cli(
         BenchArgs, prog="manyworlds bench", args=argv, config=(tyro.conf.FlagCreatePairsOff,)
     )
     _check(args.num_envs, args.threads, args.nsubsteps, args.seconds, args.engine)
+    if not args.file.is_file() and str(args.file) in list_tasks():
+        return _bench_task(args)
+    if args.profile:
+        raise ValueError(f"--profile takes apart the steps of a task, and '{args.file}' is none.")
     spec = load_spec(args.file)
     if args.plane:
         add_ground_plane(spec)
@@ -91,6 +98,30 @@ def main(argv: list[str]) -> int:
             progress=progress,
         )
     print(json.dumps({"file": str(args.file)} | result) if args.as_json else _report(result))
+    return 0
+
+
+def _bench_task(args: BenchArgs) -> int:
+    from manyworlds.cli.bench_env import make_env, measure_env, profile_env
+    from manyworlds.tasks import load_env_cfg
+
+    cfg: Any = load_env_cfg(str(args.file))
+    cfg.sim.engine, cfg.sim.num_threads = args.engine, args.threads
+    env = make_env(cfg, args.num_envs)
+    if args.profile:
+        print(profile_env(env, args.seconds))
+        return 0
+    result = measure_env(env, args.seconds)
+    if args.as_json:
+        print(json.dumps({"task": str(args.file)} | result))
+        return 0
+    print(
+        f"env.step           {result['env_steps_per_s']:,.0f} steps/s of {args.num_envs} worlds, "
+        f"{result['num_threads']} threads\n"
+        f"ratio              {result['ratio']:.3f} to mujoco.rollout "
+        f"(median of rounds {result['ratio_median']:.3f})\n"
+        f"resets             {100 * result['resets_share']:.1f} % of the worlds in a step"
+    )
     return 0
 
 
@@ -183,9 +214,7 @@ class _Race:
         nsubsteps: int,
         refresh: bool,
     ) -> None:
-        from mujoco.rollout import Rollout
-
-        from manyworlds.cli.bench_states import StateLayout, settled_rows
+        from manyworlds.cli.plain_rollout import PlainRollout, settled_rows
         from manyworlds.utils.torch import usable_cores
 
         self.fields, self.nsubsteps, self.refresh = fields, nsubsteps, refresh
@@ -194,17 +223,14 @@ class _Race:
         self.threads = num_threads or (
             sim.num_threads if sim.engine == "native" else usable_cores()
         )
-        self.datas = [mujoco.MjData(self.model) for _ in range(self.threads)]
-        self.rollout = Rollout(nthread=self.threads if self.threads > 1 else 0)
-        self.layout = StateLayout(self.model)
+        self.rollout = PlainRollout(self.model, self.threads)
+        self.layout = self.rollout.layout
         self.same_trajectory: bool | None = True if sim.engine == "native" else None
         self.contacts: list[int] = []
 
         rng = np.random.default_rng(0)
         sample = min(_SAMPLE, num_envs)
-        self.rows, hold = settled_rows(
-            self.model, self.rollout, self.datas, sample, num_envs, _SETTLE_SECONDS, rng
-        )
+        self.rows, hold = settled_rows(self.rollout, sample, num_envs, _SETTLE_SECONDS, rng)
         for name in ("qpos", "qvel", "act"):
             self._write(name, self.rows[:, self.layout.columns[name]])
         self.hold, self.rng = hold, rng
@@ -223,9 +249,7 @@ class _Race:
         self.control = np.repeat(controls, nsubsteps, axis=1) if self.model.nu else None
         self.nstep = calls * nsubsteps
         self.steps_per_round = num_envs * self.nstep
-        # Filled, so that no turn of the rollout pays for the first touch of this memory.
-        self.state_out = np.full((num_envs, self.nstep, self.layout.physics.size), 0.0)
-        self.sensor_out = np.full((num_envs, self.nstep, self.model.nsensordata), 0.0)
+        self.rollout.prepare(num_envs, self.nstep)
 
     def round(self, simulation_first: bool) -> _Times:
         """Let each program take the same steps from the same states."""
@@ -238,13 +262,13 @@ class _Race:
                 self._simulate()
                 times.sim_wall, times.sim_cpu = perf_counter() - wall, process_time() - cpu
             else:
-                self._roll_out(state, warmstart)
+                self.rollout(state, warmstart, self.control)
                 times.rollout_wall, times.rollout_cpu = perf_counter() - wall, process_time() - cpu
         if self.same_trajectory:
             reached = self._state_rows()[:, self.layout.physics]
             # The rollout leaves diverged worlds where they were.
             sane = ~_diverged(reached)
-            self.same_trajectory = np.array_equal(reached[sane], self.state_out[sane, -1])
+            self.same_trajectory = np.array_equal(reached[sane], self.rollout.states[sane, -1])
         self._count_contacts()
         return times
 
@@ -284,18 +308,6 @@ class _Race:
                 getattr(data, name)
         self._synchronize()
 
-    def _roll_out(self, state: np.ndarray, warmstart: np.ndarray) -> None:
-        self.rollout.rollout(
-            self.model,
-            self.datas,
-            state,
-            self.control,
-            nstep=self.nstep,
-            initial_warmstart=warmstart,
-            state=self.state_out,
-            sensordata=self.sensor_out,
-        )
-
     def _calls_per_round(self, round_seconds: float) -> int:
         """Warm up, and size a round by the simulation's time and by the memory of a rollout."""
         import torch
@@ -324,9 +336,10 @@ class _Race:
         every = max(1, self.sim.num_envs // _SAMPLE)
         qpos = self._read("qpos")[::every]
         for row in qpos[np.isfinite(qpos).all(axis=1)]:
-            self.datas[0].qpos[:] = row
-            mujoco.mj_fwdPosition(self.model, self.datas[0])
-            self.contacts.append(self.datas[0].ncon)
+            data = self.rollout.datas[0]
+            data.qpos[:] = row
+            mujoco.mj_fwdPosition(self.model, data)
+            self.contacts.append(data.ncon)
 
     def _read(self, name: str) -> np.ndarray:
         return getattr(self.sim.data, name).cpu().numpy()

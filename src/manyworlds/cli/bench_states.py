@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from mujoco.rollout import Rollout
 
 _STATE = mujoco.mjtState
-_SCALAR_JOINTS = [int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE)]
 
 
 class StateLayout:
@@ -78,51 +76,6 @@ def control_sequence(
     noise = rng.normal(size=(num_envs, calls, model.nu)) * scale
     # The simulation takes float32; the rollout gets the very same numbers.
     return _clip(model, hold + noise).astype(np.float32).astype(float)
-
-
-def settled_rows(
-    model: mujoco.MjModel,
-    rollout: Rollout,
-    datas: list[mujoco.MjData],
-    sample: int,
-    num_envs: int,
-    seconds: float,
-    rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Let a few worlds settle from the start state and spread them over all worlds.
-
-    Args:
-        model: the model.
-        rollout: what steps the worlds.
-        datas: one MjData for each thread of `rollout`.
-        sample: how many different worlds to settle.
-        num_envs: how many rows to return.
-        seconds: how long to settle, in simulated time [s].
-        rng: where noise comes from.
-
-    Returns:
-        State rows, shape (num_envs, nstate), and holding controls, shape (nu,).
-    """
-    layout = StateLayout(model)
-    data = start_state(model)
-    hold = holding_controls(model, data)
-    rows = np.tile(layout.row(data), (sample, 1))
-    scalar = np.isin(model.jnt_type, _SCALAR_JOINTS)
-    joints = layout.columns["qpos"][model.jnt_qposadr[scalar]]
-    rows[:, joints] += rng.normal(0.0, 0.02, (sample, joints.size))
-    nstep = int(np.clip(seconds / max(model.opt.timestep, 1e-6), 1, 1000))
-    states, _ = rollout.rollout(
-        model,
-        datas,
-        rows[:, layout.physics],
-        np.broadcast_to(hold, (sample, nstep, hold.size)) if hold.size else None,
-        nstep=nstep,
-    )
-    rows[:, layout.physics] = states[:, -1]
-    rows = rows[np.arange(num_envs) % sample]
-    velocities = layout.columns["qvel"]
-    rows[:, velocities] += rng.normal(0.0, 0.05, (num_envs, velocities.size))
-    return rows, hold
 
 
 def _depth_below_ground(model: mujoco.MjModel, data: mujoco.MjData) -> float:

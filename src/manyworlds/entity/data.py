@@ -11,7 +11,7 @@ import torch
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import as_index
-from manyworlds.utils.math import quat_apply, quat_mul
+from manyworlds.utils.math import quat_mul
 from manyworlds.utils.state import Stateful
 
 # Name of a target -> the kind of element that it has a column for.
@@ -363,8 +363,9 @@ class EntityData(Stateful):
     @property
     def heading_w(self) -> torch.Tensor:
         """Angle of the root's forward direction about the world's z [rad], shape [num_envs]."""
-        forward = quat_apply(self.root_link_quat_w, self.forward_vec_b)
-        return torch.atan2(forward[:, 1], forward[:, 0])
+        level = self.data.xmat[:, self._index["root"], :2]
+        x, y = (level * self.forward_vec_b.unsqueeze(1)).sum(dim=-1).unbind(1)
+        return torch.atan2(y, x)
 
     # How families are read.
 

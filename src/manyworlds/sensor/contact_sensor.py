@@ -191,6 +191,8 @@ class ContactSensor(Sensor[ContactData]):
         index = as_index(columns)
         self._columns = index.to(device) if isinstance(index, torch.Tensor) else index
         self._sim_data = data
+        self._source: torch.Tensor | None = None
+        self._now: dict[str, torch.Tensor] = {}
         if not self.needs_substeps:
             return
         now = self._measure()
@@ -265,16 +267,24 @@ class ContactSensor(Sensor[ContactData]):
 
     def _measure(self) -> dict[str, torch.Tensor]:
         """Each field of all slots as it is now: views, unless it has to be rotated."""
-        rows = len(self.primary_names) * self.cfg.num_slots
-        slots = self._sim_data.sensordata[:, self._columns].unflatten(1, (rows, -1))
-        widths = [FIELDS[name] for name in self._fields]
-        now = dict(zip(self._fields, slots.split(widths, dim=-1), strict=True))
-        for name in now.keys() & {"found", "dist"}:
-            now[name] = now[name].squeeze(-1)
+        source = self._sim_data.sensordata
+        if source is not self._source or not isinstance(self._columns, slice):
+            self._source, self._now = source, self._split(source)
+        now = dict(self._now)
         if self.cfg.global_frame and self.cfg.reduce != "netforce":
             for name in now.keys() & {"force", "torque"}:
                 now[name] = _to_world(now[name], now["normal"], now["tangent"])
         return now
+
+    def _split(self, sensordata: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Each field of all slots, as views where the columns are contiguous."""
+        rows = len(self.primary_names) * self.cfg.num_slots
+        slots = sensordata[:, self._columns].unflatten(1, (rows, -1))
+        widths = [FIELDS[name] for name in self._fields]
+        fields = dict(zip(self._fields, slots.split(widths, dim=-1), strict=True))
+        for name in fields.keys() & {"found", "dist"}:
+            fields[name] = fields[name].squeeze(-1)
+        return fields
 
     def _track(self, dt: float) -> None:
         now = self._measure()
@@ -287,10 +297,10 @@ class ContactSensor(Sensor[ContactData]):
             return
         # The first slot is filled if any is.
         touching = now["found"][:, :: self.cfg.num_slots] > 0
-        air, last_air, contact, last_contact = self._times
-        for current, last, ended in ((air, last_air, touching), (contact, last_contact, ~touching)):
-            last.copy_(torch.where(ended & (current > 0), current, last))
-            current.add_(dt).masked_fill_(ended, 0.0)
+        ended = torch.stack([touching, ~touching])  # flights, contacts
+        current, last = self._times[::2], self._times[1::2]
+        torch.where(ended & (current > 0), current, last, out=last)
+        current.add_(dt).masked_fill_(ended, 0.0)
 
     def _began(self, name: str, limit: float) -> torch.Tensor:
         if not self.cfg.track_air_time or self._times is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -62,12 +63,20 @@ class RayCastData:
     """Where it was hit [m]; the ray's origin for a miss. Shape [B, R, 3]."""
     pos_w: torch.Tensor
     """Position of the first frame [m], shape [B, 3]."""
-    quat_w: torch.Tensor
-    """Orientation of the first frame (wxyz), shape [B, 4]."""
     frame_pos_w: torch.Tensor
     """Positions of the frames [m], shape [B, F, 3]."""
-    frame_quat_w: torch.Tensor
-    """Orientations of the frames (wxyz), shape [B, F, 4]."""
+    frame_mat_w: torch.Tensor
+    """Orientations of the frames, as matrices, shape [B, F, 3, 3]."""
+
+    @functools.cached_property
+    def frame_quat_w(self) -> torch.Tensor:
+        """Orientations of the frames (wxyz), shape [B, F, 4]; computed when first asked for."""
+        return quat_from_matrix(self.frame_mat_w)
+
+    @property
+    def quat_w(self) -> torch.Tensor:
+        """Orientation of the first frame (wxyz), shape [B, 4]."""
+        return self.frame_quat_w[:, 0]
 
 
 @dataclass(kw_only=True)
@@ -166,6 +175,8 @@ class RayCastSensor(Sensor[RayCastData]):
         self._offsets, self._directions = cfg.pattern.generate_rays(mj_model, device)
         parallel = bool((self._directions == self._directions[0]).all())
         self._distinct = self._directions[:1] if parallel else self._directions
+        # Turning about the vertical changes no vertical ray.
+        self._upright = cfg.ray_alignment == "yaw" and not bool(self._distinct[:, :2].any())
         names = [ref.prefixed_name() for ref in cfg.frames]
         ids = [
             int(getattr(mj_model, ref.type)(name).id)
@@ -277,15 +288,13 @@ class RayCastSensor(Sensor[RayCastData]):
             cutoff=self.cfg.max_distance,
             env_ids=worlds,
         )
-        quats = quat_from_matrix(matrices)
         data = RayCastData(
             distances=rays.dist,
             normals_w=rays.normal,
             hit_pos_w=torch.addcmul(origins, rays.dist.clamp(min=0.0)[..., None], directions),
             pos_w=positions[:, 0],
-            quat_w=quats[:, 0],
             frame_pos_w=positions,
-            frame_quat_w=quats,
+            frame_mat_w=matrices,
         )
         return self._finish(data, directions)
 
@@ -313,7 +322,9 @@ class RayCastSensor(Sensor[RayCastData]):
         else:
             turn = mat if self.cfg.ray_alignment == "base" else heading(mat)
             origins = _turned(turn, self._offsets, pos)
-            directions = _turned(turn, self._distinct, torch.zeros_like(pos))
+            directions = self._distinct.expand(*pos.shape[:2], -1, -1)
+            if not self._upright:
+                directions = _turned(turn, self._distinct, torch.zeros_like(pos))
         directions = directions.expand(-1, -1, self.num_rays_per_frame, -1)
         return origins.flatten(1, 2), directions.flatten(1, 2), pos, mat
 

@@ -38,6 +38,15 @@ _CARTPOLE = "manyworlds.tasks.cartpole.cartpole_env_cfg"
 _BUILTIN: dict[str, tuple[str, str, str]] = {
     "Cartpole-Balance": (_CARTPOLE, "cartpole_balance_env_cfg", "cartpole_ppo_runner_cfg"),
     "Cartpole-Swingup": (_CARTPOLE, "cartpole_swingup_env_cfg", "cartpole_ppo_runner_cfg"),
+    **{
+        f"Velocity-{ground.capitalize()}-{robot.capitalize()}": (
+            f"manyworlds.tasks.velocity.config.{robot}",
+            f"unitree_{robot}_{ground}_env_cfg",
+            f"unitree_{robot}_ppo_runner_cfg",
+        )
+        for robot in ("go1", "g1")
+        for ground in ("flat", "rough")
+    },
 }
 
 

@@ -66,10 +66,12 @@ from manyworlds.envs.mdp.rewards import (
     joint_torques_l2,
     joint_vel_l2,
     posture,
+    self_collision_cost,
 )
 from manyworlds.envs.mdp.terminations import (
     bad_orientation,
     bad_world,
+    illegal_contact,
     nan_detection,
     root_height_below_minimum,
     time_out,
@@ -111,6 +113,7 @@ __all__ = [
     "flat_orientation_l2",
     "generated_commands",
     "height_scan",
+    "illegal_contact",
     "is_alive",
     "is_terminated",
     "joint_acc_l2",
@@ -134,6 +137,7 @@ __all__ = [
     "resolve_env_ids",
     "reward_curriculum",
     "root_height_below_minimum",
+    "self_collision_cost",
     "termination_curriculum",
     "time_out",
 ]

@@ -11,6 +11,7 @@ from manyworlds.entity import Entity
 from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.reward_manager import RewardTermCfg
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.sensor import ContactData
 from manyworlds.utils.indices import as_index
 from manyworlds.utils.string import resolve_field
 
@@ -79,6 +80,26 @@ def flat_orientation_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROB
     return env.scene[asset_cfg.name].data.projected_gravity_b[:, :2].square().sum(dim=1)
 
 
+def self_collision_cost(
+    env: ManagerBasedRlEnv, sensor_name: str, force_threshold: float = 10.0
+) -> torch.Tensor:
+    """Contacts that a sensor of contacts that should not be sees, shape [num_envs].
+
+    With a history of forces, the number of its physics steps in which some force is larger than
+    `force_threshold` [N]; else the number of slots that hold a contact.
+    """
+    data: ContactData = env.scene[sensor_name].data
+    if data.force_history is None:
+        assert data.found is not None
+        return (data.found > 0).sum(dim=1).float()
+    return exceeds(data.force_history, force_threshold).any(dim=1).sum(dim=1).float()
+
+
+def exceeds(vectors: torch.Tensor, threshold: float) -> torch.Tensor:
+    """Whether vectors [..., 3] are longer than a threshold, shape [...]."""
+    return vectors.square().sum(dim=-1) > threshold**2
+
+
 class posture(ManagerTermBase):  # noqa: N801
     """Nearness to the default joint positions: `exp(-mean(((q - q_default) / std)^2))`.
 
@@ -109,17 +130,8 @@ class posture(ManagerTermBase):  # noqa: N801
         return torch.exp(-(error * self._inverse_std).square().mean(dim=1))
 
     def _set_std(self, std: float | Mapping[str, float], asset_cfg: SceneEntityCfg) -> None:
-        entity = self._env.scene[asset_cfg.name]
-        names = [entity.joint_names[i] for i in _joint_ids(entity, asset_cfg)]
-        values = resolve_field(std, names)
-        for name, value in zip(names, values, strict=True):
-            if value is None or not value > 0.0:
-                raise ValueError(
-                    f"posture needs a positive std for joint '{name}', got {value}: add a pattern "
-                    "that matches it, or leave the joint out of asset_cfg."
-                )
         self._std = std
-        self._inverse_std = 1.0 / torch.tensor(values, dtype=torch.float32, device=self.device)
+        self._inverse_std = inverse_deviations(self._env.scene[asset_cfg.name], asset_cfg, std)
 
 
 class electrical_power_cost(ManagerTermBase):  # noqa: N801
@@ -141,6 +153,26 @@ class electrical_power_cost(ManagerTermBase):  # noqa: N801
         data = env.scene[asset_cfg.name].data
         power = data.qfrc_actuator[:, self._joints] * data.joint_vel[:, self._joints]
         return power.relu().sum(dim=1)
+
+
+def inverse_deviations(
+    entity: Entity, asset_cfg: SceneEntityCfg, std: float | Mapping[str, float]
+) -> torch.Tensor:
+    """One over the deviation of each joint [1/rad or 1/m], shape [joints].
+
+    Raises:
+        ValueError: a joint has no deviation, or one that is not positive.
+    """
+    names = [entity.joint_names[i] for i in _joint_ids(entity, asset_cfg)]
+    values = resolve_field(std, names)
+    for name, value in zip(names, values, strict=True):
+        if value is None or not value > 0.0:
+            raise ValueError(
+                f"posture needs a positive std for joint '{name}', got {value}: add a pattern "
+                "that matches it, or leave the joint out of asset_cfg."
+            )
+    device = entity.data.default_joint_pos.device
+    return 1.0 / torch.tensor(values, dtype=torch.float32, device=device)
 
 
 def _joint_ids(entity: Entity, asset_cfg: SceneEntityCfg) -> Sequence[int]:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from manyworlds.envs.mdp.rewards import exceeds
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.sensor import ContactData
 from manyworlds.sim import FATAL
 
 if TYPE_CHECKING:
@@ -51,3 +53,18 @@ def bad_world(env: ManagerBasedRlEnv, bits: int = FATAL) -> torch.Tensor:
         bits: bits of `WorldStatus` that end the episode.
     """
     return (env.sim.status & int(bits)) != 0
+
+
+def illegal_contact(
+    env: ManagerBasedRlEnv, sensor_name: str, force_threshold: float = 10.0
+) -> torch.Tensor:
+    """Whether a contact sensor's force is, or was within its history, above a threshold [N].
+
+    A sensor without forces counts every contact.
+    """
+    data: ContactData = env.scene[sensor_name].data
+    forces = data.force if data.force_history is None else data.force_history
+    if forces is None:
+        assert data.found is not None
+        return (data.found > 0).any(dim=1)
+    return exceeds(forces, force_threshold).flatten(1).any(dim=1)

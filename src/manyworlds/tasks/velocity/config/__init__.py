@@ -1,0 +1,1 @@
+"""The velocity task of each robot."""

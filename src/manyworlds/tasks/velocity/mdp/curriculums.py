@@ -1,0 +1,82 @@
+"""Harder ground for those who walk far, and faster commands as training goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NotRequired, TypedDict
+
+import torch
+
+from manyworlds.managers import SceneEntityCfg
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+_ROBOT = SceneEntityCfg("robot")
+Range = tuple[float, float]
+
+
+class VelocityStage(TypedDict):
+    """Ranges of commands from a step on; what a stage leaves out, or has None, stays as it was."""
+
+    step: int
+    """Control step of the environment (`common_step_counter`)."""
+    lin_vel_x: NotRequired[Range | None]
+    lin_vel_y: NotRequired[Range | None]
+    ang_vel_z: NotRequired[Range | None]
+
+
+def terrain_levels_vel(
+    env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor,
+    command_name: str,
+    asset_cfg: SceneEntityCfg = _ROBOT,
+) -> dict[str, torch.Tensor]:
+    """Move worlds to harder ground if their robot left its cell, or to easier ground.
+
+    That is where it walked less than half as far as it was told to.
+
+    Returns:
+        Mean and highest level, and the mean of each kind of ground in a terrain curriculum.
+    """
+    terrain = env.scene.terrain
+    if terrain is None or terrain.cfg.terrain_generator is None:
+        return {}
+    generator = terrain.cfg.terrain_generator
+    walked = env.scene[asset_cfg.name].data.root_link_pos_w - env.scene.env_origins
+    distance = walked[env_ids, :2].norm(dim=1)
+    speed = env.command_manager.get_command(command_name)[env_ids, :2].norm(dim=1)
+    up = distance > generator.size[0] / 2.0
+    down = (distance < 0.5 * speed * env.max_episode_length_s) & ~up
+    terrain.update_env_origins(env_ids, up, down)
+    levels = terrain.terrain_levels.float()
+    log = {"mean": levels.mean(), "max": levels.max()}
+    if generator.curriculum:
+        kinds = len(generator.sub_terrains)
+        sums = levels.new_zeros(2, kinds)
+        sums[0].index_add_(0, terrain.terrain_types, levels)
+        sums[1].index_add_(0, terrain.terrain_types, torch.ones_like(levels))
+        means = (sums[0] / sums[1].clamp(min=1.0)).unbind()
+        log |= dict(zip(generator.sub_terrains, means, strict=True))
+    return log
+
+
+def commands_vel(
+    env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor,
+    command_name: str,
+    velocity_stages: list[VelocityStage],
+) -> dict[str, torch.Tensor]:
+    """Set the ranges that velocities are drawn from to those of the present step.
+
+    Returns:
+        Bounds of the ranges.
+    """
+    ranges = env.command_manager.get_term_cfg(command_name).ranges
+    log: dict[str, torch.Tensor] = {}
+    for name in ("lin_vel_x", "lin_vel_y", "ang_vel_z"):
+        for stage in velocity_stages:
+            if stage["step"] <= env.common_step_counter and stage.get(name) is not None:
+                setattr(ranges, name, stage[name])
+        low, high = getattr(ranges, name)
+        log |= {f"{name}_min": torch.tensor(float(low)), f"{name}_max": torch.tensor(float(high))}
+    return log

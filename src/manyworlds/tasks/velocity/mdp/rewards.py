@@ -1,0 +1,280 @@
+"""Rewards of legged locomotion, each of shape [num_envs].
+
+Exponential kernels are `exp(-error^2 / std^2)`. Costs of the feet count only where the command is
+to move: its speed, `|v_xy| + |w_z|`, is above a threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import torch
+
+from manyworlds.envs.mdp.rewards import inverse_deviations
+from manyworlds.managers import ManagerTermBase, RewardTermCfg, SceneEntityCfg
+from manyworlds.tasks.velocity.mdp.terrain_utils import terrain_normal_from_sensors
+from manyworlds.tasks.velocity.mdp.velocity_command import UniformVelocityCommand, total_speed
+from manyworlds.utils.indices import assign
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.utils.indices import EnvIds
+
+_ROBOT = SceneEntityCfg("robot")
+
+
+def track_linear_velocity(
+    env: ManagerBasedRlEnv, std: float, command_name: str, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """Kernel of the error of the root's linear velocity [m/s], which is not to go up or down."""
+    velocity = env.scene[asset_cfg.name].data.root_link_lin_vel_b
+    error = _squared_norm(velocity[:, :2] - _command(env, command_name)[:, :2])
+    return _kernel(error + velocity[:, 2].square(), std)
+
+
+def track_angular_velocity(
+    env: ManagerBasedRlEnv, std: float, command_name: str, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """Kernel of the error of the root's turning [rad/s], which is not to roll or pitch."""
+    velocity = env.scene[asset_cfg.name].data.root_link_ang_vel_b
+    error = (velocity[:, 2] - _command(env, command_name)[:, 2]).square()
+    return _kernel(error + _squared_norm(velocity[:, :2]), std)
+
+
+class upright(ManagerTermBase):  # noqa: N801
+    """Kernel of the sine of the angle of a body's z axis with the vertical.
+
+    Or with the ground's normal, where sensors tell that.
+
+    Raises:
+        ValueError: several bodies are named.
+    """
+
+    def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        asset_cfg: SceneEntityCfg = cfg.params.get("asset_cfg", _ROBOT)
+        indexing = env.scene[asset_cfg.name].indexing
+        named = asset_cfg.body_names is not None
+        bodies = indexing.body_ids[asset_cfg.index("body")].tolist() if named else []
+        if len(bodies) > 1:
+            raise ValueError(
+                f"upright watches one body, but asset_cfg names {asset_cfg.body_names}."
+            )
+        self._body = bodies[0] if named else indexing.root_body_id
+
+    def __call__(
+        self,
+        env: ManagerBasedRlEnv,
+        std: float,
+        asset_cfg: SceneEntityCfg = _ROBOT,
+        terrain_sensor_names: tuple[str, ...] | None = None,
+    ) -> torch.Tensor:
+        """Compute the term.
+
+        Args:
+            env: the environment.
+            std: deviation, as a sine.
+            asset_cfg: the entity and its body; the root if none is named.
+            terrain_sensor_names: ray-cast sensors that tell the ground's normal; None for the
+                vertical.
+        """
+        matrix = env.sim.data.xmat[:, self._body]
+        if terrain_sensor_names is None:
+            return _kernel(_squared_norm(matrix[:, 2, :2]), std)
+        normal = terrain_normal_from_sensors(env, terrain_sensor_names)
+        return _kernel(_squared_norm((normal.unsqueeze(2) * matrix[:, :, :2]).sum(dim=1)), std)
+
+
+class variable_posture(ManagerTermBase):  # noqa: N801
+    """Nearness to the default joint positions: `exp(-mean(((q - q_default) / std)^2))`.
+
+    The deviations depend on the commanded speed.
+
+    Raises:
+        ValueError: a joint has no deviation, or one that is not positive.
+    """
+
+    def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        params = cfg.params
+        entity = env.scene[params["asset_cfg"].name]
+        self._inverse_std = torch.stack(
+            [
+                inverse_deviations(entity, params["asset_cfg"], params[f"std_{gait}"])
+                for gait in ("standing", "walking", "running")
+            ]
+        )
+
+    def __call__(
+        self,
+        env: ManagerBasedRlEnv,
+        std_standing: Mapping[str, float],
+        std_walking: Mapping[str, float],
+        std_running: Mapping[str, float],
+        asset_cfg: SceneEntityCfg,
+        command_name: str,
+        walking_threshold: float = 0.5,
+        running_threshold: float = 1.5,
+    ) -> torch.Tensor:
+        """Compute the term.
+
+        Args:
+            env: the environment.
+            std_standing: deviations [rad or m] by regular expression on joint names, for speeds
+                below `walking_threshold`; read when the term is made.
+            std_walking: those for speeds below `running_threshold`.
+            std_running: those for higher speeds.
+            asset_cfg: the entity and its joints.
+            command_name: the command.
+            walking_threshold: speed from which a robot walks.
+            running_threshold: speed from which it runs.
+        """
+        data, ids = env.scene[asset_cfg.name].data, asset_cfg.index("joint")
+        speed = commanded_speed(env, command_name)
+        gait = (speed >= walking_threshold).long() + (speed >= running_threshold)
+        error = data.joint_pos[:, ids] - data.default_joint_pos[:, ids]
+        return torch.exp(-(error * self._inverse_std[gait]).square().mean(dim=1))
+
+
+def body_angular_velocity_penalty(
+    env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """Squared angular velocity of bodies about horizontal axes of the world [rad^2/s^2]."""
+    velocity = env.scene[asset_cfg.name].data.body_link_ang_vel_w[:, asset_cfg.index("body"), :2]
+    return velocity.square().flatten(1).sum(dim=1)
+
+
+def angular_momentum_penalty(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
+    """Squared angular momentum that a sensor measures [kg^2 m^4/s^2]."""
+    return _squared_norm(env.scene[sensor_name].data)
+
+
+def feet_air_time(
+    env: ManagerBasedRlEnv,
+    sensor_name: str,
+    threshold_min: float = 0.05,
+    threshold_max: float = 0.5,
+    command_name: str | None = None,
+    command_threshold: float = 0.5,
+) -> torch.Tensor:
+    """Number of feet that have been in the air for a time between two thresholds [s]."""
+    time = env.scene[sensor_name].data.current_air_time
+    swinging = ((time > threshold_min) & (time < threshold_max)).sum(dim=1).float()
+    return _where_moving(env, swinging, command_name, command_threshold)
+
+
+def feet_clearance(
+    env: ManagerBasedRlEnv,
+    target_height: float,
+    height_sensor_name: str,
+    command_name: str | None = None,
+    command_threshold: float = 0.01,
+    asset_cfg: SceneEntityCfg = _ROBOT,
+) -> torch.Tensor:
+    """Distance of feet from the height [m] at which they should swing, times their speed [m/s]."""
+    off = (env.scene[height_sensor_name].data.heights - target_height).abs()
+    cost = (off * _feet_velocity(env, asset_cfg).norm(dim=-1)).sum(dim=1)
+    return _where_moving(env, cost, command_name, command_threshold)
+
+
+class feet_swing_height(ManagerTermBase):  # noqa: N801
+    """Squared relative error of the highest point of a swing, once when the foot touches down."""
+
+    state_attributes = ("_peak",)
+
+    def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        heights = env.scene[cfg.params["height_sensor_name"]].data.heights
+        with torch.inference_mode(False):
+            self._peak = torch.zeros(heights.shape, device=self.device)
+
+    def __call__(
+        self,
+        env: ManagerBasedRlEnv,
+        sensor_name: str,
+        height_sensor_name: str,
+        target_height: float,
+        command_name: str,
+        command_threshold: float,
+    ) -> torch.Tensor:
+        """Compute the term.
+
+        Args:
+            env: the environment.
+            sensor_name: contact sensor of the feet, which tracks air time.
+            height_sensor_name: `TerrainHeightSensor` of the same feet.
+            target_height: how high feet should swing [m].
+            command_name: the command.
+            command_threshold: speed above which the cost counts.
+        """
+        sensor = env.scene[sensor_name]
+        touching = sensor.data.found > 0
+        heights = env.scene[height_sensor_name].data.heights
+        torch.where(touching, self._peak, torch.maximum(self._peak, heights), out=self._peak)
+        landed = sensor.compute_first_contact(dt=env.step_dt)
+        cost = ((self._peak / target_height - 1.0).square() * landed).sum(dim=1)
+        self._peak.masked_fill_(touching, 0.0)
+        return _where_moving(env, cost, command_name, command_threshold)
+
+    def reset(self, env_ids: EnvIds = None) -> None:
+        """Forget how high feet were."""
+        assign(self._peak, 0.0, env_ids)
+
+
+def feet_slip(
+    env: ManagerBasedRlEnv,
+    sensor_name: str,
+    command_name: str,
+    command_threshold: float = 0.01,
+    asset_cfg: SceneEntityCfg = _ROBOT,
+) -> torch.Tensor:
+    """Squared horizontal speeds of feet in contact [m^2/s^2]."""
+    touching = env.scene[sensor_name].data.found > 0
+    cost = (_squared_norm(_feet_velocity(env, asset_cfg)) * touching).sum(dim=1)
+    return _where_moving(env, cost, command_name, command_threshold)
+
+
+def soft_landing(
+    env: ManagerBasedRlEnv,
+    sensor_name: str,
+    command_name: str | None = None,
+    command_threshold: float = 0.05,
+) -> torch.Tensor:
+    """Forces [N] of feet that touched down within the last control step."""
+    sensor = env.scene[sensor_name]
+    landed = sensor.compute_first_contact(dt=env.step_dt)
+    cost = (sensor.data.force.norm(dim=-1) * landed).sum(dim=1)
+    return _where_moving(env, cost, command_name, command_threshold)
+
+
+def commanded_speed(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
+    """Linear and turning speed of a velocity command, added up, shape [num_envs]."""
+    term = env.command_manager.get_term(command_name)
+    known = isinstance(term, UniformVelocityCommand)
+    return term.speed if known else total_speed(term.command)
+
+
+def _command(env: ManagerBasedRlEnv, name: str) -> torch.Tensor:
+    return env.command_manager.get_command(name)
+
+
+def _where_moving(
+    env: ManagerBasedRlEnv, cost: torch.Tensor, command_name: str | None, threshold: float
+) -> torch.Tensor:
+    if command_name is None:
+        return cost
+    return cost * (commanded_speed(env, command_name) > threshold)
+
+
+def _feet_velocity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
+    """Horizontal velocities of sites in the world [m/s], shape [num_envs, sites, 2]."""
+    return env.scene[asset_cfg.name].data.site_lin_vel_w[:, asset_cfg.index("site"), :2]
+
+
+def _squared_norm(vectors: torch.Tensor) -> torch.Tensor:
+    return vectors.square().sum(dim=-1)
+
+
+def _kernel(squared_error: torch.Tensor, std: float) -> torch.Tensor:
+    return torch.exp(squared_error * (-1.0 / std**2))

@@ -1,0 +1,69 @@
+"""The slope of the ground from what rays hit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from manyworlds.sensor import RayCastSensor
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+_FLAT = 1e-6
+"""Points whose spread is this much smaller across than along lie on a line."""
+
+
+def fit_terrain_normal(points: torch.Tensor, valid_mask: torch.Tensor) -> torch.Tensor:
+    """Upward unit normals of planes `z = a x + b y + c` fitted by least squares.
+
+    Args:
+        points: points in the world [m], shape [num_envs, N, 3].
+        valid_mask: which of them count, shape [num_envs, N].
+
+    Returns:
+        Normals, shape [num_envs, 3]; straight up where the points that count do not span a plane.
+    """
+    weight = valid_mask.unsqueeze(-1).to(points.dtype)
+    count = weight.sum(dim=1, keepdim=True).clamp_(min=1.0)
+    # Points that do not count may be anything, infinite included.
+    points = points.masked_fill(~valid_mask.unsqueeze(-1), 0.0)
+    centered = (points - points.sum(dim=1, keepdim=True) / count) * weight
+    cov = centered.transpose(1, 2) @ centered
+    xx, xy, yy = cov[:, 0, 0], cov[:, 0, 1], cov[:, 1, 1]
+    xz, yz = cov[:, 0, 2], cov[:, 1, 2]
+    determinant = xx * yy - xy * xy
+    spans = determinant > _FLAT * (xx + yy).square()
+    slope = torch.stack([yy * xz - xy * yz, xx * yz - xy * xz], dim=1)
+    slope = slope / torch.where(spans, determinant, 1.0).unsqueeze(1)
+    slope = torch.where(spans.unsqueeze(1), slope, 0.0)
+    normal = torch.cat([-slope, torch.ones_like(slope[:, :1])], dim=1)
+    return normal / normal.norm(dim=1, keepdim=True)
+
+
+def terrain_normal_from_sensors(
+    env: ManagerBasedRlEnv, sensor_names: tuple[str, ...], max_points: int = 32
+) -> torch.Tensor:
+    """Upward unit normal of the ground around each robot, shape [num_envs, 3].
+
+    Args:
+        env: the environment.
+        sensor_names: ray-cast sensors whose hits are taken.
+        max_points: how many of each sensor's rays to use, evenly picked, at most.
+
+    Raises:
+        TypeError: a sensor casts no rays.
+    """
+    points, valid = [], []
+    for name in sensor_names:
+        sensor = env.scene[name]
+        if not isinstance(sensor, RayCastSensor):
+            raise TypeError(
+                f"The ground's normal needs rays, but sensor '{name}' is a "
+                f"{type(sensor).__name__}: name a RayCastSensor."
+            )
+        every = -(-sensor.num_rays // max_points)
+        points.append(sensor.data.hit_pos_w[:, ::every])
+        valid.append(sensor.data.distances[:, ::every] >= 0.0)
+    return fit_terrain_normal(torch.cat(points, dim=1), torch.cat(valid, dim=1))

@@ -1,0 +1,257 @@
+"""Commanded velocities of a floating base."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from manyworlds.managers import CommandTerm, CommandTermCfg
+from manyworlds.utils.math import wrap_to_pi
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
+
+_RANGES = ("lin_vel_x", "lin_vel_y", "ang_vel_z", "heading")
+_SHARES = ("rel_standing_envs", "rel_heading_envs", "rel_world_envs", "rel_forward_envs")
+_COMMANDED, _ACTUAL = (0.2, 0.6, 0.2, 0.7), (0.2, 0.4, 0.9, 0.7)
+
+
+@dataclass(kw_only=True)
+class UniformVelocityCommandCfg(CommandTermCfg):
+    """Velocities that are uniformly distributed, with some worlds of special kinds.
+
+    Raises:
+        ValueError: headings are asked for without a range, or a share is not within [0, 1].
+    """
+
+    @dataclass
+    class Ranges:
+        """Bounds of what is drawn."""
+
+        lin_vel_x: tuple[float, float]
+        """Forward [m/s]."""
+        lin_vel_y: tuple[float, float]
+        """To the left [m/s]."""
+        ang_vel_z: tuple[float, float]
+        """Turning to the left [rad/s]."""
+        heading: tuple[float, float] | None = None
+        """Heading in the world [rad]."""
+
+    @dataclass
+    class VizCfg:
+        """How arrows are drawn."""
+
+        z_offset: float = 0.2
+        """Height over the root [m]."""
+        scale: float = 0.5
+        """Length of an arrow for 1 m/s or 1 rad/s [m]."""
+
+    entity_name: str
+    """Entity to be moved."""
+    heading_command: bool = False
+    """Whether some worlds have a heading, towards which they are told to turn."""
+    heading_control_stiffness: float = 1.0
+    """Turning rate per error of heading [1/s]."""
+    rel_standing_envs: float = 0.0
+    """Probability of a command to stand still."""
+    rel_heading_envs: float = 1.0
+    """Probability of a heading, with `heading_command`."""
+    rel_world_envs: float = 0.0
+    """Probability of a linear velocity along the axes of the world."""
+    rel_forward_envs: float = 0.0
+    """Probability of walking straight ahead, neither sidewards nor turning."""
+    init_velocity_prob: float = 0.0
+    """Probability that the root begins an episode with the commanded velocity."""
+    ranges: Ranges
+    viz: VizCfg = field(default_factory=VizCfg)
+
+    def __post_init__(self) -> None:
+        """Check what is drawn."""
+        if self.heading_command and self.ranges.heading is None:
+            raise ValueError(
+                "UniformVelocityCommandCfg has heading_command=True, but ranges.heading is None: "
+                "give its bounds in radians, or set heading_command=False."
+            )
+        for name in (*_SHARES, "init_velocity_prob"):
+            if not 0.0 <= (share := getattr(self, name)) <= 1.0:
+                raise ValueError(
+                    f"UniformVelocityCommandCfg.{name} is {share}: give a probability in [0, 1]."
+                )
+
+    def build(self, env: ManagerBasedRlEnv) -> UniformVelocityCommand:
+        """Make the term."""
+        return UniformVelocityCommand(self, env)
+
+
+class UniformVelocityCommand(CommandTerm):
+    """Tells a floating base how to move: x and y [m/s] and turning [rad/s] in its own frame.
+
+    Of several kinds drawn for one world, standing counts first and walking ahead second.
+
+    Raises:
+        ValueError: the entity's base is fixed, or there is no range of headings.
+    """
+
+    cfg: UniformVelocityCommandCfg
+    state_attributes = (*CommandTerm.state_attributes, "_drawn", "_kinds", "_command", "ranges")
+
+    def __init__(self, cfg: UniformVelocityCommandCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(cfg, env)
+        cfg.__post_init__()  # fields may have been set since
+        self.robot = env.scene[cfg.entity_name]
+        if self.robot.is_fixed_base:
+            raise ValueError(
+                f"UniformVelocityCommand moves '{cfg.entity_name}', whose base is fixed: name an "
+                "entity with a free joint."
+            )
+        with torch.inference_mode(False):
+            zeros = torch.zeros(self.num_envs, 4, device=self.device)
+            self._drawn = zeros.clone()  # x, y, turning and heading
+            self._kinds = zeros[:, :2].bool()  # heading, world
+            self._command = zeros[:, :3].clone()
+            self._shares = torch.tensor([getattr(cfg, n) for n in _SHARES], device=self.device)
+            self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
+        self._bounds_of: dict[str, Any] = {}
+        self._speed, self._speed_of = torch.zeros_like(self._drawn[:, 0]), -1
+
+    @property
+    def command(self) -> torch.Tensor:
+        """Velocity in the root's frame [m/s, m/s, rad/s], shape [num_envs, 3]."""
+        return self._command
+
+    @property
+    def speed(self) -> torch.Tensor:
+        """Linear and turning speed, added up, shape [num_envs]; many rewards depend on it."""
+        if self._speed_of != self._command._version:
+            self._speed, self._speed_of = total_speed(self._command), self._command._version
+        return self._speed
+
+    @property
+    def ranges(self) -> dict[str, Any]:
+        """Bounds of what is drawn, which curricula change, by name."""
+        return {name: getattr(self.cfg.ranges, name) for name in _RANGES}
+
+    @ranges.setter
+    def ranges(self, ranges: dict[str, Any]) -> None:
+        for name, bounds in ranges.items():
+            setattr(self.cfg.ranges, name, bounds)
+
+    def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
+        """Let time go by; see `CommandTerm.compute`. Waits for no device."""
+        if env_ids is not None:
+            self._update_command(env_ids)
+            return
+        self._update_metrics()
+        self.time_left -= dt
+        self._draw(self.time_left <= 0.0)
+        self._update_command(None)
+
+    def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Draw anew in the worlds named; return the means of their metrics."""
+        log = super().reset(env_ids)
+        if self.cfg.init_velocity_prob > 0.0:
+            self._start_moving(env_ids)
+        return log
+
+    def _resample_command(self, env_ids: torch.Tensor) -> None:
+        mask = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+        mask[env_ids] = True
+        self._draw(mask)
+
+    def _resample(self, env_ids: torch.Tensor) -> None:
+        self._resample_command(env_ids)
+
+    def _draw(self, mask: torch.Tensor) -> None:
+        """Draw commands and their times in the worlds of a mask."""
+        if mask.device.type == "cpu" and not mask.any():
+            return  # on a GPU the host would have to wait to know
+        low, span = self._bounds()
+        uniform = torch.rand(self.num_envs, 9, device=self.device)
+        drawn = torch.addcmul(low, uniform[:, :5], span)
+        kinds = uniform[:, 5:] < self._shares
+        standing, heading, world, forward = kinds.unsqueeze(-1).unbind(1)
+        plain = ~(standing | forward)
+        x, rest = drawn[:, :1], drawn[:, 1:3]
+        drawn[:, :1] = torch.where(forward, x.abs(), x).masked_fill_(standing, 0.0)
+        drawn[:, 1:3] = rest * plain
+        worlds = mask.unsqueeze(1)
+        kinds = torch.cat([heading, world], dim=1) & plain
+        torch.where(worlds, kinds, self._kinds, out=self._kinds)
+        torch.where(worlds, drawn[:, :4], self._drawn, out=self._drawn)
+        torch.where(mask, drawn[:, 4], self.time_left, out=self.time_left)
+        self.command_counter += mask
+
+    def _bounds(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Lower bounds and widths of what is drawn; made anew after ranges were changed."""
+        ranges = self.ranges
+        if ranges != self._bounds_of:
+            rows = [ranges[name] or (0.0, 0.0) for name in _RANGES]
+            rows.append(self.cfg.resampling_time_range)
+            low, high = torch.tensor(rows, device=self.device).unbind(1)
+            self._low, self._span, self._bounds_of = low, high - low, ranges
+        return self._low, self._span
+
+    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+        cfg = self.cfg
+        linear, turning, target = self._drawn.split((2, 1, 1), dim=1)
+        if cfg.heading_command or cfg.rel_world_envs > 0.0:
+            now = self.robot.data.heading_w.unsqueeze(1)
+            if cfg.heading_command:
+                rate = (cfg.heading_control_stiffness * wrap_to_pi(target - now)).clamp_(
+                    *cfg.ranges.ang_vel_z
+                )
+                turning = torch.where(self._kinds[:, :1], rate, turning)
+            if cfg.rel_world_envs > 0.0:
+                x, y = linear.split(1, dim=1)
+                cos, sin = now.cos(), now.sin()
+                turned = torch.cat([cos * x + sin * y, cos * y - sin * x], dim=1)
+                linear = torch.where(self._kinds[:, 1:], turned, linear)
+        command = torch.cat([linear, turning], dim=1)
+        if env_ids is None:
+            self._command.copy_(command)
+        else:
+            self._command.index_copy_(0, env_ids, command[env_ids])
+
+    def _update_metrics(self) -> None:
+        # Summed up so that an episode's mean is about that of the time of one command.
+        share = self._env.step_dt / self.cfg.resampling_time_range[1]
+        data = self.robot.data
+        linear = self._command[:, :2] - data.root_link_lin_vel_b[:, :2]
+        turning = self._command[:, 2] - data.root_link_ang_vel_b[:, 2]
+        self.metrics["error_vel_xy"].add_(linear.norm(dim=1), alpha=share)
+        self.metrics["error_vel_yaw"].add_(turning.abs(), alpha=share)
+
+    def _start_moving(self, env_ids: torch.Tensor) -> None:
+        """Give the root the commanded velocity in some of the worlds."""
+        chosen = torch.rand(len(env_ids), device=self.device) < self.cfg.init_velocity_prob
+        self._env.sim.forward(env_ids)  # headings are still those of the last episode
+        self._update_command(env_ids)
+        ids = env_ids[chosen]
+        x, y, turning = self._command[ids].unbind(1)
+        zero = torch.zeros_like(x)
+        velocity = torch.stack([x, y, zero, zero, zero, turning], dim=1)
+        self.robot.write_root_link_velocity_b_to_sim(velocity, ids)
+
+    def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
+        """Draw commanded and actual velocities, and turning as an arrow upwards."""
+        data, viz = self.robot.data, self.cfg.viz
+        actual = torch.cat([data.root_link_lin_vel_b[:, :2], data.root_link_ang_vel_b[:, 2:]], 1)
+        for env in visualizer.get_env_indices(self.num_envs):
+            start = data.root_link_pos_w[env].cpu().numpy().copy()
+            start[2] += viz.z_offset
+            heading = data.heading_w[env].item()
+            cos, sin = math.cos(heading), math.sin(heading)
+            for velocity, color in ((self._command, _COMMANDED), (actual, _ACTUAL)):
+                x, y, turning = (viz.scale * velocity[env]).tolist()
+                along = (cos * x - sin * y, sin * x + cos * y, 0.0)
+                for arrow in (along, (0.0, 0.0, turning)):
+                    visualizer.add_arrow(start, start + arrow, color, width=0.015)
+
+
+def total_speed(command: torch.Tensor) -> torch.Tensor:
+    """Linear and turning speed of commands [num_envs, 3], added up, shape [num_envs]."""
+    return command[:, :2].norm(dim=1) + command[:, 2].abs()

@@ -1,0 +1,383 @@
+"""The velocity task, for any legged robot that a table describes."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from manyworlds.entity import EntityCfg
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.managers import (
+    CommandTermCfg,
+    CurriculumTermCfg,
+    EventTermCfg,
+    MetricsTermCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+    SceneEntityCfg,
+    TerminationTermCfg,
+)
+from manyworlds.scene import SceneCfg
+from manyworlds.sensor import (
+    ContactMatch,
+    ContactSensorCfg,
+    GridPatternCfg,
+    ObjRef,
+    RayCastSensorCfg,
+    RingPatternCfg,
+    SensorCfg,
+    TerrainHeightSensorCfg,
+)
+from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks.velocity import mdp
+from manyworlds.terrains import TerrainEntityCfg
+from manyworlds.terrains.config import ROUGH_TERRAINS_CFG
+from manyworlds.utils.noise import UniformNoiseCfg
+from manyworlds.utils.viewer_config import ViewerConfig
+
+_FOREVER = 1e9  # [s]
+_CONTROL_STEPS = 24  # per iteration of the learner, in which stages of curricula are counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeggedRobot:
+    """What the task must know of a robot; names are those of its model.
+
+    The model has the sensors `imu_lin_vel`, `imu_ang_vel` and `root_angmom`.
+    """
+
+    entity: Callable[[], EntityCfg]
+    """Configures the robot."""
+    action_scale: Mapping[str, float]
+    """Position offset of a unit action by joint name [rad]."""
+    root: str
+    """Body that the terrain scan hangs on."""
+    trunk: str
+    """Body that is to be upright."""
+    feet: tuple[str, ...]
+    """Sites at the soles, in the order of `feet_contact`."""
+    feet_contact: ContactMatch
+    """What of each foot touches the ground."""
+    foot_ring: RingPatternCfg.Ring
+    """Where rays look for the ground around a foot."""
+    posture: tuple[dict[str, float], dict[str, float], dict[str, float]]
+    """Deviations of joints when standing, walking and running [rad]."""
+    touches: Mapping[str, str] = field(default_factory=dict)
+    """Further contact sensors with the ground: name -> regular expression of geoms."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Weights of rewards that differ from the task's."""
+    viewer: ViewerConfig = field(default_factory=ViewerConfig)
+    mujoco: MujocoCfg = field(default_factory=MujocoCfg)
+
+
+def make_velocity_env_cfg() -> ManagerBasedRlEnvCfg:
+    """Make the task on rough ground, without a robot; `with_robot` puts one in.
+
+    An entity "robot" and sensors "terrain_scan", "foot_height_scan", "feet_ground_contact" and
+    "self_collision" are what its terms look for.
+    """
+    terrain = copy.deepcopy(ROUGH_TERRAINS_CFG)
+    terrain.curriculum = True
+    return ManagerBasedRlEnvCfg(
+        decimation=4,
+        episode_length_s=20.0,
+        scene=SceneCfg(
+            num_envs=4096,
+            terrain=TerrainEntityCfg(
+                terrain_type="generator", terrain_generator=terrain, max_init_terrain_level=5
+            ),
+        ),
+        sim=SimulationCfg(
+            mujoco=MujocoCfg(timestep=0.005, iterations=10, ls_iterations=20, ccd_iterations=500)
+        ),
+        observations=_observations(),
+        actions={
+            "joint_pos": mdp.JointPositionActionCfg(entity_name="robot", actuator_names=(".*",))
+        },
+        commands={"twist": _command()},
+        rewards=_rewards(),
+        terminations={
+            "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
+            "fell_over": TerminationTermCfg(
+                func=mdp.bad_orientation, params={"limit_angle": math.radians(70.0)}
+            ),
+            "out_of_terrain_bounds": TerminationTermCfg(
+                func=mdp.out_of_terrain_bounds, time_out=True
+            ),
+            "diverged": TerminationTermCfg(func=mdp.bad_world),
+        },
+        events=_events(),
+        curriculum=_curriculum(),
+        metrics={"mean_action_acc": MetricsTermCfg(func=mdp.mean_action_acc)},
+    )
+
+
+def with_robot(robot: LeggedRobot, rough: bool = True, play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Make the task of a robot.
+
+    Args:
+        robot: the robot.
+        rough: on generated terrain that gets harder; else on a plane.
+        play: to be watched: endless episodes, exact observations, nobody pushes, and terrain
+            without a curriculum.
+    """
+    cfg = make_velocity_env_cfg()
+    cfg.scene.entities = {"robot": robot.entity()}
+    cfg.scene.sensors = _sensors(robot)
+    cfg.sim.mujoco = copy.deepcopy(robot.mujoco)
+    cfg.viewer = copy.deepcopy(robot.viewer)
+    action: Any = cfg.actions["joint_pos"]
+    action.scale = dict(robot.action_scale)
+    rewards: dict[str, Any] = cfg.rewards
+    for name in ("upright", "body_ang_vel"):
+        rewards[name].params["asset_cfg"] = SceneEntityCfg("robot", body_names=(robot.trunk,))
+    for name in ("foot_clearance", "foot_slip"):
+        feet = SceneEntityCfg("robot", site_names=robot.feet, preserve_order=True)
+        rewards[name].params["asset_cfg"] = feet
+    for gait, std in zip(("standing", "walking", "running"), robot.posture, strict=True):
+        rewards["pose"].params[f"std_{gait}"] = std
+    for name, weight in robot.weights.items():
+        rewards[name].weight = weight
+    if not rough:
+        _flatten(cfg)
+    if play:
+        _prepare_for_play(cfg)
+    return cfg
+
+
+def _flatten(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Put a plane in place of the terrain, and leave out what looks at it."""
+    cfg.scene.terrain = TerrainEntityCfg()
+    cfg.scene.sensors = tuple(s for s in cfg.scene.sensors if s.name != "terrain_scan")
+    for group in cfg.observations.values():
+        assert group is not None
+        del group.terms["height_scan"]
+    del cfg.terminations["out_of_terrain_bounds"]
+    del cfg.curriculum["terrain_levels"]
+
+
+def _prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
+    cfg.episode_length_s = _FOREVER
+    cfg.scene.num_envs = 16
+    actor = cfg.observations["actor"]
+    assert actor is not None and cfg.scene.terrain is not None
+    actor.enable_corruption = False
+    del cfg.events["push_robot"]
+    cfg.curriculum = {}
+    if (terrain := cfg.scene.terrain.terrain_generator) is not None:
+        terrain.curriculum = False
+        terrain.num_rows = terrain.num_cols = 5
+        terrain.border_width = 10.0
+        cfg.events = {
+            "randomize_terrain": EventTermCfg(func=mdp.randomize_terrain, mode="reset"),
+            **cfg.events,
+        }
+
+
+def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
+    ground = ContactMatch(mode="body", pattern="terrain")
+    itself = ContactMatch(mode="subtree", pattern=robot.root, entity="robot")
+    return (
+        RayCastSensorCfg(
+            name="terrain_scan",
+            frame=ObjRef(type="body", name=robot.root, entity="robot"),
+            pattern=GridPatternCfg(size=(1.6, 1.0)),
+            ray_alignment="yaw",
+            max_distance=5.0,
+            include_geom_groups=(0,),
+            debug_vis=True,
+        ),
+        TerrainHeightSensorCfg(
+            name="foot_height_scan",
+            frame=tuple(ObjRef(type="site", name=foot, entity="robot") for foot in robot.feet),
+            pattern=RingPatternCfg(rings=(robot.foot_ring,)),
+            ray_alignment="yaw",
+            max_distance=1.0,
+            include_geom_groups=(0,),
+        ),
+        ContactSensorCfg(
+            name="feet_ground_contact",
+            primary=robot.feet_contact,
+            secondary=ground,
+            reduce="netforce",
+            track_air_time=True,
+        ),
+        ContactSensorCfg(
+            name="self_collision",
+            primary=itself,
+            secondary=itself,
+            reduce="none",
+            history_length=4,
+        ),
+        *(
+            ContactSensorCfg(
+                name=name,
+                primary=ContactMatch(mode="geom", pattern=pattern, entity="robot"),
+                secondary=ground,
+                reduce="none",
+                history_length=4,
+            )
+            for name, pattern in robot.touches.items()
+        ),
+    )
+
+
+def _command() -> CommandTermCfg:
+    return mdp.UniformVelocityCommandCfg(
+        entity_name="robot",
+        resampling_time_range=(3.0, 8.0),
+        heading_command=True,
+        heading_control_stiffness=0.5,
+        rel_standing_envs=0.1,
+        rel_heading_envs=0.3,
+        rel_forward_envs=0.2,
+        ranges=mdp.UniformVelocityCommandCfg.Ranges(
+            lin_vel_x=(-1.0, 1.0),
+            lin_vel_y=(-1.0, 1.0),
+            ang_vel_z=(-0.5, 0.5),
+            heading=(-math.pi, math.pi),
+        ),
+        debug_vis=True,
+    )
+
+
+# Name, function, parameters, size of the uniform noise, scale.
+_PROPRIOCEPTION: tuple[tuple[str, Any, dict[str, Any], float | None, float | None], ...] = (
+    ("base_lin_vel", mdp.builtin_sensor, {"sensor_name": "robot/imu_lin_vel"}, 0.5, None),
+    ("base_ang_vel", mdp.builtin_sensor, {"sensor_name": "robot/imu_ang_vel"}, 0.2, None),
+    ("projected_gravity", mdp.projected_gravity, {}, 0.05, None),
+    ("joint_pos", mdp.joint_pos_rel, {}, 0.01, None),
+    ("joint_vel", mdp.joint_vel_rel, {}, 1.5, None),
+    ("actions", mdp.last_action, {}, None, None),
+    ("command", mdp.generated_commands, {"command_name": "twist"}, None, None),
+    ("height_scan", mdp.height_scan, {"sensor_name": "terrain_scan"}, 0.1, 0.2),
+)
+_PRIVILEGED = {
+    "foot_height": (mdp.foot_height, "foot_height_scan"),
+    "foot_air_time": (mdp.foot_air_time, "feet_ground_contact"),
+    "foot_contact": (mdp.foot_contact, "feet_ground_contact"),
+    "foot_contact_forces": (mdp.foot_contact_forces, "feet_ground_contact"),
+}
+
+
+def _observations() -> dict[str, ObservationGroupCfg | None]:
+    """What a robot measures, with noise for the actor; the critic knows its feet, too."""
+
+    def proprioception(noisy: bool) -> dict[str, ObservationTermCfg]:
+        return {
+            name: ObservationTermCfg(
+                func=func,
+                params=dict(params),
+                noise=UniformNoiseCfg(n_min=-size, n_max=size) if noisy and size else None,
+                scale=scale,
+            )
+            for name, func, params, size, scale in _PROPRIOCEPTION
+        }
+
+    actor, critic = proprioception(noisy=True), proprioception(noisy=False)
+    actor["joint_pos"].params["biased"] = True
+    for name, (func, sensor) in _PRIVILEGED.items():
+        critic[name] = ObservationTermCfg(func=func, params={"sensor_name": sensor})
+    return {
+        "actor": ObservationGroupCfg(terms=actor, enable_corruption=True),
+        "critic": ObservationGroupCfg(terms=critic),
+    }
+
+
+def _rewards() -> dict[str, RewardTermCfg | None]:
+    """What is rewarded; those of weight 0 are for robots that want them."""
+    moving = {"command_name": "twist", "command_threshold": 0.05}
+    contact = {"sensor_name": "feet_ground_contact"}
+    height = {"height_sensor_name": "foot_height_scan", "target_height": 0.1}
+    joints = {"asset_cfg": SceneEntityCfg("robot", joint_names=(".*",))}
+    table: tuple[tuple[str, Any, float, dict[str, Any]], ...] = (
+        ("track_linear_velocity", mdp.track_linear_velocity, 2.0,
+         {"command_name": "twist", "std": math.sqrt(0.25)}),
+        ("track_angular_velocity", mdp.track_angular_velocity, 2.0,
+         {"command_name": "twist", "std": math.sqrt(0.5)}),
+        ("upright", mdp.upright, 1.0, {"std": math.sqrt(0.2)}),
+        ("pose", mdp.variable_posture, 1.0, {"command_name": "twist", **joints}),
+        ("body_ang_vel", mdp.body_angular_velocity_penalty, -0.05, {}),
+        ("angular_momentum", mdp.angular_momentum_penalty, -0.02,
+         {"sensor_name": "robot/root_angmom"}),
+        ("dof_pos_limits", mdp.joint_pos_limits, -1.0, {}),
+        ("action_rate_l2", mdp.action_rate_l2, -0.1, {}),
+        ("air_time", mdp.feet_air_time, 0.0,
+         {**contact, "threshold_min": 0.05, "threshold_max": 0.5, "command_name": "twist",
+          "command_threshold": 0.5}),
+        ("foot_clearance", mdp.feet_clearance, -2.0, {**height, **moving}),
+        ("foot_swing_height", mdp.feet_swing_height, -0.25, {**contact, **height, **moving}),
+        ("foot_slip", mdp.feet_slip, -0.1, {**contact, **moving}),
+        ("soft_landing", mdp.soft_landing, -1e-5, {**contact, **moving}),
+        ("self_collisions", mdp.self_collision_cost, -1.0, {"sensor_name": "self_collision"}),
+    )  # fmt: skip
+    return {
+        name: RewardTermCfg(func=func, weight=weight, params=params)
+        for name, func, weight, params in table
+    }
+
+
+def _events() -> dict[str, EventTermCfg | None]:
+    """Where episodes begin, and pushes; what differs between worlds belongs here, too."""
+    return {
+        "reset_base": EventTermCfg(
+            func=mdp.reset_root_state_uniform,
+            mode="reset",
+            params={
+                "pose_range": {
+                    "x": (-0.5, 0.5),
+                    "y": (-0.5, 0.5),
+                    "z": (0.01, 0.05),
+                    "yaw": (-3.14, 3.14),
+                },
+                "velocity_range": {},
+            },
+        ),
+        "reset_robot_joints": EventTermCfg(
+            func=mdp.reset_joints_by_offset,
+            mode="reset",
+            params={
+                "position_range": (0.0, 0.0),
+                "velocity_range": (0.0, 0.0),
+                "asset_cfg": SceneEntityCfg("robot", joint_names=(".*",)),
+            },
+        ),
+        "push_robot": EventTermCfg(
+            func=mdp.push_by_setting_velocity,
+            mode="interval",
+            interval_range_s=(1.0, 3.0),
+            params={
+                "velocity_range": {
+                    "x": (-0.5, 0.5),
+                    "y": (-0.5, 0.5),
+                    "z": (-0.4, 0.4),
+                    "roll": (-0.52, 0.52),
+                    "pitch": (-0.52, 0.52),
+                    "yaw": (-0.78, 0.78),
+                }
+            },
+        ),
+    }
+
+
+def _curriculum() -> dict[str, CurriculumTermCfg | None]:
+    slow: mdp.VelocityStage = {"step": 0, "lin_vel_x": (-1.0, 1.0), "ang_vel_z": (-0.5, 0.5)}
+    faster: mdp.VelocityStage = {
+        "step": 5000 * _CONTROL_STEPS,
+        "lin_vel_x": (-1.5, 2.0),
+        "ang_vel_z": (-0.7, 0.7),
+    }
+    fast: mdp.VelocityStage = {"step": 10000 * _CONTROL_STEPS, "lin_vel_x": (-2.0, 3.0)}
+    return {
+        "terrain_levels": CurriculumTermCfg(
+            func=mdp.terrain_levels_vel, params={"command_name": "twist"}
+        ),
+        "command_vel": CurriculumTermCfg(
+            func=mdp.commands_vel,
+            params={"command_name": "twist", "velocity_stages": [slow, faster, fast]},
+        ),
+    }

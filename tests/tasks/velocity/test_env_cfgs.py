@@ -1,0 +1,150 @@
+"""The velocity tasks of Go1 and G1: what they are made of, and that they run."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from manyworlds.asset_zoo import third_party
+from manyworlds.asset_zoo.third_party import G1_ACTION_SCALE, GO1_ACTION_SCALE, third_party_spec
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.managers import ObservationGroupCfg
+from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from tests.robots import robot_file
+
+TASKS = [f"Velocity-{ground}-{robot}" for robot in ("Go1", "G1") for ground in ("Flat", "Rough")]
+FILES = {"Go1": "unitree_go1/go1.xml", "G1": "unitree_g1/g1.xml"}
+
+
+def make(task: str, num_envs: int = 4, play: bool = False) -> ManagerBasedRlEnv:
+    """Build a task's environment, small, or skip the test."""
+    robot_file(FILES[task.split("-")[2]])
+    cfg = load_env_cfg(task, play=play)
+    cfg.scene.num_envs, cfg.seed = num_envs, 5
+    if (generator := cfg.scene.terrain.terrain_generator) is not None:
+        generator.num_rows, generator.seed = 3, 5
+    return ManagerBasedRlEnv(cfg)
+
+
+def actions(env: ManagerBasedRlEnv, steps: int) -> torch.Tensor:
+    """Draw random actions from a generator of their own."""
+    shape = (steps, env.num_envs, env.action_manager.total_action_dim)
+    return 2.0 * torch.rand(shape, generator=torch.Generator().manual_seed(2)) - 1.0
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_tasks_run(task):
+    """Take fifty steps with random actions: all that comes back is finite and somebody is alive."""
+    env = make(task)
+    for action in actions(env, 50):
+        obs, reward, *_ = env.step(action)
+        assert all(torch.isfinite(value).all() for value in obs.values())
+        assert torch.isfinite(reward).all()
+    assert not env.sim.status.any()
+    names, values = env.reward_manager.active_terms, env.reward_manager.step_reward.unbind(1)
+    weighted = dict(zip(names, values, strict=True))
+    assert (weighted["upright"] > 0.2).any() and (weighted["action_rate_l2"] < 0).all()
+
+
+@pytest.mark.parametrize("task", ["Velocity-Flat-Go1", "Velocity-Flat-G1"])
+def test_robots_stand_on_their_stance(task):
+    """Stand for a second without an action, upright and at about the height they begin at."""
+    env = make(task, play=True)
+    start = env.scene["robot"].data.default_root_state[0, 2]
+    for _ in range(50):
+        env.step(torch.zeros(4, env.action_manager.total_action_dim))
+    data = env.scene["robot"].data
+    assert (data.root_link_pos_w[:, 2] > 0.75 * start).all()
+    assert (data.projected_gravity_b[:, 2] < -0.97).all()
+    assert (env.scene["feet_ground_contact"].data.found > 0).all()
+    assert (env.episode_length_buf == 50).all()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_play_is_the_same_task_without_an_end(task):
+    """Keep observations and actions; leave out noise, pushes, and curricula."""
+    train, play = load_env_cfg(task), load_env_cfg(task, play=True)
+    assert play.episode_length_s >= 1e6 > train.episode_length_s
+    groups: list[dict[str, ObservationGroupCfg]] = [train.observations, play.observations]
+    assert [g["actor"].enable_corruption for g in groups] == [True, False]
+    for group in groups:
+        assert not group["critic"].enable_corruption
+        assert not any(term.noise for term in group["critic"].terms.values())
+    for name in ("actor", "critic"):
+        assert list(groups[0][name].terms) == list(groups[1][name].terms)
+    assert train.actions == play.actions
+    assert "push_robot" in train.events and "push_robot" not in play.events
+    assert train.curriculum and not play.curriculum
+    rough = "Rough" in task
+    assert (train.scene.terrain.terrain_type == "generator") == rough
+    if rough:
+        assert train.scene.terrain.terrain_generator.curriculum
+        assert not play.scene.terrain.terrain_generator.curriculum
+    assert ("height_scan" in groups[0]["actor"].terms) == rough
+    assert load_rl_cfg(task).experiment_name == f"{task.split('-')[2].lower()}_velocity"
+
+
+@pytest.mark.parametrize("task", ["Velocity-Rough-Go1", "Velocity-Flat-G1"])
+def test_seeds_reproduce(task):
+    """Return the same observations and rewards twice."""
+    results = []
+    for _ in range(2):
+        env = make(task)
+        results.append([torch.cat([*env.step(a)[0].values()], dim=1) for a in actions(env, 10)])
+    assert all(torch.equal(one, other) for one, other in zip(*results, strict=True))
+
+
+@pytest.mark.parametrize("task", ["Velocity-Flat-Go1", "Velocity-Rough-G1"])
+def test_runs_go_on_bit_for_bit(task):
+    """Restore a state in the middle of episodes: everything that follows is the same."""
+    env = make(task)
+    drawn = actions(env, 40)
+    env.episode_length_buf[:] = env.max_episode_length - torch.tensor([22, 25, 500, 600])
+    for action in drawn[:20]:
+        env.step(action)
+    state = copy.deepcopy(env.state_dict())
+
+    def go_on(env: ManagerBasedRlEnv) -> list[torch.Tensor]:
+        seen = []
+        for action in drawn[20:]:
+            obs, reward, terminated, truncated, _ = env.step(action)
+            seen += [*(value.clone() for value in obs.values()), reward, terminated, truncated]
+        return seen
+
+    first = go_on(env)
+    other = make(task)
+    other.load_state_dict(state)
+    for restored in (env, other):
+        restored.load_state_dict(state)
+        assert all(torch.equal(a, b) for a, b in zip(first, go_on(restored), strict=True))
+    assert any(value.dtype == torch.bool and value.any() for value in first)
+
+
+def test_action_scales_are_a_quarter_of_the_effort_over_the_stiffness():
+    """Have the action scales that the robots' tasks are known by."""
+    known = {".*_hip_joint": 0.3727530387083568, ".*_calf_joint": 0.24850202580557115}
+    for name, scale in known.items():
+        assert GO1_ACTION_SCALE[name] == pytest.approx(scale, rel=1e-6)
+    known = {
+        ".*_elbow_joint": 0.43857731392336724,
+        ".*_hip_pitch_joint": 0.5475464629911068,
+        ".*_knee_joint": 0.35066146637882434,
+        ".*_wrist_yaw_joint": 0.07450087032950714,
+        "waist_pitch_joint": 0.43857731392336724,
+    }
+    for name, scale in known.items():
+        assert G1_ACTION_SCALE[name] == pytest.approx(scale, rel=1e-6)
+
+
+def test_absent_robots_are_reported_with_a_remedy(monkeypatch, tmp_path):
+    """Say where a model was looked for and how to have it found; load the task's config anyway."""
+    monkeypatch.setenv(third_party.ROBOTS_VARIABLE, str(tmp_path))
+    cfg = load_env_cfg("Velocity-Flat-Go1")
+    cfg.scene.num_envs = 1
+    with pytest.raises(FileNotFoundError, match="unitree_go1.*not found at.*MANYWORLDS_ROBOTS"):
+        ManagerBasedRlEnv(cfg)
+    assert not third_party.has_robot("unitree_go1")
+    with pytest.raises(ValueError, match="no third-party robot 'spot'"):
+        third_party_spec("spot")
