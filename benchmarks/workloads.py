@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -28,8 +27,10 @@ RANDOMISED = (
 
 def robots_folder() -> Path | None:
     """Where third-party robots are: $MANYWORLDS_ROBOTS, or ../shared/robots, or nowhere."""
-    places = [os.environ.get("MANYWORLDS_ROBOTS"), Path(__file__).parents[2] / "shared" / "robots"]
-    return next((Path(place) for place in places if place and Path(place).is_dir()), None)
+    from manyworlds.asset_zoo import third_party
+
+    folder = third_party.robots_folder()
+    return folder if folder.is_dir() else None
 
 
 def go1() -> Any:

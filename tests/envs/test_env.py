@@ -465,3 +465,24 @@ def _restore_mass(env, env_ids) -> None:
     masses = torch.from_numpy(env.sim.mj_model.body_mass).float()
     if bool((env.sim.model.body_mass[ids] != masses).any()):
         env.sim.model.body_mass[ids] = masses
+
+
+def test_an_event_in_one_world_changes_no_other(env_cfg, monkeypatch):
+    """Compute kinematics anew where an interval event happened, and leave the others' state."""
+
+    def push(env, env_ids):
+        env.sim.data.qvel[env_ids] += 1.0
+
+    env_cfg.events["push"] = EventTermCfg(func=push, mode="interval", interval_range_s=(9.0, 9.0))
+    env, quiet = ManagerBasedRlEnv(env_cfg), ManagerBasedRlEnv(env_cfg)
+    quiet.load_state_dict(env.state_dict())
+    env.event_manager._time_left[0, [1, 3]] = 0.0
+    forwarded = []
+    forward = env.sim.forward
+    monkeypatch.setattr(env.sim, "forward", lambda ids: (forwarded.append(ids), forward(ids)))
+    action = torch.full((4, 1), 0.5)
+    env.step(action)
+    quiet.step(action)
+    assert [ids.tolist() for ids in forwarded] == [[1, 3]]
+    one, other = (e.sim.state_dict()["state"] for e in (env, quiet))
+    assert (one != other).any(dim=1).tolist() == [False, True, False, True]

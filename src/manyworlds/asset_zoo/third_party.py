@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import mujoco
 
@@ -62,23 +63,27 @@ def third_party_spec(name: str) -> mujoco.MjSpec:
     return mujoco.MjSpec.from_file(str(path))
 
 
-def _joints(
-    *names: str, armature: float, effort_limit: float, motors: int = 1
-) -> BuiltinPositionActuatorCfg:
+class _Motor(NamedTuple):
+    """A motor as felt behind its gear."""
+
+    armature: float  # [kg m^2]
+    effort_limit: float  # [N m]
+
+
+def _joints(*names: str, motor: _Motor, motors: int = 1) -> BuiltinPositionActuatorCfg:
     """Put position control on joints, each moved by some equal motors.
 
     Args:
         *names: regular expressions of joint names.
-        armature: inertia of one motor's rotor behind its gear [kg m^2].
-        effort_limit: largest torque of one motor behind its gear [N m].
+        motor: one of the motors.
         motors: how many motors share the work of each joint.
     """
-    inertia = motors * armature
+    inertia = motors * motor.armature
     return BuiltinPositionActuatorCfg(
         target_names_expr=names,
         stiffness=inertia * _OMEGA**2,
         damping=2.0 * _DAMPING_RATIO * inertia * _OMEGA,
-        effort_limit=motors * effort_limit,
+        effort_limit=motors * motor.effort_limit,
         armature=inertia,
     )
 
@@ -98,19 +103,18 @@ _GO1_ACTUATORS = (
     _joints(
         ".*_hip_joint",
         ".*_thigh_joint",
-        armature=reflected_inertia(_GO1_ROTOR, 6.0),
-        effort_limit=23.7,
+        motor=_Motor(reflected_inertia(_GO1_ROTOR, 6.0), 23.7),
     ),
-    _joints(".*_calf_joint", armature=reflected_inertia(_GO1_ROTOR, 9.0), effort_limit=35.55),
+    _joints(".*_calf_joint", motor=_Motor(reflected_inertia(_GO1_ROTOR, 9.0), 35.55)),
 )
 GO1_ACTION_SCALE = _action_scale(_GO1_ACTUATORS)
 """Position offset of a unit action by joint name [rad]."""
 
-# Armatures [kg m^2] and torques [N m] of the maker's motors, behind their planetary gears.
-_G1_5020 = {"armature": 0.003609725, "effort_limit": 25.0}
-_G1_7520_14 = {"armature": 0.010177520, "effort_limit": 88.0}
-_G1_7520_22 = {"armature": 0.025101925, "effort_limit": 139.0}
-_G1_4010 = {"armature": 0.00425, "effort_limit": 5.0}
+# The maker's motors.
+_G1_5020 = _Motor(0.003609725, 25.0)
+_G1_7520_14 = _Motor(0.010177520, 88.0)
+_G1_7520_22 = _Motor(0.025101925, 139.0)
+_G1_4010 = _Motor(0.00425, 5.0)
 _G1_ACTUATORS = (
     _joints(
         ".*_elbow_joint",
@@ -118,14 +122,14 @@ _G1_ACTUATORS = (
         ".*_shoulder_roll_joint",
         ".*_shoulder_yaw_joint",
         ".*_wrist_roll_joint",
-        **_G1_5020,
+        motor=_G1_5020,
     ),
-    _joints(".*_hip_pitch_joint", ".*_hip_yaw_joint", "waist_yaw_joint", **_G1_7520_14),
-    _joints(".*_hip_roll_joint", ".*_knee_joint", **_G1_7520_22),
-    _joints(".*_wrist_pitch_joint", ".*_wrist_yaw_joint", **_G1_4010),
+    _joints(".*_hip_pitch_joint", ".*_hip_yaw_joint", "waist_yaw_joint", motor=_G1_7520_14),
+    _joints(".*_hip_roll_joint", ".*_knee_joint", motor=_G1_7520_22),
+    _joints(".*_wrist_pitch_joint", ".*_wrist_yaw_joint", motor=_G1_4010),
     # Parallel linkages: two motors move both axes.
-    _joints("waist_pitch_joint", "waist_roll_joint", motors=2, **_G1_5020),
-    _joints(".*_ankle_pitch_joint", ".*_ankle_roll_joint", motors=2, **_G1_5020),
+    _joints("waist_pitch_joint", "waist_roll_joint", motors=2, motor=_G1_5020),
+    _joints(".*_ankle_pitch_joint", ".*_ankle_roll_joint", motors=2, motor=_G1_5020),
 )
 G1_ACTION_SCALE = _action_scale(_G1_ACTUATORS)
 """Position offset of a unit action by joint name [rad]."""

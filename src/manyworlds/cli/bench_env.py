@@ -211,7 +211,7 @@ def _report(env: ManagerBasedRlEnv, clock: _Clock, steps: int) -> str:
 def _random_actions(env: ManagerBasedRlEnv) -> tuple[list[torch.Tensor], np.ndarray]:
     """Draw actions; return them, and the controls [num_envs, actions, nu] that they set.
 
-    Afterwards episodes are at random points of their time.
+    Afterwards episodes and intervals of events are at random points of their time.
     """
     shape = (env.num_envs, env.action_manager.total_action_dim)
     actions = [2.0 * torch.rand(shape, device=env.device) - 1.0 for _ in range(_ACTIONS)]
@@ -223,4 +223,6 @@ def _random_actions(env: ManagerBasedRlEnv) -> tuple[list[torch.Tensor], np.ndar
         controls.append(env.sim.data.ctrl.cpu().numpy().astype(float))
     env.reset()
     env.episode_length_buf.random_(0, min(env.max_episode_length, _LONGEST))
+    events = env.event_manager._time_left
+    events *= torch.rand_like(events)
     return actions, np.stack(controls, axis=1)

@@ -305,11 +305,7 @@ class ManagerBasedRlEnv(Stateful):
         self.reset_terminated = self.termination_manager.terminated.clone()
         self.reset_time_outs = self.termination_manager.time_outs.clone()
         self.extras = {"log": {}}
-        changed = self.event_manager.apply("step", dt=self.step_dt)
-        changed |= self.event_manager.apply("interval", dt=self.step_dt)
-        if changed:
-            self.sim.forward()
-            self.scene.invalidate_sensors()
+        self._apply_events()
         finished = self._finish_episodes()
         dt = self.step_dt if finished is None else self.step_dt * ~self.reset_buf
         self.command_manager.compute(dt=dt)
@@ -383,6 +379,22 @@ class ManagerBasedRlEnv(Stateful):
         if not self.cfg.auto_reset and bool(self._must_reset.any()):
             worlds = self._must_reset.nonzero().squeeze(-1).tolist()
             raise RuntimeError(f"Environments {worlds} must be reset via reset(env_ids=...) first.")
+
+    def _apply_events(self) -> None:
+        """Let step and interval events happen, and compute kinematics where they did.
+
+        Only there: `forward` also renews accelerations and warmstarts, and no world is to depend
+        on what happens to another.
+        """
+        everywhere = self.event_manager.apply("step", dt=self.step_dt)
+        worlds = self.event_manager.touched
+        if self.event_manager.apply("interval", dt=self.step_dt):
+            worlds = None if everywhere else self.event_manager.touched
+        elif not everywhere:
+            return
+        ids = resolve_env_ids(worlds, self.num_envs)
+        self.sim.forward(ids)
+        self.scene.invalidate_sensors(ids)
 
     def _observe(self, env_ids: torch.Tensor | None = None) -> VecEnvObs:
         """Compute what the policy sees now; worlds named begin anew, the others stand still."""

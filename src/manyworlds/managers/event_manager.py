@@ -81,6 +81,8 @@ class EventManager(ManagerBase[EventTermCfg]):
         super().__init__(cfg, env)
         for name, term in self._terms.items():
             self._check(name, term)
+        self.touched: torch.Tensor | None = None
+        """Ids of the worlds that the last events happened in, maybe repeated; None for all."""
         self._modes: dict[EventMode, list[str]] = {}
         for name, term in self._terms.items():
             self._modes.setdefault(term.mode, []).append(name)
@@ -135,7 +137,7 @@ class EventManager(ManagerBase[EventTermCfg]):
         dt: float | None = None,
         global_env_step_count: int | None = None,
     ) -> bool:
-        """Apply all events of a mode; return whether any happened.
+        """Apply all events of a mode; return whether any happened, `touched` tells where.
 
         Args:
             mode: which events.
@@ -171,14 +173,14 @@ class EventManager(ManagerBase[EventTermCfg]):
                 self._call(name, term, ids)
                 fired.append((self._levels[name], None if ids is self._all_ids else ids))
         self._recompute(fired)
+        self.touched = _worlds([ids for _, ids in fired])
         return bool(fired)
 
     def _recompute(self, fired: list[tuple[RecomputeLevel, torch.Tensor | None]]) -> None:
         """Recompute the strongest level once, for the worlds of all terms that ask for any."""
         asking = [(level, ids) for level, ids in fired if level > RecomputeLevel.none]
         if asking:
-            drawn = [ids for _, ids in asking if ids is not None]
-            worlds = torch.cat(drawn) if len(drawn) == len(asking) else None
+            worlds = _worlds([ids for _, ids in asking])
             self._env.sim.recompute_constants(max(level for level, _ in asking), worlds)
 
     def _due(self, dt: float) -> dict[str, torch.Tensor | None]:
@@ -246,3 +248,9 @@ def _declared(func: Any) -> tuple[tuple[str, ...], RecomputeLevel]:
     while isinstance(func, functools.partial):
         func = func.func
     return getattr(func, "model_fields", ()), getattr(func, "recompute", RecomputeLevel.none)
+
+
+def _worlds(drawn: list[torch.Tensor | None]) -> torch.Tensor | None:
+    """Put ids together; None, which stands for all worlds, if any of them is."""
+    ids = [worlds for worlds in drawn if worlds is not None]
+    return torch.cat(ids) if ids and len(ids) == len(drawn) else None

@@ -20,7 +20,7 @@ from manyworlds.sensor.sampling import leaves, with_leaves
 from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds, assign
-from manyworlds.utils.math import quat_from_matrix
+from manyworlds.utils.math import dot, quat_from_matrix
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -352,11 +352,13 @@ def heading(matrices: torch.Tensor) -> torch.Tensor:
     """
     x, y = matrices[..., :2, 0], matrices[..., :2, 1]
     beside = torch.stack([y[..., 1], -y[..., 0]], dim=-1)
-    level = torch.where(x.norm(dim=-1, keepdim=True) > _SINGULAR, x, beside)
-    cos, sin = (level / level.norm(dim=-1, keepdim=True)).unbind(-1)
-    zero, one = torch.zeros_like(cos), torch.ones_like(cos)
-    rows = torch.stack([cos, -sin, zero, sin, cos, zero, zero, zero, one], dim=-1)
-    return rows.unflatten(-1, (3, 3))
+    level = torch.where(dot(x, x)[..., None] > _SINGULAR**2, x, beside)
+    level = level / dot(level, level)[..., None].sqrt()
+    result = torch.zeros_like(matrices)
+    result[..., :2, 0] = level
+    result[..., 0, 1], result[..., 1, 1] = -level[..., 1], level[..., 0]
+    result[..., 2, 2] = 1.0
+    return result
 
 
 def _check(cfg: RayCastSensorCfg) -> None:

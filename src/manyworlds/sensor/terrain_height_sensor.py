@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from manyworlds.sensor.raycast_sensor import RayCastData, RayCastSensor, RayCastSensorCfg
+from manyworlds.utils.math import dot
 
 _REDUCTIONS = ("min", "max", "mean", "none")
 
@@ -66,7 +67,7 @@ class TerrainHeightSensor(RayCastSensor):
         miss = (data.distances < 0).unflatten(1, shape)
         frame_z = data.frame_pos_w[..., 2:]
         heights = frame_z - data.hit_pos_w[..., 2].unflatten(1, shape)
-        behind = (data.normals_w * directions).sum(dim=-1).unflatten(1, shape) > 0
+        behind = dot(data.normals_w, directions).unflatten(1, shape) > 0
         heights = heights.masked_fill(behind, 0.0).masked_fill(miss, limit)
         lost = miss.all(dim=-1, keepdim=True)
         heights = torch.where(lost, frame_z.clamp(0.0, limit), heights)

@@ -53,3 +53,10 @@ def test_lengths_and_signs():
     assert torch.equal(mw.normalize(x), torch.tensor([[0.6, 0.8], [0.0, 0.0]]))
     assert mw.copysign(2.0, torch.tensor([-3.0, 0.5, -0.0])).tolist() == [-2.0, 2.0, -2.0]
     assert mw.copysign(-2.0, torch.tensor([1.0])).tolist() == [2.0]
+
+
+def test_dot_multiplies_the_last_dimension():
+    """Agree with a sum of products, whatever the other dimensions."""
+    a, b = torch.randn(2, 5, 4, 3, dtype=torch.float64)
+    torch.testing.assert_close(mw.dot(a, b), (a * b).sum(dim=-1))
+    assert mw.dot(a[0, 0], b[0, 0]).shape == ()

@@ -13,6 +13,7 @@ from manyworlds.managers.reward_manager import RewardTermCfg
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.sensor import ContactData
 from manyworlds.utils.indices import as_index
+from manyworlds.utils.math import dot
 from manyworlds.utils.string import resolve_field
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def self_collision_cost(
 
 def exceeds(vectors: torch.Tensor, threshold: float) -> torch.Tensor:
     """Whether vectors [..., 3] are longer than a threshold, shape [...]."""
-    return vectors.square().sum(dim=-1) > threshold**2
+    return dot(vectors, vectors) > threshold**2
 
 
 class posture(ManagerTermBase):  # noqa: N801

@@ -63,6 +63,7 @@ from manyworlds.utils.math.sampling import (
 )
 from manyworlds.utils.math.vectors import (
     copysign,
+    dot,
     normalize,
     saturate,
     scale_transform,
@@ -81,6 +82,7 @@ __all__ = [
     "copysign",
     "create_rotation_matrix_from_view",
     "default_orientation",
+    "dot",
     "euler_xyz_from_quat",
     "generate_random_rotation",
     "generate_random_transformation_matrix",

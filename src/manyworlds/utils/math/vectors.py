@@ -27,6 +27,17 @@ def normalize(x: torch.Tensor, eps: float = 1e-9) -> torch.Tensor:
     return x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp_min(eps)
 
 
+def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Inner products over the last dimension of a few columns, shape [...].
+
+    Adds column to column, which on a CPU is several times faster than summing so short a dimension.
+    """
+    total, *columns = (a * b).unbind(-1)
+    for column in columns:
+        total = total + column
+    return total
+
+
 def wrap_to_pi(angles: torch.Tensor) -> torch.Tensor:
     """Bring angles [rad] to [-pi, pi] by whole turns; odd multiples of pi keep their sign.
 

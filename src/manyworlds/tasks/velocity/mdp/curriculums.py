@@ -75,8 +75,9 @@ def commands_vel(
     log: dict[str, torch.Tensor] = {}
     for name in ("lin_vel_x", "lin_vel_y", "ang_vel_z"):
         for stage in velocity_stages:
-            if stage["step"] <= env.common_step_counter and stage.get(name) is not None:
-                setattr(ranges, name, stage[name])
+            bounds = stage.get(name)
+            if stage["step"] <= env.common_step_counter and bounds is not None:
+                setattr(ranges, name, bounds)
         low, high = getattr(ranges, name)
         log |= {f"{name}_min": torch.tensor(float(low)), f"{name}_max": torch.tensor(float(high))}
     return log

@@ -16,6 +16,7 @@ from manyworlds.managers import ManagerTermBase, RewardTermCfg, SceneEntityCfg
 from manyworlds.tasks.velocity.mdp.terrain_utils import terrain_normal_from_sensors
 from manyworlds.tasks.velocity.mdp.velocity_command import UniformVelocityCommand, total_speed
 from manyworlds.utils.indices import assign
+from manyworlds.utils.math import dot
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -174,7 +175,7 @@ def feet_clearance(
 ) -> torch.Tensor:
     """Distance of feet from the height [m] at which they should swing, times their speed [m/s]."""
     off = (env.scene[height_sensor_name].data.heights - target_height).abs()
-    cost = (off * _feet_velocity(env, asset_cfg).norm(dim=-1)).sum(dim=1)
+    cost = (off * _squared_norm(_feet_velocity(env, asset_cfg)).sqrt()).sum(dim=1)
     return _where_moving(env, cost, command_name, command_threshold)
 
 
@@ -244,7 +245,7 @@ def soft_landing(
     """Forces [N] of feet that touched down within the last control step."""
     sensor = env.scene[sensor_name]
     landed = sensor.compute_first_contact(dt=env.step_dt)
-    cost = (sensor.data.force.norm(dim=-1) * landed).sum(dim=1)
+    cost = (_squared_norm(sensor.data.force).sqrt() * landed).sum(dim=1)
     return _where_moving(env, cost, command_name, command_threshold)
 
 
@@ -273,7 +274,7 @@ def _feet_velocity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.T
 
 
 def _squared_norm(vectors: torch.Tensor) -> torch.Tensor:
-    return vectors.square().sum(dim=-1)
+    return dot(vectors, vectors)
 
 
 def _kernel(squared_error: torch.Tensor, std: float) -> torch.Tensor:

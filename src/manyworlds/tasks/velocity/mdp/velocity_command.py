@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.managers import CommandTerm, CommandTermCfg
-from manyworlds.utils.math import wrap_to_pi
+from manyworlds.utils.math import dot, wrap_to_pi
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -222,7 +222,7 @@ class UniformVelocityCommand(CommandTerm):
         data = self.robot.data
         linear = self._command[:, :2] - data.root_link_lin_vel_b[:, :2]
         turning = self._command[:, 2] - data.root_link_ang_vel_b[:, 2]
-        self.metrics["error_vel_xy"].add_(linear.norm(dim=1), alpha=share)
+        self.metrics["error_vel_xy"].add_(dot(linear, linear).sqrt(), alpha=share)
         self.metrics["error_vel_yaw"].add_(turning.abs(), alpha=share)
 
     def _start_moving(self, env_ids: torch.Tensor) -> None:
@@ -254,4 +254,5 @@ class UniformVelocityCommand(CommandTerm):
 
 def total_speed(command: torch.Tensor) -> torch.Tensor:
     """Linear and turning speed of commands [num_envs, 3], added up, shape [num_envs]."""
-    return command[:, :2].norm(dim=1) + command[:, 2].abs()
+    linear = command[:, :2]
+    return dot(linear, linear).sqrt() + command[:, 2].abs()
