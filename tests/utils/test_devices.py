@@ -38,6 +38,7 @@ ARGUMENTS = {
     "make_pose": (V, M),
     "matrix_from_euler": (V, "ZYX"),
     "matrix_from_quat": (Q,),
+    "dot": (V, V),
     "normalize": (V,),
     "orthogonalize_perspective_depth": (DEPTH, K),
     "pose_in_A_to_pose_in_B": (POSE, POSE),

@@ -27,6 +27,12 @@ RENAMED: dict[str, Any] = {
     "mjlab:MJLAB_SRC_PATH": Path(__file__).parents[1],
     "mjlab.entity.entity:EntityIndexing": "manyworlds.entity.indexing:EntityIndexing",
     "mjlab.rl.runner:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
+    "mjlab.tasks.velocity.mdp.rewards:self_collision_cost": (
+        "manyworlds.envs.mdp.rewards:self_collision_cost"
+    ),
+    "mjlab.tasks.velocity.mdp.terminations:illegal_contact": (
+        "manyworlds.envs.mdp.terminations:illegal_contact"
+    ),
     "mjlab.scripts.demo:main": partial(run_command, "demo"),
     "mjlab.scripts.list_envs:main": partial(run_command, "list"),
     "mjlab.scripts.nan_viz:main": partial(run_command, "replay-dump"),
