@@ -1,0 +1,1 @@
+"""Arms pick things up and bring them to where they are wanted."""

@@ -1,0 +1,349 @@
+"""Lift a cube to where it is wanted, for any arm that a table describes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import mujoco
+
+from manyworlds.entity import EntityCfg
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.managers import (
+    CurriculumTermCfg,
+    EventTermCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+    SceneEntityCfg,
+    TerminationTermCfg,
+)
+from manyworlds.scene import SceneCfg
+from manyworlds.sensor import CameraSensorCfg, ContactMatch, ContactSensorCfg
+from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks.manipulation import mdp
+from manyworlds.terrains import TerrainEntityCfg
+from manyworlds.utils.noise import UniformNoiseCfg
+from manyworlds.utils.viewer_config import ViewerConfig
+
+CameraKind = Literal["rgb", "depth"]
+
+_FOREVER = 1e9  # [s]
+_PIXELS = 48
+_CAMERA_POS = (0.85, 0.0, 0.5)  # in front of the robot's root [m]
+_CAMERA_QUAT = (0.6124, 0.3536, 0.3536, 0.6124)  # back to the robot, 30 degrees down
+_FARTHEST = 1.5  # [m]
+_CUBE_COLORS = ((0.8, 0.2, 0.2, 1.0), (0.2, 0.6, 0.3, 1.0), (0.2, 0.4, 0.8, 1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """What the task must know of a robot; names are those of its model."""
+
+    entity: Callable[[], EntityCfg]
+    """Configures the robot, whose base is fixed."""
+    action_scale: Mapping[str, float]
+    """Position offset of a unit action by joint name [rad or m]."""
+    root: str
+    """Body at the base, x forwards and z up, which cameras stand before."""
+    hand: str
+    """Body that is not to hit the ground, nor anything on it."""
+    grasp_site: str
+    """Site between the fingers."""
+    fingertips: str
+    """Regular expression of the geoms that touch what is held."""
+    viewer: ViewerConfig = field(default_factory=ViewerConfig)
+
+
+def get_cube_spec(
+    cube_size: float = 0.02,
+    mass: float = 0.05,
+    rgba: tuple[float, float, float, float] = _CUBE_COLORS[0],
+) -> mujoco.MjSpec:
+    """Make a cube that is free to move.
+
+    Args:
+        cube_size: half its edge [m].
+        mass: [kg].
+        rgba: its colour.
+    """
+    spec = mujoco.MjSpec()
+    body = spec.worldbody.add_body(name="cube")
+    body.add_freejoint(name="cube_joint")
+    body.add_geom(
+        name="cube_geom",
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        size=(cube_size,) * 3,
+        mass=mass,
+        rgba=rgba,
+    )
+    return spec
+
+
+def make_lift_cube_env_cfg() -> ManagerBasedRlEnvCfg:
+    """Make the task without a robot; `with_arm` puts one in.
+
+    Entities "robot" and "cube", and a sensor "ee_ground_collision", are what its terms look for.
+    """
+    return ManagerBasedRlEnvCfg(
+        decimation=4,
+        episode_length_s=20.0,
+        scene=SceneCfg(
+            num_envs=4096,
+            env_spacing=1.0,
+            terrain=TerrainEntityCfg(),
+            entities={"cube": EntityCfg(spec_fn=get_cube_spec)},
+        ),
+        sim=SimulationCfg(
+            mujoco=MujocoCfg(
+                timestep=0.005, impratio=10, cone="elliptic", iterations=10, ls_iterations=20
+            )
+        ),
+        observations=_observations(),
+        actions={
+            "joint_pos": mdp.JointPositionActionCfg(entity_name="robot", actuator_names=(".*",))
+        },
+        commands={
+            "lift_height": mdp.LiftingCommandCfg(
+                entity_name="cube",
+                resampling_time_range=(8.0, 12.0),
+                difficulty="dynamic",
+                object_pose_range=mdp.LiftingCommandCfg.ObjectPoseRangeCfg(
+                    x=(0.2, 0.4), y=(-0.2, 0.2)
+                ),
+                debug_vis=True,
+            )
+        },
+        rewards=_rewards(),
+        terminations={
+            "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
+            "ee_ground_collision": TerminationTermCfg(
+                func=mdp.illegal_contact,
+                params={"sensor_name": "ee_ground_collision", "force_threshold": 10.0},
+            ),
+            "diverged": TerminationTermCfg(func=mdp.bad_world),
+        },
+        events=_events(),
+        curriculum={
+            "joint_vel_hinge_weight": CurriculumTermCfg(
+                func=mdp.reward_curriculum,
+                params={
+                    "reward_name": "joint_vel_hinge",
+                    "stages": [
+                        {"step": step, "weight": weight}
+                        for step, weight in ((0, -0.01), (12000, -0.1), (24000, -1.0))
+                    ],
+                },
+            )
+        },
+    )
+
+
+def with_arm(arm: Arm, play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Make the task of a robot that knows where the cube is.
+
+    Args:
+        arm: the robot.
+        play: to be watched: endless episodes, exact observations.
+    """
+    cfg = make_lift_cube_env_cfg()
+    cfg.scene.entities = {"robot": arm.entity(), **cfg.scene.entities}
+    cfg.scene.sensors = (
+        ContactSensorCfg(
+            name="ee_ground_collision",
+            primary=ContactMatch(mode="subtree", pattern=arm.hand, entity="robot"),
+            secondary=ContactMatch(mode="body", pattern="terrain"),
+            reduce="none",
+            history_length=4,
+        ),
+    )
+    cfg.viewer = copy.deepcopy(arm.viewer)
+    action: Any = cfg.actions["joint_pos"]
+    action.scale = dict(arm.action_scale)
+    hand = SceneEntityCfg("robot", site_names=(arm.grasp_site,))
+    for group in cfg.observations.values():
+        assert group is not None
+        _term(group, "ee_to_cube").params["asset_cfg"] = hand
+    rewards: dict[str, Any] = cfg.rewards
+    rewards["lift"].params["asset_cfg"] = hand
+    if play:
+        _prepare_for_play(cfg)
+    return cfg
+
+
+def with_camera(cfg: ManagerBasedRlEnvCfg, arm: Arm, kind: CameraKind) -> ManagerBasedRlEnvCfg:
+    """Let the actor see the cube through a camera in front of it in place of knowing where it is.
+
+    The critic still knows.
+
+    Args:
+        cfg: what `with_arm` made; it is changed.
+        arm: the robot.
+        kind: colours or distances.
+    """
+    _add_camera(cfg, arm, kind)
+    picture = {
+        "rgb": ObservationTermCfg(func=mdp.camera_rgb, params={"sensor_name": "front"}),
+        "depth": ObservationTermCfg(
+            func=mdp.camera_depth,
+            params={"sensor_name": "front", "cutoff_distance": _FARTHEST},
+        ),
+    }[kind]
+    cfg.observations["camera"] = ObservationGroupCfg(terms={kind: picture})
+    return cfg
+
+
+def with_cubes(cfg: ManagerBasedRlEnvCfg, arm: Arm, num_cubes: int) -> ManagerBasedRlEnvCfg:
+    """Put several cubes there, and show the actor through the camera which of them is meant.
+
+    Args:
+        cfg: what `with_arm` made; it is changed.
+        arm: the robot.
+        num_cubes: how many cubes.
+
+    Raises:
+        ValueError: there are less than two.
+    """
+    if num_cubes < 2:
+        raise ValueError(f"The task chooses between cubes: give num_cubes >= 2, not {num_cubes}.")
+    del cfg.scene.entities["cube"]
+    names = tuple(f"cube_{i}" for i in range(num_cubes))
+    for i, name in enumerate(names):
+        color = _CUBE_COLORS[i % len(_CUBE_COLORS)]
+        cfg.scene.entities[name] = EntityCfg(spec_fn=lambda rgba=color: get_cube_spec(rgba=rgba))
+    lift: Any = cfg.commands["lift_height"]
+    cfg.commands["lift_height"] = mdp.MultiCubeLiftingCommandCfg(
+        entity_names=names,
+        resampling_time_range=lift.resampling_time_range,
+        difficulty="dynamic",
+        debug_vis=True,
+    )
+    for name, func in (
+        ("lift", mdp.multi_cube_staged_position_reward),
+        ("lift_precise", mdp.multi_cube_bring_object_reward),
+    ):
+        reward = cfg.rewards[name]
+        assert reward is not None
+        reward.func = func
+        del reward.params["object_name"]
+    command: dict[str, Any] = {"command_name": "lift_height"}
+    for group in cfg.observations.values():
+        assert group is not None
+        hand = _term(group, "ee_to_cube").params["asset_cfg"]
+        group.terms["ee_to_cube"] = ObservationTermCfg(
+            func=mdp.ee_to_target_object, params={**command, "asset_cfg": hand}
+        )
+        group.terms["cube_to_goal"] = ObservationTermCfg(
+            func=mdp.target_object_to_goal, params=dict(command)
+        )
+    _add_camera(cfg, arm, "segmentation")
+    mask = ObservationTermCfg(
+        func=mdp.camera_target_cube_mask, params={"sensor_name": "front", **command}
+    )
+    cfg.observations["camera"] = ObservationGroupCfg(terms={"mask": mask})
+    return cfg
+
+
+def _add_camera(
+    cfg: ManagerBasedRlEnvCfg, arm: Arm, kind: Literal["rgb", "depth", "segmentation"]
+) -> None:
+    """Put a picture in place of what the actor knows of the cubes, but not of the goal."""
+    cfg.scene.sensors = (
+        *cfg.scene.sensors,
+        CameraSensorCfg(
+            name="front",
+            parent_body=f"robot/{arm.root}",
+            pos=_CAMERA_POS,
+            quat=_CAMERA_QUAT,
+            fovy=50.0,
+            width=_PIXELS,
+            height=_PIXELS,
+            data_types=(kind,),
+            use_textures=False,
+        ),
+    )
+    actor = cfg.observations["actor"]
+    assert actor is not None
+    del actor.terms["ee_to_cube"], actor.terms["cube_to_goal"]
+    actor.terms["goal"] = ObservationTermCfg(
+        func=mdp.target_position, params={"command_name": "lift_height"}
+    )
+
+
+def _term(group: ObservationGroupCfg, name: str) -> ObservationTermCfg:
+    term = group.terms[name]
+    assert term is not None
+    return term
+
+
+def _prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
+    cfg.episode_length_s = _FOREVER
+    cfg.scene.num_envs = 16
+    cfg.curriculum = {}
+    actor = cfg.observations["actor"]
+    assert actor is not None
+    actor.enable_corruption = False
+
+
+def _observations() -> dict[str, ObservationGroupCfg | None]:
+    cube = {"object_name": "cube"}
+    table: tuple[tuple[str, Any, dict[str, Any], float | None], ...] = (
+        ("joint_pos", mdp.joint_pos_rel, {}, 0.01),
+        ("joint_vel", mdp.joint_vel_rel, {}, 1.5),
+        ("ee_to_cube", mdp.ee_to_object_distance, cube, 0.01),
+        ("cube_to_goal", mdp.object_to_goal_distance, {**cube, "command_name": "lift_height"}, 0.01),
+        ("actions", mdp.last_action, {}, None),
+    )  # fmt: skip
+
+    def terms() -> dict[str, ObservationTermCfg]:
+        return {
+            name: ObservationTermCfg(
+                func=func,
+                params=dict(params),
+                noise=UniformNoiseCfg(n_min=-size, n_max=size) if size else None,
+            )
+            for name, func, params, size in table
+        }
+
+    return {
+        "actor": ObservationGroupCfg(terms=terms(), enable_corruption=True),
+        "critic": ObservationGroupCfg(terms=terms()),
+    }
+
+
+def _rewards() -> dict[str, RewardTermCfg | None]:
+    lift = {"command_name": "lift_height", "object_name": "cube"}
+    joints = {"asset_cfg": SceneEntityCfg("robot", joint_names=(".*",))}
+    table: tuple[tuple[str, Any, float, dict[str, Any]], ...] = (
+        ("lift", mdp.staged_position_reward, 1.0,
+         {**lift, "reaching_std": 0.2, "bringing_std": 0.3}),
+        ("lift_precise", mdp.bring_object_reward, 1.0, {**lift, "std": 0.05}),
+        ("action_rate_l2", mdp.action_rate_l2, -0.01, {}),
+        ("joint_pos_limits", mdp.joint_pos_limits, -10.0, joints),
+        ("joint_vel_hinge", mdp.joint_velocity_hinge_penalty, -0.01,
+         {"max_vel": 0.5, **joints}),
+    )  # fmt: skip
+    return {
+        name: RewardTermCfg(func=func, weight=weight, params=params)
+        for name, func, weight, params in table
+    }
+
+
+def _events() -> dict[str, EventTermCfg | None]:
+    """Where episodes begin; what differs between worlds belongs here, too."""
+    return {
+        "reset_base": EventTermCfg(
+            func=mdp.reset_root_state_uniform, mode="reset", params={"pose_range": {}}
+        ),
+        "reset_robot_joints": EventTermCfg(
+            func=mdp.reset_joints_by_offset,
+            mode="reset",
+            params={
+                "position_range": (0.0, 0.0),
+                "velocity_range": (0.0, 0.0),
+                "asset_cfg": SceneEntityCfg("robot", joint_names=(".*",)),
+            },
+        ),
+    }

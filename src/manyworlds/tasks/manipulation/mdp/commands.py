@@ -1,0 +1,233 @@
+"""Where things are to be brought, and where they lie at first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+
+from manyworlds.entity import Entity
+from manyworlds.managers import CommandTerm, CommandTermCfg
+from manyworlds.utils.math import dot, quat_from_euler_xyz, sample_uniform
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
+
+Range = tuple[float, float]
+Difficulty = Literal["fixed", "dynamic"]
+
+
+@dataclass
+class _TargetPositionRange:
+    """Where targets are, from a world's origin [m]."""
+
+    x: Range = (0.3, 0.5)
+    y: Range = (-0.2, 0.2)
+    z: Range = (0.2, 0.4)
+
+
+@dataclass(kw_only=True)
+class LiftingCommandCfg(CommandTermCfg):
+    """Bring one object to a target; with each target the object is put down anew."""
+
+    TargetPositionRangeCfg = _TargetPositionRange
+
+    @dataclass
+    class ObjectPoseRangeCfg:
+        """Where the object is put down, from a world's origin [m, rad]."""
+
+        x: Range = (0.3, 0.35)
+        y: Range = (-0.1, 0.1)
+        z: Range = (0.02, 0.05)
+        yaw: Range = (-math.pi, math.pi)
+
+    @dataclass
+    class VizCfg:
+        """How the target is drawn."""
+
+        target_color: tuple[float, float, float, float] = (1.0, 0.5, 0.0, 0.3)
+
+    entity_name: str
+    """The object, which has a free joint."""
+    success_threshold: float = 0.05
+    """Distance from the target within which the object has arrived [m]."""
+    difficulty: Difficulty = "fixed"
+    """`fixed`: the target is the middle of its range; `dynamic`: it is drawn from it."""
+    target_position_range: _TargetPositionRange = field(default_factory=_TargetPositionRange)
+    object_pose_range: ObjectPoseRangeCfg | None = field(default_factory=ObjectPoseRangeCfg)
+    """None leaves the object where it is."""
+    viz: VizCfg = field(default_factory=VizCfg)
+
+    def build(self, env: ManagerBasedRlEnv) -> LiftingCommand:
+        """Make the term."""
+        return LiftingCommand(self, env)
+
+
+@dataclass(kw_only=True)
+class MultiCubeLiftingCommandCfg(CommandTermCfg):
+    """Bring one of several objects to a target; with each target all are put down anew."""
+
+    TargetPositionRangeCfg = _TargetPositionRange
+
+    @dataclass
+    class ObjectPoseRangeCfg(LiftingCommandCfg.ObjectPoseRangeCfg):
+        """Where the objects are put down, from a world's origin [m, rad]."""
+
+        x: Range = (0.25, 0.4)
+        y: Range = (-0.15, 0.15)
+
+    entity_names: tuple[str, ...] = ()
+    """The objects, which have free joints."""
+    success_threshold: float = 0.05
+    """Distance from the target within which the object has arrived [m]."""
+    difficulty: Difficulty = "fixed"
+    """`fixed`: the target is the middle of its range; `dynamic`: it is drawn from it."""
+    target_position_range: _TargetPositionRange = field(default_factory=_TargetPositionRange)
+    object_pose_range: ObjectPoseRangeCfg = field(default_factory=ObjectPoseRangeCfg)
+
+    def build(self, env: ManagerBasedRlEnv) -> MultiCubeLiftingCommand:
+        """Make the term."""
+        return MultiCubeLiftingCommand(self, env)
+
+
+class _Lifting(CommandTerm):
+    """A target for one of some objects.
+
+    Raises:
+        ValueError: an object has no free joint, or there is none.
+    """
+
+    cfg: Any
+    state_attributes = (*CommandTerm.state_attributes, "target_pos", "_chosen")
+
+    def __init__(self, cfg: Any, env: ManagerBasedRlEnv, objects: Sequence[str]) -> None:
+        super().__init__(cfg, env)
+        if not objects:
+            raise ValueError(f"{type(cfg).__name__} has no objects: name some in entity_names.")
+        self.objects: list[Entity] = [env.scene[name] for name in objects]
+        for name, entity in zip(objects, self.objects, strict=True):
+            if entity.is_fixed_base:
+                raise ValueError(
+                    f"{type(cfg).__name__} lifts '{name}', whose base is fixed: name an entity "
+                    "with a free joint."
+                )
+        with torch.inference_mode(False):
+            zeros = torch.zeros(self.num_envs, device=self.device)
+            self.target_pos = torch.zeros(self.num_envs, 3, device=self.device)
+            """Where the object is wanted, in the world [m], shape [num_envs, 3]."""
+            self._chosen = zeros.long()
+            names = ("object_height", "position_error", "at_goal", "episode_success")
+            self.metrics = {name: zeros.clone() for name in names}
+
+    @property
+    def command(self) -> torch.Tensor:
+        """Where the object is wanted, in the world [m], shape [num_envs, 3]."""
+        return self.target_pos
+
+    @property
+    def target_object_pos(self) -> torch.Tensor:
+        """Where the object to be brought is, in the world [m], shape [num_envs, 3]."""
+        if len(self.objects) == 1:
+            return self.objects[0].data.root_link_pos_w
+        positions = torch.stack([entity.data.root_link_pos_w for entity in self.objects], dim=1)
+        rows = self._chosen.view(-1, 1, 1).expand(-1, 1, 3)
+        return positions.gather(1, rows).squeeze(1)
+
+    def compute_success(self) -> torch.Tensor:
+        """Whether the object has arrived, shape [num_envs]."""
+        return self._distance() < self.cfg.success_threshold
+
+    def _distance(self) -> torch.Tensor:
+        error = self.target_object_pos - self.target_pos
+        return dot(error, error).sqrt()
+
+    def _resample_command(self, env_ids: torch.Tensor) -> None:
+        ranges = self.cfg.target_position_range
+        low, high = self._bounds(ranges.x, ranges.y, ranges.z)
+        if self.cfg.difficulty == "fixed":
+            target = ((low + high) / 2.0).expand(len(env_ids), 3)
+        else:
+            target = sample_uniform(low, high, (len(env_ids), 3), self.device)
+        self.target_pos[env_ids] = target + self._env.scene.env_origins[env_ids]
+        if len(self.objects) > 1:
+            count = len(self.objects)
+            self._chosen[env_ids] = torch.randint(count, (len(env_ids),), device=self.device)
+        if self.cfg.object_pose_range is None:
+            return
+        for entity in self.objects:
+            self._put_down(entity, env_ids)
+        # A draw in the middle of an episode is seen at once.
+        self._env.sim.forward(env_ids)
+
+    def _put_down(self, entity: Entity, env_ids: torch.Tensor) -> None:
+        ranges = self.cfg.object_pose_range
+        low, high = self._bounds(ranges.x, ranges.y, ranges.z, ranges.yaw)
+        drawn = sample_uniform(low, high, (len(env_ids), 4), self.device)
+        position = drawn[:, :3] + self._env.scene.env_origins[env_ids]
+        zero = torch.zeros_like(drawn[:, 3])
+        pose = torch.cat([position, quat_from_euler_xyz(zero, zero, drawn[:, 3])], dim=1)
+        entity.write_root_link_pose_to_sim(pose, env_ids)
+        entity.write_root_link_velocity_to_sim(torch.zeros_like(pose[:, :6]), env_ids)
+
+    def _bounds(self, *ranges: Range) -> torch.Tensor:
+        return torch.tensor(ranges, device=self.device).T
+
+    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+        """The target stays where it is."""
+
+    def _update_metrics(self) -> None:
+        success = self.compute_success().float()
+        origin = self._env.scene.env_origins
+        self.metrics["object_height"].copy_(self.target_object_pos[:, 2] - origin[:, 2])
+        self.metrics["position_error"].copy_(self._distance())
+        self.metrics["at_goal"].copy_(success)
+        self.metrics["episode_success"].clamp_(min=success)
+
+    def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
+        color = getattr(self.cfg, "viz", LiftingCommandCfg.VizCfg()).target_color
+        for env in visualizer.get_env_indices(self.num_envs):
+            target = self.target_pos[env].cpu().numpy()
+            visualizer.add_sphere(target, self.cfg.success_threshold, color)
+
+
+class LiftingCommand(_Lifting):
+    """Where one object is wanted.
+
+    Raises:
+        ValueError: the object has no free joint.
+    """
+
+    cfg: LiftingCommandCfg
+
+    def __init__(self, cfg: LiftingCommandCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(cfg, env, (cfg.entity_name,))
+
+
+class MultiCubeLiftingCommand(_Lifting):
+    """Where one of several objects is wanted; which one changes with each draw.
+
+    Raises:
+        ValueError: an object has no free joint, there is none, or they differ in their number of
+            geoms.
+    """
+
+    cfg: MultiCubeLiftingCommandCfg
+
+    def __init__(self, cfg: MultiCubeLiftingCommandCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(cfg, env, cfg.entity_names)
+        geoms = [entity.indexing.geom_ids for entity in self.objects]
+        if len({len(ids) for ids in geoms}) > 1:
+            counts = {n: len(i) for n, i in zip(cfg.entity_names, geoms, strict=True)}
+            raise ValueError(
+                f"MultiCubeLiftingCommand needs objects of equally many geoms, got {counts}."
+            )
+        self._geom_ids = torch.stack(geoms).to(self.device)
+
+    @property
+    def target_geom_ids(self) -> torch.Tensor:
+        """Geoms of the object to be brought, ids of the model, shape [num_envs, num_geoms]."""
+        return self._geom_ids[self._chosen]

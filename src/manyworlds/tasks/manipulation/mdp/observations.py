@@ -1,0 +1,164 @@
+"""What an arm knows of itself and of what it handles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import mujoco
+import torch
+
+from manyworlds.managers import CommandTerm, SceneEntityCfg
+from manyworlds.sensor import CameraSensorData
+from manyworlds.tasks.manipulation.mdp.commands import LiftingCommand, MultiCubeLiftingCommand
+from manyworlds.utils.math import quat_apply_inverse
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+_ROBOT = SceneEntityCfg("robot")
+_Command = TypeVar("_Command", bound=CommandTerm)
+
+
+def ee_to_object_distance(
+    env: ManagerBasedRlEnv, object_name: str, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """From the site of `asset_cfg` to an object, in the robot's root frame [m], shape [B, 3]."""
+    target = env.scene[object_name].data.root_link_pos_w
+    return _in_root_frame(env, asset_cfg, target - site_position(env, asset_cfg))
+
+
+def object_to_goal_distance(
+    env: ManagerBasedRlEnv,
+    object_name: str,
+    command_name: str,
+    asset_cfg: SceneEntityCfg = _ROBOT,
+) -> torch.Tensor:
+    """From an object to where it is wanted, in the robot's root frame [m], shape [B, 3].
+
+    Raises:
+        TypeError: the command is no `LiftingCommand`.
+    """
+    command = lifting_command(env, command_name, LiftingCommand)
+    way = command.target_pos - env.scene[object_name].data.root_link_pos_w
+    return _in_root_frame(env, asset_cfg, way)
+
+
+def ee_to_target_object(
+    env: ManagerBasedRlEnv, command_name: str, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """As `ee_to_object_distance`, for the object that a `MultiCubeLiftingCommand` names.
+
+    Raises:
+        TypeError: the command is of another kind.
+    """
+    target = lifting_command(env, command_name, MultiCubeLiftingCommand).target_object_pos
+    return _in_root_frame(env, asset_cfg, target - site_position(env, asset_cfg))
+
+
+def target_object_to_goal(
+    env: ManagerBasedRlEnv, command_name: str, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """As `object_to_goal_distance`, for the object that a `MultiCubeLiftingCommand` names.
+
+    Raises:
+        TypeError: the command is of another kind.
+    """
+    command = lifting_command(env, command_name, MultiCubeLiftingCommand)
+    return _in_root_frame(env, asset_cfg, command.target_pos - command.target_object_pos)
+
+
+def ee_velocity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
+    """Velocity of the site of `asset_cfg` in the robot's root frame [m/s], shape [B, 3]."""
+    velocity = env.scene[asset_cfg.name].data.site_lin_vel_w[:, asset_cfg.index("site")]
+    return _in_root_frame(env, asset_cfg, velocity.squeeze(1))
+
+
+def target_position(
+    env: ManagerBasedRlEnv, command_name: str, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """Where the object is wanted, in the robot's root frame [m], shape [B, 3].
+
+    Raises:
+        TypeError: the command lifts nothing.
+    """
+    command = lifting_command(env, command_name, LiftingCommand, MultiCubeLiftingCommand)
+    root = env.scene[asset_cfg.name].data.root_link_pos_w
+    return _in_root_frame(env, asset_cfg, command.command - root)
+
+
+def camera_rgb(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
+    """A camera's colours in [0, 1], shape [B, 3, H, W]."""
+    return _picture(env, sensor_name, "rgb").float() / 255.0
+
+
+def camera_depth(
+    env: ManagerBasedRlEnv, sensor_name: str, cutoff_distance: float, min_depth: float = 0.01
+) -> torch.Tensor:
+    """A camera's distances in [0, 1], shape [B, 1, H, W].
+
+    Args:
+        env: the environment.
+        sensor_name: the camera.
+        cutoff_distance: what is farther counts as being here [m]; becomes 1.
+        min_depth: what is nearer counts as being here [m].
+    """
+    depth = _picture(env, sensor_name, "depth")
+    return depth.clamp(min_depth, cutoff_distance) / cutoff_distance
+
+
+def camera_segmentation(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
+    """Id and type (`mjtObj`) of what a camera sees, as numbers, shape [B, 2, H, W]."""
+    return _picture(env, sensor_name, "segmentation").float()
+
+
+def camera_target_cube_mask(
+    env: ManagerBasedRlEnv, sensor_name: str, command_name: str
+) -> torch.Tensor:
+    """One where a camera sees the object that is to be brought, else zero, shape [B, 1, H, W].
+
+    Raises:
+        TypeError: the command is no `MultiCubeLiftingCommand`.
+    """
+    command = lifting_command(env, command_name, MultiCubeLiftingCommand)
+    ids, kinds = _picture(env, sensor_name, "segmentation").unsqueeze(2).unbind(1)
+    wanted = command.target_geom_ids.view(env.num_envs, -1, 1, 1)
+    seen = (ids == wanted) & (kinds == int(mujoco.mjtObj.mjOBJ_GEOM))
+    return seen.any(dim=1, keepdim=True).float()
+
+
+def lifting_command(env: ManagerBasedRlEnv, name: str, *kinds: type[_Command]) -> _Command:
+    """Return a command of one of some types.
+
+    Raises:
+        TypeError: it is of another.
+    """
+    term = env.command_manager.get_term(name)
+    if not isinstance(term, kinds):
+        raise TypeError(
+            f"Command '{name}' is a {type(term).__name__}, but this term needs a "
+            f"{' or '.join(kind.__name__ for kind in kinds)}."
+        )
+    return term
+
+
+def site_position(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
+    """Where the one site of `asset_cfg` is, in the world [m], shape [B, 3]."""
+    return env.scene[asset_cfg.name].data.site_pos_w[:, asset_cfg.index("site")].squeeze(1)
+
+
+def _in_root_frame(
+    env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, vector: torch.Tensor
+) -> torch.Tensor:
+    return quat_apply_inverse(env.scene[asset_cfg.name].data.root_link_quat_w, vector)
+
+
+def _picture(env: ManagerBasedRlEnv, sensor_name: str, kind: str) -> torch.Tensor:
+    """A camera's picture with channels first, shape [B, C, H, W]."""
+    data = env.scene.sensors[sensor_name].data
+    assert isinstance(data, CameraSensorData)
+    picture = getattr(data, kind)
+    if picture is None:
+        raise ValueError(
+            f"Camera '{sensor_name}' makes no {kind} pictures: add '{kind}' to its data_types."
+        )
+    return picture.permute(0, 3, 1, 2)

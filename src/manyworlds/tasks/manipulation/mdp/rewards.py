@@ -1,0 +1,110 @@
+"""Rewards of handling things, each of shape [num_envs].
+
+Kernels are `exp(-distance^2 / std^2)`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from manyworlds.managers import SceneEntityCfg
+from manyworlds.tasks.manipulation.mdp.commands import LiftingCommand, MultiCubeLiftingCommand
+from manyworlds.tasks.manipulation.mdp.observations import lifting_command, site_position
+from manyworlds.utils.math import dot
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+_ROBOT = SceneEntityCfg("robot")
+
+
+def staged_position_reward(
+    env: ManagerBasedRlEnv,
+    command_name: str,
+    object_name: str,
+    reaching_std: float,
+    bringing_std: float,
+    asset_cfg: SceneEntityCfg = _ROBOT,
+) -> torch.Tensor:
+    """Reach for an object, and doubly so the nearer it is to where it is wanted: r (1 + b).
+
+    Args:
+        env: the environment.
+        command_name: a `LiftingCommand`.
+        object_name: the object.
+        reaching_std: deviation of the kernel of the distance from site to object [m].
+        bringing_std: deviation of the kernel of the distance from object to target [m].
+        asset_cfg: the robot and its site that grasps.
+
+    Raises:
+        TypeError: the command is of another kind.
+    """
+    goal = lifting_command(env, command_name, LiftingCommand).target_pos
+    position = env.scene[object_name].data.root_link_pos_w
+    return _staged(site_position(env, asset_cfg), position, goal, reaching_std, bringing_std)
+
+
+def bring_object_reward(
+    env: ManagerBasedRlEnv, command_name: str, object_name: str, std: float
+) -> torch.Tensor:
+    """Kernel of the distance from an object to where it is wanted, deviation `std` [m].
+
+    Raises:
+        TypeError: the command is no `LiftingCommand`.
+    """
+    goal = lifting_command(env, command_name, LiftingCommand).target_pos
+    return _kernel(env.scene[object_name].data.root_link_pos_w - goal, std)
+
+
+def multi_cube_staged_position_reward(
+    env: ManagerBasedRlEnv,
+    command_name: str,
+    reaching_std: float,
+    bringing_std: float,
+    asset_cfg: SceneEntityCfg = _ROBOT,
+) -> torch.Tensor:
+    """As `staged_position_reward`, for the object that a `MultiCubeLiftingCommand` names.
+
+    Raises:
+        TypeError: the command is of another kind.
+    """
+    command = lifting_command(env, command_name, MultiCubeLiftingCommand)
+    hand, position = site_position(env, asset_cfg), command.target_object_pos
+    return _staged(hand, position, command.target_pos, reaching_std, bringing_std)
+
+
+def multi_cube_bring_object_reward(
+    env: ManagerBasedRlEnv, command_name: str, std: float
+) -> torch.Tensor:
+    """As `bring_object_reward`, for the object that a `MultiCubeLiftingCommand` names.
+
+    Raises:
+        TypeError: the command is of another kind.
+    """
+    command = lifting_command(env, command_name, MultiCubeLiftingCommand)
+    return _kernel(command.target_object_pos - command.target_pos, std)
+
+
+def joint_velocity_hinge_penalty(
+    env: ManagerBasedRlEnv, max_vel: float, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """Sum of squares of what joint speeds exceed `max_vel` by [rad/s or m/s]."""
+    velocity = env.scene[asset_cfg.name].data.joint_vel[:, asset_cfg.index("joint")]
+    return (velocity.abs() - max_vel).clamp_(min=0.0).square().sum(dim=1)
+
+
+def _staged(
+    hand: torch.Tensor,
+    position: torch.Tensor,
+    goal: torch.Tensor,
+    reaching_std: float,
+    bringing_std: float,
+) -> torch.Tensor:
+    reaching = _kernel(position - hand, reaching_std)
+    return reaching * (1.0 + _kernel(goal - position, bringing_std))
+
+
+def _kernel(error: torch.Tensor, std: float) -> torch.Tensor:
+    return torch.exp(dot(error, error) / -(std**2))
