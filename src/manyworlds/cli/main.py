@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("manyworlds.cli.train", "train a policy for a task"),
     "play": ("manyworlds.cli.play", "watch a trained policy"),
     "list": ("manyworlds.cli.list", "list the tasks"),
+    "new-task": ("manyworlds.cli.new_task", "write a file with a task of your own, ready to train"),
     "bench": ("manyworlds.cli.bench", "time a task or an MJCF file against MuJoCo's rollout"),
     "validate": ("manyworlds.cli.validate", "say what is wrong with model files and tasks"),
     "replay-dump": ("manyworlds.cli.replay_dump", "tell where a recorded world went bad first"),

@@ -38,6 +38,7 @@ _CARTPOLE = "manyworlds.tasks.cartpole.cartpole_env_cfg"
 _BUILTIN: dict[str, tuple[str, str, str]] = {
     "Cartpole-Balance": (_CARTPOLE, "cartpole_balance_env_cfg", "cartpole_ppo_runner_cfg"),
     "Cartpole-Swingup": (_CARTPOLE, "cartpole_swingup_env_cfg", "cartpole_ppo_runner_cfg"),
+    "Reach": ("manyworlds.tasks.reach.reach_env_cfg", "env_cfg", "rl_cfg"),
     **{
         f"Velocity-{ground.capitalize()}-{robot.capitalize()}": (
             f"manyworlds.tasks.velocity.config.{robot}",

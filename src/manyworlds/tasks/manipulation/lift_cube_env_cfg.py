@@ -289,11 +289,12 @@ def _prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
 
 def _observations() -> dict[str, ObservationGroupCfg | None]:
     cube = {"object_name": "cube"}
+    lift = {**cube, "command_name": "lift_height"}
     table: tuple[tuple[str, Any, dict[str, Any], float | None], ...] = (
         ("joint_pos", mdp.joint_pos_rel, {}, 0.01),
         ("joint_vel", mdp.joint_vel_rel, {}, 1.5),
         ("ee_to_cube", mdp.ee_to_object_distance, cube, 0.01),
-        ("cube_to_goal", mdp.object_to_goal_distance, {**cube, "command_name": "lift_height"}, 0.01),
+        ("cube_to_goal", mdp.object_to_goal_distance, lift, 0.01),
         ("actions", mdp.last_action, {}, None),
     )  # fmt: skip
 

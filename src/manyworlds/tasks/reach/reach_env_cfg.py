@@ -1,0 +1,168 @@
+"""Reach goals in a plane with an arm of two joints. `manyworlds new-task` copies this file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import torch
+
+from manyworlds.actuator import BuiltinPositionActuatorCfg
+from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
+from manyworlds.managers import (
+    CommandTerm,
+    CommandTermCfg,
+    EventTermCfg,
+    MetricsTermCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+    SceneEntityCfg,
+    TerminationTermCfg,
+)
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.scene import SceneCfg
+from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.utils.viewer_config import ViewerConfig
+
+ARM = """
+<mujoco>
+  <worldbody>
+    <body name="upper" pos="0 0 .1">
+      <joint name="shoulder" axis="0 0 1" damping=".5"/>
+      <geom name="upper" type="capsule" fromto="0 0 0 .3 0 0" size=".03" rgba=".2 .4 .7 1"/>
+      <body name="lower" pos=".3 0 0">
+        <joint name="elbow" axis="0 0 1" range="-150 150" damping=".5"/>
+        <geom name="lower" type="capsule" fromto="0 0 0 .25 0 0" size=".025" rgba=".9 .6 .2 1"/>
+        <site name="tip" pos=".25 0 0"/>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+TIP = SceneEntityCfg("robot", site_names="tip")
+
+
+def tip_position(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = TIP) -> torch.Tensor:
+    """Where the tip is from the robot's root [m], shape [num_envs, 2]."""
+    data = env.scene[asset_cfg.name].data
+    tip = data.site_pos_w[:, asset_cfg.index("site")].squeeze(1)
+    return (tip - data.root_link_pos_w)[:, :2]
+
+
+def distance(
+    env: ManagerBasedRlEnv, command_name: str, asset_cfg: SceneEntityCfg = TIP
+) -> torch.Tensor:
+    """From the tip to its goal [m], shape [num_envs]."""
+    goal = env.command_manager.get_command(command_name)
+    return (tip_position(env, asset_cfg) - goal).norm(dim=1)
+
+
+def reach(
+    env: ManagerBasedRlEnv, command_name: str, asset_cfg: SceneEntityCfg = TIP
+) -> torch.Tensor:
+    """1 where the tip is at its goal, and 0 far from it, shape [num_envs]."""
+    return torch.exp(-10.0 * distance(env, command_name, asset_cfg))
+
+
+@dataclass(kw_only=True)
+class GoalCommandCfg(CommandTermCfg):
+    """Goals on a ring around the robot's root."""
+
+    radius: tuple[float, float] = (0.2, 0.5)
+    """Bounds of the distance from the root [m]."""
+
+    def build(self, env: ManagerBasedRlEnv) -> GoalCommand:
+        """Make the term."""
+        return GoalCommand(self, env)
+
+
+class GoalCommand(CommandTerm):
+    """Keeps a goal for each world."""
+
+    cfg: GoalCommandCfg
+    state_attributes = (*CommandTerm.state_attributes, "goal")
+
+    def __init__(self, cfg: GoalCommandCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(cfg, env)
+        self.goal = torch.zeros(self.num_envs, 2, device=self.device)
+
+    @property
+    def command(self) -> torch.Tensor:
+        """Goals from the robot's root [m], shape [num_envs, 2]."""
+        return self.goal
+
+    def _resample_command(self, env_ids: torch.Tensor) -> None:
+        low, high = self.cfg.radius
+        radius = low + (high - low) * torch.rand(len(env_ids), device=self.device)
+        angle = 2.0 * torch.pi * torch.rand(len(env_ids), device=self.device)
+        self.goal[env_ids] = torch.stack([angle.cos(), angle.sin()], dim=1) * radius[:, None]
+
+    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+        """Goals stay where they are between draws."""
+
+    def _update_metrics(self) -> None:
+        """What is logged besides the task's metrics."""
+
+    def _debug_vis_impl(self, visualizer: Any) -> None:
+        for env in visualizer.get_env_indices(self.num_envs):
+            root = self._env.scene["robot"].data.root_link_pos_w[env].cpu().numpy().copy()
+            root[:2] += self.goal[env].cpu().numpy()
+            visualizer.add_sphere(root, 0.03, (0.2, 0.8, 0.3, 0.6))
+
+
+def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Make the environment: what exists, acts, is observed and rewarded, and when it ends."""
+    robot = EntityCfg(
+        spec_fn=lambda: mujoco.MjSpec.from_string(ARM),
+        articulation=EntityArticulationInfoCfg(
+            actuators=(
+                BuiltinPositionActuatorCfg(target_names_expr=(".*",), stiffness=20.0, damping=1.0),
+            )
+        ),
+    )
+    goal = {"command_name": "goal"}
+    return ManagerBasedRlEnvCfg(
+        scene=SceneCfg(num_envs=16 if play else 512, entities={"robot": robot}),
+        sim=SimulationCfg(mujoco=MujocoCfg(timestep=0.005)),
+        decimation=4,
+        episode_length_s=4.0,
+        commands={"goal": GoalCommandCfg(resampling_time_range=(2.0, 2.0), debug_vis=True)},
+        actions={
+            "joints": mdp.JointPositionActionCfg(
+                entity_name="robot", actuator_names=(".*",), scale=1.5
+            )
+        },
+        observations={
+            name: ObservationGroupCfg(
+                terms={
+                    "joint_pos": ObservationTermCfg(func=mdp.joint_pos_rel),
+                    "joint_vel": ObservationTermCfg(func=mdp.joint_vel_rel),
+                    "tip": ObservationTermCfg(func=tip_position),
+                    "goal": ObservationTermCfg(func=mdp.generated_commands, params=dict(goal)),
+                }
+            )
+            for name in ("actor", "critic")
+        },
+        rewards={
+            "reach": RewardTermCfg(func=reach, weight=1.0, params=dict(goal)),
+            "smooth": RewardTermCfg(func=mdp.action_rate_l2, weight=-0.01),
+        },
+        terminations={"time_out": TerminationTermCfg(func=mdp.time_out, time_out=True)},
+        events={
+            "joints": EventTermCfg(
+                func=mdp.reset_joints_by_offset,
+                mode="reset",
+                params={"position_range": (-1.0, 1.0), "velocity_range": (0.0, 0.0)},
+            )
+        },
+        metrics={"distance": MetricsTermCfg(func=distance, params=dict(goal))},
+        viewer=ViewerConfig(entity_name="robot", body_name="upper", distance=1.5, elevation=-50.0),
+    )
+
+
+def rl_cfg() -> RslRlOnPolicyRunnerCfg:
+    """Set the learner up."""
+    return RslRlOnPolicyRunnerCfg(experiment_name="reach", max_iterations=100)
