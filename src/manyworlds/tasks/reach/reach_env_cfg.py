@@ -128,7 +128,7 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
         scene=SceneCfg(num_envs=16 if play else 512, entities={"robot": robot}),
         sim=SimulationCfg(mujoco=MujocoCfg(timestep=0.005)),
         decimation=4,
-        episode_length_s=4.0,
+        episode_length_s=1e9 if play else 4.0,
         commands={"goal": GoalCommandCfg(resampling_time_range=(2.0, 2.0), debug_vis=True)},
         actions={
             "joints": mdp.JointPositionActionCfg(
