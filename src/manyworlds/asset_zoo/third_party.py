@@ -8,10 +8,9 @@ from pathlib import Path
 
 import mujoco
 
-from manyworlds.asset_zoo.motors import action_scale, leg_collisions, position_control
+from manyworlds.asset_zoo.humanoid import HUMANOID_ACTION_SCALE, get_humanoid_cfg
 from manyworlds.asset_zoo.quadruped import QUADRUPED_ACTION_SCALE, get_quadruped_cfg
-from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
-from manyworlds.utils.actuator import ElectricActuator
+from manyworlds.entity import EntityCfg
 
 ROBOTS_VARIABLE = "MANYWORLDS_ROBOTS"
 """Environment variable with the folder of third-party robots."""
@@ -62,34 +61,7 @@ def third_party_spec(name: str) -> mujoco.MjSpec:
 GO1_ACTION_SCALE = QUADRUPED_ACTION_SCALE
 """Position offset of a unit action by joint name [rad]."""
 
-# The maker's motors.
-_G1_5020 = ElectricActuator(reflected_inertia=0.003609725, velocity_limit=37.0, effort_limit=25.0)
-_G1_7520_14 = ElectricActuator(
-    reflected_inertia=0.010177520, velocity_limit=32.0, effort_limit=88.0
-)
-_G1_7520_22 = ElectricActuator(
-    reflected_inertia=0.025101925, velocity_limit=20.0, effort_limit=139.0
-)
-_G1_4010 = ElectricActuator(reflected_inertia=0.00425, velocity_limit=22.0, effort_limit=5.0)
-_G1_ACTUATORS = (
-    position_control(
-        ".*_elbow_joint",
-        ".*_shoulder_pitch_joint",
-        ".*_shoulder_roll_joint",
-        ".*_shoulder_yaw_joint",
-        ".*_wrist_roll_joint",
-        motor=_G1_5020,
-    ),
-    position_control(
-        ".*_hip_pitch_joint", ".*_hip_yaw_joint", "waist_yaw_joint", motor=_G1_7520_14
-    ),
-    position_control(".*_hip_roll_joint", ".*_knee_joint", motor=_G1_7520_22),
-    position_control(".*_wrist_pitch_joint", ".*_wrist_yaw_joint", motor=_G1_4010),
-    # Parallel linkages: two motors move both axes.
-    position_control("waist_pitch_joint", "waist_roll_joint", motors=2, motor=_G1_5020),
-    position_control(".*_ankle_pitch_joint", ".*_ankle_roll_joint", motors=2, motor=_G1_5020),
-)
-G1_ACTION_SCALE = action_scale(_G1_ACTUATORS)
+G1_ACTION_SCALE = HUMANOID_ACTION_SCALE
 """Position offset of a unit action by joint name [rad]."""
 
 
@@ -100,22 +72,4 @@ def get_go1_robot_cfg() -> EntityCfg:
 
 def get_g1_robot_cfg() -> EntityCfg:
     """Configure Unitree's G1, knees bent, with position control of its 29 joints."""
-    return EntityCfg(
-        spec_fn=lambda: third_party_spec("unitree_g1"),
-        init_state=EntityCfg.InitialStateCfg(
-            pos=(0.0, 0.0, 0.76),
-            joint_pos={
-                ".*_hip_pitch_joint": -0.3,
-                ".*_knee_joint": 0.6,
-                ".*_ankle_pitch_joint": -0.3,
-                ".*_elbow_joint": 0.6,
-                "left_shoulder_roll_joint": 0.2,
-                "right_shoulder_roll_joint": -0.2,
-                ".*_shoulder_pitch_joint": 0.2,
-            },
-        ),
-        articulation=EntityArticulationInfoCfg(
-            actuators=_G1_ACTUATORS, soft_joint_pos_limit_factor=0.9
-        ),
-        collisions=(leg_collisions("^(left|right)_foot[1-7]_collision$", condim=3),),
-    )
+    return replace(get_humanoid_cfg(), spec_fn=lambda: third_party_spec("unitree_g1"))

@@ -44,7 +44,12 @@ _BUILTIN: dict[str, tuple[str, str, str]] = {
             f"{maker}{robot}_{ground}_env_cfg",
             f"{maker}{robot}_ppo_runner_cfg",
         )
-        for maker, robot in (("", "quadruped"), ("unitree_", "go1"), ("unitree_", "g1"))
+        for maker, robot in (
+            ("", "quadruped"),
+            ("", "humanoid"),
+            ("unitree_", "go1"),
+            ("unitree_", "g1"),
+        )
         for ground in ("flat", "rough")
     },
 }
