@@ -107,12 +107,12 @@ def mirrored(link: Link, old: str, new: str) -> Link:
 
     Args:
         link: a link of the left side.
-        old: what names of the left side begin with.
-        new: what names of the right side begin with.
+        old: what says in a name that it is of the left side.
+        new: what says so of the right side.
     """
 
     def rename(name: str) -> str:
-        return new + name[len(old) :] if name.startswith(old) else name
+        return name.replace(old, new, 1)
 
     def reflect(points: tuple[float, ...]) -> tuple[float, ...]:
         return tuple(-x if i % 3 == 1 else x for i, x in enumerate(points))
