@@ -28,8 +28,8 @@ from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.utils.actuator import ElectricActuator
 from manyworlds.utils.spec_config import CollisionCfg
 
-PADS = "(left|right)_finger_pad_collision"
-"""Geoms that hold what the gripper grasps, as a regular expression."""
+PADS = "(left|right)_finger_pad_collision|[lr]f_down[0-9]+_collision"
+"""Geoms that hold what the gripper grasps, ours and YAM's, as a regular expression."""
 
 # Datasheets of Damiao's DM-J4340-2EC (gear 40) and DM-J4310-2EC (gear 10): speeds and peak torques.
 # Inertias of their rotors are not published: estimates.
@@ -49,8 +49,8 @@ _DRIVES = (
     ("joint2", _DM4340, 0.3507),
     ("joint3", _DM4340, 0.2470),
     ("joint4", _DM4310, 0.02456),
-    ("joint5", _DM4310, 0.00700),
-    ("joint6", _DM4310, 0.00243),
+    ("joint5", _DM4310, 0.00726),
+    ("joint6", _DM4310, 0.00269),
     ("left_finger", _RACK, 0.536),
 )
 ARM_ACTUATORS = tuple(
