@@ -56,6 +56,7 @@ def apply_name_map(spec: mujoco.MjSpec, names: NameMap) -> mujoco.MjSpec:
     """
     for element in (*spec.actuators, *spec.keys):
         spec.delete(element)
+    spec.nkey = 0  # the size that the file asks for
     for kind in _KINDS:
         for old, new in getattr(names, kind).items():
             _rename(spec, kind, old, new)
