@@ -121,6 +121,12 @@ class EventManager(ManagerBase[EventTermCfg]):
         level = max(self._levels.values(), default=RecomputeLevel.none)
         return tuple(dict.fromkeys([*self._fields, *derived_fields(level)]))
 
+    def check_terms(self) -> None:
+        """Call terms that accept it for no world, which tells of wrong parameters at build time."""
+        for name, term in self._terms.items():
+            if getattr(term.func, "accepts_no_worlds", False):
+                self._call(name, term, self._all_ids[:0])
+
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Restart the interval timers of the worlds named."""
         if len(self._time_left):
