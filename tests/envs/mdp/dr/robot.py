@@ -76,7 +76,7 @@ def make_env(
 
 
 def disturb(env: ManagerBasedRlEnv) -> None:
-    """Put the robot on the floor and into motion, hit its limits, and drive its actuators to theirs."""
+    """Put the robot on the floor, and into motion that meets its limits."""
     env.sim.data.qpos[:, 2] = 0.05
     env.sim.data.qvel[:] = torch.linspace(-2.0, 2.0, env.sim.mj_model.nv)
     env.sim.data.ctrl[:] = torch.tensor([2.0, -2.0])
