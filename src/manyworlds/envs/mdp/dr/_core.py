@@ -10,7 +10,8 @@ import copy
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from numbers import Real
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import torch
 
@@ -29,7 +30,6 @@ from manyworlds.utils.string import resolve_matching_names_values
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.sim import Simulation
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -80,15 +80,17 @@ def element_kind(field: str) -> str:
 def remember(
     env: ManagerBasedRlEnv,
     asset_cfg: SceneEntityCfg,
+    what: str,
     key: Hashable,
     build: Callable[[SceneEntityCfg], T],
 ) -> T:
-    """Return what `build` makes of a resolved selection: made once for each key.
+    """Return what `build` makes of a resolved selection, made anew only when the key changes.
 
     Args:
         env: the environment.
         asset_cfg: a selection. That of a manager's term is resolved and keeps what was made; one
             that is not is copied and resolved here, each time.
+        what: a name for what is made.
         key: everything else that `build` makes use of.
         build: is given the resolved selection.
     """
@@ -96,11 +98,13 @@ def remember(
         asset_cfg = copy.deepcopy(asset_cfg)
         asset_cfg.resolve(env.scene)
     # Weak, since a selection may be copied deeply, and may outlive the simulation.
-    full_key = (weakref.ref(env.sim), key)
-    if full_key not in asset_cfg.memo:
+    key = (weakref.ref(env.sim), key)
+    known, value = asset_cfg.memo.get(what, (None, None))
+    if known != key:
         with torch.inference_mode(False):
-            asset_cfg.memo[full_key] = build(asset_cfg)
-    return asset_cfg.memo[full_key]
+            value = build(asset_cfg)
+        asset_cfg.memo[what] = key, value
+    return cast("T", value)
 
 
 def selected(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, kind: str) -> tuple[str, ...]:
@@ -125,34 +129,44 @@ class Rows:
         env: the environment.
         field: name of the model field, which gets rows of its own for each world.
         asset_cfg: a resolved selection.
+        chosen: which of the selected elements, by position; None for all.
     """
 
-    def __init__(self, env: ManagerBasedRlEnv, field: str, asset_cfg: SceneEntityCfg) -> None:
+    def __init__(
+        self,
+        env: ManagerBasedRlEnv,
+        field: str,
+        asset_cfg: SceneEntityCfg,
+        chosen: list[int] | None = None,
+    ) -> None:
         element = MODEL_FIELD_TABLE[field]
         kind, source = _ELEMENTS[element.element]
         self.field = field
-        self.names = selected(env, asset_cfg, kind)
-        """Names of the elements."""
         every = getattr(env.scene[asset_cfg.name].indexing, source)
         if len(every) != len(env.scene[asset_cfg.name].names(kind)):
             raise ValueError(
                 f"'{asset_cfg.name}' has an actuator with several controls, so that {field} has "
                 "no row for each actuator: write sim.model in a term of your own."
             )
-        self.ids = every[asset_cfg.index(kind)]
+        names = selected(env, asset_cfg, kind)
+        chosen = list(range(len(names))) if chosen is None else chosen
+        self.names = tuple(names[i] for i in chosen)
+        """Names of the elements."""
+        self.ids = every[asset_cfg.index(kind)][chosen]
         """Rows in the model, shape [elements]."""
         self.width = element.shape[0] if element.shape else 1
         """Columns of the field; a scalar field has one."""
         self._scalar = not element.shape
         env.sim.expand_model_fields((field,))
-        self._default = _default_rows(env.sim, field)
+        default = env.sim.default_model_fields[field]
+        default = default if field in env.sim.per_world_default_fields else default.unsqueeze(0)
+        self._default = default[:, self.ids].reshape(-1, len(self.ids), self.width)
 
     def default(self, worlds: torch.Tensor) -> torch.Tensor:
         """Values as compiled, shape [worlds, elements, width]; do not write."""
-        shape = (len(worlds), len(self.ids), self.width)
         if len(self._default) == 1:
-            return self._default[0, self.ids].reshape(shape[1:]).expand(shape)
-        return self._default[worlds[:, None], self.ids].reshape(shape)
+            return self._default.expand(len(worlds), -1, -1)
+        return self._default[worlds]
 
     def present(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> torch.Tensor:
         """Values as they are now, shape [worlds, elements, width]: a copy."""
@@ -175,12 +189,6 @@ class Rows:
         else:
             index = (worlds[:, None, None], self.ids[:, None], columns)
             rows[index] = values[..., columns]
-
-
-def _default_rows(sim: Simulation, field: str) -> torch.Tensor:
-    """A field's values as compiled, shape [1, ...], or [num_envs, ...] where worlds differ."""
-    default = sim.default_model_fields[field]
-    return default if field in sim.per_world_default_fields else default.unsqueeze(0)
 
 
 @dataclass(frozen=True)
@@ -234,7 +242,7 @@ def _is_range(value: Any) -> bool:
     return (
         isinstance(value, Sequence)
         and len(value) == 2
-        and all(isinstance(bound, int | float) for bound in value)
+        and all(isinstance(bound, Real) for bound in value)
     )
 
 
@@ -304,11 +312,9 @@ def field_draw(
         by_axis = _by_axis(ranges)
         chosen = axes if axes is not None else default_axes if by_axis is None else [*by_axis]
         columns = _columns(field, chosen)
-        names, table = _table(selected(env, resolved, kind), ranges, by_axis, columns)
-        if names is not None:
-            resolved = SceneEntityCfg(asset_cfg.name, **{f"{kind}_names": names})
-            resolved.resolve(env.scene)
-        rows, device = Rows(env, field, resolved), env.sim.device
+        names = selected(env, resolved, element_kind(field))
+        chosen, table = _table(names, ranges, by_axis, columns)
+        rows, device = Rows(env, field, resolved, chosen), env.sim.device
         written, source = _spread(columns, tied or {})
         return FieldDraw(
             rows,
@@ -318,16 +324,15 @@ def field_draw(
             torch.tensor(source, device=device),
         )
 
-    kind = element_kind(field)
     # By value, since a curriculum may edit ranges in place.
-    key = (field, frozen(ranges), distribution, operation, frozen(axes), shared_random)
-    return remember(env, asset_cfg, (*key, frozen(tied)), build)
+    key = (frozen(ranges), distribution, operation, frozen(axes), shared_random, frozen(tied))
+    return remember(env, asset_cfg, field, key, build)
 
 
 def _by_axis(ranges: Ranges) -> Mapping[int, Range] | None:
     """Ranges by column, if they are."""
     if isinstance(ranges, Mapping) and all(isinstance(key, int) for key in ranges):
-        return ranges
+        return cast("Mapping[int, Range]", ranges)
     return None
 
 
@@ -348,16 +353,17 @@ def _table(
     ranges: Ranges,
     by_axis: Mapping[int, Range] | None,
     columns: list[int],
-) -> tuple[tuple[str, ...] | None, list[list[Range]]]:
-    """Names of elements that have ranges, None for all, and their ranges by column."""
+) -> tuple[list[int] | None, list[list[Range]]]:
+    """Positions of names that have ranges, None for all, and their ranges by column."""
     if by_axis is not None:
         if missing := set(columns) - set(by_axis):
             raise ValueError(f"ranges={dict(by_axis)} has none for axes {sorted(missing)}.")
         return None, [[by_axis[axis] for axis in columns]]
     if isinstance(ranges, Mapping):
-        _, chosen, by_name = resolve_matching_names_values(ranges, names)
-        return tuple(chosen), [[bounds] * len(columns) for bounds in by_name]
-    return None, [[ranges] * len(columns)]
+        by_pattern = cast("Mapping[str, Range]", ranges)
+        chosen, _, by_name = resolve_matching_names_values(by_pattern, names)
+        return chosen, [[bounds] * len(columns) for bounds in by_name]
+    return None, [[cast("Range", ranges)] * len(columns)]
 
 
 def _spread(columns: list[int], tied: Mapping[int, int]) -> tuple[list[int], list[int]]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import torch
 
 from manyworlds.envs.mdp.dr._core import (
     Axes,
+    Bounds,
     Range,
     Ranges,
     Rows,
     field_draw,
+    frozen,
     make_bounds,
     randomizes,
     remember,
@@ -132,7 +134,7 @@ def _field(
     randomize.__name__ = randomize.__qualname__ = name
     columns = "all" if axes is None else axes
     randomize.__doc__ = f"Randomize `{field}`: {what}.{_ARGUMENTS % columns}"
-    return randomizes(field)(randomize)
+    return cast("FieldFunction", randomizes(field)(randomize))
 
 
 def _quat(name: str, what: str) -> QuatFunction:
@@ -147,7 +149,7 @@ def _quat(name: str, what: str) -> QuatFunction:
         asset_cfg: SceneEntityCfg = ROBOT,
         distribution: Distribution | str = "uniform",
     ) -> None:
-        def build(resolved: SceneEntityCfg) -> tuple[Rows, object]:
+        def build(resolved: SceneEntityCfg) -> tuple[Rows, Bounds]:
             if any(abs(bound) > 2.0 * math.pi for bounds in angles for bound in bounds):
                 warnings.warn(
                     f"dr.{name} has ranges {angles}: they are radians, and some are beyond a "
@@ -159,14 +161,14 @@ def _quat(name: str, what: str) -> QuatFunction:
 
         angles = (roll_range, pitch_range, yaw_range)
         worlds = resolve_env_ids(env, env_ids)
-        rows, bounds = remember(env, asset_cfg, (name, angles, distribution), build)
+        rows, bounds = remember(env, asset_cfg, name, (frozen(angles), distribution), build)
         turn = quat_from_euler_xyz(*bounds.sample(len(worlds), len(rows.ids)).unbind(-1))
         turned = quat_mul(rows.default(worlds), turn)
         rows.write(env, worlds, torch.nn.functional.normalize(turned, dim=-1))
 
     randomize.__name__ = randomize.__qualname__ = name
     randomize.__doc__ = f"Randomize `{name}`: {what}.{_QUAT_ARGUMENTS}"
-    return randomizes(name)(randomize)
+    return cast("QuatFunction", randomizes(name)(randomize))
 
 
 geom_friction = _field(

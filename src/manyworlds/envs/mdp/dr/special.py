@@ -106,8 +106,7 @@ def geom_size(
         env, "geom_size", ranges, asset_cfg, distribution, operation, axes, shared_random
     )
     rows, worlds = draw.rows, resolve_env_ids(env, env_ids)
-    key = ("bounds", rows.names)
-    shapes = remember(env, asset_cfg, key, lambda _: _Shapes(env, rows))
+    shapes = remember(env, asset_cfg, "bounds", rows.names, lambda _: _Shapes(env, rows))
     draw(env, worlds)
     shapes.update(env, worlds, rows)
 
@@ -193,7 +192,7 @@ def geom_matid(
         shared_random: whether all geoms of a world get the same material.
     """
     pick = remember(
-        env, asset_cfg, "geom_matid", lambda cfg: _Pick(env, cfg, "geom_matid", "material")
+        env, asset_cfg, "geom_matid", None, lambda cfg: _Pick(env, cfg, "geom_matid", "material")
     )
     worlds = resolve_env_ids(env, env_ids)
     pick.rows.write(env, worlds, pick.draw(worlds, shared_random))
@@ -217,7 +216,7 @@ def mat_texid(
         shared_random: whether all materials of a world get the same texture.
     """
     pick = remember(
-        env, asset_cfg, "mat_texid", lambda cfg: _Pick(env, cfg, "mat_texid", "texture")
+        env, asset_cfg, "mat_texid", None, lambda cfg: _Pick(env, cfg, "mat_texid", "texture")
     )
     worlds = resolve_env_ids(env, env_ids)
     columns = torch.tensor([role], device=worlds.device)
