@@ -11,6 +11,12 @@ from manyworlds.envs.mdp.dr._types import (
     resolve_distribution,
     resolve_operation,
 )
+from manyworlds.envs.mdp.dr.drives import (
+    effort_limits,
+    encoder_bias,
+    pd_gains,
+    sync_actuator_delays,
+)
 from manyworlds.envs.mdp.dr.fields import (
     actuator_actrange,
     actuator_ctrlrange,
@@ -67,6 +73,7 @@ from manyworlds.envs.mdp.dr.fields import (
     tendon_range,
     tendon_stiffness,
 )
+from manyworlds.envs.mdp.dr.inertia import pseudo_inertia
 from manyworlds.envs.mdp.dr.special import geom_matid, geom_size, mat_texid, pair_friction
 from manyworlds.managers.event_manager import RecomputeLevel, requires_model_fields
 
@@ -91,6 +98,8 @@ __all__ = [
     "dof_armature",
     "dof_damping",
     "dof_frictionloss",
+    "effort_limits",
+    "encoder_bias",
     "geom_friction",
     "geom_matid",
     "geom_pos",
@@ -121,12 +130,15 @@ __all__ = [
     "mat_texid",
     "mat_texrepeat",
     "pair_friction",
+    "pd_gains",
+    "pseudo_inertia",
     "qpos0",
     "requires_model_fields",
     "resolve_distribution",
     "resolve_operation",
     "site_pos",
     "site_quat",
+    "sync_actuator_delays",
     "tendon_armature",
     "tendon_damping",
     "tendon_friction",

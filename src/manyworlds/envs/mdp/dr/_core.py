@@ -65,7 +65,8 @@ def randomizes(*fields: str) -> Callable[[F], F]:
 
     def declare(func: F) -> F:
         func.accepts_no_worlds = True  # type: ignore[attr-defined]
-        level = max(MODEL_FIELD_TABLE[field].warp or RecomputeLevel.none for field in fields)
+        levels = [MODEL_FIELD_TABLE[field].warp or RecomputeLevel.none for field in fields]
+        level = max(levels, default=RecomputeLevel.none)
         return requires_model_fields(*fields, recompute=level)(func)
 
     return declare
