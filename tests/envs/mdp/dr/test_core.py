@@ -385,7 +385,7 @@ def test_default_operations():
     }
     other = {name: operation for name, operation in default.items() if operation != "abs"}
     assert other == {
-        **dict.fromkeys(("body_mass", "geom_size"), "scale"),
+        **dict.fromkeys(("body_mass", "geom_size", "pd_gains", "effort_limits"), "scale"),
         **dict.fromkeys(("body_com_offset", "body_ipos", "body_pos"), "add"),
         **dict.fromkeys(("joint_default_pos", "qpos0"), "add"),
     }
