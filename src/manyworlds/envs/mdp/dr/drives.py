@@ -185,7 +185,8 @@ def _draw(
     draws = remember(
         env,
         asset_cfg,
-        ("parameters", frozen(ranges), distribution, operation),
+        "parameters",
+        (frozen(ranges), distribution, operation),
         lambda resolved: _parameter_draws(env, resolved, ranges, distribution, operation),
     )
     worlds = resolve_env_ids(env, env_ids)
@@ -218,7 +219,7 @@ def encoder_bias(
         bounds = make_bounds([[bias_range]], "uniform", env.sim.device)
         return every[resolved.index("joint")], bounds
 
-    joints, bounds = remember(env, asset_cfg, ("encoder_bias", frozen(bias_range)), build)
+    joints, bounds = remember(env, asset_cfg, "encoder_bias", frozen(bias_range), build)
     worlds = resolve_env_ids(env, env_ids)
     bias = bounds.sample(len(worlds), len(joints)).squeeze(-1)
     env.scene[asset_cfg.name].data.encoder_bias[worlds[:, None], joints] = bias
@@ -247,7 +248,8 @@ def sync_actuator_delays(
     delayed, (low, high) = remember(
         env,
         asset_cfg,
-        ("sync_actuator_delays", frozen(lag_range)),
+        "sync_actuator_delays",
+        frozen(lag_range),
         lambda resolved: _common_lags(env.scene[resolved.name], lag_range),
     )
     worlds = resolve_env_ids(env, env_ids)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from manyworlds.envs.mdp.dr._core import Range, Rows, make_bounds, randomizes, remember
+from manyworlds.envs.mdp.dr._core import Range, Rows, frozen, make_bounds, randomizes, remember
 from manyworlds.envs.mdp.dr._types import Distribution
 from manyworlds.envs.mdp.dr.fields import ROBOT
 from manyworlds.envs.mdp.events import resolve_env_ids
@@ -105,7 +105,8 @@ def pseudo_inertia(
     perturb = remember(
         env,
         asset_cfg,
-        ("pseudo_inertia", ranges, distribution),
+        "pseudo_inertia",
+        (frozen(ranges), distribution),
         lambda resolved: _Perturbation(env, resolved, ranges, distribution),
     )
     perturb(env, resolve_env_ids(env, env_ids))
