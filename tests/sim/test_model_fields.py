@@ -195,13 +195,15 @@ def test_what_passes_at_geoms_and_sites_counts(field):
     """Ask for what depends on tendons and on actuators at sites where there are any."""
     plain = mujoco.MjModel.from_xml_string("<mujoco/>")
     assert recompute_level({field}, "warp", plain) < RecomputeLevel.set_const_0
-    body = "<worldbody><body><joint name='j'/><geom size='1'/><site name='s'/></body><site name='t'/></worldbody>"
+    body = "<body><joint name='j'/><geom size='1'/><site name='s'/></body><site name='t'/>"
     for rest in (
         "<tendon><spatial><site site='s'/><site site='t'/></spatial></tendon>",
         "<actuator><general site='s'/></actuator>",
     ):
-        model = mujoco.MjModel.from_xml_string(f"<mujoco>{body}{rest}</mujoco>")
+        model = mujoco.MjModel.from_xml_string(
+            f"<mujoco><worldbody>{body}</worldbody>{rest}</mujoco>"
+        )
         assert recompute_level({field}, "warp", model) == RecomputeLevel.set_const_0
     fixed = "<tendon><fixed><joint joint='j' coef='1'/></fixed></tendon>"
-    model = mujoco.MjModel.from_xml_string(f"<mujoco>{body}{fixed}</mujoco>")
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}</worldbody>{fixed}</mujoco>")
     assert recompute_level({field}, "warp", model) < RecomputeLevel.set_const_0
