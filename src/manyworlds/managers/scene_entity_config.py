@@ -58,6 +58,10 @@ class SceneEntityCfg:
     preserve_order: bool = False
     """Order ids by pattern instead of by model order."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out of copies what was found in a scene: they may be resolved in another."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     @property
     def is_resolved(self) -> bool:
         """Whether names have become ids."""
@@ -78,7 +82,7 @@ class SceneEntityCfg:
         """
         entity = scene[self.name]
         self.memo: dict[Any, Any] = {}
-        """What terms made of the selection, so that they need not make it in every call."""
+        """What terms made of the selection once, for all calls."""
         self._indices: dict[str, tuple[Ids, slice | torch.Tensor]] = {}
         for kind in ELEMENT_KINDS:
             names, ids = getattr(self, f"{kind}_names"), getattr(self, f"{kind}_ids")

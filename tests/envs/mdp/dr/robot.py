@@ -64,19 +64,25 @@ XML = """
 """
 
 
-def make_env(
+def env_cfg(
     num_envs: int = 4, engine: str = "native", **events: EventTermCfg
-) -> ManagerBasedRlEnv:
-    """Build an environment of the robot and its events, with a step of 4 ms."""
+) -> ManagerBasedRlEnvCfg:
+    """Configure an environment of the robot and its events, with a step of 4 ms."""
     robot = EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(XML))
     scene = SceneCfg(num_envs=num_envs, entities={"robot": robot}, terrain=TerrainEntityCfg())
     sim = SimulationCfg(engine=engine, mujoco=MujocoCfg(timestep=0.004))  # type: ignore[arg-type]
-    cfg = ManagerBasedRlEnvCfg(decimation=1, scene=scene, sim=sim, seed=3, events=dict(events))
-    return ManagerBasedRlEnv(cfg, device="cpu")
+    return ManagerBasedRlEnvCfg(decimation=1, scene=scene, sim=sim, seed=3, events=dict(events))
+
+
+def make_env(
+    num_envs: int = 4, engine: str = "native", **events: EventTermCfg
+) -> ManagerBasedRlEnv:
+    """Build that environment."""
+    return ManagerBasedRlEnv(env_cfg(num_envs, engine, **events), device="cpu")
 
 
 def disturb(env: ManagerBasedRlEnv) -> None:
-    """Put the robot on the floor and into motion, hit its limits, and drive its actuators to theirs."""
+    """Put the robot on the floor, and into motion that meets its limits."""
     env.sim.data.qpos[:, 2] = 0.05
     env.sim.data.qvel[:] = torch.linspace(-2.0, 2.0, env.sim.mj_model.nv)
     env.sim.data.ctrl[:] = torch.tensor([2.0, -2.0])

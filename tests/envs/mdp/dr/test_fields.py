@@ -10,7 +10,6 @@ import torch
 
 from manyworlds.envs.mdp import dr
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
-from manyworlds.sim.model_fields import MODEL_FIELD_TABLE
 from tests.envs.mdp.dr.robot import disturb, make_env, plain_steps
 
 SOME = torch.tensor([1, 3])
