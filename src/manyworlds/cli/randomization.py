@@ -97,7 +97,8 @@ def _draw(term: EventTermCfg) -> str:
 def _cost(env: ManagerBasedRlEnv, term: EventTermCfg) -> float:
     """Shortest time that a draw of all worlds took [us a world]."""
     worlds = torch.arange(env.num_envs, device=env.device)
-    level = recompute_level(set(getattr(term.func, "model_fields", ())), env.sim.engine)
+    fields = set(getattr(term.func, "model_fields", ()))
+    level = recompute_level(fields, env.sim.engine, env.sim.mj_model)
 
     def draw() -> None:
         term.func(env, worlds, **term.params)

@@ -103,7 +103,8 @@ class EventManager(ManagerBase[EventTermCfg]):
         for name, term in self._terms.items():
             fields, level = _declared(term.func)
             self._fields.update(dict.fromkeys(fields))
-            self._levels[name] = max(level, recompute_level(set(fields), env.sim.engine))
+            needed = recompute_level(set(fields), env.sim.engine, env.sim.mj_model)
+            self._levels[name] = max(level, needed)
 
     @property
     def active_terms(self) -> dict[EventMode, list[str]]:

@@ -35,7 +35,7 @@ PHYSICS = {
     "joint_stiffness": {"ranges": (5.0, 9.0)},
     "joint_limits": {"ranges": {0: (-0.1, -0.05), 1: (0.05, 0.1)}},
     "joint_default_pos": {"ranges": (0.05, 0.2)},
-    "jnt_margin": {"ranges": (0.1, 0.2)},
+    "jnt_margin": {"ranges": (0.022, 0.03)},
     "site_pos": {"ranges": (0.01, 0.05), **ADD},
     "pair_friction": {"ranges": (0.1, 0.3)},
     "tendon_damping": SCALE,
