@@ -1,5 +1,8 @@
 """Inertia: what a deformation does to point masses, and the bodies whose inertia is singular."""
 
+import subprocess
+import sys
+
 import mujoco
 import numpy as np
 import pytest
@@ -189,3 +192,26 @@ def test_eigenvalues_are_those_of_lapack(scale):
     expected = torch.linalg.eigvalsh(matrices)
     assert float(((values.sort().values - expected).abs().amax(dim=1) / size).max()) < 1e-14
     assert (values >= 0.0).all()
+
+
+_WORKSPACE = """
+import resource, torch
+from manyworlds.utils.math.inertia import perturb_inertia
+
+def run(worlds, bodies):
+    sizes = ((), (3,), (3,), (4,), (), (3,), (3,), (3,))
+    return perturb_inertia(*(torch.full((worlds, bodies, *size), 0.1) for size in sizes))
+
+run(8, 30)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+run(4096, 30)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_workspace_is_small():
+    """Take less than 200 MB for 30 bodies in 4096 worlds, arguments and results included."""
+    done = subprocess.run(
+        [sys.executable, "-c", _WORKSPACE], check=True, capture_output=True, text=True
+    )
+    assert int(done.stdout) < 200_000  # kilobytes
