@@ -144,3 +144,80 @@ def height_scan(seconds: float) -> Figures | None:
         "physics_us": 1e6 * physics,
         "ratio": direct / sensor,
     }
+
+
+def randomized_env(num_envs: int) -> Any:
+    """Go1 on a plane, randomized at resets as sim-to-real work does; None without its files."""
+    if robots_folder() is None:
+        return None
+    import torch
+
+    from manyworlds.asset_zoo.third_party import get_go1_robot_cfg
+    from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
+    from manyworlds.envs.mdp import dr
+    from manyworlds.managers import EventTermCfg
+    from manyworlds.scene import SceneCfg
+    from manyworlds.sim import MujocoCfg, SimulationCfg
+    from manyworlds.terrains import TerrainEntityCfg
+
+    randomized = {
+        dr.geom_friction: {"ranges": (0.3, 1.2)},
+        dr.pseudo_inertia: {
+            "alpha_range": (-0.1, 0.1),
+            "d_range": (-0.1, 0.1),
+            "t_range": (-0.02, 0.02),
+        },
+        dr.pd_gains: {"kp_range": (0.8, 1.2), "kd_range": (0.8, 1.2)},
+        dr.joint_armature: {"ranges": (0.8, 1.2), "operation": "scale"},
+        dr.encoder_bias: {"bias_range": (-0.01, 0.01)},
+    }
+    events = {
+        func.__name__: EventTermCfg(func=func, mode="reset", params=params)
+        for func, params in {mdp.reset_scene_to_default: {}, **randomized}.items()
+    }
+    robot = mdp.JointPositionActionCfg(entity_name="robot", actuator_names=(".*",), scale=0.2)
+    cfg = ManagerBasedRlEnvCfg(
+        decimation=_DECIMATION,
+        episode_length_s=1e6,
+        scene=SceneCfg(
+            num_envs=num_envs, entities={"robot": get_go1_robot_cfg()}, terrain=TerrainEntityCfg()
+        ),
+        sim=SimulationCfg(engine="native", num_threads=2, mujoco=MujocoCfg(timestep=0.005)),
+        actions={"robot": robot},
+        events=events,
+        seed=1,
+    )
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    for _ in range(25):
+        env.step(torch.rand(num_envs, 12) * 2.0 - 1.0)
+    return env
+
+
+def randomized_resets(seconds: float) -> Figures | None:
+    """A control step of 4096 randomized Go1 against it and a reset of a tenth of them."""
+    import torch
+
+    from manyworlds.utils.torch import torch_threads
+
+    env = randomized_env(4096)
+    if env is None:
+        return None
+    times: list[tuple[float, float]] = []
+    end = perf_counter() + seconds
+    with torch_threads(1):
+        while perf_counter() < end or len(times) < 5:
+            few = torch.randperm(env.num_envs)[: env.num_envs // 10]
+            action = torch.rand(env.num_envs, 12) * 2.0 - 1.0
+            start = perf_counter()
+            env.reset(env_ids=few)
+            between = perf_counter()
+            env.step(action)
+            times.append((between - start, perf_counter() - between))
+    reset, step = (median(part) for part in zip(*times, strict=True))
+    return {
+        "num_envs": env.num_envs,
+        "reset_us": 1e6 * reset,
+        "step_us": 1e6 * step,
+        "reset_share": reset / step,
+        "ratio": step / (step + reset),
+    }

@@ -280,6 +280,11 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         0.97,
         resets,
     ),
+    "dr-reset-go1": (
+        "Go1, 4096 worlds, control step / control step and randomized reset of 10 % of the worlds",
+        0.80,
+        scene_workload("randomized_resets"),
+    ),
     "recorder-go1": (
         "Go1, 1024 worlds, step without / with the flight recorder",
         0.97,

@@ -59,9 +59,7 @@ class Block:
 
 
 WORLDS = "not yet: worlds that differ"
-DR = "not yet: domain randomisation"
 USE_DR = "from mjlab.envs.mdp import dr"
-NO_DR = "ImportError: no mjlab.envs.mdp.dr"
 OUTLINE = "an outline: it leaves out what stands for `...`"
 OLDER = "older than the interface that we follow: "
 
@@ -90,20 +88,44 @@ TABLE = {
         error="ImportError: no mjlab.entity.VariantEntityCfg",
         why=WORLDS,
     ),
-    "001-0": Block(error=NO_DR, why=DR),
-    "001-1": Block(before=USE_DR, error=NO_DR, why=DR),
-    "001-2": Block(error=NO_DR, why=DR),
-    "001-3": Block(error=NO_DR, why=DR),
-    "001-5": Block(before=USE_DR, error=NO_DR, why=DR),
-    "001-6": Block(before=USE_DR, error=NO_DR, why=DR),
+    "001-0": Block(
+        check="friction = randomized('geom_friction', foot_friction)\n"
+        "assert 0.3 <= friction.min() <= friction.max() <= 1.2"
+    ),
+    "001-1": Block(
+        before=USE_DR, check="assert len(randomized('body_mass', *events.values())) == 4 * 8"
+    ),
+    "001-2": Block(
+        check="friction = randomized('geom_friction', EventTermCfg(func=dr.geom_friction, "
+        "mode='reset', params=params))\n"
+        "assert 0.3 <= friction.min() <= friction.max() <= 1.2"
+    ),
+    "001-3": Block(
+        check="friction_drift.mode = 'startup'\n"
+        "friction = randomized('geom_friction', *[friction_drift] * 9)\n"
+        "assert 0.01 < (friction - 1.0).abs().max() <= 0.09"
+    ),
+    "001-5": Block(
+        before=USE_DR,
+        check="damping = env.sim.model.dof_damping[:, -2:]\n"
+        "assert (damping[[1, 3]] == 1.0).all() and len(damping[[0, 2]].unique()) == 4\n"
+        "assert 0.8 <= damping[:, 0].min() <= damping[:, 0].max() <= 1.2",
+    ),
+    "001-6": Block(
+        before=USE_DR, check="assert len(randomized('geom_friction', foot_friction)) == 4"
+    ),
     "001-7": Block(
         check="cfg = copy.deepcopy(robot_cfg); cfg.collisions = (robot_collision,)\n"
         "geom = Scene(SceneCfg(entities={'robot': cfg}), 'cpu').spec.geom('robot/left_foot')\n"
         "assert geom.priority == 1 and geom.friction[0] == 0.6"
     ),
-    "001-8": Block(before=USE_DR, error=NO_DR, why=DR),
-    "001-9": Block(before=USE_DR, error=NO_DR, why=DR),
-    "001-10": Block(before=USE_DR, error=NO_DR, why=DR),
+    "001-8": Block(before=USE_DR, check="assert len(randomized('qpos0', joint_offset)) == 4 * 2"),
+    "001-9": Block(before=USE_DR, check="assert len(randomized('body_ipos', com)) == 4 * 2"),
+    "001-10": Block(
+        before=USE_DR,
+        error="TypeError: missing 1 required keyword-only argument: 'mode'",
+        why=OUTLINE,
+    ),
     "001-11": Block(
         before="robot_cfg = EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string('''<mujoco>"
         "<worldbody><body><geom name='a_box_b' size='1 1 1' type='box'/><geom name='a_sphere_b'"
@@ -214,6 +236,15 @@ def env_cfg(scene_cfg: SceneCfg, **terms: Any) -> ManagerBasedRlEnvCfg:
     return ManagerBasedRlEnvCfg(decimation=1, scene=scene_cfg, seed=1, **terms)
 
 
+def randomized(field: str, *terms: EventTermCfg) -> torch.Tensor:
+    """Build an environment with events; return what differs from the compiled model."""
+    robot = EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(XML))
+    scene_cfg = SceneCfg(num_envs=4, entities={"robot": robot})
+    env = make_env(scene_cfg, events={f"term_{i}": term for i, term in enumerate(terms)})
+    values = getattr(env.sim.model, field)
+    return values[values != env.sim.get_default_field(field)]
+
+
 def robot_height(env: ManagerBasedRlEnv) -> torch.Tensor:
     """Height of the robot's torso [m], shape [num_envs]."""
     return env.sim.data.xpos[:, env.sim.mj_model.body("robot/torso").id, 2]
@@ -236,7 +267,10 @@ def names() -> dict[str, Any]:
         **{thing.__name__: thing for thing in (ManagerBasedRlEnvCfg, RewardTermCfg, Scene)},
         **{thing.__name__: thing for thing in (SceneCfg, SceneEntityCfg, SimpleNamespace)},
         **{thing.__name__: thing for thing in (Simulation, copy, make_env, mdp, mujoco, torch)},
-        **{thing.__name__: thing for thing in (mdp.JointPositionActionCfg, robot_height)},
+        **{
+            thing.__name__: thing
+            for thing in (mdp.JointPositionActionCfg, randomized, robot_height)
+        },
         "XML": XML,
         "action": torch.zeros(4, 2),
         "env": env,

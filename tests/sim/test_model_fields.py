@@ -182,8 +182,28 @@ def test_page_is_up_to_date():
 
 def test_strongest_level_counts():
     """Take the strongest of several fields' levels, per engine."""
+    model = mujoco.MjModel.from_xml_string("<mujoco/>")
     fields = {"geom_friction", "dof_armature", "geom_size", "nobody_knows"}
-    assert recompute_level(fields, "warp") == RecomputeLevel.set_const_0
-    assert recompute_level(fields, "native") == RecomputeLevel.set_const
-    assert recompute_level({"geom_friction"}, "native") == RecomputeLevel.none
-    assert recompute_level(set(), "warp") == RecomputeLevel.none
+    assert recompute_level(fields, "warp", model) == RecomputeLevel.set_const_0
+    assert recompute_level(fields, "native", model) == RecomputeLevel.set_const
+    assert recompute_level({"geom_friction"}, "native", model) == RecomputeLevel.none
+    assert recompute_level(set(), "warp", model) == RecomputeLevel.none
+
+
+@pytest.mark.parametrize("field", AT_TENDONS)
+def test_what_passes_at_geoms_and_sites_counts(field):
+    """Ask for what depends on tendons and on actuators at sites where there are any."""
+    plain = mujoco.MjModel.from_xml_string("<mujoco/>")
+    assert recompute_level({field}, "warp", plain) < RecomputeLevel.set_const_0
+    body = "<body><joint name='j'/><geom size='1'/><site name='s'/></body><site name='t'/>"
+    for rest in (
+        "<tendon><spatial><site site='s'/><site site='t'/></spatial></tendon>",
+        "<actuator><general site='s'/></actuator>",
+    ):
+        model = mujoco.MjModel.from_xml_string(
+            f"<mujoco><worldbody>{body}</worldbody>{rest}</mujoco>"
+        )
+        assert recompute_level({field}, "warp", model) == RecomputeLevel.set_const_0
+    fixed = "<tendon><fixed><joint joint='j' coef='1'/></fixed></tendon>"
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}</worldbody>{fixed}</mujoco>")
+    assert recompute_level({field}, "warp", model) < RecomputeLevel.set_const_0

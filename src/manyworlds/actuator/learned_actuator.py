@@ -94,6 +94,9 @@ class _LearnedActuator(DcMotorActuator[LearnedCfgT], Generic[LearnedCfgT]):
         ValueError: the network cannot be loaded, or refuses the input or answers in another shape.
     """
 
+    # The network has learned its gains.
+    param_names = ("force_limit", "saturation_effort", "velocity_limit_motor")
+
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:

@@ -109,4 +109,5 @@ class IdealPdActuator(Actuator[IdealPdCfgT], Generic[IdealPdCfgT]):
         self.params = {
             name: torch.full(shape, value, device=device)
             for name, value in self._initial_params().items()
+            if name in self.param_names
         }

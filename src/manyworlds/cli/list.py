@@ -1,17 +1,29 @@
-"""`manyworlds list`: the tasks there are."""
+"""`manyworlds list`: the tasks there are, and what they randomize."""
 
 from __future__ import annotations
 
 from manyworlds.cli.common import take_modules
 
+_USAGE = """usage: manyworlds list [KEYWORD] [--load MODULE]
+       manyworlds list --randomization TASK [--load MODULE]
+
+List the registered tasks, or what makes the worlds of one task differ."""
+
 
 def main(argv: list[str]) -> int:
-    """Print the names of all tasks, or of those that contain a keyword."""
+    """Print the names of all tasks, or of those with a keyword, or what a task randomizes."""
     from manyworlds.tasks import list_tasks
 
     argv = take_modules(argv)
     if any(arg in ("-h", "--help") for arg in argv):
-        print("usage: manyworlds list [KEYWORD] [--load MODULE]\n\nList the registered tasks.")
+        print(_USAGE)
+        return 0
+    if argv[:1] == ["--randomization"]:
+        if len(argv) != 2:
+            raise ValueError("Name one task: manyworlds list --randomization TASK.")
+        from manyworlds.cli.randomization import randomization_table
+
+        print(randomization_table(argv[1]))
         return 0
     keyword = argv[0].lower() if argv else ""
     names = [name for name in list_tasks() if keyword in name.lower()]

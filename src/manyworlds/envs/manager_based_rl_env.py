@@ -199,6 +199,7 @@ class ManagerBasedRlEnv(Stateful):
         cfg = self.cfg
         self.event_manager = EventManager(cfg.events, self)
         self.sim.expand_model_fields(self.event_manager.domain_randomization_fields)
+        self.event_manager.check_terms()
         self.command_manager: CommandManager = build(
             CommandManager, NullCommandManager, cfg.commands
         )

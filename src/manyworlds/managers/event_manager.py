@@ -103,7 +103,8 @@ class EventManager(ManagerBase[EventTermCfg]):
         for name, term in self._terms.items():
             fields, level = _declared(term.func)
             self._fields.update(dict.fromkeys(fields))
-            self._levels[name] = max(level, recompute_level(set(fields), env.sim.engine))
+            needed = recompute_level(set(fields), env.sim.engine, env.sim.mj_model)
+            self._levels[name] = max(level, needed)
 
     @property
     def active_terms(self) -> dict[EventMode, list[str]]:
@@ -120,6 +121,12 @@ class EventManager(ManagerBase[EventTermCfg]):
         """Model fields that events change, and those that are then recomputed, each once."""
         level = max(self._levels.values(), default=RecomputeLevel.none)
         return tuple(dict.fromkeys([*self._fields, *derived_fields(level)]))
+
+    def check_terms(self) -> None:
+        """Call terms that accept it for no world, which tells of wrong parameters at build time."""
+        for name, term in self._terms.items():
+            if getattr(term.func, "accepts_no_worlds", False):
+                self._call(name, term, self._all_ids[:0])
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Restart the interval timers of the worlds named."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -58,6 +58,15 @@ class SceneEntityCfg:
     preserve_order: bool = False
     """Order ids by pattern instead of by model order."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out of copies what was found in a scene: they may be resolved in another."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether names have become ids."""
+        return hasattr(self, "memo")
+
     def __repr__(self) -> str:
         """Show what is not as by default."""
         values = [(f.name, getattr(self, f.name)) for f in fields(self)[1:]]
@@ -72,6 +81,8 @@ class SceneEntityCfg:
             ValueError: names match nothing, ids are out of range, or names and ids disagree.
         """
         entity = scene[self.name]
+        self.memo: dict[Any, Any] = {}
+        """What terms made of the selection once, for all calls."""
         self._indices: dict[str, tuple[Ids, slice | torch.Tensor]] = {}
         for kind in ELEMENT_KINDS:
             names, ids = getattr(self, f"{kind}_names"), getattr(self, f"{kind}_ids")

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import mujoco
+import numpy as np
+
 from manyworlds.sim.recompute import RecomputeLevel
 
 NONE = RecomputeLevel.none
@@ -265,15 +268,28 @@ MODEL_FIELD_TABLE: dict[str, ModelField] = {
 }
 
 
-def recompute_level(fields: set[str], engine: str) -> RecomputeLevel:
+# What tendons and actuators may pass at, and how.
+_AT_PATHS = {"geom_pos", "geom_quat", "geom_size", "site_pos", "site_quat"}
+_WRAPS = [mujoco.mjtWrap.mjWRAP_SITE, mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER]
+_SITES = [mujoco.mjtTrn.mjTRN_SITE, mujoco.mjtTrn.mjTRN_SLIDERCRANK]
+
+
+def recompute_level(fields: set[str], engine: str, mj_model: mujoco.MjModel) -> RecomputeLevel:
     """Return the strongest level that a change of some fields asks for on an engine.
 
     Args:
         fields: names of model fields; one that is not in the table counts as `none`.
         engine: 'native' or 'warp'.
+        mj_model: the model, in which tendons may pass at geoms and sites.
     """
     known = [MODEL_FIELD_TABLE[field] for field in fields & MODEL_FIELD_TABLE.keys()]
-    return max([getattr(field, engine) or NONE for field in known], default=NONE)
+    levels = [getattr(field, engine) or NONE for field in known]
+    if fields & _AT_PATHS and (
+        np.isin(mj_model.wrap_type, _WRAPS).any()
+        or np.isin(mj_model.actuator_trntype, _SITES).any()
+    ):
+        levels.append(ZERO)
+    return max(levels, default=NONE)
 
 
 def derived_fields(level: RecomputeLevel) -> tuple[str, ...]:

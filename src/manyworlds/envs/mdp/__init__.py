@@ -1,5 +1,6 @@
 """Terms: observations, rewards, terminations, metrics, events, curriculums, and actions."""
 
+from manyworlds.envs.mdp import dr
 from manyworlds.envs.mdp.actions import (
     BaseAction,
     BaseActionCfg,
@@ -109,6 +110,7 @@ __all__ = [
     "base_ang_vel",
     "base_lin_vel",
     "builtin_sensor",
+    "dr",
     "electrical_power_cost",
     "flat_orientation_l2",
     "generated_commands",

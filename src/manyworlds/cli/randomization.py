@@ -1,0 +1,113 @@
+"""`manyworlds list --randomization TASK`: how worlds of a task differ, and what it costs."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.envs.mdp.dr import Distribution, Operation
+from manyworlds.envs.mdp.dr._core import element_kind, selected
+from manyworlds.managers import EventTermCfg, SceneEntityCfg
+from manyworlds.sim.model_fields import recompute_level
+from manyworlds.tasks import load_env_cfg, require_task
+from manyworlds.utils.table import render_table
+
+_WORLDS = 256
+_REPEATS = 5
+COLUMNS = ("event", "field", "elements", "draw", "mode", "us a world")
+
+
+def randomization_table(task: str) -> str:
+    """Lay out what a task randomizes; a draw of all worlds is timed for each event.
+
+    Args:
+        task: name of a registered task.
+
+    Raises:
+        KeyError: there is no such task.
+    """
+    require_task(task)
+    cfg = load_env_cfg(task)
+    cfg.scene.num_envs = _WORLDS
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        env = ManagerBasedRlEnv(cfg, device="cpu")
+        rows = randomization_rows(env)
+    if not rows:
+        return f"{task} randomizes nothing: all its worlds are alike."
+    note = (
+        f"us a world: drawing, and recomputing what follows, of {_WORLDS} worlds at once. Of mode\n"
+        "startup they are spent once, of mode reset by each world that is reset."
+    )
+    return f"{render_table(task, COLUMNS, rows)}\n{note}"
+
+
+def randomization_rows(env: ManagerBasedRlEnv) -> list[Sequence[Any]]:
+    """One row for each event that makes worlds differ; this draws for all worlds."""
+    manager = env.event_manager
+    terms = [
+        (mode, name, manager.get_term_cfg(name))
+        for mode, names in manager.active_terms.items()
+        for name in names
+    ]
+    return [
+        (name, ", ".join(_fields(term)), _elements(env, term), _draw(term), mode, _cost(env, term))
+        for mode, name, term in terms
+        if hasattr(term.func, "model_fields")
+    ]
+
+
+def _fields(term: EventTermCfg) -> Sequence[str]:
+    return getattr(term.func, "model_fields", ()) or (getattr(term.func, "__name__", "state"),)
+
+
+def _elements(env: ManagerBasedRlEnv, term: EventTermCfg) -> str:
+    """The names of what is drawn for, or whose it is."""
+    asset_cfg = term.params.get("asset_cfg")
+    if not isinstance(asset_cfg, SceneEntityCfg):
+        return ""
+    fields = getattr(term.func, "model_fields", ())
+    names = selected(env, asset_cfg, element_kind(fields[0])) if fields else ("all",)
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"{asset_cfg.name}: {shown}"
+
+
+def _draw(term: EventTermCfg) -> str:
+    """The parameters that say what is drawn, and how."""
+    known = inspect.signature(term.func).parameters.values()
+    defaults = {p.name: p.default for p in known if p.default is not p.empty}
+    params = {
+        name: value
+        for name, value in {**defaults, **term.params}.items()
+        if value not in (None, False, (0.0, 0.0)) and not isinstance(value, SceneEntityCfg)
+    }
+    words = [params.pop(name) for name in ("operation", "distribution") if name in params]
+    shown = [str(w.name if isinstance(w, Operation | Distribution) else w) for w in words]
+    if ranges := params.pop("ranges", None):
+        shown.append(str(ranges))
+    return " ".join([*shown, *(f"{name}={value}" for name, value in params.items())])
+
+
+def _cost(env: ManagerBasedRlEnv, term: EventTermCfg) -> float:
+    """Shortest time that a draw of all worlds took [us a world]."""
+    worlds = torch.arange(env.num_envs, device=env.device)
+    fields = set(getattr(term.func, "model_fields", ()))
+    level = recompute_level(fields, env.sim.engine, env.sim.mj_model)
+
+    def draw() -> None:
+        term.func(env, worlds, **term.params)
+        env.sim.recompute_constants(level)
+
+    return round(min(_seconds(draw) for _ in range(_REPEATS)) / env.num_envs * 1e6, 1)
+
+
+def _seconds(function: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start

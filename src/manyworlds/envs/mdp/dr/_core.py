@@ -1,0 +1,375 @@
+"""The engine of domain randomization: from names to rows of the model, and draws into them.
+
+What a term needs is resolved once, and kept with the term's own `SceneEntityCfg`. A draw is then a
+few tensor operations over [worlds, elements, columns], whatever the number of worlds.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import torch
+
+from manyworlds.envs.mdp.dr._types import (
+    Distribution,
+    Operation,
+    check_bounds,
+    resolve_distribution,
+    resolve_operation,
+)
+from manyworlds.managers.event_manager import requires_model_fields
+from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.sim import RecomputeLevel
+from manyworlds.sim.model_fields import MODEL_FIELD_TABLE
+from manyworlds.utils.string import resolve_matching_names_values
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+Range = tuple[float, float]
+Ranges = Range | Mapping[int, Range] | Mapping[str, Range]
+"""One range for all, or one by column, or one by regular expression over names of elements."""
+Axes = int | Sequence[int] | None
+
+# What a field has rows for -> the kind of element to select, and where its rows are.
+_ELEMENTS = {
+    "body": ("body", "body_ids"),
+    "joint": ("joint", "joint_ids"),
+    "dof": ("joint", "joint_v_adr"),
+    "position": ("joint", "joint_q_adr"),
+    "geom": ("geom", "geom_ids"),
+    "site": ("site", "site_ids"),
+    "camera": ("camera", "cam_ids"),
+    "light": ("light", "light_ids"),
+    "material": ("material", "mat_ids"),
+    "pair": ("pair", "pair_ids"),
+    "tendon": ("tendon", "tendon_ids"),
+    "actuator": ("actuator", "actuator_ids"),
+    "control": ("actuator", "ctrl_ids"),
+}
+
+
+def randomizes(*fields: str) -> Callable[[F], F]:
+    """Declare which model fields a function of this package changes.
+
+    It must also accept no worlds at all: the event manager calls it so at build time, which tells
+    of wrong parameters and resolves what draws need.
+    """
+
+    def declare(func: F) -> F:
+        func.accepts_no_worlds = True  # type: ignore[attr-defined]
+        levels = [MODEL_FIELD_TABLE[field].warp or RecomputeLevel.none for field in fields]
+        level = max(levels, default=RecomputeLevel.none)
+        return requires_model_fields(*fields, recompute=level)(func)
+
+    return declare
+
+
+def element_kind(field: str) -> str:
+    """Kind of element that a model field has rows for, as `SceneEntityCfg` names kinds."""
+    return _ELEMENTS[MODEL_FIELD_TABLE[field].element][0]
+
+
+def remember(
+    env: ManagerBasedRlEnv,
+    asset_cfg: SceneEntityCfg,
+    what: str,
+    key: Hashable,
+    build: Callable[[SceneEntityCfg], T],
+) -> T:
+    """Return what `build` makes of a resolved selection, made anew only when the key changes.
+
+    Args:
+        env: the environment.
+        asset_cfg: a selection. That of a manager's term is resolved and keeps what was made; one
+            that is not is copied and resolved here, each time.
+        what: a name for what is made.
+        key: everything else that `build` makes use of.
+        build: is given the resolved selection.
+    """
+    if not asset_cfg.is_resolved:
+        asset_cfg = copy.deepcopy(asset_cfg)
+        asset_cfg.resolve(env.scene)
+    key = (env.sim, key)
+    known, value = asset_cfg.memo.get(what, (None, None))
+    if known != key:
+        with torch.inference_mode(False):
+            value = build(asset_cfg)
+        asset_cfg.memo[what] = key, value
+    return cast("T", value)
+
+
+def selected(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, kind: str) -> tuple[str, ...]:
+    """Names of the elements of a kind that a resolved selection has.
+
+    Raises:
+        ValueError: it has none.
+    """
+    names = getattr(asset_cfg, f"{kind}_names")
+    names = env.scene[asset_cfg.name].names(kind) if names is None else tuple(names)
+    if not names:
+        raise ValueError(
+            f"'{asset_cfg.name}' has no {kind} to randomize: name another entity in asset_cfg."
+        )
+    return names
+
+
+class Rows:
+    """Rows of one model field that belong to elements of an entity.
+
+    Args:
+        env: the environment.
+        field: name of the model field, which gets rows of its own for each world.
+        asset_cfg: a resolved selection.
+        chosen: which of the selected elements, by position; None for all.
+    """
+
+    def __init__(
+        self,
+        env: ManagerBasedRlEnv,
+        field: str,
+        asset_cfg: SceneEntityCfg,
+        chosen: list[int] | None = None,
+    ) -> None:
+        element = MODEL_FIELD_TABLE[field]
+        kind, source = _ELEMENTS[element.element]
+        self.field = field
+        every = getattr(env.scene[asset_cfg.name].indexing, source)
+        if len(every) != len(env.scene[asset_cfg.name].names(kind)):
+            raise ValueError(
+                f"'{asset_cfg.name}' has an actuator with several controls, so that {field} has "
+                "no row for each actuator: write sim.model in a term of your own."
+            )
+        names = selected(env, asset_cfg, kind)
+        chosen = list(range(len(names))) if chosen is None else chosen
+        self.names = tuple(names[i] for i in chosen)
+        """Names of the elements."""
+        self.ids = every[asset_cfg.index(kind)][chosen]
+        """Rows in the model, shape [elements]."""
+        self.width = element.shape[0] if element.shape else 1
+        """Columns of the field; a scalar field has one."""
+        self._scalar = not element.shape
+        env.sim.expand_model_fields((field,))
+        self._sim, self._default = env.sim, None
+        if field not in env.sim.per_world_default_fields:
+            default = env.sim.get_default_field(field)
+            self._default = default[self.ids].reshape(len(self.ids), self.width)
+
+    def default(self, worlds: torch.Tensor) -> torch.Tensor:
+        """Values as compiled, shape [worlds, elements, width]; do not write."""
+        shape = (len(worlds), len(self.ids), self.width)
+        if self._default is not None:
+            return self._default.expand(shape)
+        # Worlds may have become other variants since the last draw.
+        every = self._sim.get_default_field(self.field)
+        return every[worlds[:, None], self.ids].reshape(shape)
+
+    def present(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> torch.Tensor:
+        """Values as they are now, shape [worlds, elements, width]: a copy."""
+        rows = getattr(env.sim.model, self.field)[worlds[:, None], self.ids]
+        return rows.reshape(len(worlds), len(self.ids), self.width)
+
+    def write(
+        self,
+        env: ManagerBasedRlEnv,
+        worlds: torch.Tensor,
+        values: torch.Tensor,
+        columns: torch.Tensor | None = None,
+    ) -> None:
+        """Write values of shape [worlds, elements, width], or only some of their columns."""
+        rows = getattr(env.sim.model, self.field)
+        if self._scalar:
+            rows[worlds[:, None], self.ids] = values.squeeze(-1)
+        elif columns is None:
+            rows[worlds[:, None], self.ids] = values
+        else:
+            index = (worlds[:, None, None], self.ids[:, None], columns)
+            rows[index] = values[..., columns]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds to draw between, by element and column."""
+
+    low: torch.Tensor
+    """Shape [elements, columns], or [1, columns] where all elements have the same."""
+    high: torch.Tensor
+    """Likewise."""
+    distribution: Distribution
+    shared: bool = False
+    """Whether all elements of a world get the same draw."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self.distribution, self.low, self.high)
+        if self.shared and len(self.low) > 1:
+            raise ValueError(
+                "shared_random draws one value for all elements, but their ranges differ by name: "
+                "give one range, or set shared_random=False."
+            )
+
+    def sample(self, worlds: int, elements: int) -> torch.Tensor:
+        """Draw, shape [worlds, elements, columns]."""
+        shape = (worlds, 1 if self.shared else elements, self.low.shape[1])
+        low, high = self.low.expand(shape), self.high.expand(shape)
+        drawn = self.distribution.sample(low, high, shape, str(self.low.device))
+        return drawn.expand(worlds, elements, -1)
+
+
+def make_bounds(
+    rows: Sequence[Sequence[Range]],
+    distribution: Distribution | str,
+    device: torch.device,
+    shared: bool = False,
+) -> Bounds:
+    """Make bounds of ranges, one by element (or one for all) and column.
+
+    Raises:
+        ValueError: a range is no pair of numbers, or the distribution cannot draw from it.
+    """
+    for bad in (bounds for row in rows for bounds in row if not _is_range(bounds)):
+        raise ValueError(f"A range must be two numbers (lower, upper), got {bad!r}.")
+    if all(list(row) == list(rows[0]) for row in rows):
+        rows = rows[:1]
+    low, high = torch.tensor(rows, dtype=torch.float32, device=device).unbind(-1)
+    return Bounds(low, high, resolve_distribution(distribution), shared)
+
+
+def _is_range(value: Any) -> bool:
+    return (
+        isinstance(value, Sequence)
+        and len(value) == 2
+        and all(isinstance(bound, Real) for bound in value)
+    )
+
+
+def frozen(value: Any) -> Hashable:
+    """Turn ranges, axes and the like, maybe nested, into something that can be a key."""
+    if isinstance(value, Mapping):
+        return tuple((key, frozen(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(frozen, value))
+    return value
+
+
+@dataclass(frozen=True)
+class FieldDraw:
+    """What one term draws into one model field."""
+
+    rows: Rows
+    bounds: Bounds
+    operation: Operation
+    columns: torch.Tensor | None
+    """Columns that are written; None for all."""
+    source: torch.Tensor
+    """For each column that is written, which of the drawn ones it takes."""
+
+    def __call__(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
+        """Draw for some worlds, given by ids."""
+        rows = self.rows
+        base = rows.default(worlds) if self.operation.uses_defaults else rows.present(env, worlds)
+        random = self.operation.initialize(base)
+        drawn = self.bounds.sample(len(worlds), len(rows.ids))[..., self.source]
+        random[..., slice(None) if self.columns is None else self.columns] = drawn
+        rows.write(env, worlds, self.operation.combine(base, random), self.columns)
+
+
+def field_draw(
+    env: ManagerBasedRlEnv,
+    field: str,
+    ranges: Ranges,
+    asset_cfg: SceneEntityCfg,
+    distribution: Distribution | str,
+    operation: Operation | str,
+    axes: Axes = None,
+    shared_random: bool = False,
+    *,
+    default_axes: Axes = None,
+    tied: Mapping[int, int] | None = None,
+) -> FieldDraw:
+    """Resolve how to draw values of a model field for elements of an entity; see `remember`.
+
+    Args:
+        env: the environment.
+        field: name of the model field.
+        ranges: see `Ranges`.
+        asset_cfg: the entity and its elements.
+        distribution: a name or a `Distribution`.
+        operation: a name or an `Operation`.
+        axes: columns to draw; None for those of `ranges`, else `default_axes`.
+        shared_random: whether all elements of a world get the same draw.
+        default_axes: None for all columns.
+        tied: columns that take the draw of another column, where that is drawn.
+
+    Raises:
+        ValueError: a range, an axis, a name, a distribution or an operation does not fit.
+    """
+
+    def build(resolved: SceneEntityCfg) -> FieldDraw:
+        by_axis = _by_axis(ranges)
+        chosen = axes if axes is not None else default_axes if by_axis is None else [*by_axis]
+        columns = _columns(field, chosen)
+        names = selected(env, resolved, element_kind(field))
+        chosen, table = _table(names, ranges, by_axis, columns)
+        rows, device = Rows(env, field, resolved, chosen), env.sim.device
+        written, source = _spread(columns, tied or {})
+        return FieldDraw(
+            rows,
+            make_bounds(table, distribution, device, shared_random),
+            resolve_operation(operation),
+            None if len(written) == rows.width else torch.tensor(written, device=device),
+            torch.tensor(source, device=device),
+        )
+
+    # By value, since a curriculum may edit ranges in place.
+    key = (frozen(ranges), distribution, operation, frozen(axes), shared_random, frozen(tied))
+    return remember(env, asset_cfg, field, key, build)
+
+
+def _by_axis(ranges: Ranges) -> Mapping[int, Range] | None:
+    """Ranges by column, if they are."""
+    if isinstance(ranges, Mapping) and all(isinstance(key, int) for key in ranges):
+        return cast("Mapping[int, Range]", ranges)
+    return None
+
+
+def _columns(field: str, axes: Axes) -> list[int]:
+    """Columns of a field, checked."""
+    shape = MODEL_FIELD_TABLE[field].shape
+    every = list(range(shape[0] if shape else 1))
+    if axes is None:
+        return every
+    chosen = [axes] if isinstance(axes, int) else list(axes)
+    if not chosen or any(axis not in every for axis in chosen):
+        raise ValueError(f"Invalid axes {chosen} for {field}: give some of {every}.")
+    return sorted(set(chosen))
+
+
+def _table(
+    names: tuple[str, ...],
+    ranges: Ranges,
+    by_axis: Mapping[int, Range] | None,
+    columns: list[int],
+) -> tuple[list[int] | None, list[list[Range]]]:
+    """Positions of names that have ranges, None for all, and their ranges by column."""
+    if by_axis is not None:
+        if missing := set(columns) - set(by_axis):
+            raise ValueError(f"ranges={dict(by_axis)} has none for axes {sorted(missing)}.")
+        return None, [[by_axis[axis] for axis in columns]]
+    if isinstance(ranges, Mapping):
+        by_pattern = cast("Mapping[str, Range]", ranges)
+        chosen, _, by_name = resolve_matching_names_values(by_pattern, names)
+        return chosen, [[bounds] * len(columns) for bounds in by_name]
+    return None, [[cast("Range", ranges)] * len(columns)]
+
+
+def _spread(columns: list[int], tied: Mapping[int, int]) -> tuple[list[int], list[int]]:
+    """Columns to write, and for each the position among the drawn ones that it takes."""
+    twins = {twin: axis for twin, axis in tied.items() if axis in columns}
+    written = sorted({*columns, *twins})
+    return written, [columns.index(twins.get(axis, axis)) for axis in written]

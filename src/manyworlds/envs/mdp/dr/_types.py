@@ -1,0 +1,107 @@
+"""How values are drawn, and what is done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from manyworlds.utils.math import sample_gaussian, sample_log_uniform, sample_uniform
+from manyworlds.utils.string import near_matches
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A way to draw random values."""
+
+    name: str
+    """Label for messages."""
+    sample: Callable[[torch.Tensor, torch.Tensor, tuple[int, ...], str], torch.Tensor]
+    """Called with lower and upper bounds, a shape and a device; both bounds have that shape."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A way to apply random values to a model field.
+
+    `combine(base, initialize(base))`, with the columns that are drawn filled in between, gives the
+    new values. All three tensors have shape [worlds, elements, columns of the field].
+    """
+
+    name: str
+    """Label for messages."""
+    initialize: Callable[[torch.Tensor], torch.Tensor]
+    """Makes the random values from the base values: those of columns that are not drawn."""
+    combine: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+    """Makes the new values from base values and random values."""
+    uses_defaults: bool
+    """Whether the base values are those that were compiled, so that repeated calls do not
+    accumulate; else they are the present ones."""
+
+
+UNIFORM = Distribution("uniform", sample_uniform)
+LOG_UNIFORM = Distribution("log_uniform", sample_log_uniform)
+GAUSSIAN = Distribution("gaussian", sample_gaussian)
+DISTRIBUTIONS = {known.name: known for known in (UNIFORM, LOG_UNIFORM, GAUSSIAN)}
+
+ABS = Operation("abs", torch.clone, lambda base, random: random, uses_defaults=False)
+SCALE = Operation("scale", torch.ones_like, torch.mul, uses_defaults=True)
+ADD = Operation("add", torch.zeros_like, torch.add, uses_defaults=True)
+OPERATIONS = {known.name: known for known in (ABS, SCALE, ADD)}
+
+
+def resolve_operation(op: Operation | str) -> Operation:
+    """Return an operation by its name, or one that was given as such.
+
+    Raises:
+        ValueError: no operation has that name.
+    """
+    if isinstance(op, Operation):
+        return op
+    if op not in OPERATIONS:
+        raise ValueError(
+            f"Unknown operation '{op}': use one of {', '.join(OPERATIONS)}, or a dr.Operation."
+            + near_matches(str(op), OPERATIONS)
+        )
+    return OPERATIONS[op]
+
+
+def resolve_distribution(dist: Distribution | str) -> Distribution:
+    """Return a distribution by its name, or one that was given as such.
+
+    Raises:
+        ValueError: no distribution has that name.
+    """
+    if isinstance(dist, Distribution):
+        return dist
+    if dist not in DISTRIBUTIONS:
+        raise ValueError(
+            f"Unknown distribution '{dist}': use one of {', '.join(DISTRIBUTIONS)}, or a "
+            "dr.Distribution." + near_matches(str(dist), DISTRIBUTIONS)
+        )
+    return DISTRIBUTIONS[dist]
+
+
+def check_bounds(distribution: Distribution, low: torch.Tensor, high: torch.Tensor) -> None:
+    """Refuse bounds that a built-in distribution cannot draw from.
+
+    Raises:
+        ValueError: says which.
+    """
+    if distribution is GAUSSIAN:
+        if (high < 0).any():
+            raise ValueError(
+                f"A gaussian range is (mean, std), but std is {high.min():g}: it must be >= 0."
+            )
+    elif distribution in (UNIFORM, LOG_UNIFORM):
+        if (low > high).any():
+            pair = (low > high).flatten().nonzero()[0]
+            raise ValueError(
+                f"A range has lower bound {low.flatten()[pair].item():g} above its upper bound "
+                f"{high.flatten()[pair].item():g}: swap them."
+            )
+        if distribution is LOG_UNIFORM and (low <= 0).any():
+            raise ValueError(
+                f"A log_uniform range begins at {low.min():g}, but both bounds must be > 0."
+            )
