@@ -53,6 +53,20 @@ _BUILTIN: dict[str, tuple[str, str, str]] = {
         )
         for ground in ("flat", "rough")
     },
+    **{
+        f"{task}-{robot.capitalize()}{seen}": (
+            f"manyworlds.tasks.manipulation.config.{robot}",
+            f"{robot}_{env}_env_cfg",
+            f"{robot}_{learner}_ppo_runner_cfg",
+        )
+        for robot in ("arm", "yam")
+        for task, seen, env, learner in (
+            ("Lift-Cube", "", "lift_cube", "lift_cube"),
+            ("Lift-Cube", "-Rgb", "lift_cube_rgb", "lift_cube_vision"),
+            ("Lift-Cube", "-Depth", "lift_cube_depth", "lift_cube_vision"),
+            ("Multi-Cube-Seg", "", "multi_cube_seg", "multi_cube_seg"),
+        )
+    },
 }
 
 

@@ -83,7 +83,7 @@ def get_cube_spec(
 
 
 def make_lift_cube_env_cfg() -> ManagerBasedRlEnvCfg:
-    """Make the task without a robot; `with_arm` puts one in.
+    """Make the task without a robot; `lift_cube_env_cfg` puts one in.
 
     Entities "robot" and "cube", and a sensor "ee_ground_collision", are what its terms look for.
     """
@@ -141,7 +141,7 @@ def make_lift_cube_env_cfg() -> ManagerBasedRlEnvCfg:
     )
 
 
-def with_arm(arm: Arm, play: bool = False) -> ManagerBasedRlEnvCfg:
+def lift_cube_env_cfg(arm: Arm, play: bool = False) -> ManagerBasedRlEnvCfg:
     """Make the task of a robot that knows where the cube is.
 
     Args:
@@ -168,46 +168,51 @@ def with_arm(arm: Arm, play: bool = False) -> ManagerBasedRlEnvCfg:
         _term(group, "ee_to_cube").params["asset_cfg"] = hand
     rewards: dict[str, Any] = cfg.rewards
     rewards["lift"].params["asset_cfg"] = hand
+    cfg.events |= _fingertip_friction(arm.fingertips)
     if play:
         _prepare_for_play(cfg)
     return cfg
 
 
-def with_camera(cfg: ManagerBasedRlEnvCfg, arm: Arm, kind: CameraKind) -> ManagerBasedRlEnvCfg:
-    """Let the actor see the cube through a camera in front of it in place of knowing where it is.
+def lift_cube_vision_env_cfg(
+    arm: Arm, cam_type: CameraKind, play: bool = False
+) -> ManagerBasedRlEnvCfg:
+    """Make the task of a robot that sees the cube through a camera in front of it.
 
-    The critic still knows.
+    The critic knows where the cube is.
 
     Args:
-        cfg: what `with_arm` made; it is changed.
         arm: the robot.
-        kind: colours or distances.
+        cam_type: colours or distances.
+        play: see `lift_cube_env_cfg`.
     """
-    _add_camera(cfg, arm, kind)
-    picture = {
-        "rgb": ObservationTermCfg(func=mdp.camera_rgb, params={"sensor_name": "front"}),
-        "depth": ObservationTermCfg(
-            func=mdp.camera_depth,
-            params={"sensor_name": "front", "cutoff_distance": _FARTHEST},
-        ),
-    }[kind]
-    cfg.observations["camera"] = ObservationGroupCfg(terms={kind: picture})
+    cfg = lift_cube_env_cfg(arm, play)
+    _add_camera(cfg, arm, cam_type)
+    params: dict[str, Any] = {"sensor_name": "front"}
+    if cam_type == "depth":
+        params["cutoff_distance"] = _FARTHEST
+    func = mdp.camera_depth if cam_type == "depth" else mdp.camera_rgb
+    picture = ObservationTermCfg(func=func, params=params)
+    cfg.observations["camera"] = ObservationGroupCfg(terms={cam_type: picture})
     return cfg
 
 
-def with_cubes(cfg: ManagerBasedRlEnvCfg, arm: Arm, num_cubes: int) -> ManagerBasedRlEnvCfg:
-    """Put several cubes there, and show the actor through the camera which of them is meant.
+def multi_cube_seg_env_cfg(
+    arm: Arm, num_cubes: int = 3, play: bool = False
+) -> ManagerBasedRlEnvCfg:
+    """Make the task of a robot to which a camera shows which of several cubes is meant.
 
     Args:
-        cfg: what `with_arm` made; it is changed.
         arm: the robot.
         num_cubes: how many cubes.
+        play: see `lift_cube_env_cfg`.
 
     Raises:
         ValueError: there are less than two.
     """
     if num_cubes < 2:
         raise ValueError(f"The task chooses between cubes: give num_cubes >= 2, not {num_cubes}.")
+    cfg = lift_cube_env_cfg(arm, play)
     del cfg.scene.entities["cube"]
     names = tuple(f"cube_{i}" for i in range(num_cubes))
     for i, name in enumerate(names):
@@ -220,6 +225,16 @@ def with_cubes(cfg: ManagerBasedRlEnvCfg, arm: Arm, num_cubes: int) -> ManagerBa
         difficulty="dynamic",
         debug_vis=True,
     )
+    _name_cube_by_command(cfg)
+    _add_camera(cfg, arm, "segmentation")
+    params = {"sensor_name": "front", "command_name": "lift_height"}
+    mask = ObservationTermCfg(func=mdp.camera_target_cube_mask, params=params)
+    cfg.observations["camera"] = ObservationGroupCfg(terms={"mask": mask})
+    return cfg
+
+
+def _name_cube_by_command(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Let rewards and observations be about the cube that the command means."""
     for name, func in (
         ("lift", mdp.multi_cube_staged_position_reward),
         ("lift_precise", mdp.multi_cube_bring_object_reward),
@@ -238,12 +253,6 @@ def with_cubes(cfg: ManagerBasedRlEnvCfg, arm: Arm, num_cubes: int) -> ManagerBa
         group.terms["cube_to_goal"] = ObservationTermCfg(
             func=mdp.target_object_to_goal, params=dict(command)
         )
-    _add_camera(cfg, arm, "segmentation")
-    mask = ObservationTermCfg(
-        func=mdp.camera_target_cube_mask, params={"sensor_name": "front", **command}
-    )
-    cfg.observations["camera"] = ObservationGroupCfg(terms={"mask": mask})
-    return cfg
 
 
 def _add_camera(
@@ -347,4 +356,27 @@ def _events() -> dict[str, EventTermCfg | None]:
                 "asset_cfg": SceneEntityCfg("robot", joint_names=(".*",)),
             },
         ),
+    }
+
+
+def _fingertip_friction(fingertips: str) -> dict[str, EventTermCfg | None]:
+    """Sliding, spinning and rolling friction of fingers, which differ between worlds."""
+    table = (
+        ("slide", 0, "uniform", (0.3, 1.5)),
+        ("spin", 1, "log_uniform", (1e-4, 2e-2)),
+        ("roll", 2, "log_uniform", (1e-5, 5e-3)),
+    )
+    return {
+        f"fingertip_friction_{name}": EventTermCfg(
+            func=mdp.dr.geom_friction,
+            mode="startup",
+            params={
+                "asset_cfg": SceneEntityCfg("robot", geom_names=(fingertips,)),
+                "operation": "abs",
+                "distribution": distribution,
+                "axes": (axis,),
+                "ranges": ranges,
+            },
+        )
+        for name, axis, distribution, ranges in table
     }

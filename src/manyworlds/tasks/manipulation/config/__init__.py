@@ -1,0 +1,1 @@
+"""The robots that lift cubes."""

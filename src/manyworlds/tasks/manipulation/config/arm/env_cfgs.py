@@ -1,0 +1,37 @@
+"""The arm lifts cubes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from manyworlds.asset_zoo.arm import ARM_ACTION_SCALE, PADS, get_arm_cfg
+from manyworlds.tasks.manipulation.lift_cube_env_cfg import (
+    Arm,
+    lift_cube_env_cfg,
+    lift_cube_vision_env_cfg,
+    multi_cube_seg_env_cfg,
+)
+from manyworlds.utils.viewer_config import ViewerConfig
+
+ARM = Arm(
+    entity=get_arm_cfg,
+    action_scale=ARM_ACTION_SCALE,
+    root="arm",
+    hand="link_6",
+    grasp_site="grasp_site",
+    fingertips=PADS,
+    viewer=ViewerConfig(
+        origin_type=ViewerConfig.OriginType.ASSET_BODY,
+        entity_name="robot",
+        body_name="arm",
+        distance=1.5,
+        elevation=-5.0,
+        azimuth=120.0,
+    ),
+)
+
+arm_lift_cube_env_cfg = partial(lift_cube_env_cfg, ARM)
+arm_lift_cube_vision_env_cfg = partial(lift_cube_vision_env_cfg, ARM)
+arm_lift_cube_rgb_env_cfg = partial(arm_lift_cube_vision_env_cfg, "rgb")
+arm_lift_cube_depth_env_cfg = partial(arm_lift_cube_vision_env_cfg, "depth")
+arm_multi_cube_seg_env_cfg = partial(multi_cube_seg_env_cfg, ARM)
