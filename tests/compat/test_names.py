@@ -14,7 +14,6 @@ NOT_YET = {
     "mjlab.entity.variants:*": "worlds that differ",
     "mjlab.scripts.csv_to_npz:*": "motion tracking",
     "mjlab.scripts.visualize_terrain:*": "viewers",
-    "mjlab.tasks.manipulation.*": "more tasks",
     "mjlab.tasks.tracking.*": "more tasks",
     "mjlab.tasks.velocity.config.go1.env_cfgs:TerrainType": "more tasks",
     "mjlab.tasks.velocity.rl.runner:*": "more tasks",

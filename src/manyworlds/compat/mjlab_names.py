@@ -32,6 +32,12 @@ RENAMED: dict[str, Any] = {
     },
     "mjlab.entity.entity:EntityIndexing": "manyworlds.entity.indexing:EntityIndexing",
     "mjlab.rl.runner:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
+    "mjlab.tasks.manipulation.mdp.terminations:illegal_contact": (
+        "manyworlds.envs.mdp.terminations:illegal_contact"
+    ),
+    "mjlab.tasks.manipulation.rl.runner:ManipulationOnPolicyRunner": (
+        "manyworlds.rl.runner:OnPolicyRunner"
+    ),
     "mjlab.tasks.velocity.mdp.rewards:self_collision_cost": (
         "manyworlds.envs.mdp.rewards:self_collision_cost"
     ),
