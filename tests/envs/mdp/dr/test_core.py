@@ -1,5 +1,6 @@
 """What is drawn, for which elements and columns, and what is done with it."""
 
+import copy
 import inspect
 import warnings
 
@@ -284,6 +285,15 @@ def test_a_selection_that_nobody_resolved(env):
     assert not cfg.is_resolved
 
 
+def test_copies_of_a_selection_are_not_resolved():
+    """Leave out of a copy what belongs to one environment."""
+    term = EventTermCfg(func=dr.geom_rgba, mode="reset", params={"ranges": (0, 1)})
+    cfg = make_env(color=term).event_manager.get_term_cfg("color").params["asset_cfg"]
+    assert cfg.is_resolved and cfg.memo
+    assert not copy.deepcopy(cfg).is_resolved
+    assert copy.deepcopy(cfg) == cfg
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_same_seed_same_draws(threads):
     """Draw the same whatever the number of threads, and something else with another seed."""
@@ -312,13 +322,19 @@ def test_same_seed_same_draws(threads):
 
 
 def test_worlds_with_their_own_compiled_values(env, monkeypatch):
-    """Scale what each world was compiled with, where that differs."""
+    """Scale what each world was compiled with, where that differs and even may change."""
     sim = type(env.sim)
     compiled = torch.arange(1.0, 5.0)[:, None, None] * env.sim.get_default_field("geom_friction")
     monkeypatch.setattr(sim, "per_world_default_fields", {"geom_friction"})
-    monkeypatch.setattr(sim, "default_model_fields", {"geom_friction": compiled})
-    friction = draw_tip(env, SOME, (2.0, 2.0), operation="scale")
+    monkeypatch.setattr(sim, "get_default_field", lambda self, field: compiled)
+    tip = copy.deepcopy(TIP)
+    tip.resolve(env.scene)
+    dr.geom_friction(env, SOME, (2.0, 2.0), tip, operation="scale")
+    friction = env.sim.model.geom_friction[:, env.sim.mj_model.geom("robot/tip").id]
     assert friction[:, 0].tolist() == [1.0, 4.0, 1.0, 8.0]
+    compiled[1] *= 10.0
+    dr.geom_friction(env, SOME, (2.0, 2.0), tip, operation="scale")
+    assert friction[:, 0].tolist() == [1.0, 40.0, 1.0, 8.0]
 
 
 def test_the_entity_follows_the_model():

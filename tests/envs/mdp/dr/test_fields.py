@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from manyworlds.envs.mdp import dr
+from manyworlds.envs.mdp.dr import fields, special
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from tests.envs.mdp.dr.robot import disturb, make_env, plain_steps
 
@@ -84,7 +85,6 @@ ALIASES = {
     "qpos0": "joint_default_pos",
     "tendon_frictionloss": "tendon_friction",
 }
-KINDS = {"material": "material_names", "geom": "geom_names", "joint": "joint_names"}
 
 
 def event(name: str, mode: str = "step") -> EventTermCfg:
@@ -92,17 +92,10 @@ def event(name: str, mode: str = "step") -> EventTermCfg:
     return EventTermCfg(func=getattr(dr, name), mode=mode, params=dict((PHYSICS | LOOKS)[name]))
 
 
-@pytest.fixture(scope="module")
-def env():
-    """Four worlds without events."""
-    return make_env()
-
-
 def functions() -> dict:
-    """All functions that randomize fields by the engine, by name."""
-    found = {n: f for n in dr.__all__ if hasattr(f := getattr(dr, n), "accepts_no_worlds")}
-    own = ("dr.drives", "dr.inertia")  # the modules of functions with tests of their own
-    return {n: f for n, f in found.items() if not f.__module__.endswith(own)}
+    """All functions that randomize one field each, by name."""
+    here = (fields.__name__, special.__name__)
+    return {n: f for n in dr.__all__ if (f := getattr(dr, n)).__module__ in here}
 
 
 def test_each_function_has_a_row_here():
@@ -132,11 +125,11 @@ def test_worlds_step_like_a_model_with_the_drawn_values(name):
     sim, model = env.sim, env.sim.mj_model
     compiled = {field: getattr(sim.model, field).clone() for field in sim.expanded_fields}
     env.event_manager.apply("step", SOME, dt=env.step_dt)
-    fields = getattr(dr, name).model_fields
+    written = getattr(dr, name).model_fields
     for field, before in compiled.items():
         changed = (getattr(sim.model, field) != before).flatten(1).any(dim=1)
         assert not changed[[0, 2]].any()
-        if field in fields:
+        if field in written:
             assert changed.tolist() == [False, True, False, True]
     sim.forward()
     disturb(env)
@@ -146,7 +139,7 @@ def test_worlds_step_like_a_model_with_the_drawn_values(name):
     moved = {}
     for world in range(4):
         own = copy.copy(model)
-        for field in fields:
+        for field in written:
             rows = getattr(own, field).reshape(compiled[field].shape[1:])
             now = getattr(sim.model, field)[world]
             drawn = (now != compiled[field][world]).numpy()

@@ -7,7 +7,6 @@ few tensor operations over [worlds, elements, columns], whatever the number of w
 from __future__ import annotations
 
 import copy
-import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -97,8 +96,7 @@ def remember(
     if not asset_cfg.is_resolved:
         asset_cfg = copy.deepcopy(asset_cfg)
         asset_cfg.resolve(env.scene)
-    # Weak, since a selection may be copied deeply, and may outlive the simulation.
-    key = (weakref.ref(env.sim), key)
+    key = (env.sim, key)
     known, value = asset_cfg.memo.get(what, (None, None))
     if known != key:
         with torch.inference_mode(False):
@@ -158,15 +156,19 @@ class Rows:
         """Columns of the field; a scalar field has one."""
         self._scalar = not element.shape
         env.sim.expand_model_fields((field,))
-        default = env.sim.default_model_fields[field]
-        default = default if field in env.sim.per_world_default_fields else default.unsqueeze(0)
-        self._default = default[:, self.ids].reshape(-1, len(self.ids), self.width)
+        self._sim, self._default = env.sim, None
+        if field not in env.sim.per_world_default_fields:
+            default = env.sim.get_default_field(field)
+            self._default = default[self.ids].reshape(len(self.ids), self.width)
 
     def default(self, worlds: torch.Tensor) -> torch.Tensor:
         """Values as compiled, shape [worlds, elements, width]; do not write."""
-        if len(self._default) == 1:
-            return self._default.expand(len(worlds), -1, -1)
-        return self._default[worlds]
+        shape = (len(worlds), len(self.ids), self.width)
+        if self._default is not None:
+            return self._default.expand(shape)
+        # Worlds may have become other variants since the last draw.
+        every = self._sim.get_default_field(self.field)
+        return every[worlds[:, None], self.ids].reshape(shape)
 
     def present(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> torch.Tensor:
         """Values as they are now, shape [worlds, elements, width]: a copy."""
