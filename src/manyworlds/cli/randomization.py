@@ -45,7 +45,7 @@ def randomization_table(task: str) -> str:
         f"us a world: drawing, and recomputing what follows, of {_WORLDS} worlds at once. Of mode\n"
         "startup they are spent once, of mode reset by each world that is reset."
     )
-    return f"{render_table(task, COLUMNS, rows)}\n{note}"
+    return f"{render_table(task, COLUMNS, rows, width=140)}\n{note}"
 
 
 def randomization_rows(env: ManagerBasedRlEnv) -> list[Sequence[Any]]:
