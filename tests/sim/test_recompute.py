@@ -94,19 +94,6 @@ def test_saved_state_brings_recomputed_rows_along():
     np.testing.assert_array_equal(state_rows(other), state_rows(untouched))
 
 
-def test_saved_state_of_a_model_without_tendons():
-    """Restore rows of fields that have no elements, too."""
-    model = mujoco.MjModel.from_xml_string(CLUTTER)
-    sim, other = _make(model=model), _make(model=model)
-    sim.recompute_constants(RecomputeLevel.set_const)
-    assert sim.model.tendon_length0.shape == (NUM_ENVS, 0)
-    sim.step(5)
-    other.load_state_dict(sim.state_dict())
-    sim.step(20)
-    other.step(20)
-    np.testing.assert_array_equal(state_rows(other), state_rows(sim))
-
-
 def test_every_level_above_none_is_exact_on_native():
     """Take any level but `none` as mj_setConst, and `none` as nothing to do."""
     for level in RecomputeLevel:
