@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import mujoco
+import numpy as np
 
 from manyworlds.asset_zoo import arm, humanoid, quadruped
 from manyworlds.entity import Entity, EntityCfg
@@ -125,30 +126,24 @@ def _describe(name: str, module: ModuleType, cfg: EntityCfg) -> list[str]:
     for i in range(1, model.nbody):
         body = model.body(i)
         if not fnmatchcase(body.name, "*right_*") and body.name[:2] not in ("FR", "RR", "mo"):
-            text.append(_row(model, cfg, body))
+            text.append(_row(model, body))
     return [*text, ""]
 
 
-def _row(model: mujoco.MjModel, cfg: EntityCfg, body) -> str:
+def _row(model: mujoco.MjModel, body) -> str:
     place = ", ".join(f"{x:.4g}" for x in body.pos)
     cells = [f"`{body.name}`", f"{body.mass[0]:.4g}", place]
     joint = model.joint(body.jntadr[0]) if body.jntnum[0] else None
     if joint is not None and joint.type[0] != mujoco.mjtJoint.mjJNT_FREE:
         low, high = joint.range
         cells += [f"`{joint.name}`", f"{low:.4g} to {high:.4g}"]
-        for i in range(model.nu):
+        for i in np.flatnonzero(model.actuator_trnid[:, 0] == joint.id):
             actuator = model.actuator(i)
-            if actuator.trnid[0] == joint.id:
-                stiffness, damping = actuator.gainprm[0], -actuator.biasprm[2]
-                effort = actuator.forcerange[1]
-                figures = (effort, joint_armature(model, joint), stiffness, damping)
-                cells += [f"{x:.4g}" for x in (*figures, 0.25 * effort / stiffness)]
+            stiffness, damping = actuator.gainprm[0], -actuator.biasprm[2]
+            effort, armature = actuator.forcerange[1], model.dof_armature[joint.dofadr[0]]
+            figures = (effort, armature, stiffness, damping, 0.25 * effort / stiffness)
+            cells += [f"{x:.4g}" for x in figures]
     return "| " + " | ".join([*cells, *[""] * (10 - len(cells))]) + " |"
-
-
-def joint_armature(model: mujoco.MjModel, joint) -> float:
-    """Inertia of the motor that a joint feels [kg m^2 or kg]."""
-    return model.dof_armature[joint.dofadr[0]]
 
 
 def draw() -> None:
