@@ -70,6 +70,20 @@ def test_rows_that_were_not_saved_return_to_compiled_values():
     assert sim.model.geom_friction[2, 0, 0] == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_fields_without_elements_are_saved_like_any(engine):
+    """Save and restore although a field that has rows for worlds has none for elements."""
+    sim = _make(xml=HINGE, engine=engine)
+    sim.expand_model_fields(("pair_friction", "tendon_damping", "geom_friction"))
+    sim.model.geom_friction[2] *= 0.5
+    friction = sim.model.geom_friction.clone()
+    saved = sim.get_state()
+    sim.model.geom_friction[:] *= 0.1
+    sim.set_state(saved)
+    assert torch.equal(sim.model.geom_friction, friction)
+    assert sim.model.pair_friction.shape == (6, 0, 5)
+
+
 def test_constants_of_a_world_are_saved():
     """Carry over what mj_setConst computed, though nobody expanded these fields."""
     sim, fresh = _make(), _make()

@@ -365,6 +365,8 @@ class NativeEngine:
 
     def _set_rows(self, field: str, ids: Any, values: np.ndarray) -> None:
         mirror = self._rows[field]
+        if not values.size:
+            return  # the model has no element of this kind
         self._note_written(ids)
         mirror.array[ids] = values.reshape(-1, *mirror.array.shape[1:])
         mirror.refresh(None)

@@ -18,12 +18,16 @@ TASKS = [f"Velocity-{ground}-{robot}" for robot in ROBOTS for ground in ("Flat",
 FILES = {"Go1": "unitree_go1/go1.xml", "G1": "unitree_g1/g1.xml"}
 
 
-def make(task: str, num_envs: int = 4, play: bool = False) -> ManagerBasedRlEnv:
-    """Build a task's environment, small, or skip the test."""
+def make(
+    task: str, num_envs: int = 4, play: bool = False, alike: bool = False
+) -> ManagerBasedRlEnv:
+    """Build a task's environment, small, or skip the test; `alike` leaves robots as compiled."""
     if (file := FILES.get(task.split("-")[2])) is not None:
         robot_file(file)
     cfg = load_env_cfg(task, play=play)
     cfg.scene.num_envs, cfg.seed = num_envs, 5
+    if alike:
+        cfg.events = {name: term for name, term in cfg.events.items() if term.mode != "startup"}
     if (generator := cfg.scene.terrain.terrain_generator) is not None:
         generator.num_rows, generator.seed = 3, 5
     return ManagerBasedRlEnv(cfg)
@@ -52,7 +56,7 @@ def test_tasks_run(task):
 @pytest.mark.parametrize("task", [f"Velocity-Flat-{robot}" for robot in ROBOTS])
 def test_robots_stand_on_their_stance(task):
     """Stand for a second without an action, upright and at about the height they begin at."""
-    env = make(task, play=True)
+    env = make(task, play=True, alike=True)
     start = env.scene["robot"].data.default_root_state[0, 2]
     for _ in range(50):
         env.step(torch.zeros(4, env.action_manager.total_action_dim))
@@ -85,6 +89,33 @@ def test_play_is_the_same_task_without_an_end(task):
         assert not play.scene.terrain.terrain_generator.curriculum
     assert ("height_scan" in groups[0]["actor"].terms) == rough
     assert load_rl_cfg(task).experiment_name == f"{task.split('-')[2].lower()}_velocity"
+
+
+@pytest.mark.parametrize("task", [f"Velocity-Flat-{robot}" for robot in ROBOTS])
+def test_worlds_differ(task):
+    """Draw friction of the feet, the trunk's center of mass and encoders, each once a world."""
+    env = make(task, num_envs=64)
+    model, data = env.sim.model, env.scene["robot"].data
+    quadruped = task.endswith(("Quadruped", "Go1"))
+    ids, _ = env.scene["robot"].find_geoms(".*_foot[0-9]*_collision")
+    feet = env.scene["robot"].indexing.geom_ids[ids]
+    bounds = [(0.3, 1.5), (1e-4, 2e-2), (1e-5, 5e-3)] if quadruped else [(0.3, 1.2)]
+    friction = model.geom_friction[:, feet]
+    for axis, (low, high) in enumerate(bounds):
+        drawn = friction[..., axis]
+        assert (drawn == drawn[:, :1]).all() and len(drawn.unique()) == 64
+        assert low <= drawn.min() < 2 * low and 0.7 * high < drawn.max() <= high
+    trunk = env.sim.mj_model.body("robot/trunk" if quadruped else "robot/torso_link").id
+    moved = model.body_ipos - env.sim.get_default_field("body_ipos")
+    assert moved.flatten(1).any(dim=0).nonzero().flatten().tolist() == [
+        3 * trunk + i for i in range(3)
+    ]
+    for axis, bound in enumerate((0.025, 0.025, 0.03)):
+        assert 0.8 * bound < moved[:, trunk, axis].abs().max() <= 1.001 * bound
+    assert 0.014 < data.encoder_bias.abs().max() <= 0.015
+    before = friction.clone()
+    env.reset()
+    assert torch.equal(model.geom_friction[:, feet], before)
 
 
 @pytest.mark.parametrize("task", ["Velocity-Rough-Go1", "Velocity-Flat-G1"])

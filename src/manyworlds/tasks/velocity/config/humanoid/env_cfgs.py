@@ -36,6 +36,8 @@ HUMANOID = LeggedRobot(
     feet_contact=ContactMatch(
         mode="subtree", pattern="^(left_ankle_roll_link|right_ankle_roll_link)$", entity="robot"
     ),
+    foot_geoms="(left|right)_foot[0-9]_collision",
+    foot_friction={"foot_friction": {"ranges": (0.3, 1.2)}},
     foot_ring=RingPatternCfg.Ring(radius=0.03, num_samples=6),
     posture=(
         {".*": 0.05},

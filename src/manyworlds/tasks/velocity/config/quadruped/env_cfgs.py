@@ -24,6 +24,20 @@ QUADRUPED = LeggedRobot(
     feet_contact=ContactMatch(
         mode="geom", pattern=tuple(f"{leg}_foot_collision" for leg in LEGS), entity="robot"
     ),
+    foot_geoms="[FR][LR]_foot_collision",
+    foot_friction={
+        "foot_friction_slide": {"axes": [0], "ranges": (0.3, 1.5)},
+        "foot_friction_spin": {
+            "axes": [1],
+            "ranges": (1e-4, 2e-2),
+            "distribution": "log_uniform",
+        },
+        "foot_friction_roll": {
+            "axes": [2],
+            "ranges": (1e-5, 5e-3),
+            "distribution": "log_uniform",
+        },
+    },
     foot_ring=RingPatternCfg.Ring(radius=0.04, num_samples=4),
     posture=(
         {_UPPER: 0.05, _CALVES: 0.1},
