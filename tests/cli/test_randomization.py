@@ -18,7 +18,7 @@ EVENTS = {
         mode="startup",
         params={
             "ranges": (0.3, 1.2),
-            "asset_cfg": SceneEntityCfg("robot", geom_names=("tip", "tail")),
+            "asset_cfg": SceneEntityCfg("robot", geom_names=("tip", "tail", "lower", "upper")),
         },
     ),
     "com": EventTermCfg(func=dr.body_com_offset, mode="reset", params={"ranges": {0: (0.0, 0.1)}}),
@@ -37,11 +37,17 @@ def test_rows():
     """List fields, elements, draws, modes and costs of what randomizes, and of nothing else."""
     *rows, (*turn, cost) = randomization_rows(make_env(**EVENTS))
     assert [row[:-1] for row in rows] == [
-        ("feet", "geom_friction", "robot: tip, tail", "abs uniform (0.3, 1.2)", "startup"),
+        (
+            "feet",
+            "geom_friction",
+            "robot: upper, lower, tip and 1 more",
+            "abs uniform (0.3, 1.2)",
+            "startup",
+        ),
         (
             "com",
             "body_ipos",
-            "robot: base, upper, lower and 2 more",
+            "robot: all",
             "add uniform {0: (0.0, 0.1)}",
             "reset",
         ),
@@ -49,7 +55,7 @@ def test_rows():
     assert turn == [
         "turn",
         "site_quat",
-        "robot: mast, hook",
+        "robot: all",
         "uniform yaw_range=(0.0, 0.1)",
         "reset",
     ]

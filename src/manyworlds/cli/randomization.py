@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
+from manyworlds.entity import ELEMENT_KINDS
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.envs.mdp.dr import Distribution, Operation
-from manyworlds.envs.mdp.dr._core import element_kind, selected
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.sim.model_fields import recompute_level
 from manyworlds.tasks import load_env_cfg, require_task
@@ -45,7 +45,7 @@ def randomization_table(task: str) -> str:
         f"us a world: drawing, and recomputing what follows, of {_WORLDS} worlds at once. Of mode\n"
         "startup they are spent once, of mode reset by each world that is reset."
     )
-    return f"{render_table(task, COLUMNS, rows)}\n{note}"
+    return f"{render_table(task, COLUMNS, rows, width=140)}\n{note}"
 
 
 def randomization_rows(env: ManagerBasedRlEnv) -> list[Sequence[Any]]:
@@ -57,7 +57,7 @@ def randomization_rows(env: ManagerBasedRlEnv) -> list[Sequence[Any]]:
         for name in names
     ]
     return [
-        (name, ", ".join(_fields(term)), _elements(env, term), _draw(term), mode, _cost(env, term))
+        (name, ", ".join(_fields(term)), _elements(term), _draw(term), mode, _cost(env, term))
         for mode, name, term in terms
         if hasattr(term.func, "model_fields")
     ]
@@ -67,15 +67,15 @@ def _fields(term: EventTermCfg) -> Sequence[str]:
     return getattr(term.func, "model_fields", ()) or (getattr(term.func, "__name__", "state"),)
 
 
-def _elements(env: ManagerBasedRlEnv, term: EventTermCfg) -> str:
-    """The names of what is drawn for, or whose it is."""
+def _elements(term: EventTermCfg) -> str:
+    """Whose elements are drawn for, and their names if some were selected."""
     asset_cfg = term.params.get("asset_cfg")
     if not isinstance(asset_cfg, SceneEntityCfg):
         return ""
-    fields = getattr(term.func, "model_fields", ())
-    names = selected(env, asset_cfg, element_kind(fields[0])) if fields else ("all",)
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"{asset_cfg.name}: {shown}"
+    by_kind = (getattr(asset_cfg, f"{kind}_names", None) or () for kind in ELEMENT_KINDS)
+    names = [name for names in by_kind for name in names] or ["all"]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{asset_cfg.name}: {', '.join(names[:3])}{more}"
 
 
 def _draw(term: EventTermCfg) -> str:
@@ -97,7 +97,7 @@ def _draw(term: EventTermCfg) -> str:
 def _cost(env: ManagerBasedRlEnv, term: EventTermCfg) -> float:
     """Shortest time that a draw of all worlds took [us a world]."""
     worlds = torch.arange(env.num_envs, device=env.device)
-    fields = set(getattr(term.func, "model_fields", ()))
+    fields: set[str] = set(getattr(term.func, "model_fields", ()))
     level = recompute_level(fields, env.sim.engine, env.sim.mj_model)
 
     def draw() -> None:

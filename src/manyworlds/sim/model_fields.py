@@ -270,8 +270,9 @@ MODEL_FIELD_TABLE: dict[str, ModelField] = {
 
 # What tendons and actuators may pass at, and how.
 _AT_PATHS = {"geom_pos", "geom_quat", "geom_size", "site_pos", "site_quat"}
-_WRAPS = [mujoco.mjtWrap.mjWRAP_SITE, mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER]
-_SITES = [mujoco.mjtTrn.mjTRN_SITE, mujoco.mjtTrn.mjTRN_SLIDERCRANK]
+_WRAP, _TRN = mujoco.mjtWrap, mujoco.mjtTrn
+_WRAPS = [int(_WRAP.mjWRAP_SITE), int(_WRAP.mjWRAP_SPHERE), int(_WRAP.mjWRAP_CYLINDER)]
+_SITES = [int(_TRN.mjTRN_SITE), int(_TRN.mjTRN_SLIDERCRANK)]
 
 
 def recompute_level(fields: set[str], engine: str, mj_model: mujoco.MjModel) -> RecomputeLevel:

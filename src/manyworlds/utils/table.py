@@ -9,8 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 
-def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Lay out a table as plain text; numbers stand to the right."""
+def render_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], width: int = 100
+) -> str:
+    """Lay out a table as plain text of at most `width` columns; numbers stand to the right."""
     rows = list(rows)
     table = Table(title=title, title_justify="left")
     for i, name in enumerate(columns):
@@ -18,7 +20,7 @@ def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any
         table.add_column(name, justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*map(str, row))
-    console = Console(width=100, color_system=None)
+    console = Console(width=width, color_system=None)
     with console.capture() as capture:
         console.print(table)
     return "\n".join(line.rstrip() for line in capture.get().rstrip().splitlines())

@@ -1,4 +1,4 @@
-"""The velocity tasks of Go1 and G1: what they are made of, and that they run."""
+"""The velocity tasks of all robots: what they are made of, and that they run."""
 
 from __future__ import annotations
 
@@ -7,22 +7,27 @@ import copy
 import pytest
 import torch
 
-from manyworlds.asset_zoo import third_party
-from manyworlds.asset_zoo.third_party import G1_ACTION_SCALE, GO1_ACTION_SCALE, third_party_spec
+from manyworlds.asset_zoo.third_party import G1_ACTION_SCALE, GO1_ACTION_SCALE
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.managers import ObservationGroupCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from tests.robots import robot_file
 
-TASKS = [f"Velocity-{ground}-{robot}" for robot in ("Go1", "G1") for ground in ("Flat", "Rough")]
+ROBOTS = ("Quadruped", "Humanoid", "Go1", "G1")
+TASKS = [f"Velocity-{ground}-{robot}" for robot in ROBOTS for ground in ("Flat", "Rough")]
 FILES = {"Go1": "unitree_go1/go1.xml", "G1": "unitree_g1/g1.xml"}
 
 
-def make(task: str, num_envs: int = 4, play: bool = False) -> ManagerBasedRlEnv:
-    """Build a task's environment, small, or skip the test."""
-    robot_file(FILES[task.split("-")[2]])
+def make(
+    task: str, num_envs: int = 4, play: bool = False, alike: bool = False
+) -> ManagerBasedRlEnv:
+    """Build a task's environment, small, or skip the test; `alike` leaves robots as compiled."""
+    if (file := FILES.get(task.split("-")[2])) is not None:
+        robot_file(file)
     cfg = load_env_cfg(task, play=play)
     cfg.scene.num_envs, cfg.seed = num_envs, 5
+    if alike:
+        cfg.events = {name: term for name, term in cfg.events.items() if term.mode != "startup"}
     if (generator := cfg.scene.terrain.terrain_generator) is not None:
         generator.num_rows, generator.seed = 3, 5
     return ManagerBasedRlEnv(cfg)
@@ -48,10 +53,10 @@ def test_tasks_run(task):
     assert (weighted["upright"] > 0.2).any() and (weighted["action_rate_l2"] < 0).all()
 
 
-@pytest.mark.parametrize("task", ["Velocity-Flat-Go1", "Velocity-Flat-G1"])
+@pytest.mark.parametrize("task", [f"Velocity-Flat-{robot}" for robot in ROBOTS])
 def test_robots_stand_on_their_stance(task):
     """Stand for a second without an action, upright and at about the height they begin at."""
-    env = make(task, play=True)
+    env = make(task, play=True, alike=True)
     start = env.scene["robot"].data.default_root_state[0, 2]
     for _ in range(50):
         env.step(torch.zeros(4, env.action_manager.total_action_dim))
@@ -84,6 +89,33 @@ def test_play_is_the_same_task_without_an_end(task):
         assert not play.scene.terrain.terrain_generator.curriculum
     assert ("height_scan" in groups[0]["actor"].terms) == rough
     assert load_rl_cfg(task).experiment_name == f"{task.split('-')[2].lower()}_velocity"
+
+
+@pytest.mark.parametrize("task", [f"Velocity-Flat-{robot}" for robot in ROBOTS])
+def test_worlds_differ(task):
+    """Draw friction of the feet, the trunk's center of mass and encoders, each once a world."""
+    env = make(task, num_envs=64)
+    model, data = env.sim.model, env.scene["robot"].data
+    quadruped = task.endswith(("Quadruped", "Go1"))
+    ids, _ = env.scene["robot"].find_geoms(".*_foot[0-9]*_collision")
+    feet = env.scene["robot"].indexing.geom_ids[ids]
+    bounds = [(0.3, 1.5), (1e-4, 2e-2), (1e-5, 5e-3)] if quadruped else [(0.3, 1.2)]
+    friction = model.geom_friction[:, feet]
+    for axis, (low, high) in enumerate(bounds):
+        drawn = friction[..., axis]
+        assert (drawn == drawn[:, :1]).all() and len(drawn.unique()) == 64
+        assert low <= drawn.min() < 2 * low and 0.7 * high < drawn.max() <= high
+    trunk = env.sim.mj_model.body("robot/trunk" if quadruped else "robot/torso_link").id
+    moved = model.body_ipos - env.sim.get_default_field("body_ipos")
+    assert moved.flatten(1).any(dim=0).nonzero().flatten().tolist() == [
+        3 * trunk + i for i in range(3)
+    ]
+    for axis, bound in enumerate((0.025, 0.025, 0.03)):
+        assert 0.8 * bound < moved[:, trunk, axis].abs().max() <= 1.001 * bound
+    assert 0.014 < data.encoder_bias.abs().max() <= 0.015
+    before = friction.clone()
+    env.reset()
+    assert torch.equal(model.geom_friction[:, feet], before)
 
 
 @pytest.mark.parametrize("task", ["Velocity-Rough-Go1", "Velocity-Flat-G1"])
@@ -122,6 +154,21 @@ def test_runs_go_on_bit_for_bit(task):
     assert any(value.dtype == torch.bool and value.any() for value in first)
 
 
+@pytest.mark.parametrize(("ours", "theirs"), [("Quadruped", "Go1"), ("Humanoid", "G1")])
+@pytest.mark.parametrize("ground", ["Flat", "Rough"])
+def test_twins_do_the_same_task(ours, theirs, ground):
+    """Read and command the same things in the same order: a policy of one fits the other."""
+    envs = [make(f"Velocity-{ground}-{robot}", num_envs=1) for robot in (ours, theirs)]
+    sizes = [env.observation_manager.group_obs_dim for env in envs]
+    assert sizes[0] == sizes[1]
+    names = [env.scene["robot"].joint_names for env in envs]
+    assert names[0] == names[1]
+    terms = [
+        [env.reward_manager.active_terms, env.termination_manager.active_terms] for env in envs
+    ]
+    assert terms[0] == terms[1]
+
+
 def test_action_scales_are_a_quarter_of_the_effort_over_the_stiffness():
     """Have the action scales that the robots' tasks are known by."""
     known = {".*_hip_joint": 0.3727530387083568, ".*_calf_joint": 0.24850202580557115}
@@ -136,15 +183,3 @@ def test_action_scales_are_a_quarter_of_the_effort_over_the_stiffness():
     }
     for name, scale in known.items():
         assert G1_ACTION_SCALE[name] == pytest.approx(scale, rel=1e-6)
-
-
-def test_absent_robots_are_reported_with_a_remedy(monkeypatch, tmp_path):
-    """Say where a model was looked for and how to have it found; load the task's config anyway."""
-    monkeypatch.setenv(third_party.ROBOTS_VARIABLE, str(tmp_path))
-    cfg = load_env_cfg("Velocity-Flat-Go1")
-    cfg.scene.num_envs = 1
-    with pytest.raises(FileNotFoundError, match="unitree_go1.*not found at.*MANYWORLDS_ROBOTS"):
-        ManagerBasedRlEnv(cfg)
-    assert not third_party.has_robot("unitree_go1")
-    with pytest.raises(ValueError, match="no third-party robot 'spot'"):
-        third_party_spec("spot")

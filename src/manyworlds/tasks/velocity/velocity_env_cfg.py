@@ -10,6 +10,7 @@ from typing import Any
 
 from manyworlds.entity import EntityCfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.envs.mdp import dr
 from manyworlds.managers import (
     CommandTermCfg,
     CurriculumTermCfg,
@@ -62,6 +63,10 @@ class LeggedRobot:
     """Sites at the soles, in the order of `feet_contact`."""
     feet_contact: ContactMatch
     """What of each foot touches the ground."""
+    foot_geoms: str
+    """Regular expression of the feet's geoms, whose friction is randomized."""
+    foot_friction: Mapping[str, Mapping[str, Any]]
+    """How: name of an event -> what it gives to `dr.geom_friction`."""
     foot_ring: RingPatternCfg.Ring
     """Where rays look for the ground around a foot."""
     posture: tuple[dict[str, float], dict[str, float], dict[str, float]]
@@ -142,6 +147,7 @@ def with_robot(robot: LeggedRobot, rough: bool = True, play: bool = False) -> Ma
         rewards["pose"].params[f"std_{gait}"] = std
     for name, weight in robot.weights.items():
         rewards[name].weight = weight
+    cfg.events |= _randomization(robot)
     if not rough:
         _flatten(cfg)
     if play:
@@ -322,7 +328,7 @@ def _rewards() -> dict[str, RewardTermCfg | None]:
 
 
 def _events() -> dict[str, EventTermCfg | None]:
-    """Where episodes begin, and pushes; what differs between worlds belongs here, too."""
+    """Where episodes begin, and pushes."""
     return {
         "reset_base": EventTermCfg(
             func=mdp.reset_root_state_uniform,
@@ -361,6 +367,23 @@ def _events() -> dict[str, EventTermCfg | None]:
                 }
             },
         ),
+    }
+
+
+def _randomization(robot: LeggedRobot) -> dict[str, EventTermCfg | None]:
+    """What differs between the worlds of a robot: its encoders, its trunk's mass, its feet."""
+    trunk = SceneEntityCfg("robot", body_names=(robot.trunk,))
+    by_axis = {0: (-0.025, 0.025), 1: (-0.025, 0.025), 2: (-0.03, 0.03)}
+    table: dict[str, tuple[Any, dict[str, Any]]] = {
+        "encoder_bias": (dr.encoder_bias, {"bias_range": (-0.015, 0.015)}),
+        "base_com": (dr.body_com_offset, {"asset_cfg": trunk, "ranges": by_axis}),
+    }
+    for name, params in robot.foot_friction.items():
+        feet = SceneEntityCfg("robot", geom_names=robot.foot_geoms)
+        table[name] = dr.geom_friction, {"asset_cfg": feet, "shared_random": True, **params}
+    return {
+        name: EventTermCfg(func=func, mode="startup", params=params)
+        for name, (func, params) in table.items()
     }
 
 

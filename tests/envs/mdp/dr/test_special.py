@@ -134,3 +134,5 @@ def test_textures_come_from_the_pool(env):
     after = env.sim.model.mat_texid
     assert (after != before).nonzero().tolist() == [[w, paint, role] for w in (1, 3)]
     assert (after[SOME, paint, role] == plain).all()
+    with pytest.raises(ValueError, match="no column 10"):
+        dr.mat_texid(env, SOME, cfg, role=10)

@@ -157,23 +157,27 @@ def pair_friction(
 
 
 class _Pick:
-    """Rows that take ids out of a pool."""
+    """Rows whose ids are picked from a pool."""
 
     def __init__(
-        self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, field: str, pool: str
+        self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, field: str, pool: str, column: int
     ) -> None:
-        self.rows = Rows(env, field, asset_cfg)
+        self._rows = Rows(env, field, asset_cfg)
+        if not 0 <= column < self._rows.width:
+            raise ValueError(f"{field} has no column {column}: see mujoco.mjtTextureRole.")
+        self._column = torch.tensor([column], device=env.sim.device)
         selected(env, asset_cfg, pool)
         indexing = env.scene[asset_cfg.name].indexing
         ids = indexing.mat_ids if pool == "material" else indexing.tex_ids
         self._pool = ids[asset_cfg.index(pool)].to(torch.int32)
 
-    def draw(self, worlds: torch.Tensor, shared: bool) -> torch.Tensor:
-        """Draw ids, shape [worlds, elements, 1]."""
-        elements = len(self.rows.ids)
-        shape = (len(worlds), 1 if shared else elements, 1)
-        chosen = torch.randint(len(self._pool), shape, device=worlds.device)
-        return self._pool[chosen].expand(-1, elements, -1)
+    def __call__(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, shared: bool) -> None:
+        """Pick for some worlds, given by ids, one for each element or for all."""
+        shape = (len(worlds), len(self._rows.ids), self._rows.width)
+        drawn = torch.randint(
+            len(self._pool), (shape[0], 1 if shared else shape[1], 1), device=worlds.device
+        )
+        self._rows.write(env, worlds, self._pool[drawn].expand(shape), self._column)
 
 
 @randomizes("geom_matid")
@@ -192,10 +196,9 @@ def geom_matid(
         shared_random: whether all geoms of a world get the same material.
     """
     pick = remember(
-        env, asset_cfg, "geom_matid", None, lambda cfg: _Pick(env, cfg, "geom_matid", "material")
+        env, asset_cfg, "geom_matid", 0, lambda cfg: _Pick(env, cfg, "geom_matid", "material", 0)
     )
-    worlds = resolve_env_ids(env, env_ids)
-    pick.rows.write(env, worlds, pick.draw(worlds, shared_random))
+    pick(env, resolve_env_ids(env, env_ids), shared_random)
 
 
 @randomizes("mat_texid")
@@ -216,9 +219,6 @@ def mat_texid(
         shared_random: whether all materials of a world get the same texture.
     """
     pick = remember(
-        env, asset_cfg, "mat_texid", None, lambda cfg: _Pick(env, cfg, "mat_texid", "texture")
+        env, asset_cfg, "mat_texid", role, lambda cfg: _Pick(env, cfg, "mat_texid", "texture", role)
     )
-    worlds = resolve_env_ids(env, env_ids)
-    columns = torch.tensor([role], device=worlds.device)
-    values = pick.draw(worlds, shared_random).expand(-1, -1, pick.rows.width)
-    pick.rows.write(env, worlds, values, columns)
+    pick(env, resolve_env_ids(env, env_ids), shared_random)
