@@ -39,11 +39,15 @@ KNEES = SceneEntityCfg("robot", actuator_names=(".*_knee.*",))
 
 
 def make_env(
-    *actuators: ActuatorCfg, num_envs: int = 4, xml: str = "", **events: EventTermCfg
+    *actuators: ActuatorCfg,
+    num_envs: int = 4,
+    xml: str = "",
+    engine: str = "native",
+    **events: EventTermCfg,
 ) -> ManagerBasedRlEnv:
     """Build an environment of the robot that tests of actuators use."""
     scene = SceneCfg(num_envs=num_envs, entities={"robot": legs_cfg(*actuators, xml=xml)})
-    sim = SimulationCfg(mujoco=MujocoCfg(timestep=0.002))
+    sim = SimulationCfg(engine=engine, mujoco=MujocoCfg(timestep=0.002))
     cfg = ManagerBasedRlEnvCfg(decimation=1, scene=scene, sim=sim, seed=3, events=dict(events))
     return ManagerBasedRlEnv(cfg, device="cpu")
 
@@ -341,3 +345,32 @@ def test_dampratio_follows_its_compiled_damping():
     dr.pseudo_inertia(env, None, alpha_range=(0.5, 0.5))
     env.sim.recompute_constants(dr.RecomputeLevel.set_const)
     assert torch.equal(actuator.damping, 3.0 * built)
+
+
+def test_warp_drives_like_native():
+    """Draw the same on the warp engine, in the worlds named, and move the same."""
+    pytest.importorskip("mujoco_warp")
+    events = {
+        "gains": EventTermCfg(func=dr.pd_gains, mode="step", params=dict(GAINS)),
+        "limits": EventTermCfg(
+            func=dr.effort_limits, mode="step", params={"effort_limit_range": (0.1, 0.5)}
+        ),
+    }
+    hips = BuiltinPdActuatorCfg(
+        target_names_expr=(".*_hip",), stiffness=20.0, damping=1.0, effort_limit=8.0
+    )
+    knees = replace(FULL["ideal"], target_names_expr=(".*_knee",))
+    envs = [make_env(hips, knees, engine=engine, **events) for engine in ("native", "warp")]
+    for env in envs:
+        torch.manual_seed(5)
+        env.event_manager.apply("step", SOME, dt=env.step_dt)
+        env.scene["robot"].data.joint_pos_target[:] = torch.tensor([0.5, -0.5, 1.0, 0.2])
+        env.scene.write_data_to_sim()
+        env.sim.step(5)
+    pairs = [env.scene["robot"].actuators for env in envs]
+    for native, warp in zip(*pairs, strict=True):
+        for name in native.param_names:
+            torch.testing.assert_close(warp.get_param(name), native.get_param(name))
+    native, warp = (env.sim.data.qvel for env in envs)
+    torch.testing.assert_close(warp, native, rtol=1e-3, atol=1e-3)
+    assert (native[1] - native[0]).abs().max() > 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -35,7 +35,7 @@ _DRIVEN = ("joint", "tendon", "site")
 class _ParameterDraw:
     """Draws of one parameter of one actuator."""
 
-    actuator: Actuator[Any]
+    actuator: Actuator
     name: str
     columns: torch.Tensor
     """Which of the actuator's targets."""
@@ -98,7 +98,7 @@ def _is_selective(asset_cfg: SceneEntityCfg) -> bool:
     return any(getattr(asset_cfg, f"{kind}_names") is not None for kind in kinds)
 
 
-def _selected_columns(asset_cfg: SceneEntityCfg, actuator: Actuator[Any]) -> torch.Tensor:
+def _selected_columns(asset_cfg: SceneEntityCfg, actuator: Actuator) -> torch.Tensor:
     """Which targets of an actuator a resolved selection has, by actuators and what they drive."""
     columns = torch.arange(len(actuator.target_ids), device=actuator.target_ids.device)
     if isinstance(asset_cfg.actuator_ids, list):
@@ -260,7 +260,7 @@ def sync_actuator_delays(
 
 def _common_lags(
     entity: Entity, lag_range: tuple[int, int] | None
-) -> tuple[list[Actuator[Any]], tuple[int, int]]:
+) -> tuple[list[Actuator], tuple[int, int]]:
     """Find the actuators that have a delay, and the delays that all of them can have."""
     delayed = [actuator for actuator in entity.actuators if actuator.has_delay]
     if not delayed:

@@ -43,9 +43,11 @@ class _Perturbation:
         numbers = torch.zeros(*shape, 10, device=env.sim.device)
         if self._bounds is not None:
             numbers[..., self._drawn] = self._bounds.sample(*shape)
-        mass, *others = (rows.default(worlds) for rows in self._rows)
-        alpha, *changes = numbers.split([1, 3, 3, 3], dim=-1)
-        mass, *others = perturb_inertia(mass[..., 0], *others, alpha[..., 0], *changes)
+        mass, ipos, moments, iquat = (rows.default(worlds) for rows in self._rows)
+        alpha, stretch, shear, shift = numbers.split([1, 3, 3, 3], dim=-1)
+        mass, *others = perturb_inertia(
+            mass.squeeze(-1), ipos, moments, iquat, alpha.squeeze(-1), stretch, shear, shift
+        )
         for rows, values in zip(self._rows, (mass.unsqueeze(-1), *others), strict=True):
             rows.write(env, worlds, values.float())
 
