@@ -11,6 +11,7 @@ from manyworlds.lab.views import View
 from manyworlds.lab.world import (
     CompileError,
     World,
+    world_from_env,
     world_from_file,
     world_from_scene,
     world_from_spec,
@@ -36,6 +37,7 @@ __all__ = [
     "Snapshot",
     "View",
     "World",
+    "world_from_env",
     "world_from_file",
     "world_from_scene",
     "world_from_spec",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -19,7 +19,10 @@ from manyworlds.lab.engine import Command, Mode, PhysicsEngine
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
 from manyworlds.lab.views import View, make_view
-from manyworlds.lab.world import World
+from manyworlds.lab.world import World, world_from_env
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
 
 
 @dataclass(kw_only=True)
@@ -69,6 +72,26 @@ class LiveLab:
         for robot in self.controls:
             robot.take(cfg.start_owner)
         self.status.append("compiled")
+
+    @classmethod
+    def from_env(
+        cls, env: ManagerBasedRlEnv, env_id: int = 0, cfg: LabCfg | None = None
+    ) -> LiveLab:
+        """Walk into one world of a batch: a lab that goes on from where it is now.
+
+        Robots keep the controls that they have; nobody steers them at first. The batch stays as
+        it is. A reset returns to this moment.
+
+        Args:
+            env: the environment.
+            env_id: the world.
+            cfg: how the lab begins; None waits for steps.
+
+        Raises:
+            ValueError: there is no such world.
+        """
+        cfg = LabCfg(mode="direct", start_owner=NOBODY) if cfg is None else cfg
+        return cls(world_from_env(env, env_id), cfg)
 
     def __enter__(self) -> LiveLab:
         """Start it."""

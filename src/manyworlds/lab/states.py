@@ -12,9 +12,9 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.engine import PhysicsEngine
+from manyworlds.lab.world import STATE
 from manyworlds.utils.os import write_atomic
 
-_SIGNATURE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
 
 
@@ -134,18 +134,18 @@ class SavedStates:
         return saved
 
     def _capture(self, name: str, model: mujoco.MjModel, data: mujoco.MjData) -> SavedState:
-        state = np.empty(mujoco.mj_stateSize(model, _SIGNATURE))
-        mujoco.mj_getState(model, data, state, _SIGNATURE)
+        state = np.empty(mujoco.mj_stateSize(model, STATE))
+        mujoco.mj_getState(model, data, state, STATE)
         targets = {robot.name: robot.command.targets for robot in self._engine.controls}
         return SavedState(name, float(data.time), state, targets, self._hash)
 
     def _put(self, saved: SavedState, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         self._engine.mend()
-        mujoco.mj_setState(model, data, saved.state, _SIGNATURE)
+        mujoco.mj_setState(model, data, saved.state, STATE)
         # What derives from the state, for those who look before the next step; the warm start of
         # the solver, which this would change, is part of the state and is put back.
         mujoco.mj_forward(model, data)
-        mujoco.mj_setState(model, data, saved.state, _SIGNATURE)
+        mujoco.mj_setState(model, data, saved.state, STATE)
         for name, targets in saved.targets.items():
             self._engine.controls[name].restore(targets)
 

@@ -7,9 +7,9 @@ import functools
 import hashlib
 import json
 import platform
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -19,8 +19,15 @@ from manyworlds.lab.controllers import RobotActuators
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.utils.spec import export_spec
 
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
 INITIAL_KEYFRAME = "init_state"
 """The keyframe in which a scene begins."""
+
+
+STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+"""All that MuJoCo needs to go on from a moment, bit for bit."""
 
 
 class CompileError(ValueError):
@@ -35,13 +42,14 @@ class World:
         spec: what it was compiled from.
         model: the compiled model.
         robots: prefix of the elements of each robot, by the robot's name.
-        edit: changes data after each reset, to what is not in a keyframe; None leaves them.
+        start: `mjSTATE_INTEGRATION` in which it begins; None for the model's own.
+        sources: where robots come from, by name.
     """
 
     spec: mujoco.MjSpec
     model: mujoco.MjModel
     robots: dict[str, str]
-    edit: Callable[[mujoco.MjModel, mujoco.MjData], None] | None = None
+    start: np.ndarray | None = None
     sources: dict[str, str] = field(default_factory=dict)
 
     @functools.cached_property
@@ -50,14 +58,14 @@ class World:
         return hashlib.sha256(_binary(self.model)).hexdigest()
 
     def reset(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Put data into the initial state: the keyframe `init_state`, else the model's own."""
+        """Put data into the initial state: `start`, the keyframe `init_state`, or the model's."""
         key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, INITIAL_KEYFRAME)
         if key < 0:
             mujoco.mj_resetData(model, data)
         else:
             mujoco.mj_resetDataKeyframe(model, data, key)
-        if self.edit is not None:
-            self.edit(model, data)
+        if self.start is not None:
+            mujoco.mj_setState(model, data, self.start, STATE)
 
     def controls(self) -> ControlDesk:
         """Make the controls of all robots, which rest at the initial state's controls."""
@@ -67,7 +75,7 @@ class World:
         for name, prefix in self.robots.items():
             actuators = find_actuators(self.model, prefix)
             if len(actuators.ids):
-                desk[name] = RobotControl(name, actuators, _neutral(self.model, data, actuators))
+                desk[name] = RobotControl(name, actuators, data.ctrl[actuators.ids])
         return ControlDesk(desk)
 
     def dump(self, folder: Path) -> Path:
@@ -141,6 +149,27 @@ def world_from_scene(cfg: SceneCfg) -> World:
     return World(spec=scene.spec, model=_compile(scene.spec), robots=robots)
 
 
+def world_from_env(env: ManagerBasedRlEnv, env_id: int) -> World:
+    """Copy one world of a batch as it is now: its model rows and its state, to the last bit.
+
+    The batch does not notice.
+
+    Args:
+        env: the environment.
+        env_id: the world.
+
+    Raises:
+        ValueError: there is no such world.
+    """
+    if not 0 <= env_id < env.num_envs:
+        raise ValueError(f"There is no world {env_id}: the batch has {env.num_envs}.")
+    model, data = next(iter(env.sim.world_copies([env_id])))
+    start = np.empty(mujoco.mj_stateSize(model, STATE))
+    mujoco.mj_getState(model, data, start, STATE)
+    robots = {name: f"{name}/" for name in env.scene.entities}
+    return World(spec=env.scene.spec, model=copy.copy(model), robots=robots, start=start)
+
+
 def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
     """Find the controls of the actuators whose names begin with a prefix."""
     names, ids, actuators = [], [], []
@@ -154,14 +183,6 @@ def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
         ids += range(start, start + count)
         actuators += [actuator] * count
     return RobotActuators(tuple(names), np.array(ids, int), np.array(actuators, int))
-
-
-def _neutral(model: mujoco.MjModel, data: mujoco.MjData, actuators: RobotActuators) -> np.ndarray:
-    """The initial state's controls, within what the actuators can do."""
-    ctrl = data.ctrl[actuators.ids]
-    limited = model.actuator_ctrllimited[actuators.ids].astype(bool)
-    low, high = model.actuator_ctrlrange[actuators.ids].T
-    return np.where(limited, np.clip(ctrl, low, high), ctrl)
 
 
 def _binary(model: mujoco.MjModel) -> bytes:
