@@ -152,6 +152,10 @@ class ControlDesk:
             raise KeyError(f"There is no robot '{name}'; available: {known}.")
         return self._robots[name]
 
+    def find(self, name: str) -> RobotControl | None:
+        """A robot's controls, or None if it has none."""
+        return self._robots.get(name)
+
     def __iter__(self) -> Iterator[RobotControl]:
         return iter(self._robots.values())
 

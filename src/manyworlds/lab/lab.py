@@ -16,6 +16,8 @@ import numpy as np
 from manyworlds import __version__
 from manyworlds.lab.control import NOBODY, RobotControl
 from manyworlds.lab.engine import Command, Mode, PhysicsEngine
+from manyworlds.lab.keyframes import Keyframes
+from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
 from manyworlds.lab.views import View, make_view
@@ -44,7 +46,8 @@ class LiveLab:
     """One world that goes on in real time, to be looked at, pushed, steered, recorded.
 
     It only holds together what does the work: `engine` moves the world on, `controls` says who
-    moves each robot, `states` are the named states. Use it as a context manager, or call `stop`.
+    moves each robot, `states` are the named states, `keyframes` poses of the model, `perturbation`
+    pulls at bodies. Use it as a context manager, or call `stop`.
 
     Args:
         world: what it shows.
@@ -68,6 +71,8 @@ class LiveLab:
             paused=cfg.start_paused,
         )
         self.engine.mode, self.engine.speed = cfg.mode, cfg.speed
+        self.keyframes = Keyframes(self.engine, world.robots)
+        self.perturbation = Perturbation(self.engine)
         self.states = SavedStates(self.engine, world.model_hash)
         for robot in self.controls:
             robot.take(cfg.start_owner)
