@@ -35,6 +35,8 @@ class Perturbation:
         camera, option = mujoco.MjvCamera(), mujoco.MjvOption()
         mujoco.mjv_updateScene(engine.model, engine.data, option, None, camera, 0, self._scene)
         self._pert = mujoco.MjvPerturb()
+        # Where the body's center and the point that was grabbed were.
+        self._center = self._point = np.zeros(3)
         self._renewed = 0.0
         self._pulling = False
         engine.on_pre_step(self._apply)
@@ -59,7 +61,9 @@ class Perturbation:
 
     def pull(self, target: np.ndarray) -> None:
         """Pull the point that was grabbed to a place in the world [m]; renew it while it lasts."""
-        self._renew(mujoco.mjtPertBit.mjPERT_TRANSLATE, refselpos=np.array(target, float))
+        target = np.array(target, float)
+        center = self._center + target - self._point
+        self._renew(mujoco.mjtPertBit.mjPERT_TRANSLATE, refselpos=target, refpos=center)
 
     def turn(self, quat: np.ndarray) -> None:
         """Turn the body to an orientation in the world (wxyz); renew it while it lasts."""
@@ -90,6 +94,7 @@ class Perturbation:
             # Sets the strength of the spring by the body's inertia, as simulate does.
             mujoco.mjv_initPerturb(model, data, self._scene, self._pert)
             self._pert.refselpos[:] = point
+            self._center, self._point = self._pert.refpos.copy(), point
             self._pulling = True
 
     def _apply(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
