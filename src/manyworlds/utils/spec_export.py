@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 
@@ -20,7 +20,13 @@ _SCENE = "scene.xml"
 _ASSETS = "assets"
 
 
-def export_spec(spec: mujoco.MjSpec, output_dir: Path, *, zip: bool = False) -> Path:
+def export_spec(
+    spec: mujoco.MjSpec,
+    output_dir: Path,
+    *,
+    zip: bool = False,
+    extra: Mapping[str, bytes] | None = None,
+) -> Path:
     """Write `scene.xml` and, in `assets/`, the files that it refers to.
 
     The export appears whole or not at all, and replaces an earlier one. Textures that were given
@@ -30,6 +36,7 @@ def export_spec(spec: mujoco.MjSpec, output_dir: Path, *, zip: bool = False) -> 
         spec: the spec to write, which stays as it is.
         output_dir: the folder to write; with `zip` no folder, but the archive `output_dir`.zip.
         zip: whether to write an archive.
+        extra: further files to write beside the scene, by name.
 
     Returns:
         The path of the folder or archive.
@@ -40,17 +47,18 @@ def export_spec(spec: mujoco.MjSpec, output_dir: Path, *, zip: bool = False) -> 
     """
     output_dir = Path(output_dir)
     output_dir.parent.mkdir(parents=True, exist_ok=True)
+    extra = extra or {}
     if zip:
         archive = output_dir.with_name(f"{output_dir.name}.zip")
-        files = dict(_files(spec))
+        files = dict(_files(spec)) | extra
         with atomic_path(archive) as temporary, zipfile.ZipFile(temporary, "w") as target:
             for name, content in files.items():
                 target.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
         return archive
-    _check_replaceable(output_dir)
+    _check_replaceable(output_dir, {_SCENE, _ASSETS, *extra})
     with tempfile.TemporaryDirectory(dir=output_dir.parent, prefix=f".{output_dir.name}.") as aside:
         new = Path(aside, "new")
-        for name, content in _files(spec):
+        for name, content in [*_files(spec), *extra.items()]:
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             (new / name).write_bytes(content)
         if output_dir.exists():
@@ -59,11 +67,11 @@ def export_spec(spec: mujoco.MjSpec, output_dir: Path, *, zip: bool = False) -> 
     return output_dir
 
 
-def _check_replaceable(output_dir: Path) -> None:
+def _check_replaceable(output_dir: Path, ours: set[str]) -> None:
     if not output_dir.exists():
         return
     found = {path.name for path in output_dir.iterdir()} if output_dir.is_dir() else {"a file"}
-    if found and (_SCENE not in found or found - {_SCENE, _ASSETS}):
+    if found and (_SCENE not in found or found - ours):
         raise FileExistsError(
             f"'{output_dir}' is no earlier export, it holds {', '.join(sorted(found)[:5])}: "
             "choose a new or empty folder."

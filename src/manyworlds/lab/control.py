@@ -1,0 +1,170 @@
+"""Who may move a robot, what it was told, and why it does not move."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.controllers import Controller, Passthrough, RobotActuators
+
+NOBODY = "nobody"
+"""The owner of a robot whose actuators rest."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What an owner told a robot last."""
+
+    targets: np.ndarray
+    """One number for each actuator; it never changes."""
+    time: float
+    """Simulated time when it was told [s]."""
+
+
+class RobotControl:
+    """The controls of one robot: its owner, what it was told, and its control law.
+
+    Everybody may write; only what the owner wrote counts. Targets are swapped as a whole, so that
+    the engine never sees half of a command.
+
+    Args:
+        name: the robot's.
+        actuators: where its actuators are.
+        neutral: what its actuators are told when nobody says anything.
+    """
+
+    def __init__(self, name: str, actuators: RobotActuators, neutral: np.ndarray) -> None:
+        self.name = name
+        self.actuators = actuators
+        self.controller: Controller = Passthrough()
+        self.neutral = neutral.copy()
+        self.owner = NOBODY
+        self.ignored: dict[str, int] = {}
+        """How many commands of others than the owner were left aside, by who wrote them."""
+        self._lock = threading.Lock()
+        self._now = 0.0
+        self._command = Command(self.neutral.copy(), 0.0)
+        self.saturated = np.zeros(len(neutral), bool)
+        """Which actuators were told more than they can do at the last step."""
+
+    @property
+    def command(self) -> Command:
+        """What counts at present."""
+        return self._command
+
+    def take(self, owner: str) -> str:
+        """Make somebody the owner; return who was it. Targets stay until he writes."""
+        with self._lock:
+            before, self.owner = self.owner, owner
+            self.ignored.pop(owner, None)
+        return before
+
+    def release(self, owner: str) -> None:
+        """Give the robot up; nothing happens unless `owner` has it."""
+        with self._lock:
+            if self.owner == owner:
+                self.owner = NOBODY
+
+    def write(self, owner: str, targets: np.ndarray | Mapping[str, float]) -> bool:
+        """Tell the robot what to do.
+
+        Args:
+            owner: who says so.
+            targets: a number for each actuator, or for those named; the others keep theirs.
+
+        Returns:
+            Whether it counts: whether `owner` has the robot.
+
+        Raises:
+            ValueError: there are too many numbers or too few, or one is not finite.
+            KeyError: there is no such actuator.
+        """
+        indices: list[int] | slice = slice(None)
+        values = targets
+        if isinstance(targets, Mapping):
+            indices = self.actuators.indices(targets)
+            values = list(targets.values())  # type: ignore[assignment]
+        numbers = np.asarray(values, float)
+        expected = len(indices) if isinstance(indices, list) else len(self.neutral)
+        if numbers.shape != (expected,):
+            raise ValueError(
+                f"'{self.name}' has {len(self.neutral)} actuators, got targets of shape "
+                f"{numbers.shape}: give one number for each, or a mapping by name."
+            )
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"Targets of '{self.name}' must be finite, got {numbers.tolist()}.")
+        with self._lock:
+            if owner != self.owner:
+                self.ignored[owner] = self.ignored.get(owner, 0) + 1
+                return False
+            fresh = self._command.targets.copy()
+            fresh[indices] = numbers
+            fresh.flags.writeable = False
+            self._command = Command(fresh, self._now)
+        return True
+
+    def reset(self) -> None:
+        """Forget what it was told; the owner stays."""
+        self._now = 0.0
+        self.restore(self.neutral)
+        self.controller.reset()
+        self.saturated[:] = False
+
+    def restore(self, targets: np.ndarray) -> None:
+        """Tell the robot what it was told once, whoever has it now."""
+        targets = targets.copy()
+        targets.flags.writeable = False
+        with self._lock:
+            self._command = Command(targets, self._now)
+
+    def apply(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Write the controls of the robot's actuators; in the engine's thread."""
+        self._now = data.time
+        ids = self.actuators.ids
+        ctrl = self.controller.compute(model, data, self._command.targets)
+        low, high = model.actuator_ctrlrange[ids].T
+        self.saturated = (model.actuator_ctrllimited[ids] == 1) & ((ctrl < low) | (ctrl > high))
+        data.ctrl[ids] = ctrl
+
+
+class ControlDesk:
+    """The controls of all robots.
+
+    Args:
+        robots: by name.
+    """
+
+    def __init__(self, robots: Mapping[str, RobotControl]) -> None:
+        self._robots = dict(robots)
+
+    def __getitem__(self, name: str) -> RobotControl:
+        """A robot's controls.
+
+        Raises:
+            KeyError: there is no such robot.
+        """
+        if name not in self._robots:
+            known = ", ".join(self._robots) or "none"
+            raise KeyError(f"There is no robot '{name}'; available: {known}.")
+        return self._robots[name]
+
+    def find(self, name: str) -> RobotControl | None:
+        """A robot's controls, or None if it has none."""
+        return self._robots.get(name)
+
+    def __iter__(self) -> Iterator[RobotControl]:
+        return iter(self._robots.values())
+
+    def apply(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Write all controls."""
+        for robot in self:
+            robot.apply(model, data)
+
+    def reset(self) -> None:
+        """Let all robots forget what they were told."""
+        for robot in self:
+            robot.reset()

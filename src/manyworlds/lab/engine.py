@@ -1,0 +1,415 @@
+"""The thread that moves a world on, and the one door through which it is changed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Literal
+
+import mujoco
+
+from manyworlds.lab.control import ControlDesk
+from manyworlds.lab.drivers import Drive, Driver, DriverStack
+from manyworlds.lab.pacing import Pace, Pacer
+from manyworlds.lab.snapshot import Snapshot, SnapshotTaker
+
+Mode = Literal["live", "direct"]
+"""`live`: time goes by itself; `direct`: it stands until somebody asks for steps."""
+State = Literal["ready", "running", "faulted", "stopped"]
+
+Command = Callable[[mujoco.MjModel, mujoco.MjData], Any]
+"""What is done to a world, in the engine's thread."""
+Callback = Callable[[mujoco.MjModel, mujoco.MjData, bool], None]
+"""Called with the model, the data, and whether the world was moved on."""
+
+_IDLE_S = 0.1  # how long the thread sleeps in direct mode when nobody asks for anything
+_PAUSED_S = 1.0 / 30.0  # between iterations of a paused world
+_JOIN_S = 3.0
+_BAD = {
+    mujoco.mjtWarning.mjWARN_BADQPOS: "positions",
+    mujoco.mjtWarning.mjWARN_BADQVEL: "velocities",
+    mujoco.mjtWarning.mjWARN_BADQACC: "accelerations",
+}
+
+
+class FaultError(RuntimeError):
+    """The world cannot go on until it is reset or restored."""
+
+
+class Handle:
+    """A callback that was registered; `remove` takes it away again."""
+
+    def __init__(self, callbacks: list[Handle], call: Callback) -> None:
+        self.call = call
+        self._callbacks = callbacks
+
+    def remove(self) -> None:
+        """Take the callback away; a second time does nothing."""
+        if self in self._callbacks:
+            self._callbacks.remove(self)
+
+
+class PhysicsEngine:
+    """One world, the thread that moves it on, and the order in which things happen.
+
+    An iteration is: queued commands, callbacks before the step, controls, the step (unless
+    paused), callbacks after it, a snapshot. Everybody else reads snapshots, and changes the world
+    by `post` only.
+
+    Args:
+        model: the compiled model.
+        data: its data in the initial state; None makes it.
+        controls: of the robots; controls of what belongs to none are left alone.
+        reset_data: puts data into the initial state; None takes the model's.
+        paused: whether time stands at first.
+    """
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData | None = None,
+        controls: ControlDesk | None = None,
+        reset_data: Command | None = None,
+        paused: bool = False,
+    ) -> None:
+        self.model = model
+        self.controls = ControlDesk({}) if controls is None else controls
+        self.drivers = DriverStack()
+        self.pacer = Pacer()
+        self._reset_data = reset_data or mujoco.mj_resetData
+        self._lock = threading.RLock()
+        self._queue: deque[tuple[Command, Future[Any]]] = deque()
+        self._queue_lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._pre: list[Handle] = []
+        self._post: list[Handle] = []
+        self._on_reset: list[Handle] = []
+        self._frames = itertools.count()
+        self._paused = paused
+        self._mode: Mode = "live"
+        self._fault = ""
+        self._stopped = False
+        self.num_steps = 0
+        """Physics steps since the engine was made."""
+        self.callback_errors: deque[str] = deque(maxlen=20)
+        """Tracebacks of callbacks that failed, the newest last."""
+        if data is None:
+            data = mujoco.MjData(model)
+            self._reset_data(model, data)
+        self.data = data
+        self._taker = SnapshotTaker(self.data)
+        mujoco.mj_forward(model, self.data)
+        self.controls.reset()
+        self._take_snapshot()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state after the newest iteration; it never changes."""
+        return self._snapshot
+
+    @property
+    def state(self) -> State:
+        """Whether time can go by."""
+        if self._fault:
+            return "faulted"
+        if self._stopped:
+            return "stopped"
+        return "ready" if self._thread is None else "running"
+
+    @property
+    def fault(self) -> str:
+        """Why the world cannot go on; empty if it can."""
+        return self._fault
+
+    @property
+    def pace(self) -> Pace:
+        """How simulated time goes."""
+        return self.pacer.pace
+
+    @property
+    def paused(self) -> bool:
+        """Whether time stands; callbacks and controls go on."""
+        return self._paused
+
+    @paused.setter
+    def paused(self, paused: bool) -> None:
+        self.post(lambda model, data: self._set_paused(paused))
+
+    @property
+    def mode(self) -> Mode:
+        """Whether time goes by itself."""
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        if mode not in ("live", "direct"):
+            raise ValueError(f"The mode must be 'live' or 'direct', got '{mode}'.")
+        self.post(lambda model, data: self._set_mode(mode))
+
+    @property
+    def speed(self) -> float:
+        """Simulated seconds per second; see `Pacer.speed`."""
+        return self.pacer.speed
+
+    @speed.setter
+    def speed(self, speed: float) -> None:
+        if math.isnan(speed):
+            raise ValueError("The speed must be a number, got nan.")
+        self.post(lambda model, data: setattr(self.pacer, "speed", speed))
+
+    def lock(self) -> threading.RLock:
+        """Keep the world between iterations: `with engine.lock(): ...`."""
+        return self._lock
+
+    def on_pre_step(self, call: Callback) -> Handle:
+        """Call before the controls of each iteration, in the engine's thread."""
+        return _register(self._pre, call)
+
+    def on_post_step(self, call: Callback) -> Handle:
+        """Call after each iteration, in the engine's thread."""
+        return _register(self._post, call)
+
+    def on_reset(self, call: Callback) -> Handle:
+        """Call after each reset, in the engine's thread."""
+        return _register(self._on_reset, call)
+
+    def post(self, command: Command) -> Future[Any]:
+        """Queue a command; all of them run in the order in which they were posted.
+
+        Without a running thread it runs at the next `pump` or `step`.
+
+        Returns:
+            What tells the command's result, or its error.
+
+        Raises:
+            RuntimeError: the engine was stopped.
+        """
+        future: Future[Any] = Future()
+        with self._queue_lock:
+            if self._stopped:
+                raise RuntimeError("The engine was stopped and takes no commands: make a new one.")
+            self._queue.append((command, future))
+        self._wake.set()
+        return future
+
+    def do(self, command: Command, timeout: float = 5.0) -> Any:
+        """Post a command, wait for it, and return its result.
+
+        Args:
+            command: what to do.
+            timeout: how long to wait for it [s].
+
+        Raises:
+            TimeoutError: it did not run in time.
+        """
+        future = self.post(command)
+        if not self._is_running() or threading.current_thread() is self._thread:
+            with self._lock:
+                if self._drain():
+                    self._take_snapshot()
+        return future.result(timeout)
+
+    def reset(self) -> None:
+        """Return to the initial state and forget all commands; mends a fault."""
+        self.do(self._reset)
+
+    def step(self, num_steps: int = 1, timeout: float | None = None) -> Snapshot:
+        """Make whole iterations that move the world on, paused or not, and wait for them.
+
+        Args:
+            num_steps: how many, at least one.
+            timeout: how long to wait [s]; None waits 5 s and a second for each 100 steps more.
+
+        Returns:
+            The snapshot after the last of them.
+
+        Raises:
+            ValueError: `num_steps` is below one.
+            FaultError: the world cannot go on.
+            TimeoutError: it took too long.
+        """
+        if num_steps < 1:
+            raise ValueError(f"step needs at least one step, got {num_steps}.")
+
+        def run(model: mujoco.MjModel, data: mujoco.MjData) -> Snapshot:
+            for _ in range(num_steps):
+                if self._stopping.is_set():
+                    raise RuntimeError("The engine is being stopped.")
+                self._iterate(force=True)
+                if self._fault:
+                    raise FaultError(self._fault)
+            return self._snapshot
+
+        return self.do(run, 5.0 + num_steps / 100.0 if timeout is None else timeout)
+
+    def drive(self, driver: Driver, owner: str) -> Drive:
+        """Let a driver move the world on, until `release`.
+
+        Raises:
+            RuntimeError: it does already.
+        """
+        return self.do(lambda model, data: self.drivers.push(driver, owner))
+
+    def release(self, drive: Drive) -> None:
+        """Take a driver away; the one below it goes on."""
+        self.do(lambda model, data: self.drivers.remove(drive))
+
+    def start(self) -> None:
+        """Let the thread run.
+
+        Raises:
+            RuntimeError: it was started or stopped before.
+        """
+        if self._thread is not None or self._stopped:
+            raise RuntimeError("An engine starts once: make a new one.")
+        self._thread = threading.Thread(target=self._run, name="manyworlds-physics", daemon=True)
+        self.pacer.restart()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; further calls do nothing.
+
+        Raises:
+            TimeoutError: the thread did not end within 3 s.
+        """
+        self._stopping.set()
+        self._wake.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_JOIN_S)
+            if thread.is_alive():
+                raise TimeoutError(f"The physics thread did not end within {_JOIN_S} s.")
+        with self._queue_lock:
+            self._stopped = True
+            for _, future in self._queue:
+                future.cancel()
+            self._queue.clear()
+
+    def pump(self) -> None:
+        """Make one iteration in the calling thread, for tests and scripts without a thread.
+
+        Raises:
+            RuntimeError: the engine's own thread is running.
+        """
+        if self._is_running():
+            raise RuntimeError("The engine's thread is running: pump is for engines without one.")
+        with self._lock:
+            self._drain()
+            self._iterate(force=False)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with self._lock:
+                changed = self._drain()
+                live = self._mode == "live" and not self._stopping.is_set()
+                if live:
+                    self._iterate(force=False)
+                elif changed:
+                    self._take_snapshot()
+            if not live:
+                self._wake.wait(_IDLE_S)
+                self._wake.clear()
+            elif self._paused or self._fault:
+                self._wake.wait(_PAUSED_S)
+                self._wake.clear()
+            else:
+                self.pacer.wait(self.model.opt.timestep, self._stopping)
+
+    def _iterate(self, force: bool) -> None:
+        model, data = self.model, self.data
+        self._call(self._pre, False)
+        self.controls.apply(model, data)
+        moved = False
+        if (force or not self._paused) and not self._fault:
+            moved = self._move()
+        self._call(self._post, moved)
+        self._take_snapshot()
+
+    def _move(self) -> bool:
+        driver = self.drivers.top.driver
+        counts = [int(self.data.warning[kind].number) for kind in _BAD]
+        time = self.data.time
+        try:
+            moved = driver.step(self.model, self.data)
+        except Exception as error:  # MuJoCo's, or that of somebody else's driver
+            self._fault = f"The {driver.name} failed at {time:.3f} s: {error}"
+            return False
+        for (kind, what), before in zip(_BAD.items(), counts, strict=True):
+            warning = self.data.warning[kind]
+            if warning.number > before:
+                self._fault = (
+                    f"The {what} went bad at {time:.3f} s (number {warning.lastinfo} of them): "
+                    "reset the world, or restore a saved state."
+                )
+                return False
+        self.num_steps += moved
+        return moved
+
+    def _reset(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        self._reset_data(model, data)
+        mujoco.mj_forward(model, data)
+        self.controls.reset()
+        self.mend()
+        self._call(self._on_reset, False)
+
+    def mend(self) -> None:
+        """Let the world go on after a fault; for commands that put it into a good state."""
+        self._fault = ""
+        self.pacer.restart()
+
+    def _set_paused(self, paused: bool) -> None:
+        self._paused = paused
+        self.pacer.restart()
+
+    def _set_mode(self, mode: Mode) -> None:
+        self._mode = mode
+        self.pacer.restart()
+
+    def _drain(self) -> bool:
+        """Run what is queued now, and what comes meanwhile later; return whether there was any."""
+        with self._queue_lock:
+            queue, self._queue = self._queue, deque()
+        for command, future in queue:
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(command(self.model, self.data))
+            except Exception as error:
+                future.set_exception(error)
+        return bool(queue)
+
+    def _call(self, callbacks: list[Handle], moved: bool) -> None:
+        for handle in list(callbacks):
+            try:
+                handle.call(self.model, self.data, moved)
+            except Exception:
+                self.callback_errors.append(traceback.format_exc())
+
+    def _take_snapshot(self) -> None:
+        # After a fault the last good picture stays: MuJoCo has put the data back to the start.
+        block = self._snapshot.block if self._fault else self._taker.take()
+        self._snapshot = Snapshot(
+            frame_id=next(self._frames),
+            step=self.num_steps,
+            time=self._snapshot.time if self._fault else float(self.data.time),
+            paused=self._paused,
+            driver=self.drivers.top.driver.name,
+            block=block,
+            layout=self._taker.layout,
+        )
+
+    def _is_running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+
+def _register(callbacks: list[Handle], call: Callback) -> Handle:
+    handle = Handle(callbacks, call)
+    callbacks.append(handle)
+    return handle

@@ -1,0 +1,232 @@
+"""The lab: one world, alive."""
+
+from __future__ import annotations
+
+import platform
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from manyworlds import __version__
+from manyworlds.lab.control import NOBODY, RobotControl
+from manyworlds.lab.engine import Command, Mode, PhysicsEngine
+from manyworlds.lab.keyframes import Keyframes
+from manyworlds.lab.perturb import Perturbation
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.states import SavedStates
+from manyworlds.lab.views import View, make_view
+from manyworlds.lab.world import World, world_from_env
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+
+@dataclass(kw_only=True)
+class LabCfg:
+    """How a lab begins."""
+
+    start_paused: bool = False
+    """Whether time stands until somebody lets it go."""
+    mode: Mode = "live"
+    speed: float = 1.0
+    """Simulated seconds per second, 0.05 to 10, or infinity for as fast as possible."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Options of MuJoCo that count instead of the model's, by their names in `mujoco.MjOption`."""
+    start_owner: str = "panel"
+    """Who has the robots at first."""
+
+
+class LiveLab:
+    """One world that goes on in real time, to be looked at, pushed, steered, recorded.
+
+    It only holds together what does the work: `engine` moves the world on, `controls` says who
+    moves each robot, `states` are the named states, `keyframes` poses of the model, `perturbation`
+    pulls at bodies. Use it as a context manager, or call `stop`.
+
+    Args:
+        world: what it shows.
+        cfg: how it begins; it is not changed.
+
+    Raises:
+        ValueError: an option is none of MuJoCo's.
+    """
+
+    def __init__(self, world: World, cfg: LabCfg | None = None) -> None:
+        cfg = LabCfg() if cfg is None else cfg
+        self.world = world
+        self.status: list[str] = []
+        """The steps of starting and stopping, in the order in which they were made."""
+        self._set_options(cfg.options)
+        self.controls = world.controls()
+        self.engine = PhysicsEngine(
+            world.model,
+            controls=self.controls,
+            reset_data=world.reset,
+            paused=cfg.start_paused,
+        )
+        self.engine.mode, self.engine.speed = cfg.mode, cfg.speed
+        self.keyframes = Keyframes(self.engine, world.robots)
+        self.perturbation = Perturbation(self.engine)
+        self.states = SavedStates(self.engine, world.model_hash)
+        for robot in self.controls:
+            robot.take(cfg.start_owner)
+        self.status.append("compiled")
+
+    @classmethod
+    def from_env(
+        cls, env: ManagerBasedRlEnv, env_id: int = 0, cfg: LabCfg | None = None
+    ) -> LiveLab:
+        """Walk into one world of a batch: a lab that goes on from where it is now.
+
+        Robots keep the controls that they have; nobody steers them at first. The batch stays as
+        it is. A reset returns to this moment.
+
+        Args:
+            env: the environment.
+            env_id: the world.
+            cfg: how the lab begins; None waits for steps.
+
+        Raises:
+            ValueError: there is no such world.
+        """
+        cfg = LabCfg(mode="direct", start_owner=NOBODY) if cfg is None else cfg
+        return cls(world_from_env(env, env_id), cfg)
+
+    def __enter__(self) -> LiveLab:
+        """Start it."""
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop it."""
+        self.stop()
+
+    def __getitem__(self, name: str) -> RobotControl:
+        """The controls of a robot.
+
+        Raises:
+            KeyError: there is no such robot.
+        """
+        return self.controls[name]
+
+    def start(self) -> None:
+        """Let time go by."""
+        self.engine.start()
+        self.status.append("running")
+
+    def stop(self) -> None:
+        """End the engine's thread; a second time does nothing."""
+        self.engine.stop()
+        if self.status[-1] != "stopped":
+            self.status.append("stopped")
+
+    @property
+    def paused(self) -> bool:
+        """Whether time stands."""
+        return self.engine.paused
+
+    def pause(self) -> None:
+        """Let time stand."""
+        self.engine.paused = True
+
+    def play(self) -> None:
+        """Let time go by."""
+        self.engine.paused = False
+
+    def reset(self) -> None:
+        """Return to the initial state."""
+        self.engine.reset()
+
+    def step(self, num_steps: int = 1) -> Snapshot:
+        """Move the world on by some steps, paused or not; see `PhysicsEngine.step`."""
+        return self.engine.step(num_steps)
+
+    def post(self, command: Command) -> Future[Any]:
+        """Queue a change of the world; see `PhysicsEngine.post`."""
+        return self.engine.post(command)
+
+    def lock(self) -> threading.RLock:
+        """Keep the world between iterations; see `PhysicsEngine.lock`."""
+        return self.engine.lock()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest picture of the world."""
+        return self.engine.snapshot
+
+    def view(self, kind: str, name: str) -> View:
+        """Return an element's arrays in the model and the data, by name with or without prefix.
+
+        The arrays are the engine's own: read them under `lock`, write them in a command.
+
+        Raises:
+            KeyError: there is no such element.
+            ValueError: there is no such kind.
+        """
+        return make_view(self.world.model, self.engine.data, kind, name, self.world.robots)
+
+    def why_not_moving(self, name: str) -> list[str]:
+        """Say in plain words what keeps a robot from moving; empty if nothing does.
+
+        Raises:
+            KeyError: there is no such robot.
+        """
+        robot, engine = self[name], self.engine
+        reasons = []
+        if engine.fault:
+            reasons.append(engine.fault)
+        if engine.paused:
+            reasons.append("the world is paused")
+        if engine.mode == "direct":
+            reasons.append("the world waits for steps (direct mode)")
+        if (driver := engine.drivers.top).driver.name != "physics":
+            reasons.append(f"'{driver.owner}' shows states of his own ({driver.driver.name})")
+        if robot.owner == NOBODY:
+            reasons.append("nobody steers it")
+        for who, count in robot.ignored.items():
+            reasons.append(f"{count} commands of '{who}' were ignored: '{robot.owner}' has it")
+        if robot.saturated.any():
+            names = np.array(robot.actuators.names)[robot.saturated]
+            reasons.append(f"actuators at their limits: {', '.join(names)}")
+        if (gains := getattr(robot.controller, "kp", None)) is not None and not gains.any():
+            reasons.append("all its gains are zero")
+        return reasons
+
+    def dump(self, folder: str | Path) -> Path:
+        """Write what was really compiled; see `World.dump`."""
+        return self.world.dump(Path(folder))
+
+    def info(self) -> dict[str, Any]:
+        """Versions and sizes."""
+        model = self.world.model
+        return {
+            "manyworlds": __version__,
+            "mujoco": mujoco.mj_versionString(),
+            "python": platform.python_version(),
+            "robots": list(self.world.robots),
+            "nq": model.nq,
+            "nv": model.nv,
+            "nu": model.nu,
+            "timestep": model.opt.timestep,
+            "model_hash": self.world.model_hash,
+        }
+
+    def on_reset(self, call: Callable[[], None]) -> None:
+        """Call after each reset, in the engine's thread."""
+        self.engine.on_reset(lambda model, data, moved: call())
+
+    def _set_options(self, options: dict[str, Any]) -> None:
+        for name, value in options.items():
+            if not hasattr(self.world.model.opt, name):
+                raise ValueError(f"LabCfg.options has '{name}', which is no option of MuJoCo.")
+            current = getattr(self.world.model.opt, name)
+            if isinstance(current, np.ndarray):
+                current[:] = value
+            else:
+                setattr(self.world.model.opt, name, value)

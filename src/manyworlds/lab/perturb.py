@@ -1,0 +1,120 @@
+"""Pulling at bodies, as in MuJoCo's simulate."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.engine import PhysicsEngine
+
+SILENCE_S = 0.5
+"""A pull ends when nobody renewed it for so long [s]: the page may be gone."""
+
+
+class Perturbation:
+    """One body that is pulled or turned by a spring, at most one at a time.
+
+    While the world runs, the spring is a force on the body; while it is paused, the body is put
+    where it is pulled to, and what hangs on it follows.
+
+    Args:
+        engine: moves the world on.
+        clock: the clock on the wall [s].
+    """
+
+    def __init__(self, engine: PhysicsEngine, clock: Callable[[], float] = time.monotonic) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._lock = threading.Lock()
+        # MuJoCo wants a camera that has seen the world, though its place is no matter here.
+        self._scene = mujoco.MjvScene(engine.model, maxgeom=1)
+        camera, option = mujoco.MjvCamera(), mujoco.MjvOption()
+        mujoco.mjv_updateScene(engine.model, engine.data, option, None, camera, 0, self._scene)
+        self._pert = mujoco.MjvPerturb()
+        # Where the body's center and the point that was grabbed were.
+        self._center = self._point = np.zeros(3)
+        self._renewed = 0.0
+        self._pulling = False
+        engine.on_pre_step(self._apply)
+
+    @property
+    def body(self) -> int:
+        """The body that is pulled; 0 for none."""
+        return int(self._pert.select) if self._pulling else 0
+
+    def grab(self, body: int, point: np.ndarray) -> None:
+        """Take hold of a body at a point in the world [m]; nothing pulls yet.
+
+        Raises:
+            ValueError: it is the world, or no body.
+        """
+        if not 0 < body < self._engine.model.nbody:
+            raise ValueError(
+                f"There is nothing to grab: body {body} is not in [1, {self._engine.model.nbody})."
+            )
+        point = np.array(point, float)
+        self._engine.do(lambda model, data: self._grab(model, data, body, point))
+
+    def pull(self, target: np.ndarray) -> None:
+        """Pull the point that was grabbed to a place in the world [m]; renew it while it lasts."""
+        target = np.array(target, float)
+        center = self._center + target - self._point
+        self._renew(mujoco.mjtPertBit.mjPERT_TRANSLATE, refselpos=target, refpos=center)
+
+    def turn(self, quat: np.ndarray) -> None:
+        """Turn the body to an orientation in the world (wxyz); renew it while it lasts."""
+        self._renew(mujoco.mjtPertBit.mjPERT_ROTATE, refquat=np.array(quat, float))
+
+    def release(self) -> None:
+        """Let go: no force is left at the next step."""
+        with self._lock:
+            self._pert.active = 0
+
+    def _renew(self, active: mujoco.mjtPertBit, **values: np.ndarray) -> None:
+        with self._lock:
+            if not self._pulling:
+                return
+            for name, value in values.items():
+                getattr(self._pert, name)[:] = value
+            self._pert.active = int(active)
+            self._renewed = self._clock()
+
+    def _grab(
+        self, model: mujoco.MjModel, data: mujoco.MjData, body: int, point: np.ndarray
+    ) -> None:
+        with self._lock:
+            self._clear(data)
+            rotation = data.xmat[body].reshape(3, 3)
+            self._pert.select = body
+            self._pert.localpos[:] = rotation.T @ (point - data.xpos[body])
+            # Sets the strength of the spring by the body's inertia, as simulate does.
+            mujoco.mjv_initPerturb(model, data, self._scene, self._pert)
+            self._pert.refselpos[:] = point
+            self._center, self._point = self._pert.refpos.copy(), point
+            self._pulling = True
+
+    def _apply(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
+        with self._lock:
+            if not self._pulling:
+                return
+            if self._pert.active and self._clock() - self._renewed > SILENCE_S:
+                self._pert.active = 0
+            if not self._pert.active:
+                self._clear(data)
+            elif self._engine.paused:
+                mujoco.mjv_applyPerturbPose(model, data, self._pert, 1)
+                mujoco.mj_forward(model, data)
+            else:
+                data.xfrc_applied[self._pert.select] = 0.0
+                mujoco.mjv_applyPerturbForce(model, data, self._pert)
+
+    def _clear(self, data: mujoco.MjData) -> None:
+        """Take the force away, with the lock held."""
+        if self._pulling:
+            data.xfrc_applied[self._pert.select] = 0.0
+            if not self._pert.active:
+                self._pulling = False

@@ -1,0 +1,154 @@
+"""Named states of a world, which can be returned to exactly."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.engine import PhysicsEngine
+from manyworlds.lab.world import STATE
+from manyworlds.utils.os import write_atomic
+
+_NAME = re.compile(r"[\w][\w .-]{0,99}")
+
+
+@dataclass(frozen=True, eq=False)
+class SavedState:
+    """All that MuJoCo needs to go on from a moment, bit for bit."""
+
+    name: str
+    time: float
+    """Simulated time [s]."""
+    state: np.ndarray
+    """`mjSTATE_INTEGRATION`."""
+    targets: dict[str, np.ndarray]
+    """What each robot was told."""
+    model_hash: str
+    """The model whose state it is."""
+
+
+class SavedStates:
+    """Saves and restores the states of one world.
+
+    Args:
+        engine: moves the world on.
+        model_hash: of the engine's model.
+    """
+
+    def __init__(self, engine: PhysicsEngine, model_hash: str) -> None:
+        self._engine = engine
+        self._hash = model_hash
+        self._states: dict[str, SavedState] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the states there are, the oldest first."""
+        return list(self._states)
+
+    def __getitem__(self, name: str) -> SavedState:
+        """A saved state.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        if name not in self._states:
+            raise KeyError(
+                f"There is no state '{name}'; saved: {', '.join(self._states) or 'none'}."
+            )
+        return self._states[name]
+
+    def save(self, name: str = "") -> SavedState:
+        """Save the present state; a state of the same name is replaced.
+
+        Args:
+            name: what to call it; by default a number.
+
+        Raises:
+            ValueError: the name has characters that file names may not have.
+        """
+        name = name or _free_number(self._states)
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"'{name}' is no name for a state: use letters, digits, spaces, dots, hyphens."
+            )
+        saved: SavedState = self._engine.do(lambda model, data: self._capture(name, model, data))
+        self._states[name] = saved
+        return saved
+
+    def restore(self, name: str) -> None:
+        """Return to a saved state; mends a fault.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        saved = self[name]
+        self._engine.do(lambda model, data: self._put(saved, model, data))
+
+    def write(self, name: str, folder: Path) -> Path:
+        """Write a saved state into a folder as `NAME.npz`."""
+        saved = self[name]
+        meta = {"name": saved.name, "time": saved.time, "model_hash": saved.model_hash}
+        buffer = io.BytesIO()
+        targets = {f"target:{robot}": values for robot, values in saved.targets.items()}
+        np.savez(buffer, allow_pickle=False, meta=json.dumps(meta), state=saved.state, **targets)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{saved.name}.npz"
+        write_atomic(path, buffer.getvalue())
+        return path
+
+    def read(self, path: Path) -> SavedState:
+        """Read a state that `write` wrote.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is no saved state, or one of another model.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                meta = json.loads(str(archive["meta"]))
+                state = archive["state"]
+                targets = {
+                    key.removeprefix("target:"): archive[key]
+                    for key in archive.files
+                    if key.startswith("target:")
+                }
+            saved = SavedState(
+                meta["name"], float(meta["time"]), state, targets, meta["model_hash"]
+            )
+        except FileNotFoundError:
+            raise
+        except Exception as error:
+            raise ValueError(f"'{path}' is no saved state: {error}.") from error
+        if saved.model_hash != self._hash:
+            raise ValueError(
+                f"'{path}' is a state of another model ({saved.model_hash[:12]}, this one is "
+                f"{self._hash[:12]}): open the model that it was saved from."
+            )
+        self._states[saved.name] = saved
+        return saved
+
+    def _capture(self, name: str, model: mujoco.MjModel, data: mujoco.MjData) -> SavedState:
+        state = np.empty(mujoco.mj_stateSize(model, STATE))
+        mujoco.mj_getState(model, data, state, STATE)
+        targets = {robot.name: robot.command.targets for robot in self._engine.controls}
+        return SavedState(name, float(data.time), state, targets, self._hash)
+
+    def _put(self, saved: SavedState, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        self._engine.mend()
+        mujoco.mj_setState(model, data, saved.state, STATE)
+        # What derives from the state, for those who look before the next step; the warm start of
+        # the solver, which this would change, is part of the state and is put back.
+        mujoco.mj_forward(model, data)
+        mujoco.mj_setState(model, data, saved.state, STATE)
+        for name, targets in saved.targets.items():
+            self._engine.controls[name].restore(targets)
+
+
+def _free_number(taken: dict[str, SavedState]) -> str:
+    return next(str(i) for i in range(1, len(taken) + 2) if str(i) not in taken)
