@@ -138,6 +138,7 @@ class ManagerBasedRlEnv(Stateful):
         self.num_envs = cfg.scene.num_envs
         self.device = choose_device(self.cfg.sim, device)
         self.scene = Scene(self.cfg.scene, self.device)
+        self.scene.keep_substeps(cfg.decimation)
         self.sim = Simulation(self.num_envs, self.cfg.sim, spec=self.scene.spec, device=self.device)
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         if self.scene.sensor_context is not None:
