@@ -20,8 +20,10 @@ from manyworlds.managers import (
     RecorderTerm,
     RecorderTermCfg,
     RewardTermCfg,
+    SceneEntityCfg,
     TerminationTermCfg,
 )
+from tests.host_reads import host_reads
 
 
 @dataclass(kw_only=True)
@@ -347,6 +349,54 @@ def test_without_auto_reset_finished_worlds_must_be_reset(env_cfg):
         env.step(torch.zeros(4, 1))
     env.reset(env_ids=torch.tensor([2]))
     env.step(torch.zeros(4, 1))
+
+
+class MaskedCommand(HookCommand):
+    """Draws for all worlds and keeps what a mask selects."""
+
+    def _resample_where(self, mask):
+        torch.where(mask, torch.rand_like(self.time_left), self.time_left, out=self.time_left)
+
+
+@pytest.mark.parametrize("auto_reset", [True, False])
+def test_the_host_reads_from_the_device_once_a_step(env_cfg, monkeypatch, auto_reset):
+    """Wait for a GPU in one place, whether events and commands are due or not."""
+    monkeypatch.setattr(HookCommandCfg, "build", lambda self, env: MaskedCommand(self, env))
+    env_cfg.auto_reset = auto_reset
+    env_cfg.commands = {"c": HookCommandCfg(resampling_time_range=(0.0, 0.3), calls=[])}
+    pushes = {
+        f"push_{i}": EventTermCfg(
+            func=mdp.reset_joints_by_offset,
+            mode="interval",
+            interval_range_s=(0.05, 0.2),
+            params={
+                "position_range": (0.0, 0.1),
+                "velocity_range": (0.0, 0.1),
+                "asset_cfg": SceneEntityCfg("cartpole"),
+            },
+        )
+        for i in range(2)
+    }
+    env_cfg.events = {**env_cfg.events, **pushes}
+    env = ManagerBasedRlEnv(env_cfg)
+    env.step(torch.zeros(4, 1))
+    happened = 0
+    for action in random_actions(12):
+        with host_reads(monkeypatch) as places:
+            env.step(action)
+        happened += env.event_manager.touched is not None
+        assert places == ["envs/manager_based_rl_env.py:_read_device"]
+    assert happened > 2
+
+
+def test_a_reset_reads_nothing_more(env_cfg, monkeypatch):
+    """Reset finished worlds from what the one read of the step told."""
+    env = ManagerBasedRlEnv(env_cfg)
+    env.episode_length_buf[1:3] = 199
+    with host_reads(monkeypatch) as places:
+        *_, truncated, _ = env.step(torch.zeros(4, 1))
+    assert truncated.sum() == 2
+    assert places == ["envs/manager_based_rl_env.py:_read_device"]
 
 
 def test_the_same_seed_gives_the_same_result_on_any_number_of_threads(env_cfg):
