@@ -1,6 +1,7 @@
 """The environment: order of a step, resets, seeds and saved state."""
 
 import random
+import warnings
 from dataclasses import dataclass
 
 import mujoco
@@ -268,6 +269,32 @@ def test_final_observations_move_no_history_but_have_their_own(env_cfg):
     assert torch.equal(extras["final_obs"]["actor"][1, :3], torch.stack(carts, 1)[1])
     assert torch.equal(obs["actor"][[0, 2, 3], :3], torch.stack(carts, 1)[[0, 2, 3]])
     assert len(obs["actor"][1, :3].unique()) == 1
+
+
+@pytest.mark.parametrize("per_term", [True, False])
+@pytest.mark.parametrize("policy", ["error", "warn"])
+def test_final_observations_of_a_diverged_world_are_zero_and_raise_nothing(
+    env_cfg, policy, per_term
+):
+    """End the episode of a diverged world in peace; raise for one whose episode goes on."""
+    group = env_cfg.observations["actor"]
+    group.nan_policy, group.nan_check_per_term = policy, per_term
+    env_cfg.terminations["diverged"] = TerminationTermCfg(func=mdp.bad_world)
+    env = ManagerBasedRlEnv(env_cfg)
+    env.sim.data.qvel[1] = torch.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        obs, _, terminated, _, extras = env.step(torch.zeros(4, 1))
+    assert terminated.tolist() == [False, True, False, False]
+    assert obs["actor"].isfinite().all() and extras["final_obs"]["actor"].isfinite().all()
+    env_cfg.terminations = {}
+    env = ManagerBasedRlEnv(env_cfg)
+    env.sim.data.qvel[1] = torch.nan
+    expected = pytest.raises(ValueError) if policy == "error" else pytest.warns(UserWarning)
+    with expected as caught:
+        env.step(torch.zeros(4, 1))
+    message = caught.value if policy == "error" else caught[0].message
+    assert "is not finite in worlds [1]" in str(message)
 
 
 def test_final_observations_see_events_of_the_last_step(env_cfg):

@@ -291,7 +291,8 @@ class ManagerBasedRlEnv(Stateful):
             - "final_obs", only where auto_reset reset some world: observations in the form of the
               first value, in which the rows of finished worlds are what the policy would have seen
               of their final state, delays and history included, and the other rows are of no use.
-              Noise is drawn anew; no delay, history or noise model advances by it.
+              Noise is drawn anew; no delay, history or noise model advances by it. What is not
+              finite is zero there, unless the group's nan_policy is "disabled".
 
         Raises:
             ValueError: the action has the wrong shape or is not finite.
@@ -417,13 +418,6 @@ class ManagerBasedRlEnv(Stateful):
         """Compute what the policy sees now; worlds named begin anew, the others stand still."""
         return self.observation_manager.compute(update_history=True, env_ids=env_ids)
 
-    def _final_observations(self) -> VecEnvObs:
-        """Observe without leaving a trace in delays, history and noise models."""
-        before = self.observation_manager.state_dict()
-        obs = copy.copy(self._observe())
-        self.observation_manager.load_state_dict(before)
-        return obs
-
     def _finish_episodes(self, codes: np.ndarray) -> torch.Tensor | None:
         """Log what went wrong; reset finished worlds. Return their ids on the device, if any."""
         for name, count in status_counts(codes >> 1).items():
@@ -435,7 +429,7 @@ class ManagerBasedRlEnv(Stateful):
         if not ids.size:
             return None
         worlds = torch.from_numpy(ids).to(self.device, non_blocking=True)
-        self.extras["final_obs"] = self._final_observations()
+        self.extras["final_obs"] = self.observation_manager.compute_final()
         self.recorder_manager.record_pre_reset(worlds)
         self._reset_worlds(ids.astype(np.int32), worlds)
         return worlds
