@@ -51,6 +51,7 @@ def train(
     device: str | None = None,
     resume: Path | None = None,
     runner_cls: type[OnPolicyRunner] = OnPolicyRunner,
+    on_start: Callable[[OnPolicyRunner, RunFolder], None] | None = None,
     on_iteration: Callable[[IterationRecord], None] | None = None,
 ) -> TrainingResult:
     """Train a policy and export it.
@@ -66,6 +67,8 @@ def train(
         device: a torch device, or None for the default.
         resume: checkpoint to go on from.
         runner_cls: the runner.
+        on_start: called with the runner and the run's folder before the first iteration, in the
+            process that writes the files.
         on_iteration: called after every iteration.
     """
     _check_counts(rl_cfg)
@@ -90,6 +93,8 @@ def train(
             result.records = _earlier_records(resume, runner.current_learning_iteration)
         if ranks.is_main:
             _write_progress(result.run.path, result.records, mode="w")
+            if on_start is not None:
+                on_start(runner, result.run)
         _learn(runner, remaining, result, on_iteration, from_start=resume is None)
         _write_results(runner, result, task)
     finally:
