@@ -105,14 +105,15 @@ def assign(
     """
     try:
         _assign(target, value, rows, columns)
-    except (RuntimeError, IndexError) as error:
+    except (RuntimeError, IndexError):
         if isinstance(value, int | float):
             raise
-        worlds = len(target) if rows is None else "the worlds named"
+        every = slice(None)
+        worlds = len(torch.arange(len(target))[every if rows is None else rows])
+        wanted = target[:, every if columns is None else columns].shape[1:]
         raise ValueError(
-            f"A value of shape {tuple(np.shape(value))} does not fit into an array of shape "
-            f"{tuple(target.shape)} ({error}): give a row for each of {worlds} and a column for "
-            "each element, or a shape that broadcasts to that."
+            f"Values of shape {(worlds, *wanted)} were expected, got {tuple(np.shape(value))}: "
+            "give a row for each world and a column for each element, or what broadcasts to that."
         ) from None
 
 
