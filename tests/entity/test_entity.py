@@ -4,7 +4,7 @@ import mujoco
 import pytest
 import torch
 
-from manyworlds.actuator import BuiltinMotorActuatorCfg
+from manyworlds.actuator import BuiltinMotorActuatorCfg, BuiltinPositionActuatorCfg
 from manyworlds.entity import Entity, EntityArticulationInfoCfg, EntityCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation
@@ -254,3 +254,110 @@ def test_a_restored_entity_still_clears_its_wrench():
     other_sim.set_state(sim.get_state())
     other.reset([0])
     assert other_sim.data.xfrc_applied[:, 1, 0].tolist() == [0.0, 1.0, 1.0]
+
+
+def test_an_entity_says_that_it_is_in_no_simulation_yet():
+    """Tell what to call where data and indices are asked for too early."""
+    arm = arm_cfg().build()
+    for name in ("data", "indexing"):
+        with pytest.raises(AttributeError, match=rf"no {name} before .*scene\.initialize\(sim"):
+            getattr(arm, name)
+    with pytest.raises(AttributeError, match="'Entity' object has no attribute 'colour'"):
+        _ = arm.colour
+
+
+def actuated(*actuators, xml: str = "") -> EntityCfg:
+    """Configure the arm with other actuators, and with some of the model's own."""
+    model = ARM.replace("<keyframe>", f"<actuator>{xml}</actuator><keyframe>")
+    return EntityCfg(
+        spec_fn=lambda: mujoco.MjSpec.from_string(model),
+        articulation=EntityArticulationInfoCfg(actuators=actuators),
+    )
+
+
+def test_a_target_with_two_actuators_is_named():
+    """Name both configurations, or the model, where MuJoCo would only repeat a name."""
+    motor = BuiltinMotorActuatorCfg(target_names_expr=(".*",), effort_limit=5.0)
+    servo = BuiltinPositionActuatorCfg(target_names_expr=("elb.*",), stiffness=1.0, damping=0.1)
+    message = r"BuiltinPosition.* drives \['elbow'\], which another .*\(BuiltinMotorActuatorCfg\)"
+    with pytest.raises(ValueError, match=message):
+        actuated(motor, servo).build()
+    with pytest.raises(ValueError, match=r"or the model itself .* with XmlActuatorCfg"):
+        actuated(servo, xml="<motor name='elbow' joint='elbow'/>").build()
+
+
+def test_actuators_that_are_no_tuple_of_configs_are_refused():
+    """Say how a tuple is written, and that gains are numbers."""
+    motor = BuiltinMotorActuatorCfg(target_names_expr=(".*",), effort_limit=5.0)
+    with pytest.raises(TypeError, match=r"actuators must be a tuple .*: write \(value,\), with a"):
+        EntityArticulationInfoCfg(actuators=motor)
+    with pytest.raises(TypeError, match=r"actuators\[1\] must be of type ActuatorCfg, got str"):
+        EntityArticulationInfoCfg(actuators=(motor, "elbow"))
+    with pytest.raises(ValueError, match=r"Cfg\.stiffness must be one value .* got a dict: make"):
+        BuiltinPositionActuatorCfg(target_names_expr=(".*",), stiffness={".*": 1.0}, damping=0.1)
+
+
+def test_ball_joints_are_hinted_at_where_they_were_meant():
+    """Mention them only if a pattern matches one."""
+    text = ARM.replace(
+        '<geom name="hand"',
+        '<body name="w"><joint name="wrist" type="ball"/><geom size=".1"/></body><geom name="hand"',
+    ).replace('qpos="0.25 -0.5"', 'qpos="0.25 -0.5 1 0 0 0"')
+    arm = EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(text)).build()
+    with pytest.raises(ValueError, match="see find_ball_joints"):
+        arm.find_joints("wri.*")
+    for keys in ("knee", ("elbow", "el.*")):
+        with pytest.raises(ValueError, match="Cannot select by joint") as caught:
+            arm.find_joints(keys)
+        assert "ball" not in str(caught.value).lower()
+
+
+@pytest.mark.parametrize(("inputs", "ctrl"), [(1, [0.25]), (3, [0.25, 0.0]), (7, [0.25, 0.0, 0.0])])
+def test_actuators_of_several_inputs_hold_the_initial_position(inputs, ctrl):
+    """Fill the initial keyframe's controls, of which a PID controller may have up to three."""
+
+    def spec() -> mujoco.MjSpec:
+        spec = mujoco.MjSpec.from_string(ARM)
+        pid = spec.add_actuator(name="pid", target="shoulder", trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        pid.set_to_pid(kp=10, kv=1, ki=0.1, imax=1.0, slewmax=1.0, ctrlspec=inputs)
+        spec.add_actuator(name="motor", target="elbow", trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        return spec
+
+    init = EntityCfg.InitialStateCfg(joint_pos={"shoulder": 0.25})
+    scene, sim = build(arm=EntityCfg(spec_fn=spec, init_state=init))
+    assert sim.mj_model.key("init_state").ctrl.tolist() == [*ctrl, 0.0]
+    assert scene["arm"].num_actuators == 2
+
+
+@pytest.mark.parametrize(
+    ("write", "shape", "message"),
+    [
+        ("write_root_state_to_sim", (3, 7), r"takes 13 numbers .* got values of shape \(3, 7\)"),
+        ("write_root_link_pose_to_sim", (3, 6), "takes 7 numbers"),
+        ("write_root_link_velocity_to_sim", (3, 5), "takes 6 numbers"),
+        ("write_root_link_velocity_b_to_sim", (3, 5), "takes 6 numbers"),
+        ("write_root_com_velocity_to_sim", (3, 7), "takes 6 numbers"),
+        (
+            "write_root_link_pose_to_sim",
+            (2, 7),
+            r"\(3, 7\) were expected, got \(2, 7\): give a row",
+        ),
+    ],
+)
+def test_wrong_shapes_are_named(write, shape, message):
+    """Say which shape a writer takes and which it got."""
+    scene, _ = build(ball=ball_cfg())
+    with pytest.raises(ValueError, match=message):
+        getattr(scene["ball"], write)(torch.zeros(shape))
+
+
+def test_wrong_shapes_of_elements_are_named():
+    """Count worlds and elements named, masks included."""
+    arm = build(arm=arm_cfg())[0]["arm"]
+    with pytest.raises(ValueError, match=r"shape \(3, 2\) were expected, got \(3, 5\)"):
+        arm.write_joint_position_to_sim(torch.zeros(3, 5))
+    with pytest.raises(ValueError, match=r"shape \(2, 1\) were expected, got \(3, 1\)"):
+        mask = torch.tensor([True, False, True])
+        arm.set_joint_effort_target(torch.zeros(3, 1), joint_ids=[1], env_ids=mask)
+    with pytest.raises(ValueError, match="takes 7 numbers"):
+        arm.write_mocap_pose_to_sim(torch.zeros(3, 3))

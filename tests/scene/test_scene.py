@@ -179,6 +179,13 @@ def test_wrong_scenes_are_refused_in_one_sentence():
         scene.initialize(sim.mj_model, sim.model, sim.data)
 
 
+def test_sensors_that_are_no_tuple_are_refused():
+    """Say how a tuple is written."""
+    sensor = BuiltinSensorCfg(name="clock", sensor_type="clock")
+    with pytest.raises(TypeError, match=r"SceneCfg\.sensors must be a tuple .* write \(value,\)"):
+        Scene(SceneCfg(sensors=sensor))
+
+
 def test_a_sensor_name_of_two_entities_names_neither():
     """Refuse a short name that two sensors have."""
     sensors = tuple(

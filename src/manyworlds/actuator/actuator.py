@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -85,6 +86,15 @@ class ActuatorCfg(ABC):
                 f"{name}.target_names_expr must be a tuple of patterns, got "
                 f"'{self.target_names_expr}': write ('{self.target_names_expr}',)."
             )
+        for field in dataclasses.fields(self):
+            if (
+                isinstance(getattr(self, field.name), dict)
+                and "dict" not in str(field.type).lower()
+            ):
+                raise ValueError(
+                    f"{name}.{field.name} must be one value for all targets, got a dict: make a "
+                    "configuration for each group of targets, with its own target_names_expr."
+                )
         self.transmission_type = TransmissionType(self.transmission_type)
         if self.transmission_type == TransmissionType.SITE:
             for field in ("armature", "frictionloss", "viscous_damping"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from manyworlds.utils.string import resolve_matching_names
@@ -80,7 +81,9 @@ class NamedElements:
             return resolve_matching_names(name_keys, candidates, preserve_order)
         except ValueError as error:
             hint = ""
-            if kind == "joint" and self._names["ball_joint"]:
+            keys = [name_keys] if isinstance(name_keys, str) else name_keys
+            balls = self._names["ball_joint"] if kind == "joint" else ()
+            if any(re.fullmatch(key, ball) for key in keys for ball in balls):
                 hint = " Ball joints are a kind of their own: see find_ball_joints."
             raise ValueError(f"Cannot select by {kind} name. {error}{hint}") from None
 

@@ -18,7 +18,7 @@ from manyworlds.entity.data import TARGETS, EntityData, EntityDefaults
 from manyworlds.entity.elements import Matches, NamedElements, Names
 from manyworlds.entity.indexing import compute_indexing, spec_elements
 from manyworlds.entity.writers import StateWriters
-from manyworlds.sim.options import check_type
+from manyworlds.sim.options import check_tuple, check_type
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.actuator import TransmissionType
 from manyworlds.utils.indices import EnvIds, assign
@@ -41,6 +41,7 @@ from manyworlds.utils.xml import fix_spec_xml, strip_buffer_textures
 
 # Kinds of elements that actuators drive, named as in `TransmissionType`.
 _DRIVEN = ("joint", "tendon", "site")
+_POSITION = int(mujoco.mjtCtrlInput.mjINPUT_POS)
 _ON_JOINTS = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
 
 
@@ -53,6 +54,7 @@ class EntityArticulationInfoCfg:
     """Share of each joint's range that counts as soft limits, around the midpoint."""
 
     def __post_init__(self) -> None:
+        check_tuple("EntityArticulationInfoCfg.actuators", self.actuators, ActuatorCfg)
         if not 0.0 < self.soft_joint_pos_limit_factor <= 1.0:
             raise ValueError(
                 "soft_joint_pos_limit_factor must be in (0, 1], got "
@@ -162,6 +164,15 @@ class Entity(StateWriters, NamedElements, Stateful):
         self._actuator_targets = [
             actuator.target if actuator.trntype in _ON_JOINTS else None for actuator in actuators
         ]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("data", "indexing"):
+            raise AttributeError(
+                f"An entity has no {name} before it is part of a simulation: build a Simulation of "
+                "scene.spec and call scene.initialize(sim.mj_model, sim.model, sim.data), or make "
+                "a ManagerBasedRlEnv."
+            )
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     # Structure.
 
@@ -273,10 +284,12 @@ class Entity(StateWriters, NamedElements, Stateful):
         return qpos
 
     def initial_ctrl(self) -> list[float]:
-        """Initial controls: those of position actuators hold the initial joint positions."""
+        """Initial first control of each actuator: position actuators hold initial positions."""
         joints = dict(zip(self.names("joint"), self._initial_joint_pos(), strict=True))
         return [
-            joints.get(target or "", 0.0) if is_position_actuator(actuator) else 0.0
+            joints.get(target or "", 0.0)
+            if is_position_actuator(actuator) or actuator.ctrlspec & _POSITION
+            else 0.0
             for actuator, target in zip(
                 self._elements["actuator"], self._actuator_targets, strict=True
             )
@@ -374,7 +387,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             self.actuators.append(cfg.build(self, ids, names))
         if not self.cfg.sort_actuators:
             for actuator in self.actuators:
-                actuator.edit_spec(self.spec, actuator.target_names)
+                self._create_actuators(actuator, actuator.target_names)
             return
         by_target = [
             (_DRIVEN.index(actuator.transmission_type.value), target_id, i, name)
@@ -384,7 +397,23 @@ class Entity(StateWriters, NamedElements, Stateful):
             )
         ]
         for _, _, i, name in sorted(by_target):
-            self.actuators[i].edit_spec(self.spec, [name])
+            self._create_actuators(self.actuators[i], [name])
+
+    def _create_actuators(self, actuator: Actuator, names: list[str]) -> None:
+        """Let a configuration create its actuators, which are called as what they drive."""
+        taken = {element.name for element in self.spec.actuators}
+        try:
+            actuator.edit_spec(self.spec, names)
+        except ValueError as error:
+            if "repeated name" not in str(error):
+                raise
+            others = [type(a.cfg).__name__ for a in self.actuators if a is not actuator]
+            raise ValueError(
+                f"{type(actuator.cfg).__name__} drives {sorted(taken & {*names})}, which another "
+                f"configuration ({', '.join(others) or 'none'}) or the model itself already gives "
+                "an actuator of that name: make target_names_expr more exact, so that each target "
+                "has one, or take those of the model with XmlActuatorCfg."
+            ) from None
 
     def _find_targets(self, cfg: ActuatorCfg) -> Matches:
         kind = cfg.transmission_type.value

@@ -36,36 +36,38 @@ class StateWriters:
 
     def write_root_state_to_sim(self, root_state: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set pose [m, wxyz] and world velocity [m/s, rad/s], shape [len(env_ids), 13]."""
+        root_state = self._tensor(root_state, 13)
         self.write_root_link_pose_to_sim(root_state[..., :7], env_ids)
         self.write_root_link_velocity_to_sim(root_state[..., 7:], env_ids)
 
     def write_root_link_pose_to_sim(self, root_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the root's pose in the world [m, wxyz], shape [len(env_ids), 7]."""
         self._require_floating_base("pose")
-        assign(self.data.data.qpos, root_pose, env_ids, as_index(self.indexing.free_joint_q_adr))
+        root_pose = self._tensor(root_pose, 7)
+        assign(self.data.data.qpos, root_pose, env_ids, self.data.free_q_index)
 
     def write_root_link_velocity_to_sim(
         self, root_velocity: torch.Tensor, env_ids: EnvIds = None
     ) -> None:
         """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
         # MuJoCo keeps a free joint's linear velocity in the world, its angular one in the body.
-        root_velocity = self._tensor(root_velocity)
-        angular = quat_apply_inverse(self._root_quat(env_ids), root_velocity[..., 3:])
+        quat, root_velocity = self._root_quat(env_ids), self._tensor(root_velocity, 6)
+        angular = quat_apply_inverse(quat, root_velocity[..., 3:])
         self._write_root_qvel(root_velocity[..., :3], angular, env_ids)
 
     def write_root_link_velocity_b_to_sim(
         self, root_velocity: torch.Tensor, env_ids: EnvIds = None
     ) -> None:
         """Set the velocity of the root's origin in its own frame [m/s, rad/s]."""
-        root_velocity = self._tensor(root_velocity)
-        linear = quat_apply(self._root_quat(env_ids), root_velocity[..., :3])
+        quat, root_velocity = self._root_quat(env_ids), self._tensor(root_velocity, 6)
+        linear = quat_apply(quat, root_velocity[..., :3])
         self._write_root_qvel(linear, root_velocity[..., 3:], env_ids)
 
     def write_root_com_velocity_to_sim(
         self, root_velocity: torch.Tensor, env_ids: EnvIds = None
     ) -> None:
         """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
-        root_velocity, quat = self._tensor(root_velocity), self._root_quat(env_ids)
+        quat, root_velocity = self._root_quat(env_ids), self._tensor(root_velocity, 6)
         offset = self.data.model.body_ipos[:, self.indexing.root_body_id]
         arm = quat_apply(quat, offset if env_ids is None else offset[env_ids])
         linear = root_velocity[..., :3] - torch.linalg.cross(root_velocity[..., 3:], arm)
@@ -80,6 +82,7 @@ class StateWriters:
                 "Cannot write a mocap pose: the root is no mocap body, so use "
                 "write_root_link_pose_to_sim for a floating base."
             )
+        mocap_pose = self._tensor(mocap_pose, 7)
         column = slice(mocap_id, mocap_id + 1)
         assign(self.data.data.mocap_pos, mocap_pose[..., None, :3], env_ids, column)
         assign(self.data.data.mocap_quat, mocap_pose[..., None, 3:], env_ids, column)
@@ -214,21 +217,28 @@ class StateWriters:
         target = getattr(self.data, name)
         assign(target, value, env_ids, _columns(element_ids, target.shape[1]))
 
-    def _tensor(self, values: torch.Tensor) -> torch.Tensor:
+    def _tensor(self, values: torch.Tensor, width: int | None = None) -> torch.Tensor:
         """Bring what may be an array, or of another precision, to a tensor to compute with."""
-        return torch.as_tensor(values, dtype=torch.float32, device=self.data.encoder_bias.device)
+        device = self.data.encoder_bias.device
+        values = torch.as_tensor(values, dtype=torch.float32, device=device)
+        if width is not None and values.shape[-1:] != (width,):
+            raise ValueError(
+                f"The root's state takes {width} numbers a world here, got values of shape "
+                f"{tuple(values.shape)}: give shape [len(env_ids), {width}]."
+            )
+        return values
 
     def _root_quat(self, env_ids: EnvIds) -> torch.Tensor:
         """The root's orientation as it will be: that in qpos, not the derived one."""
         self._require_floating_base("velocity")
-        quat = self.data.data.qpos[:, as_index(self.indexing.free_joint_q_adr[3:])]
+        quat = self.data.data.qpos[:, self.data.free_q_index][:, 3:]
         return quat if env_ids is None else quat[env_ids]
 
     def _write_root_qvel(
         self, linear: torch.Tensor, angular: torch.Tensor, env_ids: EnvIds
     ) -> None:
         qvel = torch.cat([linear, angular], dim=-1)
-        assign(self.data.data.qvel, qvel, env_ids, as_index(self.indexing.free_joint_v_adr))
+        assign(self.data.data.qvel, qvel, env_ids, self.data.free_v_index)
 
     def _require_floating_base(self, what: str) -> None:
         if self.is_fixed_base:

@@ -14,7 +14,7 @@ import torch
 
 from manyworlds.entity import Entity, EntityCfg
 from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
-from manyworlds.sim.options import check_count, check_type
+from manyworlds.sim.options import check_count, check_tuple, check_type
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
 from manyworlds.terrains.utils import grid_origins
@@ -24,6 +24,13 @@ from manyworlds.utils.spec import export_spec, non_default_option_fields
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
 from manyworlds.utils.torch import as_device
+
+_ONE_INPUT = (
+    mujoco.mjtGain.mjGAIN_FIXED,
+    mujoco.mjtGain.mjGAIN_AFFINE,
+    mujoco.mjtGain.mjGAIN_MUSCLE,
+    mujoco.mjtGain.mjGAIN_USER,
+)
 
 
 @dataclass(kw_only=True)
@@ -58,6 +65,7 @@ class Scene(Stateful):
 
     def __init__(self, scene_cfg: SceneCfg, device: str | torch.device = "cpu") -> None:
         check_count("SceneCfg.num_envs", scene_cfg.num_envs, 1, ": ask for one world")
+        check_tuple("SceneCfg.sensors", scene_cfg.sensors, SensorCfg)
         for name, entity_cfg in scene_cfg.entities.items():
             check_type(f"Entity '{name}'", entity_cfg, EntityCfg, "give EntityCfg(spec_fn=...).")
         if not scene_cfg.env_spacing >= 0:
@@ -120,6 +128,14 @@ class Scene(Stateful):
     def needs_substeps(self) -> bool:
         """Whether an entity or a sensor must be updated at every physics step."""
         return any(element.needs_substeps for element in self._elements())
+
+    def keep_substeps(self, count: int) -> None:
+        """Let sensors be ready for updates that stand for up to `count` physics steps.
+
+        Those that can need no update after each of them then. It changes the spec.
+        """
+        for sensor in self.sensors.values():
+            sensor.keep_substeps(self.spec, count)
 
     def compile(self) -> mujoco.MjModel:
         """Compile the scene."""
@@ -290,6 +306,17 @@ class Scene(Stateful):
                 width = qpos_width(joint.type)
                 initial.setdefault(joint.name, model.qpos0[adr : adr + width].tolist())
         qpos = [q for joint in self.spec.joints for q in initial[joint.name]]
+        self.spec.add_key(name="init_state", qpos=qpos, ctrl=self._initial_ctrl())
+
+    def _initial_ctrl(self) -> list[float]:
+        """Controls of the initial keyframe; where an actuator has several, the others are zero."""
         ctrl = [u for entity in self.entities.values() for u in entity.initial_ctrl()]
         ctrl += [0.0] * (len(self.spec.actuators) - len(ctrl))
-        self.spec.add_key(name="init_state", qpos=qpos, ctrl=ctrl)
+        if all(actuator.gaintype in _ONE_INPUT for actuator in self.spec.actuators):
+            return ctrl
+        counts = self.spec.compile().actuator_ctrlnum.tolist()
+        return [
+            value if i == 0 else 0.0
+            for value, count in zip(ctrl, counts, strict=True)
+            for i in range(count)
+        ]

@@ -43,6 +43,21 @@ def check_type(name: str, value: Any, wanted: type, remedy: str) -> None:
         )
 
 
+def check_tuple(name: str, values: Any, wanted: type) -> None:
+    """Refuse what is no tuple or list of objects of a type.
+
+    Raises:
+        TypeError: names the argument, what it is, and how to write it.
+    """
+    if not isinstance(values, tuple | list):
+        raise TypeError(
+            f"{name} must be a tuple of {wanted.__name__}, got {type(values).__name__}: write "
+            "(value,), with a comma."
+        )
+    for i, value in enumerate(values):
+        check_type(f"{name}[{i}]", value, wanted, "put only these there.")
+
+
 def check_count(name: str, value: Any, least: int, remedy: str = "") -> None:
     """Refuse what is no whole number of at least `least`.
 

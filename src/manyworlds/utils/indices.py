@@ -101,8 +101,28 @@ def assign(
     """Write `value` to the outer product of rows (worlds) and columns of `target`, in place.
 
     Raises:
-        ValueError: the rows are a single number.
+        ValueError: the rows are a single number, or the value does not fit.
     """
+    try:
+        _assign(target, value, rows, columns)
+    except (RuntimeError, IndexError):
+        if isinstance(value, int | float):
+            raise
+        every = slice(None)
+        worlds = len(torch.arange(len(target))[every if rows is None else rows])
+        wanted = target[:, every if columns is None else columns].shape[1:]
+        raise ValueError(
+            f"Values of shape {(worlds, *wanted)} were expected, got {tuple(np.shape(value))}: "
+            "give a row for each world and a column for each element, or what broadcasts to that."
+        ) from None
+
+
+def _assign(
+    target: torch.Tensor,
+    value: torch.Tensor | np.ndarray | float,
+    rows: EnvIds,
+    columns: slice | torch.Tensor | Sequence[int] | None,
+) -> None:
     columns = slice(None) if columns is None else columns
     if not isinstance(value, int | float):
         value = torch.as_tensor(value, dtype=target.dtype, device=target.device)

@@ -11,6 +11,7 @@ from manyworlds.asset_zoo.third_party import G1_ACTION_SCALE, GO1_ACTION_SCALE
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.managers import ObservationGroupCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from tests.host_reads import host_reads
 from tests.robots import robot_file
 
 ROBOTS = ("Quadruped", "Humanoid", "Go1", "G1")
@@ -183,3 +184,20 @@ def test_action_scales_are_a_quarter_of_the_effort_over_the_stiffness():
     }
     for name, scale in known.items():
         assert G1_ACTION_SCALE[name] == pytest.approx(scale, rel=1e-6)
+
+
+@pytest.mark.parametrize("task", ["Velocity-Flat-Go1", "Velocity-Rough-Go1"])
+def test_the_host_reads_from_the_device_once_a_step(task: str, monkeypatch):
+    """Wait for a GPU in one place, through pushes, new commands and resets."""
+    env = make(task, num_envs=8)
+    env.episode_length_buf.random_(0, env.max_episode_length)
+    env.episode_length_buf[3] = env.max_episode_length - 4
+    ended = 0
+    for action in actions(env, 8):
+        env.command_manager.get_term("twist").time_left[5] = 0.0
+        env.event_manager._time_left[:, 6] = 0.0
+        with host_reads(monkeypatch) as places:
+            env.step(action)
+        ended += int(env.reset_buf.sum())
+        assert places == ["envs/manager_based_rl_env.py:_read_device"]
+    assert ended > 0
