@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[1]
 LEDGER = ROOT / "benchmarks" / "learning.jsonl"
 PAGE = ROOT / "docs" / "learning.md"
 _MARK = "<!-- the rest is written by `python -m benchmarks.learning` -->\n"
-_WORLDS = 512
+_WORLDS = 256
 _POINTS = 60
 
 

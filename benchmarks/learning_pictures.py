@@ -90,19 +90,21 @@ def _watch(
             if done >= 0 and sensor is not None:
                 touching.append((sensor.data.found[0] > 0).tolist())
     renderer.close()
-    feet = [] if sensor is None else list(sensor.primary_names)
+    feet = (
+        [] if sensor is None else [name.removesuffix("_collision") for name in sensor.primary_names]
+    )
     return pictures, np.array(touching), feet
 
 
 def _draw_footfalls(axes: Axes, touching: np.ndarray, names: list[str]) -> None:
     """Draw when each foot touches the ground."""
-    for row, name in enumerate(names):
+    for row in range(len(names)):
         edges = np.diff(touching[:, row].astype(int), prepend=0, append=0)
         starts, ends = np.flatnonzero(edges > 0) * 0.02, np.flatnonzero(edges < 0) * 0.02
         spans = list(zip(starts, ends - starts, strict=True))
         axes.broken_barh(spans, (row + 0.15, 0.7), color=_COLORS[0])
     axes.set_yticks(np.arange(len(names)) + 0.5, names)
-    axes.set(xlim=(0, len(touching) * 0.02), xlabel=f"time [s]; bars: foot on the ground")
+    axes.set(xlim=(0, len(touching) * 0.02), xlabel="time [s]; bars: foot on the ground")
     axes.invert_yaxis()
     axes.spines[["top", "right"]].set_visible(False)
 

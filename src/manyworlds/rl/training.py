@@ -121,7 +121,10 @@ def _learn(
         result.records.append(item)
         if on_iteration is not None:
             on_iteration(item)
-        if runner.ranks.is_main and time.perf_counter() + item.collect_time + item.learn_time > deadline:
+        if (
+            runner.ranks.is_main
+            and time.perf_counter() + item.collect_time + item.learn_time > deadline
+        ):
             result.timed_out = item.iteration < item.total
             runner.request_stop()
 
