@@ -98,7 +98,8 @@ def train(
         result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg))
         if resume is not None:
             result.records = _earlier_records(resume, runner.current_learning_iteration)
-
+        if ranks.is_main:
+            _write_progress(result.run.path, result.records, mode="w")
         _learn(runner, remaining, result, on_iteration, deadline, from_start=resume is None)
         _write_results(runner, result, task)
     finally:
@@ -121,10 +122,10 @@ def _learn(
         result.records.append(item)
         if on_iteration is not None:
             on_iteration(item)
-        if (
-            runner.ranks.is_main
-            and time.perf_counter() + item.collect_time + item.learn_time > deadline
-        ):
+        if not runner.ranks.is_main:
+            return
+        _write_progress(result.run.path, [item], mode="a")
+        if time.perf_counter() + item.collect_time + item.learn_time > deadline:
             result.timed_out = item.iteration < item.total
             runner.request_stop()
 
@@ -178,8 +179,16 @@ def _earlier_records(checkpoint: Path, iterations: int) -> list[IterationRecord]
     path = checkpoint.parent / "progress.jsonl"
     if not path.is_file():
         return []
-    records = [IterationRecord(**json.loads(line)) for line in path.read_text().splitlines()]
+    # A run that was killed may have left half a line.
+    lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    records = [IterationRecord(**json.loads(line)) for line in lines]
     return [item for item in records if item.iteration <= iterations]
+
+
+def _write_progress(path: Path, records: list[IterationRecord], mode: str) -> None:
+    """Write a line for each record, at once, so that a run that ends badly keeps them."""
+    with (path / "progress.jsonl").open(mode) as file:
+        file.write("".join(json.dumps(asdict(record)) + "\n" for record in records))
 
 
 def _check_counts(rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
@@ -202,8 +211,6 @@ def _write_results(runner: OnPolicyRunner, result: TrainingResult, task: str) ->
     result.files = [checkpoint]
     if not runner.ranks.is_main:
         return
-    lines = "".join(json.dumps(asdict(item)) + "\n" for item in result.records)
-    write_atomic(path / "progress.jsonl", lines)
     result.files += [
         export_policy(runner, path / "policy.onnx", task=task),
         export_scene(runner.env.unwrapped, path / "scene"),
