@@ -120,12 +120,14 @@ def _learn(
 
     def record(item: IterationRecord) -> None:
         result.records.append(item)
+        if runner.ranks.is_main:
+            _write_progress(result.run.path, [item], mode="a")
         if on_iteration is not None:
             on_iteration(item)
-        if not runner.ranks.is_main:
-            return
-        _write_progress(result.run.path, [item], mode="a")
-        if time.perf_counter() + item.collect_time + item.learn_time > deadline:
+        if (
+            runner.ranks.is_main
+            and time.perf_counter() + item.collect_time + item.learn_time > deadline
+        ):
             result.timed_out = item.iteration < item.total
             runner.request_stop()
 
