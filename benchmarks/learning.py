@@ -15,16 +15,15 @@ from typing import Any
 
 import numpy as np
 import tyro
-from rich.console import Console
 
 from benchmarks.__main__ import circumstances
-from benchmarks.learning_pictures import draw_curve, draw_gait
+from benchmarks.learning_pictures import draw_curve, draw_policy
 from manyworlds.cli.evaluate import UNSEEN_SEED
 from manyworlds.cli.policy import load_policy
-from manyworlds.cli.progress import TrainingProgress
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl.evaluation import evaluate
 from manyworlds.rl.run_folder import RunFolder
+from manyworlds.rl.runner import IterationRecord
 from manyworlds.rl.training import train
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
 from manyworlds.utils.config import update_from_plain
@@ -35,6 +34,7 @@ PAGE = ROOT / "docs" / "learning.md"
 _MARK = "<!-- the rest is written by `python -m benchmarks.learning` -->\n"
 _WORLDS = 256
 _POINTS = 60
+_TELL_EVERY = 20
 
 
 @dataclass
@@ -77,7 +77,7 @@ def main() -> int:
     folder = run.path if options.dry else PAGE.parent / "media"
     stem = f"learning_{options.task.lower().replace('-', '_')}"
     draw_curve(line, folder / f"{stem}.png")
-    draw_gait(options.task, rl_cfg, checkpoint, folder / f"{stem}_policy.png")
+    draw_policy(options.task, rl_cfg, checkpoint, folder / f"{stem}_policy.png")
     if not options.dry:
         with LEDGER.open("a") as ledger:
             ledger.write(json.dumps(line) + "\n")
@@ -91,11 +91,13 @@ def _train(options: Options) -> Path:
     rl_cfg.seed, rl_cfg.max_minutes = options.seed, options.minutes
     if options.minutes is not None:
         rl_cfg.max_iterations = 1_000_000
-    with TrainingProgress(Console()) as progress:
-        result = train(
-            options.task, env_cfg, rl_cfg, options.log_root, on_iteration=progress.update
-        )
-    return result.checkpoint
+
+    def tell(record: IterationRecord) -> None:
+        if record.iteration % _TELL_EVERY == 0:
+            shown = "-" if record.mean_return is None else f"{record.mean_return:.2f}"
+            print(f"iteration {record.iteration}: return {shown}, {record.steps_per_s:,.0f}/s")
+
+    return train(options.task, env_cfg, rl_cfg, options.log_root, on_iteration=tell).checkpoint
 
 
 def _history(run: RunFolder, weights: dict[str, float]) -> dict[str, Any]:
