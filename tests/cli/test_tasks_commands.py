@@ -125,6 +125,45 @@ def test_several_gpus_are_several_processes(tmp_path, monkeypatch):
     assert args[-2:] == ["--gpu-ids", "[0,2]"] and "--log-root" in args
 
 
+@pytest.mark.parametrize("task", ["Velocity-Rough-Quadruped", "Velocity-Flat-Go1"])
+def test_train_shows_the_options_of_tasks_with_sensors(task, capsys):
+    """Offer every field of a legged robot's task."""
+    assert main(["train", task, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "--env.rewards.pose.weight" in out and "--agent.max-minutes" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "widths"),
+    [
+        (["--device", "cpu"], (128, 128, 128)),
+        (["--preset", "gpu"], (512, 256, 128)),
+        (["--preset", "cpu", "--agent.actor.hidden-dims", "(8,)"], (8,)),
+    ],
+)
+def test_train_takes_the_settings_for_the_device(options, widths, monkeypatch):
+    """Use a task's settings for few cores on a CPU, unless told otherwise; options count last."""
+    seen = {}
+
+    def train(task, env_cfg, rl_cfg, *args, **kwargs):
+        seen.update(cone=env_cfg.sim.mujoco.cone, widths=rl_cfg.actor.hidden_dims)
+        raise ValueError("seen")
+
+    monkeypatch.setattr("manyworlds.rl.training.train", train)
+    assert main(["train", "Velocity-Flat-Quadruped", *options]) == 1
+    assert seen["widths"] == widths
+    assert seen["cone"] == ("elliptic" if "gpu" in options else "pyramidal")
+
+
+def test_evaluate_prints_rewards_and_ends(tmp_path, capsys):
+    """Evaluate the newest run in the task's own environment, with options over it."""
+    assert train(tmp_path) == 0
+    args = ["--env.scene.num-envs", "4", "--env.episode-length-s", "0.5"]
+    assert main(["evaluate", "Cartpole-Swingup", "--log-root", str(tmp_path), *args]) == 0
+    out = capsys.readouterr().out
+    assert "4 episodes of at most 0.5 s" in out and "smooth_reward" in out and "time_out" in out
+
+
 def test_resume_goes_on_with_the_runs_own_configuration(tmp_path, capsys):
     """Take configuration and iteration from the newest run; let the command line change both."""
     assert train(tmp_path, "--env.rewards.smooth-reward.weight", "3.0") == 0

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import signal
+import time
 
 import pytest
 import torch
@@ -91,6 +92,20 @@ def test_a_signal_stops_between_iterations_with_a_checkpoint(env_cfg, rl_cfg, lo
     assert load_checkpoint(result.checkpoint)["iter"] == len(result.records) - 1
     assert (result.run.path / "policy.onnx").is_file()
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_training_stops_when_its_time_is_up(env_cfg, rl_cfg, log_root):
+    """End with a checkpoint before the limit, as a run that ended well."""
+    rl_cfg.max_iterations, rl_cfg.save_interval, rl_cfg.max_minutes = 100_000, 1_000_000, 0.05
+    began = time.perf_counter()
+    result = run(env_cfg, rl_cfg, log_root)
+    assert time.perf_counter() - began < 30.0
+    assert result.stopped and result.timed_out and not result.interrupted
+    assert 1 <= len(result.records) < 100_000
+    assert load_checkpoint(result.checkpoint)["iter"] == len(result.records) - 1
+    rl_cfg.max_minutes = 0.0
+    with pytest.raises(ValueError, match="max_minutes must be positive, got 0.0"):
+        run(env_cfg, rl_cfg, log_root)
 
 
 def test_the_exported_policy_computes_the_same_actions(env_cfg, rl_cfg, log_root):

@@ -12,6 +12,7 @@ from manyworlds.utils.extras import MissingExtraError
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("manyworlds.cli.demo", "train a cartpole, film it, and watch it in the browser"),
     "train": ("manyworlds.cli.train", "train a policy for a task"),
+    "evaluate": ("manyworlds.cli.evaluate", "tell how well a policy does what a task rewards"),
     "play": ("manyworlds.cli.play", "watch a trained policy"),
     "list": ("manyworlds.cli.list", "list the tasks"),
     "new-task": ("manyworlds.cli.new_task", "write a file with a task of your own, ready to train"),

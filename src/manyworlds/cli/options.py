@@ -37,6 +37,25 @@ class TrainConfig:
     gpu_ids: list[int] | Literal["all"] | None = None
     """GPUs to train on, a process each: "[0, 1]" counts those in CUDA_VISIBLE_DEVICES, or "all";
     None trains in one process on `device`."""
+    preset: Literal["auto", "cpu", "gpu"] = "auto"
+    """Settings of the task for a few cores or for a GPU; auto goes by the device."""
+
+
+@dataclass(kw_only=True)
+class EvaluateConfig:
+    """Tell how well a policy does what its task rewards, over one episode in each world.
+
+    The environment is the task's own, whatever a run changed of it.
+    """
+
+    env: ManagerBasedRlEnvCfg
+    """The environment."""
+    checkpoint: Path | None = None
+    """Take this checkpoint, not the newest: a file, a run folder, or a run's name."""
+    log_root: Path = Path("runs")
+    """Where to look for runs."""
+    device: str | None = None
+    """Torch device; None takes CUDA where there is one, else the CPU."""
 
 
 @dataclass(kw_only=True)

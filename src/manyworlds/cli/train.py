@@ -27,12 +27,16 @@ def main(argv: list[str]) -> int:
     task, argv = take_task(argv, "train")
     # What takes long to import comes after what can go wrong without it.
     from manyworlds.cli.options import TrainConfig
-    from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls
+    from manyworlds.sim.sim import choose_device
+    from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls, use_cpu_preset
     from manyworlds.utils.config import update_from_plain
     from manyworlds.utils.extras import require_extra
 
     default = TrainConfig(env=load_env_cfg(task), agent=load_rl_cfg(task))
     cfg = parse(TrainConfig, default, argv, f"train {task}")
+    on_cpu = cfg.preset == "auto" and choose_device(cfg.env.sim, cfg.device).type == "cpu"
+    if (on_cpu or cfg.preset == "cpu") and use_cpu_preset(task, default.env, default.agent):
+        cfg = parse(TrainConfig, default, argv, f"train {task}")
     require_extra("rsl_rl", "train")
     resume = None
     if cfg.resume or cfg.agent.resume or cfg.checkpoint is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from manyworlds.utils.indices import as_index
 if TYPE_CHECKING:
     from manyworlds.scene import Scene
 
-Names = str | Sequence[str] | None
+Names = str | tuple[str, ...] | list[str] | None
 Ids = list[int] | slice
 
 

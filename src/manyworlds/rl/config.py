@@ -73,6 +73,8 @@ class RslRlBaseRunnerCfg:
     """Control steps in each world between two updates."""
     max_iterations: int = 300
     """Updates in total."""
+    max_minutes: float | None = None
+    """Stop, with a checkpoint, before training has taken longer than this [min]."""
     obs_groups: dict[str, tuple[str, ...]] = field(default_factory=_obs_groups)
     """Which observation groups each network sees."""
     save_interval: int = 50

@@ -8,6 +8,7 @@ import json
 import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,12 +30,19 @@ class TrainingResult:
     """What a training run leaves."""
 
     run: RunFolder
-    interrupted: bool = False
-    """Whether it was stopped before its last iteration."""
+    stopped: bool = False
+    """Whether it ended before its last iteration."""
+    timed_out: bool = False
+    """Whether it did because its time was up."""
     records: list[IterationRecord] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     """Files worth looking at: the last checkpoint, the exported policy, its scene, and the
     curve."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal stopped it."""
+        return self.stopped and not self.timed_out
 
     @property
     def checkpoint(self) -> Path:
@@ -56,8 +64,9 @@ def train(
 ) -> TrainingResult:
     """Train a policy and export it.
 
-    Ctrl-C or SIGTERM stops after the present iteration and still writes a checkpoint. Under
-    `torchrun`, each process trains in an environment of its own and rank 0 writes the files.
+    Ctrl-C or SIGTERM stops after the present iteration and still writes a checkpoint; so does the
+    learner's `max_minutes`, counted from the call of this function. Under `torchrun`, each process
+    trains in an environment of its own and rank 0 writes the files.
 
     Args:
         task: name of the task, kept in the run folder.
@@ -72,6 +81,7 @@ def train(
         on_iteration: called after every iteration.
     """
     _check_counts(rl_cfg)
+    deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
     ranks = Ranks.from_environment()
     env_cfg = copy.deepcopy(env_cfg)
     if env_cfg.seed is None:
@@ -95,7 +105,7 @@ def train(
             _write_progress(result.run.path, result.records, mode="w")
             if on_start is not None:
                 on_start(runner, result.run)
-        _learn(runner, remaining, result, on_iteration, from_start=resume is None)
+        _learn(runner, remaining, result, on_iteration, deadline, from_start=resume is None)
         _write_results(runner, result, task)
     finally:
         disconnect()
@@ -107,10 +117,11 @@ def _learn(
     iterations: int,
     result: TrainingResult,
     on_iteration: Callable[[IterationRecord], None] | None,
+    deadline: float,
     *,
     from_start: bool,
 ) -> None:
-    """Learn until the last iteration or a signal, and note each iteration."""
+    """Learn until the last iteration, the deadline or a signal, and note each iteration."""
 
     def record(item: IterationRecord) -> None:
         result.records.append(item)
@@ -118,19 +129,25 @@ def _learn(
             _write_progress(result.run.path, [item], mode="a")
         if on_iteration is not None:
             on_iteration(item)
+        if (
+            runner.ranks.is_main
+            and time.perf_counter() + item.collect_time + item.learn_time > deadline
+        ):
+            result.timed_out = item.iteration < item.total
+            runner.request_stop()
 
     runner.on_iteration(record)
     with _stop_on_signal(runner):
         try:
             runner.learn(iterations, init_at_random_ep_len=from_start)
         except TrainingStopped:
-            result.interrupted = True
+            result.stopped, result.timed_out = True, share(result.timed_out)
         except KeyboardInterrupt:
             # A second Ctrl-C ends an iteration half-way; its weights are still worth keeping,
             # unless there are other processes, which may wait for this one.
             if runner.ranks.is_distributed:
                 raise
-            result.interrupted = True
+            result.stopped = True
 
 
 def _env_cfg_of(ranks: Ranks, env_cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnvCfg:
@@ -185,13 +202,18 @@ def _check_counts(rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
     for name in ("max_iterations", "num_steps_per_env", "save_interval"):
         if (value := getattr(rl_cfg, name)) < 1:
             raise ValueError(f"The learner's {name} must be at least 1, got {value}.")
+    if rl_cfg.max_minutes is not None and not rl_cfg.max_minutes > 0:
+        raise ValueError(
+            f"The learner's max_minutes must be positive, got {rl_cfg.max_minutes}: leave it out "
+            "for a run without a limit."
+        )
 
 
 def _write_results(runner: OnPolicyRunner, result: TrainingResult, task: str) -> None:
     path = result.run.path
     checkpoint = path / f"model_{runner.current_learning_iteration}.pt"
     # All processes save or none does, whatever files each of them sees.
-    if result.interrupted if runner.ranks.is_distributed else not checkpoint.is_file():
+    if result.stopped if runner.ranks.is_distributed else not checkpoint.is_file():
         runner.save(checkpoint)
     result.files = [checkpoint]
     if not runner.ranks.is_main:

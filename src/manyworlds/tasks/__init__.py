@@ -7,6 +7,7 @@ from manyworlds.tasks.registry import (
     load_runner_cls,
     register_task,
     require_task,
+    use_cpu_preset,
 )
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "load_runner_cls",
     "register_task",
     "require_task",
+    "use_cpu_preset",
 ]

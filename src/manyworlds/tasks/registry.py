@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 
+    CpuPreset = Callable[[ManagerBasedRlEnvCfg, RslRlOnPolicyRunnerCfg], None]
+
 
 @dataclass(frozen=True)
 class _Task:
@@ -27,6 +29,7 @@ class _Task:
     play_env_cfg: ManagerBasedRlEnvCfg
     rl_cfg: RslRlOnPolicyRunnerCfg
     runner_cls: type | None
+    cpu_preset: CpuPreset | None = None
 
 
 _TASKS: dict[str, _Task] = {}
@@ -37,7 +40,8 @@ PLUGIN_GROUPS: dict[str, bool] = {"manyworlds.tasks": False}
 TRANSLATIONS: dict[str, Callable[[str], str]] = {}
 """Functions that turn ids of other frameworks into ours; tried on ids that no task has."""
 
-# Task id -> module, function that makes the environment's config, function for the learner's.
+# Task id -> module, function that makes the environment's config, function for the learner's. A
+# module may have a function `use_cpu_preset`.
 _CARTPOLE = "manyworlds.tasks.cartpole.cartpole_env_cfg"
 _BUILTIN: dict[str, tuple[str, str, str]] = {
     "Cartpole-Balance": (_CARTPOLE, "cartpole_balance_env_cfg", "cartpole_ppo_runner_cfg"),
@@ -80,6 +84,7 @@ def register_task(
     play_env_cfg: ManagerBasedRlEnvCfg,
     rl_cfg: RslRlOnPolicyRunnerCfg,
     runner_cls: type | None = None,
+    cpu_preset: CpuPreset | None = None,
 ) -> None:
     """Register a task under a name of your own.
 
@@ -89,13 +94,15 @@ def register_task(
         play_env_cfg: what to watch: usually endless episodes and no perturbations.
         rl_cfg: how to learn.
         runner_cls: a subclass of `manyworlds.rl.OnPolicyRunner`, or None for that class.
+        cpu_preset: changes both configurations to what learns on a few CPU cores, if that is
+            something else.
 
     Raises:
         ValueError: the name is taken.
     """
     if task_id in _TASKS or task_id in _BUILTIN:
         raise ValueError(f"Task '{task_id}' is already registered: choose another name.")
-    _TASKS[task_id] = _Task(env_cfg, play_env_cfg, rl_cfg, runner_cls)
+    _TASKS[task_id] = _Task(env_cfg, play_env_cfg, rl_cfg, runner_cls, cpu_preset)
 
 
 def list_tasks() -> list[str]:
@@ -132,6 +139,20 @@ def load_runner_cls(task_name: str) -> type | None:
     return _find(task_name).runner_cls
 
 
+def use_cpu_preset(
+    task_name: str, env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
+) -> bool:
+    """Change both configurations to what learns on a few CPU cores; return whether that differs.
+
+    Raises:
+        KeyError: there is no such task.
+    """
+    preset = _find(task_name).cpu_preset
+    if preset is not None:
+        preset(env_cfg, rl_cfg)
+    return preset is not None
+
+
 def require_task(task_name: str) -> None:
     """Make sure that there is a task of this name, without importing a built-in one.
 
@@ -161,7 +182,8 @@ def _find(task_name: str) -> _Task:
         module_name, env_fn, rl_fn = _BUILTIN[task_name]
         module = importlib.import_module(module_name)
         make_env, make_rl = getattr(module, env_fn), getattr(module, rl_fn)
-        _TASKS[task_name] = _Task(make_env(), make_env(play=True), make_rl(), None)
+        preset = getattr(module, "use_cpu_preset", None)
+        _TASKS[task_name] = _Task(make_env(), make_env(play=True), make_rl(), None, preset)
     return _TASKS[task_name]
 
 

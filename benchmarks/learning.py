@@ -1,0 +1,179 @@
+"""Train tasks with their settings for a few cores, and write down how well that went.
+
+Run from the project's root: python -m benchmarks.learning TASK [--minutes 15]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tyro
+
+from benchmarks.__main__ import circumstances
+from benchmarks.learning_pictures import draw_curve, draw_policy
+from manyworlds.cli.evaluate import UNSEEN_SEED
+from manyworlds.cli.policy import load_policy
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.rl.evaluation import evaluate
+from manyworlds.rl.run_folder import RunFolder
+from manyworlds.rl.runner import IterationRecord
+from manyworlds.rl.training import train
+from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
+from manyworlds.utils.config import update_from_plain
+
+ROOT = Path(__file__).parents[1]
+LEDGER = ROOT / "benchmarks" / "learning.jsonl"
+PAGE = ROOT / "docs" / "learning.md"
+_MARK = "<!-- the rest is written by `python -m benchmarks.learning` -->\n"
+_WORLDS = 256
+_POINTS = 60
+_TELL_EVERY = 20
+
+
+@dataclass
+class Options:
+    """Train a task, evaluate it in the task itself, and draw both."""
+
+    task: tyro.conf.Positional[str]
+    minutes: float | None = None
+    """Time for training [min]; None takes the iterations of the task's settings."""
+    seed: int = 42
+    log_root: Path = Path("runs")
+    checkpoint: Path | None = None
+    """Do not train, but take this checkpoint of a run of this program."""
+    dry: bool = False
+    """Write pictures beside the checkpoint, and leave ledger and page alone."""
+
+
+def main() -> int:
+    """Train, evaluate, draw and write down."""
+    options = tyro.cli(Options, prog="python -m benchmarks.learning")
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as the command line has it
+    about = circumstances()
+    checkpoint = options.checkpoint or _train(options)
+    run = RunFolder(checkpoint.parent)
+    rl_cfg = load_rl_cfg(options.task)
+    update_from_plain(rl_cfg, run.agent_params())
+    env_cfg = load_env_cfg(options.task)
+    env_cfg.scene.num_envs, env_cfg.seed = _WORLDS, UNSEEN_SEED
+    env = ManagerBasedRlEnv(env_cfg)
+    result = evaluate(env, load_policy(env, rl_cfg, checkpoint))
+    print(result)
+    shown = [name for name in result.terms if name.startswith("track_")] or [*result.terms][:1]
+    line = {
+        **about,
+        "task": options.task,
+        "evaluation": asdict(result),
+        "shown": shown,
+        **_history(run, {name: result.weights[name] for name in shown}),
+    }
+    folder = run.path if options.dry else PAGE.parent / "media"
+    stem = f"learning_{options.task.lower().replace('-', '_')}"
+    draw_curve(line, folder / f"{stem}.png")
+    draw_policy(options.task, rl_cfg, checkpoint, folder / f"{stem}_policy.png")
+    if not options.dry:
+        with LEDGER.open("a") as ledger:
+            ledger.write(json.dumps(line) + "\n")
+        write_page()
+    return 0
+
+
+def _train(options: Options) -> Path:
+    env_cfg, rl_cfg = load_env_cfg(options.task), load_rl_cfg(options.task)
+    use_cpu_preset(options.task, env_cfg, rl_cfg)
+    rl_cfg.seed, rl_cfg.max_minutes = options.seed, options.minutes
+    if options.minutes is not None:
+        rl_cfg.max_iterations = 1_000_000
+
+    def tell(record: IterationRecord) -> None:
+        if record.iteration % _TELL_EVERY == 0:
+            shown = "-" if record.mean_return is None else f"{record.mean_return:.2f}"
+            print(f"iteration {record.iteration}: return {shown}, {record.steps_per_s:,.0f}/s")
+
+    return train(options.task, env_cfg, rl_cfg, options.log_root, on_iteration=tell).checkpoint
+
+
+def _history(run: RunFolder, weights: dict[str, float]) -> dict[str, Any]:
+    """What a run's logs tell: its amount of work, and the course of some rewards as shares."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    records = [json.loads(s) for s in (run.path / "progress.jsonl").read_text().splitlines()]
+    minutes = [s / 60 for s in accumulate(r["collect_time"] + r["learn_time"] for r in records)]
+    events = EventAccumulator(str(run.path)).Reload()
+    curves: dict[str, Any] = {}
+    for name, weight in weights.items():
+        scalars = events.Scalars(f"Episode_Reward/{name}")
+        means = [float(np.mean([e.value for e in part])) / weight for part in _parts(scalars)]
+        curves[name] = [
+            [round(minutes[part[-1].step], 3), round(mean, 4)]
+            for part, mean in zip(_parts(scalars), means, strict=True)
+        ]
+    num_envs = run.env_params()["scene"]["num_envs"]
+    steps = num_envs * run.agent_params()["num_steps_per_env"] * len(records)
+    return {
+        "num_envs": num_envs,
+        "iterations": len(records),
+        "minutes": round(minutes[-1], 2),
+        "control_steps": steps,
+        "control_steps_per_s": round(steps / (60 * minutes[-1])),
+        "learner_share": round(sum(r["learn_time"] for r in records) / (60 * minutes[-1]), 3),
+        "curves": curves,
+    }
+
+
+def _parts(scalars: list[Any]) -> list[list[Any]]:
+    """Cut a curve into as many parts as it is to have points."""
+    count = max(1, -(-len(scalars) // _POINTS))
+    return [scalars[i : i + count] for i in range(0, len(scalars), count)]
+
+
+def write_page() -> None:
+    """Write the newest run of each task into the documentation."""
+    newest = {line["task"]: line for line in map(json.loads, LEDGER.read_text().splitlines())}
+    parts = [_section(line) for _, line in sorted(newest.items())]
+    PAGE.write_text(PAGE.read_text().split(_MARK)[0] + _MARK + "\n" + "\n".join(parts))
+
+
+def _section(line: dict[str, Any]) -> str:
+    result, machine = line["evaluation"], line["machine"]
+    stem = f"media/learning_{line['task'].lower().replace('-', '_')}"
+    ends = ", ".join(f"{name} {count}" for name, count in result["ends"].items() if count)
+    rows = [
+        f"| {name} | {mean:.3f} | {result['weights'][name]:g} |"
+        for name, mean in result["terms"].items()
+    ]
+    return "\n".join(
+        [
+            f"## {line['task']}",
+            "",
+            f"![The course of training]({stem}.png)",
+            "",
+            f"![What the policy does]({stem}_policy.png)",
+            "",
+            f"{line['minutes']:.1f} minutes: {line['iterations']} iterations of {line['num_envs']} "
+            f"worlds, {line['control_steps'] / 1e6:.1f} million control steps, "
+            f"{line['control_steps_per_s']:,} a second, of which the learner takes "
+            f"{100 * line['learner_share']:.0f} %. {line['time'][:10]}, {machine['cores']} cores "
+            f"of {machine['processor']}, load before the start {machine['load']:.1f}, "
+            f"{line['commit']}.",
+            "",
+            f"{result['episodes']} episodes of {result['episode_length_s']:g} s after that, of "
+            f"{result['mean_length_s']:.1f} s in the mean; what ended them: {ends or 'nothing'}.",
+            "",
+            "| reward | mean | weight |",
+            "|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

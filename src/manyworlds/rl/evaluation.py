@@ -1,0 +1,97 @@
+"""How well a policy does what its task rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.utils.table import render_table
+from manyworlds.utils.torch import torch_threads
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """Means over one episode in each world."""
+
+    episodes: int
+    episode_length_s: float
+    """Longest that an episode can be [s]."""
+    mean_length_s: float
+    """How long they were [s]."""
+    mean_return: float
+    """Sum of rewards of an episode."""
+    ends: dict[str, int]
+    """How many episodes each termination ended; several may end one."""
+    weights: dict[str, float]
+    """Weights of the rewards."""
+    terms: dict[str, float]
+    """Each reward before its weight, added up and divided by the longest possible length, so that
+    time after a fall counts as zero. Of a reward that is at most 1, its share of the maximum."""
+
+    def __str__(self) -> str:
+        """Lay out on one screen."""
+        rewards = render_table(
+            f"{self.episodes} episodes of at most {self.episode_length_s:g} s",
+            ("reward", "mean", "weight", "weighted"),
+            [
+                (name, round(mean, 4), self.weights[name], round(mean * self.weights[name], 4))
+                for name, mean in self.terms.items()
+            ],
+        )
+        ends = render_table(
+            "",
+            ("end", "episodes", "%"),
+            [(name, n, round(100 * n / self.episodes, 1)) for name, n in self.ends.items()],
+        )
+        return (
+            f"{rewards}\n{ends}\n"
+            f"mean length {self.mean_length_s:.2f} s, mean return {self.mean_return:.2f}"
+        )
+
+
+@torch.inference_mode()
+def evaluate(env: ManagerBasedRlEnv, policy: Callable[[Any], torch.Tensor]) -> Evaluation:
+    """Run one episode in each world, from its reset to its end.
+
+    Args:
+        env: the environment, which resets finished worlds.
+        policy: from observations to actions.
+    """
+    with torch_threads(1):
+        obs, _ = env.reset()
+        rewards, terminations = env.reward_manager, env.termination_manager
+        names = rewards.active_terms
+        sums = torch.zeros(len(names), device=env.device)
+        total = torch.zeros((), device=env.device)
+        steps = torch.zeros((), dtype=torch.long, device=env.device)
+        ends = torch.zeros(len(terminations.active_terms), dtype=torch.long, device=env.device)
+        running = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+        for _ in range(env.max_episode_length):
+            obs, reward, *_ = env.step(policy(obs))
+            sums += rewards.step_reward[running].sum(dim=0)
+            total += reward[running].sum()
+            steps += running.sum()
+            for i, name in enumerate(terminations.active_terms):
+                ends[i] += (terminations.get_term(name) & running).sum()
+            running &= ~env.reset_buf
+            if not running.any():
+                break
+    weights = {name: rewards.get_term_cfg(name).weight for name in names}
+    full = env.num_envs * env.max_episode_length
+    return Evaluation(
+        episodes=env.num_envs,
+        episode_length_s=env.max_episode_length_s,
+        mean_length_s=steps.item() * env.step_dt / env.num_envs,
+        mean_return=total.item() / env.num_envs,
+        ends=dict(zip(terminations.active_terms, ends.tolist(), strict=True)),
+        weights={name: weight for name, weight in weights.items() if weight},
+        terms={
+            name: value / (full * weights[name])
+            for name, value in zip(names, sums.tolist(), strict=True)
+            if weights[name]
+        },
+    )

@@ -1,0 +1,86 @@
+"""What of the velocity tasks learns fast on a few CPU cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.envs.mdp import reward_curriculum
+from manyworlds.managers import CurriculumTermCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.sensor import TerrainHeightSensorCfg
+
+# Weights of rewards at first, from some iterations on, and at last. Noise of untrained policies is
+# so costly in the task itself that they learn to stand still before they learn to step.
+_WEIGHTS = {"action_rate_l2": (-0.01, -0.03, None), "air_time": (0.5, 0.2, None)}
+_ITERATIONS = (0, 150, 250)
+
+
+def use_cpu_preset(
+    env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg, self_collisions: bool = False
+) -> None:
+    """Change a velocity task to cheaper contacts, fewer worlds, and smaller networks.
+
+    Observations, actions, commands and ends stay the same, and so do rewards after some iterations
+    with a lower price on noise: what is learned here can be evaluated in the task itself.
+
+    Args:
+        env_cfg: the environment, which is changed.
+        rl_cfg: the learner, which is changed.
+        self_collisions: whether parts of the robot touch each other.
+    """
+    _simplify_contacts(env_cfg, self_collisions)
+    _simplify_foot_heights(env_cfg)
+    env_cfg.scene.num_envs = 512
+    for name, weights in _WEIGHTS.items():
+        _stage(env_cfg, name, weights, rl_cfg.num_steps_per_env)
+    rl_cfg.max_iterations = 600
+    for network in (rl_cfg.actor, rl_cfg.critic):
+        network.hidden_dims = (128, 128, 128)
+
+
+def _simplify_contacts(cfg: ManagerBasedRlEnvCfg, self_collisions: bool) -> None:
+    """Use friction pyramids, which do not resist turning, and let the robot touch the ground only.
+
+    A physics step of Go1 takes 33 us so, and 81 us with elliptic cones, six dimensions a foot and
+    legs that touch each other.
+    """
+    cfg.sim.mujoco.cone, cfg.sim.mujoco.impratio = "pyramidal", 1.0
+    for collision in cfg.scene.entities["robot"].collisions:
+        collision.condim = _at_most_three(collision.condim)
+        if not self_collisions:
+            collision.contype, collision.conaffinity = 0, 1
+
+
+def _at_most_three(condim: Any) -> Any:
+    if isinstance(condim, dict):
+        return {name: min(value, 3) for name, value in condim.items()}
+    return None if condim is None else min(condim, 3)
+
+
+def _simplify_foot_heights(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Look for the ground with one ray a foot where it is a plane."""
+    if cfg.scene.terrain is None or cfg.scene.terrain.terrain_type != "plane":
+        return
+    for sensor in cfg.scene.sensors:
+        if isinstance(sensor, TerrainHeightSensorCfg):
+            pattern: Any = sensor.pattern
+            pattern.include_center = False
+            pattern.rings[0].num_samples = 1
+
+
+def _stage(
+    cfg: ManagerBasedRlEnvCfg, name: str, weights: tuple[float | None, ...], control_steps: int
+) -> None:
+    """Let a reward's weight change as training goes on; None is the task's own."""
+    term = cfg.rewards[name]
+    assert term is not None
+    values = [term.weight if weight is None else weight for weight in weights]
+    stages = [
+        {"step": iteration * control_steps, "weight": value}
+        for iteration, value in zip(_ITERATIONS, values, strict=True)
+    ]
+    term.weight = values[0]
+    cfg.curriculum[f"{name}_weight"] = CurriculumTermCfg(
+        func=reward_curriculum, params={"reward_name": name, "stages": stages}
+    )

@@ -1,0 +1,38 @@
+"""Evaluation: means over one episode in each world."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from manyworlds.envs import ManagerBasedRlEnv, mdp
+from manyworlds.managers import RewardTermCfg, TerminationTermCfg
+from manyworlds.rl.evaluation import evaluate
+
+
+def fell(env):
+    """End the first world's episodes after five steps."""
+    return (env.episode_length_buf == 5) & (torch.arange(env.num_envs) == 0)
+
+
+def test_an_episode_in_each_world_counts_once(env_cfg):
+    """Count time after an early end as nothing, and episodes that begin after it not at all."""
+    env_cfg.rewards = {
+        "alive": RewardTermCfg(func=mdp.is_alive, weight=2.0),
+        "off": RewardTermCfg(func=mdp.is_alive, weight=0.0),
+    }
+    env_cfg.terminations = {
+        "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
+        "fell": TerminationTermCfg(func=fell),
+    }
+    env_cfg.episode_length_s = 0.5
+    env = ManagerBasedRlEnv(env_cfg)
+    result = evaluate(env, lambda obs: torch.zeros(4, 1))
+    assert env.max_episode_length == 10 and env.num_envs == 4
+    assert result.ends == {"time_out": 3, "fell": 1}
+    # The step in which an episode ends is not one of being alive.
+    assert result.terms == {"alive": pytest.approx((3 * 10 + 4) / 40)}
+    assert result.mean_length_s == pytest.approx((3 * 10 + 5) / 4 * 0.05)
+    assert result.mean_return == pytest.approx(2.0 * 34 * 0.05 / 4)
+    text = str(result)
+    assert "alive" in text and "off" not in text and "fell" in text and "25.0" in text

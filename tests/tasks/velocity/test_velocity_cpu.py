@@ -1,0 +1,79 @@
+"""Settings of the velocity tasks for few cores: cheaper physics of the same task."""
+
+from __future__ import annotations
+
+import mujoco
+import pytest
+
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.managers import RewardTermCfg
+from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
+
+TASK = "Velocity-Flat-Quadruped"
+
+
+def preset(task: str = TASK) -> tuple[ManagerBasedRlEnvCfg, ManagerBasedRlEnvCfg]:
+    """Configure a task, and the same with its settings for few cores."""
+    own, cheap = load_env_cfg(task), load_env_cfg(task)
+    assert use_cpu_preset(task, cheap, load_rl_cfg(task))
+    return own, cheap
+
+
+def weights_at(cfg: ManagerBasedRlEnvCfg, step: int) -> dict[str, float]:
+    """Weights of rewards at a control step, as the curricula say."""
+    terms: dict[str, RewardTermCfg] = cfg.rewards  # type: ignore[assignment]
+    weights = {name: term.weight for name, term in terms.items()}
+    for term in cfg.curriculum.values():
+        assert term is not None
+        for stage in term.params.get("stages", ()):
+            if stage["step"] <= step:
+                weights[term.params["reward_name"]] = stage["weight"]
+    return weights
+
+
+@pytest.mark.parametrize("task", [TASK, "Velocity-Rough-Humanoid"])
+def test_the_preset_is_the_same_task_in_the_end(task):
+    """Keep what is observed, done, commanded and rewarded; let weights arrive at the task's own."""
+    own, cheap = preset(task)
+    for name in ("observations", "actions", "commands", "events", "terminations", "decimation"):
+        assert getattr(cheap, name) == getattr(own, name)
+    assert cheap.sim.mujoco.timestep == own.sim.mujoco.timestep
+    assert weights_at(cheap, 0) != weights_at(own, 0)
+    assert weights_at(cheap, 10**9) == weights_at(own, 10**9)
+    for name, term in cheap.rewards.items():
+        assert (term.func, term.params) == (own.rewards[name].func, own.rewards[name].params)
+
+
+def test_the_preset_makes_contacts_cheaper_and_networks_smaller():
+    """Let the robot touch the ground but not itself, in three dimensions and pyramids."""
+    rl_cfg = load_rl_cfg(TASK)
+    use_cpu_preset(TASK, load_env_cfg(TASK), rl_cfg)
+    assert rl_cfg.actor.hidden_dims == rl_cfg.critic.hidden_dims == (128, 128, 128)
+    models = []
+    for cfg in preset():
+        cfg.scene.num_envs = 1
+        models.append(ManagerBasedRlEnv(cfg).sim.mj_model)
+    pairs = []
+    for model in models:
+        kinds, affinities = model.geom_contype, model.geom_conaffinity
+        collide = (kinds[:, None] & affinities) | (kinds & affinities[:, None])
+        robot = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, i) for i in range(model.ngeom)]
+        ours = [i for i, name in enumerate(robot) if name.startswith("robot/")]
+        ground = robot.index("terrain")
+        pairs.append((collide[ours][:, ours].any(), (collide[ours, ground] > 0).tolist()))
+    assert pairs[0][0] and not pairs[1][0]
+    assert pairs[0][1] == pairs[1][1] and any(pairs[0][1])
+    assert models[0].opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
+    assert models[1].opt.cone == mujoco.mjtCone.mjCONE_PYRAMIDAL
+    assert models[1].geom_condim.max() == 3 < models[0].geom_condim.max()
+
+
+def test_one_ray_tells_as_much_as_many_over_a_plane():
+    """Measure the same heights of feet with the preset's single ray."""
+    heights = []
+    for cfg in preset():
+        cfg.scene.num_envs, cfg.seed = 3, 1
+        env = ManagerBasedRlEnv(cfg)
+        heights.append(env.scene["foot_height_scan"].data.heights)
+        assert env.scene["foot_height_scan"].num_rays_per_frame == (5, 1)[len(heights) - 1]
+    assert heights[0].allclose(heights[1], atol=1e-6)
