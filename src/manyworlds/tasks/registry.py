@@ -47,6 +47,11 @@ _BUILTIN: dict[str, tuple[str, str, str]] = {
         for robot in ("go1", "g1")
         for ground in ("flat", "rough")
     },
+    "Tracking-Flat-G1": (
+        "manyworlds.tasks.tracking.config.g1",
+        "unitree_g1_flat_tracking_env_cfg",
+        "unitree_g1_tracking_ppo_runner_cfg",
+    ),
 }
 
 
