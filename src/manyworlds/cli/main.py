@@ -13,6 +13,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("manyworlds.cli.demo", "train a cartpole, film it, and watch it in the browser"),
     "train": ("manyworlds.cli.train", "train a policy for a task"),
     "play": ("manyworlds.cli.play", "watch a trained policy"),
+    "motion": ("manyworlds.cli.motion", "make motions to track, of recordings or of our own"),
     "list": ("manyworlds.cli.list", "list the tasks"),
     "bench": ("manyworlds.cli.bench", "time a task or an MJCF file against MuJoCo's rollout"),
     "validate": ("manyworlds.cli.validate", "say what is wrong with model files and tasks"),

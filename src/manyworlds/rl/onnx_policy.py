@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.rl.plain_actuators import PlainActuators
+from manyworlds.rl.plain_motion import PlainMotion
 from manyworlds.rl.policy_description import VERSION
 from manyworlds.utils.extras import require_extra
 
@@ -72,6 +73,8 @@ class OnnxPolicy:
                 "beside the policy."
             ) from None
         self._check_terms()
+        self.motion = PlainMotion.of(self._session, self.description)
+        """The motion that the file holds, for policies that track one."""
         self.reset()
 
     @property
@@ -92,10 +95,12 @@ class OnnxPolicy:
         self._hidden = {
             node.name: np.zeros([n if isinstance(n, int) else 1 for n in node.shape], np.float32)
             for node in self._session.get_inputs()
-            if node.name not in self.description["policy"]["inputs"]
+            if node.name not in (*self.description["policy"]["inputs"], "time_step")
         }
         self._histories: dict[str, Any] = {}
         self._actuators.reset()
+        self.time_step = 0
+        """Frame of the motion that is to be tracked now."""
         if data is None:
             return
         key = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_KEY, "init_state")
@@ -103,17 +108,23 @@ class OnnxPolicy:
             mujoco.mj_resetDataKeyframe(self.model, data, key)
         else:
             mujoco.mj_resetData(self.model, data)
+        if self.motion is not None:
+            self.motion.put(self.model, data, self.time_step)
         self._refresh(data)
 
     def act(self, data: mujoco.MjData) -> np.ndarray:
         """Observe and infer: return the action, shape [action_dim]."""
         feed = {name: np.array(value) for name, value in self._hidden.items()}
+        if self.motion is not None:
+            feed["time_step"] = np.array([[self.time_step]], np.float32)
+            self.commands[self.motion.command_name] = self.motion.command(self.time_step)
         for name, groups in self.description["policy"]["inputs"].items():
             feed[name] = np.concatenate([self.observe(data, group) for group in groups])[None]
         outputs = self._session.run(None, feed)
         names = [node.name for node in self._session.get_outputs()]
         for name, value in zip(names[1:], outputs[1:], strict=True):
-            self._hidden[name.replace("_out", "_in")] = value
+            if name.endswith("_out"):
+                self._hidden[name.replace("_out", "_in")] = value
         self.action = outputs[0][0]
         if (bound := self.description["clip_actions"]) is not None:
             self.action = self.action.clip(-bound, bound)
@@ -127,6 +138,7 @@ class OnnxPolicy:
             self._actuators.apply(data)
             mujoco.mj_step(self.model, data)
         self._refresh(data)
+        self.time_step += 1
         return action
 
     def observe(self, data: mujoco.MjData, group: str) -> np.ndarray:

@@ -52,7 +52,14 @@ _BUILTIN: dict[str, tuple[str, str, str]] = {
         "unitree_g1_flat_tracking_env_cfg",
         "unitree_g1_tracking_ppo_runner_cfg",
     ),
+    "Tracking-Flat-G1-No-State-Estimation": (
+        "manyworlds.tasks.tracking.config.g1",
+        "unitree_g1_flat_tracking_no_state_estimation_env_cfg",
+        "unitree_g1_tracking_ppo_runner_cfg",
+    ),
 }
+# Prefix of task ids -> module and name of their runner, which is imported when asked for.
+_RUNNERS = {"Tracking-": ("manyworlds.tasks.tracking.rl.runner", "MotionTrackingOnPolicyRunner")}
 
 
 def register_task(
@@ -110,7 +117,12 @@ def load_runner_cls(task_name: str) -> type | None:
     Raises:
         KeyError: there is no such task.
     """
-    return _find(task_name).runner_cls
+    runner_cls = _find(task_name).runner_cls
+    if runner_cls is None and task_name in _BUILTIN:
+        for prefix, (module, name) in _RUNNERS.items():
+            if task_name.startswith(prefix):
+                return getattr(importlib.import_module(module), name)
+    return runner_cls
 
 
 def require_task(task_name: str) -> None:

@@ -13,7 +13,7 @@ import torch
 from manyworlds.entity import Entity, EntityCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation
-from manyworlds.tasks.tracking.motion import Motion, load_arrays
+from manyworlds.tasks.tracking.motion import Motion
 from manyworlds.utils.math import quat_box_minus, quat_slerp
 
 ROOT_COLUMNS = ("root_x", "root_y", "root_z", "root_qx", "root_qy", "root_qz", "root_qw")
@@ -232,8 +232,8 @@ def _check_width(
     if width != 7 + len(joint_names):
         where = "" if line is None else f" in line {line}"
         raise ValueError(
-            f"'{path}' has {width} columns{where}, but the robot needs {7 + len(joint_names)}: 3 of "
-            f"the root's position, 4 of its quaternion, and {len(joint_names)} of joints, "
+            f"'{path}' has {width} columns{where}, but the robot needs {7 + len(joint_names)}: 3 "
+            f"of the root's position, 4 of its quaternion, and {len(joint_names)} of joints, "
             f"{', '.join(joint_names)}."
         )
 

@@ -115,7 +115,7 @@ class Motion:
             ValueError: it is not such a file; the message says which key is wrong, what is
                 expected of it, and what to do.
         """
-        arrays = load_arrays(Path(path))
+        arrays = _load_arrays(Path(path))
         for key, axes in {"fps": (), **_SHAPES}.items():
             if key not in arrays:
                 shape = ", ".join(("frames", *axes)) if axes else "one number"
@@ -137,7 +137,7 @@ class Motion:
         )
 
 
-def load_arrays(path: Path) -> dict[str, np.ndarray]:
+def _load_arrays(path: Path) -> dict[str, np.ndarray]:
     """Read all arrays of an NPZ file, without pickles, which could run code.
 
     Raises:

@@ -514,7 +514,9 @@ class MotionCommand(CommandTerm):
             qpos[indexing.free_joint_q_adr.cpu().numpy()] = root.cpu().numpy()
             qpos[indexing.joint_q_adr.cpu().numpy()] = self.joint_pos[env].cpu().numpy()
             model = self._ghost_model()
-            visualizer.add_ghost_mesh(qpos, model, alpha=self.cfg.viz.ghost_color[3], label="motion")
+            visualizer.add_ghost_mesh(
+                qpos, model, alpha=self.cfg.viz.ghost_color[3], label="motion"
+            )
 
     def _ghost_model(self) -> mujoco.MjModel:
         """The scene's model in the ghost's color, with nothing to be seen but the robot."""

@@ -62,3 +62,14 @@ def _two_columns(quat: torch.Tensor) -> torch.Tensor:
     continuity of rotation representations in neural networks" (2019).
     """
     return matrix_from_quat(quat)[..., :2].flatten(1)
+
+
+PLAIN_OBSERVATION_FNS = {
+    "motion_anchor_pos_b": lambda policy, data, params: policy.motion.anchor(
+        policy.model, data, policy.time_step
+    )[0],
+    "motion_anchor_ori_b": lambda policy, data, params: policy.motion.anchor(
+        policy.model, data, policy.time_step
+    )[1][:, :2].ravel(),
+}
+"""The same in plain MuJoCo, for `manyworlds.rl.OnnxPolicy`."""

@@ -73,3 +73,10 @@ def unitree_g1_flat_tracking_env_cfg(
 ) -> ManagerBasedRlEnvCfg:
     """Make the task; see `with_robot`."""
     return with_robot(G1, has_state_estimation, play)
+
+
+def unitree_g1_flat_tracking_no_state_estimation_env_cfg(
+    play: bool = False,
+) -> ManagerBasedRlEnvCfg:
+    """Make the task for a robot that knows neither where it is nor how fast it moves."""
+    return with_robot(G1, has_state_estimation=False, play=play)
