@@ -41,10 +41,15 @@ _BUILTIN: dict[str, tuple[str, str, str]] = {
     **{
         f"Velocity-{ground.capitalize()}-{robot.capitalize()}": (
             f"manyworlds.tasks.velocity.config.{robot}",
-            f"unitree_{robot}_{ground}_env_cfg",
-            f"unitree_{robot}_ppo_runner_cfg",
+            f"{maker}{robot}_{ground}_env_cfg",
+            f"{maker}{robot}_ppo_runner_cfg",
         )
-        for robot in ("go1", "g1")
+        for maker, robot in (
+            ("", "quadruped"),
+            ("", "humanoid"),
+            ("unitree_", "go1"),
+            ("unitree_", "g1"),
+        )
         for ground in ("flat", "rough")
     },
     "Tracking-Flat-G1": (

@@ -1,0 +1,164 @@
+"""A quadruped with 12 joints, of the size and weight of a large dog.
+
+Dimensions, inertias, joint limits and motors are those that Unitree publishes of its Go1 in
+`go1_description` of github.com/unitreerobotics/unitree_ros (BSD-3-Clause). Shapes are our own.
+Left and right are exact mirror images: where the source is not (the trunk's center of mass lies
+2 mm and the calves' 1 mm off), the offset in y is left out.
+"""
+
+from __future__ import annotations
+
+import mujoco
+
+from manyworlds.asset_zoo.links import (
+    Inertial,
+    Joint,
+    Link,
+    add_imu,
+    box,
+    build_spec,
+    capsule,
+    cylinder,
+    mirrored,
+    sphere,
+)
+from manyworlds.asset_zoo.motors import action_scale, leg_collisions, position_control
+from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
+from manyworlds.utils.actuator import ElectricActuator, reflected_inertia
+
+LEGS = ("FR", "FL", "RR", "RL")
+"""Front and rear, right and left: prefixes of a leg's names, and names of the sites in its foot."""
+
+# go1_description, const.xacro: places of the hips, and lengths.
+_HIP_X, _HIP_Y = 0.1881, 0.04675  # [m]
+_HIP_WIDTH = 0.08  # [m], from the axis of the hip to the plane in which thigh and calf move
+_LENGTH = 0.213  # [m], of the thigh, and of the calf
+FOOT_RADIUS = 0.023  # [m], of the foot's ball, in which the leg ends
+
+# const.xacro: a rotor behind a gear of 6; the linkage to the knee multiplies it by 1.5.
+_ROTOR = 0.000111842  # [kg m^2]
+_HIP_MOTOR = ElectricActuator(
+    reflected_inertia=reflected_inertia(_ROTOR, 6.0), velocity_limit=30.1, effort_limit=23.7
+)
+_KNEE_MOTOR = ElectricActuator(
+    reflected_inertia=reflected_inertia(_ROTOR, 9.0), velocity_limit=20.06, effort_limit=35.55
+)
+QUADRUPED_ACTUATORS = (
+    position_control(".*_hip_joint", ".*_thigh_joint", motor=_HIP_MOTOR),
+    position_control(".*_calf_joint", motor=_KNEE_MOTOR),
+)
+QUADRUPED_ACTION_SCALE = action_scale(QUADRUPED_ACTUATORS)
+"""Position offset of a unit action by joint name [rad]."""
+
+_TRUNK = Link(
+    name="trunk",
+    parent=None,
+    # go1_description, const.xacro.
+    inertial=Inertial(
+        5.204, (0.0223, 0.0, -0.0005), (0.0168128, 0.0630095, 0.0716547, 0.0, -0.000294553, 0.0)
+    ),
+    shapes=(
+        capsule("trunk_collision1", 0.046, (-0.15, 0.042, 0), (0.16, 0.042, 0), "shell"),
+        capsule("trunk_collision2", 0.046, (-0.15, -0.042, 0), (0.16, -0.042, 0), "shell"),
+        box("trunk_deck", (0.165, 0.042, 0.046), (0.005, 0.0, 0.0), "shell"),
+        capsule("head_collision", 0.05, (0.235, 0.03, 0.006), (0.235, -0.03, 0.006), "frame"),
+        capsule("head_light", 0.008, (0.28, 0.032, 0.018), (0.28, -0.032, 0.018), "accent"),
+    ),
+    # go1_description, go1.urdf: joint of the IMU.
+    sites=(("imu", (-0.01592, -0.06659, -0.00617)),),
+)
+
+
+def _left_leg(leg: str, front: int) -> tuple[Link, ...]:
+    """Describe a leg of the left side, at the front (1) or at the rear (-1)."""
+    hip, thigh, calf = f"{leg}_hip", f"{leg}_thigh", f"{leg}_calf"
+    return (
+        Link(
+            name=hip,
+            parent="trunk",
+            pos=(front * _HIP_X, _HIP_Y, 0.0),
+            joint=Joint(f"{hip}_joint", (1, 0, 0), (-0.863, 0.863)),
+            inertial=Inertial(
+                0.68,
+                (-0.0049166 * front, -0.00762615, -8.865e-05),
+                (
+                    0.00039938,
+                    0.000733419,
+                    0.000468422,
+                    -1.45897e-05 * front,
+                    1.24609e-06 * front,
+                    1.57518e-06,
+                ),
+            ),
+            shapes=(cylinder(f"{hip}_collision", 0.045, (0, 0.012, 0), (0, 0.052, 0), "frame"),),
+        ),
+        Link(
+            name=thigh,
+            parent=hip,
+            pos=(0.0, _HIP_WIDTH, 0.0),
+            joint=Joint(f"{thigh}_joint", (0, 1, 0), (-0.686, 4.501)),
+            inertial=Inertial(
+                1.009,
+                (-0.00304722, -0.019315, -0.0305004),
+                (0.0045988, 0.00468922, 0.000817448, 6.13737e-05, -0.00022753, 0.000610808),
+            ),
+            shapes=(
+                capsule(f"{thigh}_collision", 0.02, (-0.012, 0, -0.02), (0, 0, -_LENGTH), "shell"),
+                cylinder(f"{thigh}_motor", 0.042, (0, -0.026, 0), (0, 0.018, 0), "motor"),
+            ),
+        ),
+        Link(
+            name=calf,
+            parent=thigh,
+            pos=(0.0, 0.0, -_LENGTH),
+            joint=Joint(f"{calf}_joint", (0, 1, 0), (-2.818, -0.888)),
+            inertial=Inertial(
+                0.195862,
+                (0.00429862, 0.0, -0.146197),
+                (0.00148449, 0.00149764, 3.60682e-05, 0.0, -1.772e-05, 0.0),
+            ),
+            shapes=(
+                capsule(f"{calf}_collision", 0.012, (0, 0, 0), (0, 0, -_LENGTH), "frame"),
+                sphere(f"{leg}_foot_collision", FOOT_RADIUS, (0, 0, -_LENGTH), "rubber"),
+            ),
+            sites=((leg, (0, 0, -_LENGTH)),),
+        ),
+    )
+
+
+def _links() -> tuple[Link, ...]:
+    front, rear = _left_leg("FL", 1), _left_leg("RL", -1)
+    return (
+        _TRUNK,
+        *(mirrored(link, "FL", "FR") for link in front),
+        *front,
+        *(mirrored(link, "RL", "RR") for link in rear),
+        *rear,
+    )
+
+
+def get_spec() -> mujoco.MjSpec:
+    """Build the robot, all joints zero: legs straight down."""
+    spec = build_spec("quadruped", _links(), floating=True)
+    add_imu(spec, site="imu", root="trunk")
+    return spec
+
+
+def get_quadruped_cfg() -> EntityCfg:
+    """Configure the robot, standing, with position control of its 12 joints."""
+    return EntityCfg(
+        spec_fn=get_spec,
+        init_state=EntityCfg.InitialStateCfg(
+            pos=(0.0, 0.0, 0.278),
+            joint_pos={
+                ".*R_hip_joint": -0.1,
+                ".*L_hip_joint": 0.1,
+                ".*_thigh_joint": 0.9,
+                ".*_calf_joint": -1.8,
+            },
+        ),
+        articulation=EntityArticulationInfoCfg(
+            actuators=QUADRUPED_ACTUATORS, soft_joint_pos_limit_factor=0.9
+        ),
+        collisions=(leg_collisions("^[FR][LR]_foot_collision$", condim=6),),
+    )

@@ -1,0 +1,9 @@
+"""A humanoid that is part of this package."""
+
+from manyworlds.tasks.velocity.config.humanoid.env_cfgs import (
+    humanoid_flat_env_cfg,
+    humanoid_rough_env_cfg,
+)
+from manyworlds.tasks.velocity.config.humanoid.rl_cfg import humanoid_ppo_runner_cfg
+
+__all__ = ["humanoid_flat_env_cfg", "humanoid_ppo_runner_cfg", "humanoid_rough_env_cfg"]

@@ -1,0 +1,74 @@
+"""A humanoid follows velocity commands, ours or another whose parts have the same names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manyworlds.asset_zoo.humanoid import FEET, HUMANOID_ACTION_SCALE, get_humanoid_cfg
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.sensor import ContactMatch, RingPatternCfg
+from manyworlds.sim import MujocoCfg
+from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
+from manyworlds.utils.viewer_config import ViewerConfig
+
+# Deviations of joints from their stance [rad], walking and running: legs swing, ankles and waist
+# do less, arms balance.
+_POSTURE = {
+    ".*_hip_pitch_joint": (0.3, 0.5),
+    ".*_hip_(roll|yaw)_joint": (0.15, 0.2),
+    ".*_knee_joint": (0.35, 0.6),
+    ".*_ankle_pitch_joint": (0.25, 0.35),
+    ".*_ankle_roll_joint": (0.1, 0.15),
+    "waist_yaw_joint": (0.2, 0.3),
+    "waist_(roll|pitch)_joint": (0.1, 0.15),
+    ".*_shoulder_pitch_joint": (0.2, 0.5),
+    ".*_shoulder_(roll|yaw)_joint": (0.15, 0.2),
+    ".*_elbow_joint": (0.2, 0.4),
+    ".*_wrist_.*": (0.3, 0.3),
+}
+
+HUMANOID = LeggedRobot(
+    entity=get_humanoid_cfg,
+    action_scale=HUMANOID_ACTION_SCALE,
+    root="pelvis",
+    trunk="torso_link",
+    feet=FEET,
+    feet_contact=ContactMatch(
+        mode="subtree", pattern="^(left_ankle_roll_link|right_ankle_roll_link)$", entity="robot"
+    ),
+    foot_ring=RingPatternCfg.Ring(radius=0.03, num_samples=6),
+    posture=(
+        {".*": 0.05},
+        {name: std[0] for name, std in _POSTURE.items()},
+        {name: std[1] for name, std in _POSTURE.items()},
+    ),
+    viewer=ViewerConfig(
+        origin_type=ViewerConfig.OriginType.ASSET_BODY,
+        entity_name="robot",
+        body_name="torso_link",
+        distance=3.0,
+        elevation=-5.0,
+    ),
+    mujoco=MujocoCfg(timestep=0.005, iterations=10, ls_iterations=20, ccd_iterations=500),
+)
+
+
+def humanoid_rough_env_cfg(
+    play: bool = False, robot: LeggedRobot = HUMANOID
+) -> ManagerBasedRlEnvCfg:
+    """Make the task on rough ground."""
+    return _with_high_arrows(robot, rough=True, play=play)
+
+
+def humanoid_flat_env_cfg(
+    play: bool = False, robot: LeggedRobot = HUMANOID
+) -> ManagerBasedRlEnvCfg:
+    """Make the task on a plane."""
+    return _with_high_arrows(robot, rough=False, play=play)
+
+
+def _with_high_arrows(robot: LeggedRobot, rough: bool, play: bool) -> ManagerBasedRlEnvCfg:
+    cfg = with_robot(robot, rough, play)
+    command: Any = cfg.commands["twist"]
+    command.viz.z_offset = 1.15
+    return cfg

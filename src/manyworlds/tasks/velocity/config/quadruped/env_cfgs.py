@@ -1,0 +1,86 @@
+"""A quadruped follows velocity commands, ours or another whose parts have the same names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manyworlds.asset_zoo.quadruped import LEGS, QUADRUPED_ACTION_SCALE, get_quadruped_cfg
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.managers import RewardTermCfg, TerminationTermCfg
+from manyworlds.sensor import ContactMatch, RingPatternCfg
+from manyworlds.sim import MujocoCfg
+from manyworlds.tasks.velocity import mdp
+from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
+from manyworlds.utils.viewer_config import ViewerConfig
+
+_UPPER, _CALVES = ".*_(hip|thigh)_joint", ".*_calf_joint"
+
+QUADRUPED = LeggedRobot(
+    entity=get_quadruped_cfg,
+    action_scale=QUADRUPED_ACTION_SCALE,
+    root="trunk",
+    trunk="trunk",
+    feet=LEGS,
+    feet_contact=ContactMatch(
+        mode="geom", pattern=tuple(f"{leg}_foot_collision" for leg in LEGS), entity="robot"
+    ),
+    foot_ring=RingPatternCfg.Ring(radius=0.04, num_samples=4),
+    posture=(
+        {_UPPER: 0.05, _CALVES: 0.1},
+        {_UPPER: 0.3, _CALVES: 0.6},
+        {_UPPER: 0.3, _CALVES: 0.6},
+    ),
+    touches={
+        "thigh_ground_touch": ".*_thigh_collision[0-9]*",
+        "shank_ground_touch": ".*_calf_collision[0-9]*",
+        "trunk_ground_touch": "(trunk|head)_collision[0-9]*",
+    },
+    weights={"body_ang_vel": 0.0, "angular_momentum": 0.0, "self_collisions": -0.1},
+    viewer=ViewerConfig(
+        origin_type=ViewerConfig.OriginType.ASSET_BODY,
+        entity_name="robot",
+        body_name="trunk",
+        distance=1.5,
+        elevation=-10.0,
+    ),
+    mujoco=MujocoCfg(
+        timestep=0.005,
+        impratio=10,
+        cone="elliptic",
+        iterations=10,
+        ls_iterations=20,
+        ccd_iterations=500,
+    ),
+)
+
+
+def quadruped_rough_env_cfg(
+    play: bool = False, robot: LeggedRobot = QUADRUPED
+) -> ManagerBasedRlEnvCfg:
+    """Make the task on rough ground, where the trunk is to be upright to the slope."""
+    cfg = _with_touches(robot, rough=True, play=play)
+    rewards: dict[str, Any] = cfg.rewards
+    rewards["upright"].params["terrain_sensor_names"] = ("terrain_scan",)
+    del cfg.terminations["fell_over"]
+    return cfg
+
+
+def quadruped_flat_env_cfg(
+    play: bool = False, robot: LeggedRobot = QUADRUPED
+) -> ManagerBasedRlEnvCfg:
+    """Make the task on a plane."""
+    return _with_touches(robot, rough=False, play=play)
+
+
+def _with_touches(robot: LeggedRobot, rough: bool, play: bool) -> ManagerBasedRlEnvCfg:
+    cfg = with_robot(robot, rough, play)
+    for part, sensor in (("shank", "shank"), ("trunk_head", "trunk")):
+        cfg.rewards[f"{part}_collision"] = RewardTermCfg(
+            func=mdp.self_collision_cost,
+            weight=-0.1,
+            params={"sensor_name": f"{sensor}_ground_touch"},
+        )
+    cfg.terminations["illegal_contact"] = TerminationTermCfg(
+        func=mdp.illegal_contact, params={"sensor_name": "thigh_ground_touch"}
+    )
+    return cfg
