@@ -52,16 +52,15 @@ _BUILTIN: dict[str, tuple[str, str, str]] = {
         )
         for ground in ("flat", "rough")
     },
-    "Tracking-Flat-G1": (
-        "manyworlds.tasks.tracking.config.g1",
-        "unitree_g1_flat_tracking_env_cfg",
-        "unitree_g1_tracking_ppo_runner_cfg",
-    ),
-    "Tracking-Flat-G1-No-State-Estimation": (
-        "manyworlds.tasks.tracking.config.g1",
-        "unitree_g1_flat_tracking_no_state_estimation_env_cfg",
-        "unitree_g1_tracking_ppo_runner_cfg",
-    ),
+    **{
+        f"Tracking-Flat-{robot.capitalize()}{suffix}": (
+            f"manyworlds.tasks.tracking.config.{robot}",
+            f"{maker}{robot}_flat_tracking{suffix.lower().replace('-', '_')}_env_cfg",
+            f"{maker}{robot}_tracking_ppo_runner_cfg",
+        )
+        for maker, robot in (("", "humanoid"), ("unitree_", "g1"))
+        for suffix in ("", "-No-State-Estimation")
+    },
 }
 # Prefix of task ids -> module and name of their runner, which is imported when asked for.
 _RUNNERS = {"Tracking-": ("manyworlds.tasks.tracking.rl.runner", "MotionTrackingOnPolicyRunner")}

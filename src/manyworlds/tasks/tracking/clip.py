@@ -17,7 +17,7 @@ from manyworlds.entity import Entity, EntityCfg
 from manyworlds.tasks.tracking.joint_motion import JointMotion, complete_motion
 from manyworlds.tasks.tracking.motion import Motion
 
-_TIMES = (0.0, 0.4, 1.4, 1.8, 2.2, 2.6, 3.0, 4.0, 4.2, 5.1, 6.0, 6.4)  # [s]
+_TIMES = (0.0, 0.3, 1.7, 2.2, 2.7, 3.2, 3.7, 5.1, 5.3, 6.4, 7.5, 8.0)  # [s]
 # What is asked for at these times; in between it changes with the least jerk.
 _TRACKS = {
     "shift": (0.0, 0.0, 0.4, 0.4, 0.4, 0.4, 0.4, 0.0, 0.0, 0.0, 0.0, 0.0),

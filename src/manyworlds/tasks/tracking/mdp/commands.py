@@ -218,6 +218,7 @@ class MotionCommand(CommandTerm):
         self._relative: tuple[torch.Tensor, torch.Tensor] = (torch.empty(0), torch.empty(0))
         self._relative_of = (-1, -1)
         self._updates = 0
+        self._advanced = torch.tensor(True, device=self.device)
         self._ghost: mujoco.MjModel | None = None
         with torch.inference_mode(False):
             self.time_steps = torch.zeros(self.num_envs, dtype=torch.long, device=self.device)
@@ -311,9 +312,10 @@ class MotionCommand(CommandTerm):
         if env_ids is not None:
             self._update_command(env_ids)
             return
+        self._advanced = torch.as_tensor(dt, device=self.device) > 0.0
         self._update_metrics()
         self.time_left -= dt
-        self.time_steps += torch.as_tensor(dt, device=self.device) > 0.0
+        self.time_steps += self._advanced
         ended = (self.time_left <= 0.0) | (self.time_steps >= self.motion.time_step_total)
         ids = ended.nonzero().squeeze(-1)
         if len(ids):
@@ -353,8 +355,10 @@ class MotionCommand(CommandTerm):
         self._look_up()
 
     def _update_metrics(self) -> None:
+        # Worlds that were just reset are not where their frames are.
         for name, compute in _METRICS.items():
-            self.metrics[name].copy_(compute(self))
+            values = self.metrics[name]
+            values.copy_(torch.where(self._advanced, compute(self), values))
 
     # Frames.
 

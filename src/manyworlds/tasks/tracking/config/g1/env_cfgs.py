@@ -1,71 +1,23 @@
-"""G1 tracks motions."""
+"""G1 tracks motions: the humanoid's task, as their parts have the same names."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from manyworlds.asset_zoo.third_party import G1_ACTION_SCALE, get_g1_robot_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
-from manyworlds.sim import MujocoCfg
-from manyworlds.tasks.tracking.clip import ClipRobot, wave_and_squat
+from manyworlds.tasks.tracking.clip import wave_and_squat
+from manyworlds.tasks.tracking.config.humanoid.env_cfgs import CLIP, HUMANOID
 from manyworlds.tasks.tracking.motion import Motion
-from manyworlds.tasks.tracking.tracking_env_cfg import TrackedRobot, with_robot
-from manyworlds.utils.viewer_config import ViewerConfig
-
-_CLIP = ClipRobot(
-    entity=get_g1_robot_cfg,
-    feet=("left_ankle_roll_link", "right_ankle_roll_link"),
-    raised={
-        "right_shoulder_pitch_joint": -1.2,
-        "right_shoulder_roll_joint": -0.3,
-        "right_elbow_joint": 0.0,
-    },
-    waving={"right_shoulder_yaw_joint": 0.4},
-)
+from manyworlds.tasks.tracking.tracking_env_cfg import with_robot
 
 
 def g1_clip() -> Motion:
-    """Make the clip that G1 tracks where no file is given."""
-    return wave_and_squat(_CLIP)
+    """Make the clip that is tracked where no file is given."""
+    return wave_and_squat(replace(CLIP, entity=get_g1_robot_cfg))
 
 
-G1 = TrackedRobot(
-    entity=get_g1_robot_cfg,
-    action_scale=G1_ACTION_SCALE,
-    motion=g1_clip,
-    root="pelvis",
-    anchor="torso_link",
-    bodies=(
-        "pelvis",
-        "left_hip_roll_link",
-        "left_knee_link",
-        "left_ankle_roll_link",
-        "right_hip_roll_link",
-        "right_knee_link",
-        "right_ankle_roll_link",
-        "torso_link",
-        "left_shoulder_roll_link",
-        "left_elbow_link",
-        "left_wrist_yaw_link",
-        "right_shoulder_roll_link",
-        "right_elbow_link",
-        "right_wrist_yaw_link",
-    ),
-    extremities=(
-        "left_ankle_roll_link",
-        "right_ankle_roll_link",
-        "left_wrist_yaw_link",
-        "right_wrist_yaw_link",
-    ),
-    viewer=ViewerConfig(
-        origin_type=ViewerConfig.OriginType.ASSET_BODY,
-        entity_name="robot",
-        body_name="torso_link",
-        distance=2.8,
-        elevation=-5.0,
-        azimuth=120.0,
-        fovy=55.0,
-    ),
-    mujoco=MujocoCfg(timestep=0.005, iterations=10, ls_iterations=20),
-)
+G1 = replace(HUMANOID, entity=get_g1_robot_cfg, action_scale=G1_ACTION_SCALE, motion=g1_clip)
 
 
 def unitree_g1_flat_tracking_env_cfg(
@@ -78,5 +30,5 @@ def unitree_g1_flat_tracking_env_cfg(
 def unitree_g1_flat_tracking_no_state_estimation_env_cfg(
     play: bool = False,
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task for a robot that knows neither where it is nor how fast it moves."""
+    """Make the task of a robot that knows neither where it is nor how fast it moves."""
     return with_robot(G1, has_state_estimation=False, play=play)

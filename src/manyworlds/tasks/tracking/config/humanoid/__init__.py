@@ -1,0 +1,13 @@
+"""The humanoid of our own."""
+
+from manyworlds.tasks.tracking.config.humanoid.env_cfgs import (
+    humanoid_flat_tracking_env_cfg,
+    humanoid_flat_tracking_no_state_estimation_env_cfg,
+)
+from manyworlds.tasks.tracking.config.humanoid.rl_cfg import humanoid_tracking_ppo_runner_cfg
+
+__all__ = [
+    "humanoid_flat_tracking_env_cfg",
+    "humanoid_flat_tracking_no_state_estimation_env_cfg",
+    "humanoid_tracking_ppo_runner_cfg",
+]
