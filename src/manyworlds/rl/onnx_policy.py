@@ -133,7 +133,7 @@ class OnnxPolicy:
     def step(self, data: mujoco.MjData) -> np.ndarray:
         """Act, and advance the world by one control period; return the action."""
         action = self.act(data)
-        self._actuators.take(action)
+        self._actuators.take(action, self._offsets())
         for _ in range(self.description["decimation"]):
             self._actuators.apply(data)
             mujoco.mj_step(self.model, data)
@@ -155,6 +155,14 @@ class OnnxPolicy:
         asset: dict[str, Any] = params.get("asset_cfg") or {"entity": "robot"}
         entity = self.entities[asset["entity"]]
         return asset.get("joint_names", entity["joint_names"]), entity
+
+    def _offsets(self) -> dict[str, np.ndarray]:
+        """Offsets of actions that are relative to the motion."""
+        return {
+            name: self.motion.joint_positions(action["targets"], self.time_step)
+            for name, action in self.description["actions"].items()
+            if self.motion is not None and action["type"] == "MotionJointPositionAction"
+        }
 
     def _refresh(self, data: mujoco.MjData) -> None:
         """Compute positions, velocities and their sensors at the new state, as training does."""

@@ -49,6 +49,10 @@ class PlainMotion:
         """Joint positions and velocities asked for, shape [2 joints]."""
         return np.concatenate([self.frame(n, time_step) for n in ("joint_pos", "joint_vel")])
 
+    def joint_positions(self, names: list[str], time_step: int) -> np.ndarray:
+        """Positions asked for of the joints named [rad or m]."""
+        return self.frame("joint_pos", time_step)[[self._joints.index(name) for name in names]]
+
     def anchor(
         self, model: mujoco.MjModel, data: mujoco.MjData, time_step: int
     ) -> tuple[np.ndarray, np.ndarray]:

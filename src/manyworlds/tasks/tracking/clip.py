@@ -153,7 +153,9 @@ class _Legs:
             self._update()
             error, jacobian = self._task(target, self._upright[0][2] - sink)
             if np.abs(error).max() < _TOLERANCE:
-                return self.data.qpos.copy()
+                if self._within_limits():
+                    return self.data.qpos.copy()
+                break
             step = np.zeros(self.model.nv)
             step[self._dofs] = np.linalg.lstsq(jacobian[:, self._dofs], error, rcond=1e-6)[0]
             mujoco.mj_integratePos(self.model, self.data.qpos, step, 1.0)
@@ -178,6 +180,12 @@ class _Legs:
         errors.append(com - self.data.subtree_com[1][:2])
         rows.append(jac_pos[:2].copy())
         return np.concatenate(errors), np.concatenate(rows)
+
+    def _within_limits(self) -> bool:
+        limited = self.model.jnt_limited.astype(bool)
+        low, high = self.model.jnt_range[limited].T
+        position = self.data.qpos[self.model.jnt_qposadr[limited]]
+        return bool(((low <= position) & (position <= high)).all())
 
     def _update(self) -> None:
         mujoco.mj_kinematics(self.model, self.data)

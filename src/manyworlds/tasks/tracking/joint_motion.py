@@ -89,7 +89,7 @@ class JointMotion:
         first, last = torch.arange(len(linear)) - 1, torch.arange(len(linear)) + 1
         first, last = first.clamp(min=0), last.clamp(max=len(linear) - 1)
         turn = quat_box_minus(self.root_quat[last], self.root_quat[first])
-        return linear, turn / ((last - first) * dt).unsqueeze(1), joints
+        return linear, turn / ((last - first).double() * dt).unsqueeze(1), joints
 
 
 def read_joint_motion(

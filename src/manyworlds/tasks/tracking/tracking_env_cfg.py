@@ -60,6 +60,9 @@ class TrackedRobot:
     """Bodies that are tracked."""
     extremities: tuple[str, ...]
     """Tracked bodies that are not to be much too high or too low."""
+    relative_actions: bool = False
+    """Whether actions are added to the motion's joint positions, not to the robot's initial ones.
+    Learning is much faster then; a policy that is to go without the motion needs the other way."""
     viewer: ViewerConfig = field(default_factory=ViewerConfig)
     mujoco: MujocoCfg = field(default_factory=MujocoCfg)
 
@@ -137,8 +140,12 @@ def with_robot(
     )
     cfg.sim.mujoco = copy.deepcopy(robot.mujoco)
     cfg.viewer = copy.deepcopy(robot.viewer)
-    action: Any = cfg.actions["joint_pos"]
-    action.scale = dict(robot.action_scale)
+    kind = mdp.JointPositionActionCfg
+    if robot.relative_actions:
+        kind = mdp.MotionJointPositionActionCfg
+    cfg.actions["joint_pos"] = kind(
+        entity_name="robot", actuator_names=(".*",), scale=dict(robot.action_scale)
+    )
     command: Any = cfg.commands["motion"]
     command.motion_fn = robot.motion
     command.anchor_body_name, command.body_names = robot.anchor, robot.bodies

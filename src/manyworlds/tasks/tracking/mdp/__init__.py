@@ -13,6 +13,10 @@ from manyworlds.envs.mdp import (
     push_by_setting_velocity,
     time_out,
 )
+from manyworlds.tasks.tracking.mdp.actions import (
+    MotionJointPositionAction,
+    MotionJointPositionActionCfg,
+)
 from manyworlds.tasks.tracking.mdp.commands import MotionCommand, MotionCommandCfg, MotionLoader
 from manyworlds.tasks.tracking.mdp.metrics import (
     compute_ee_orientation_error,
@@ -48,6 +52,8 @@ __all__ = [
     "JointPositionActionCfg",
     "MotionCommand",
     "MotionCommandCfg",
+    "MotionJointPositionAction",
+    "MotionJointPositionActionCfg",
     "MotionLoader",
     "action_rate_l2",
     "bad_anchor_ori",

@@ -17,7 +17,13 @@ def g1_clip() -> Motion:
     return wave_and_squat(replace(CLIP, entity=get_g1_robot_cfg))
 
 
-G1 = replace(HUMANOID, entity=get_g1_robot_cfg, action_scale=G1_ACTION_SCALE, motion=g1_clip)
+G1 = replace(
+    HUMANOID,
+    entity=get_g1_robot_cfg,
+    action_scale=G1_ACTION_SCALE,
+    motion=g1_clip,
+    relative_actions=False,
+)
 
 
 def unitree_g1_flat_tracking_env_cfg(

@@ -56,6 +56,7 @@ HUMANOID = TrackedRobot(
         "left_wrist_yaw_link",
         "right_wrist_yaw_link",
     ),
+    relative_actions=True,
     viewer=ViewerConfig(
         origin_type=ViewerConfig.OriginType.ASSET_BODY,
         entity_name="robot",
