@@ -99,8 +99,7 @@ class OnnxPolicy:
         }
         self._histories: dict[str, Any] = {}
         self._actuators.reset()
-        self.time_step = 0
-        """Frame of the motion that is to be tracked now."""
+        self._go_to_frame(0)
         if data is None:
             return
         key = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_KEY, "init_state")
@@ -117,7 +116,6 @@ class OnnxPolicy:
         feed = {name: np.array(value) for name, value in self._hidden.items()}
         if self.motion is not None:
             feed["time_step"] = np.array([[self.time_step]], np.float32)
-            self.commands[self.motion.command_name] = self.motion.command(self.time_step)
         for name, groups in self.description["policy"]["inputs"].items():
             feed[name] = np.concatenate([self.observe(data, group) for group in groups])[None]
         outputs = self._session.run(None, feed)
@@ -138,7 +136,7 @@ class OnnxPolicy:
             self._actuators.apply(data)
             mujoco.mj_step(self.model, data)
         self._refresh(data)
-        self.time_step += 1
+        self._go_to_frame(self.time_step + 1)
         return action
 
     def observe(self, data: mujoco.MjData, group: str) -> np.ndarray:
@@ -155,6 +153,12 @@ class OnnxPolicy:
         asset: dict[str, Any] = params.get("asset_cfg") or {"entity": "robot"}
         entity = self.entities[asset["entity"]]
         return asset.get("joint_names", entity["joint_names"]), entity
+
+    def _go_to_frame(self, time_step: int) -> None:
+        self.time_step = time_step
+        """Frame of the motion that is to be tracked now."""
+        if self.motion is not None:
+            self.commands[self.motion.command_name] = self.motion.command(time_step)
 
     def _offsets(self) -> dict[str, np.ndarray]:
         """Offsets of actions that are relative to the motion."""
@@ -190,8 +194,9 @@ class OnnxPolicy:
 
     def _function(self, name: str, term: dict[str, Any]) -> ObservationFn:
         module, _, function = term["function"].rpartition(":")
+        # A term may be called as one of our functions and be computed by another.
         known = {**_functions_of(module), **OBSERVATION_FNS, **self._fns}
-        found = known.get(name) or known.get(function)
+        found = self._fns.get(name) or known.get(function)
         if found is None:
             raise ValueError(
                 f"Observation term '{name}' of '{self.path}' is computed by {term['function']}, "

@@ -251,7 +251,7 @@ def test_the_motion_is_drawn(make_env, clip):
     np.testing.assert_allclose(qpos[:3], clip.body_pos_w[0, 0] + origin, rtol=1e-6)
     np.testing.assert_array_equal(qpos[7:].astype(np.float32), clip.joint_pos[0])
     robot = env.scene["robot"].indexing.geom_ids.numpy()
-    np.testing.assert_allclose(model.geom_rgba[robot], [[0.5, 0.7, 0.5, 0.5]] * len(robot))
+    np.testing.assert_allclose(model.geom_rgba[robot], [[0.5, 0.7, 0.5, 1.0]] * len(robot))
     assert kwargs.alpha == 0.5
     assert not np.allclose(env.sim.mj_model.geom_rgba[robot], model.geom_rgba[robot])
     command.cfg.viz.mode = "frames"

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import mujoco
 
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 Ranges = dict[str, tuple[float, float]]
 Parts = tuple[torch.Tensor, ...]
@@ -503,7 +502,7 @@ class MotionCommand(CommandTerm):
             )
         return motion
 
-    def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
+    def _debug_vis_impl(self, visualizer: Any) -> None:
         """Draw the motion where it is in the world, as a ghost or as frames."""
         pos, quat = self._now[2], self._now[3]
         for env in visualizer.get_env_indices(self.num_envs):
@@ -529,7 +528,7 @@ class MotionCommand(CommandTerm):
             model.geom_matid[:] = -1
             robot = self.robot.indexing.geom_ids.cpu().numpy()
             others = np.setdiff1d(np.arange(model.ngeom), robot)
-            model.geom_rgba[robot] = self.cfg.viz.ghost_color
+            model.geom_rgba[robot] = (*self.cfg.viz.ghost_color[:3], 1.0)
             model.geom_rgba[others, 3] = 0.0
         return self._ghost
 
