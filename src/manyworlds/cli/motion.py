@@ -70,12 +70,14 @@ def _convert(cfg: Convert) -> tuple[Path, Motion]:
     if output.resolve() == cfg.file.resolve():
         raise ValueError(f"The motion would replace the recording '{output}': name --output.")
     env_cfg, command = _task(cfg.task)
+    from manyworlds.sim import MujocoCfg
     from manyworlds.tasks.tracking.joint_motion import complete_motion, read_joint_motion
 
     entity_cfg = env_cfg.scene.entities[command.entity_name]
     names = entity_cfg.build().joint_names
     motion = read_joint_motion(cfg.file, names, cfg.fps, cfg.line_range)
-    rate = cfg.output_fps or 1.0 / (env_cfg.decimation * env_cfg.sim.mujoco.timestep)
+    mujoco_cfg = env_cfg.sim.mujoco or MujocoCfg()
+    rate = cfg.output_fps or 1.0 / (env_cfg.decimation * mujoco_cfg.timestep)
     motion = motion.resampled(rate)
     with Progress() as progress:
         task = progress.add_task("frames", total=len(motion.root_pos))

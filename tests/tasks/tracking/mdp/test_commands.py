@@ -198,6 +198,22 @@ def test_reset_to_frame_is_exact(make_env, clip):
         command.reset_to_frame(torch.tensor([1]), 401)
 
 
+def test_a_viewer_s_slider_puts_the_robot_into_a_frame(make_env, clip):
+    """Move the slider from another thread's place: the next step carries it out, once."""
+    env, handlers = make_env(num_envs=2, play=True), []
+    slider = SimpleNamespace(value=200, on_update=handlers.append)
+    server = SimpleNamespace(gui=SimpleNamespace(add_slider=lambda *args: slider))
+    changes = []
+    env.command_manager.create_gui(server, lambda: 1, on_change=lambda: changes.append(1))
+    handlers[0](None)
+    assert changes and _command(env).time_steps.tolist() == [0, 0]
+    env.step(_still(env))
+    assert _command(env).time_steps.tolist() == [1, 201]
+    np.testing.assert_array_equal(_command(env).robot_joint_pos[1], clip.joint_pos[200])
+    env.step(_still(env))
+    assert _command(env).time_steps.tolist() == [2, 202]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

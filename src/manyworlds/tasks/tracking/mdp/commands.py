@@ -217,6 +217,7 @@ class MotionCommand(CommandTerm):
         self._relative: tuple[torch.Tensor, torch.Tensor] = (torch.empty(0), torch.empty(0))
         self._relative_of = (-1, -1)
         self._updates = 0
+        self._asked_frame: tuple[int, int] | None = None
         self._advanced = torch.tensor(True, device=self.device)
         self._ghost: mujoco.MjModel | None = None
         with torch.inference_mode(False):
@@ -311,6 +312,7 @@ class MotionCommand(CommandTerm):
         if env_ids is not None:
             self._update_command(env_ids)
             return
+        self.apply_gui_reset()
         self._advanced = torch.as_tensor(dt, device=self.device) > 0.0
         self._update_metrics()
         self.time_left -= dt
@@ -319,12 +321,42 @@ class MotionCommand(CommandTerm):
         ids = ended.nonzero().squeeze(-1)
         if len(ids):
             self._resample(ids)
-            self._env.sim.forward(ids)
-            self._env.scene.invalidate_sensors(ids)
+            self._refresh(ids)
         alpha = self.cfg.adaptive_alpha
         self.bin_failed_count.lerp_(self._new_failures, alpha)
         self._new_failures.zero_()
         self._update_command(None)
+
+    def create_gui(
+        self,
+        name: str,
+        server: Any,
+        get_env_idx: Callable[[], int],
+        on_change: Callable[[], None] | None = None,
+        request_action: Callable[[str, Any], None] | None = None,
+    ) -> None:
+        """Offer a slider that puts the selected world's robot into a frame of the motion."""
+        slider = server.gui.add_slider(
+            f"Frame of '{name}'", 0, self.motion.time_step_total - 1, 1, 0
+        )
+
+        @slider.on_update
+        def _(_: Any) -> None:
+            # Carried out where worlds are stepped, which is another thread.
+            self._asked_frame = (get_env_idx(), int(slider.value))
+            if on_change is not None:
+                on_change()
+
+    def apply_gui_reset(self, env_ids: torch.Tensor | None = None) -> bool:
+        """Put a robot into the frame that a viewer asked for; return whether one did."""
+        asked, self._asked_frame = self._asked_frame, None
+        if asked is None:
+            return False
+        ids = torch.tensor(asked[:1], device=self.device)
+        self.reset_to_frame(ids, asked[1])
+        self._refresh(ids)
+        self._look_up()
+        return True
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over a state that `state_dict` returned."""
@@ -366,6 +398,11 @@ class MotionCommand(CommandTerm):
         torch.index_select(self.motion.frames, 0, self.time_steps, out=self._rows)
         self._now[2].add_(self._env.scene.env_origins.unsqueeze(1))
         self._updates += 1
+
+    def _refresh(self, env_ids: torch.Tensor) -> None:
+        """Let everyone see the states that were written."""
+        self._env.sim.forward(env_ids)
+        self._env.scene.invalidate_sensors(env_ids)
 
     @property
     def _stamp(self) -> tuple[int, int]:
