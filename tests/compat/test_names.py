@@ -12,9 +12,7 @@ from tests.compat.names import public_names, shared_file
 NOT_YET = {
     "mjlab.entity:Variant*": "worlds that differ",
     "mjlab.entity.variants:*": "worlds that differ",
-    "mjlab.scripts.csv_to_npz:*": "motion tracking",
     "mjlab.scripts.visualize_terrain:*": "viewers",
-    "mjlab.tasks.tracking.*": "more tasks",
     "mjlab.tasks.velocity.config.go1.env_cfgs:TerrainType": "more tasks",
     "mjlab.tasks.velocity.rl.runner:*": "more tasks",
     "mjlab.viewer.debug_visualizer:NullDebugVisualizer": "viewers",

@@ -75,6 +75,7 @@ ABSENT: dict[str, str] = {
         "the nearest are EntityData.body_link_vel_w and body_com_vel_w"
     ),
     "mjlab.scripts._cli": _COMMAND.format("--help"),
+    "mjlab.scripts.csv_to_npz": _COMMAND.format("motion convert"),
     "mjlab.scripts.gcs": "nothing is downloaded",
     "mjlab.scripts.list_envs": _COMMAND.format("list"),
     "mjlab.scripts.export_scene": "the nearest is manyworlds.scene.Scene.write",

@@ -98,7 +98,7 @@ def export_policy(
     require_extra("onnx", "train")
     require_extra("onnxscript", "train")
     policy = runner.alg.get_policy()
-    model: Any = policy.as_onnx(verbose=verbose).cpu().eval()
+    model: Any = runner.onnx_model(verbose).cpu().eval()
     recurrent = getattr(model, "is_recurrent", False)
     names = [*model.input_names, *model.output_names]
     # A recurrent network's state has a row for each layer before those of the batch.
@@ -109,6 +109,7 @@ def export_policy(
         "inputs": {"obs": list(policy.obs_groups)}
         | {name: [name] for name in getattr(policy, "obs_groups_2d", [])},
         "recurrent": recurrent,
+        **(extra := runner.onnx_metadata()),
     }
     with atomic_path(path) as temporary, contextlib.ExitStack() as stack:
         if not verbose:
@@ -124,7 +125,8 @@ def export_policy(
             dynamic_axes=axes,
         )
         base = get_base_metadata(env, str(path.parent)) if env.action_manager.active_terms else {}
-        attach_metadata_to_onnx(temporary, {**base, "manyworlds": json.dumps(description)})
+        metadata = {**base, **extra, "manyworlds": json.dumps(description)}
+        attach_metadata_to_onnx(temporary, metadata)
     return path
 
 

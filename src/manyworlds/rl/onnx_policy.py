@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.rl.plain_actuators import PlainActuators
+from manyworlds.rl.plain_motion import PlainMotion
 from manyworlds.rl.policy_description import VERSION
 from manyworlds.utils.extras import require_extra
 
@@ -72,6 +73,8 @@ class OnnxPolicy:
                 "beside the policy."
             ) from None
         self._check_terms()
+        self.motion = PlainMotion.of(self._session, self.description)
+        """The motion that the file holds, for policies that track one."""
         self.reset()
 
     @property
@@ -92,10 +95,11 @@ class OnnxPolicy:
         self._hidden = {
             node.name: np.zeros([n if isinstance(n, int) else 1 for n in node.shape], np.float32)
             for node in self._session.get_inputs()
-            if node.name not in self.description["policy"]["inputs"]
+            if node.name not in (*self.description["policy"]["inputs"], "time_step")
         }
         self._histories: dict[str, Any] = {}
         self._actuators.reset()
+        self._go_to_frame(0)
         if data is None:
             return
         key = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_KEY, "init_state")
@@ -103,17 +107,22 @@ class OnnxPolicy:
             mujoco.mj_resetDataKeyframe(self.model, data, key)
         else:
             mujoco.mj_resetData(self.model, data)
+        if self.motion is not None:
+            self.motion.put(self.model, data, self.time_step)
         self._refresh(data)
 
     def act(self, data: mujoco.MjData) -> np.ndarray:
         """Observe and infer: return the action, shape [action_dim]."""
         feed = {name: np.array(value) for name, value in self._hidden.items()}
+        if self.motion is not None:
+            feed["time_step"] = np.array([[self.time_step]], np.float32)
         for name, groups in self.description["policy"]["inputs"].items():
             feed[name] = np.concatenate([self.observe(data, group) for group in groups])[None]
         outputs = self._session.run(None, feed)
         names = [node.name for node in self._session.get_outputs()]
         for name, value in zip(names[1:], outputs[1:], strict=True):
-            self._hidden[name.replace("_out", "_in")] = value
+            if name.endswith("_out"):
+                self._hidden[name.replace("_out", "_in")] = value
         self.action = outputs[0][0]
         if (bound := self.description["clip_actions"]) is not None:
             self.action = self.action.clip(-bound, bound)
@@ -122,11 +131,12 @@ class OnnxPolicy:
     def step(self, data: mujoco.MjData) -> np.ndarray:
         """Act, and advance the world by one control period; return the action."""
         action = self.act(data)
-        self._actuators.take(action)
+        self._actuators.take(action, self._offsets())
         for _ in range(self.description["decimation"]):
             self._actuators.apply(data)
             mujoco.mj_step(self.model, data)
         self._refresh(data)
+        self._go_to_frame(self.time_step + 1)
         return action
 
     def observe(self, data: mujoco.MjData, group: str) -> np.ndarray:
@@ -143,6 +153,20 @@ class OnnxPolicy:
         asset: dict[str, Any] = params.get("asset_cfg") or {"entity": "robot"}
         entity = self.entities[asset["entity"]]
         return asset.get("joint_names", entity["joint_names"]), entity
+
+    def _go_to_frame(self, time_step: int) -> None:
+        self.time_step = time_step
+        """Frame of the motion that is to be tracked now."""
+        if self.motion is not None:
+            self.commands[self.motion.command_name] = self.motion.command(time_step)
+
+    def _offsets(self) -> dict[str, np.ndarray]:
+        """Offsets of actions that are relative to the motion."""
+        return {
+            name: self.motion.joint_positions(action["targets"], self.time_step)
+            for name, action in self.description["actions"].items()
+            if self.motion is not None and action["type"] == "MotionJointPositionAction"
+        }
 
     def _refresh(self, data: mujoco.MjData) -> None:
         """Compute positions, velocities and their sensors at the new state, as training does."""
@@ -170,8 +194,9 @@ class OnnxPolicy:
 
     def _function(self, name: str, term: dict[str, Any]) -> ObservationFn:
         module, _, function = term["function"].rpartition(":")
+        # A term may be called as one of our functions and be computed by another.
         known = {**_functions_of(module), **OBSERVATION_FNS, **self._fns}
-        found = known.get(name) or known.get(function)
+        found = self._fns.get(name) or known.get(function)
         if found is None:
             raise ValueError(
                 f"Observation term '{name}' of '{self.path}' is computed by {term['function']}, "

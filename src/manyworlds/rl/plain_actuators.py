@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import mujoco
@@ -48,13 +49,19 @@ class PlainActuators:
         for actuator in self._actuators:
             actuator.reset()
 
-    def take(self, action: np.ndarray) -> None:
-        """Scale, offset and clip an action, once per control step."""
+    def take(self, action: np.ndarray, offsets: Mapping[str, np.ndarray] | None = None) -> None:
+        """Scale, offset and clip an action, once per control step.
+
+        Args:
+            action: the action.
+            offsets: present offsets of terms whose offsets move.
+        """
         start = 0
-        for term in self._actions.values():
+        for name, term in self._actions.items():
             raw = action[start : start + term["dim"]].astype(np.float32)
             start += term["dim"]
-            target = np.float32(term["offset"]) + raw * np.float32(term["scale"])
+            offset = (offsets or {}).get(name, term["offset"])
+            target = np.float32(offset) + raw * np.float32(term["scale"])
             if term["clip"] is not None:
                 low, high = (
                     [sign * math.inf if bound is None else bound for bound in bounds]

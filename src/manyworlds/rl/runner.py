@@ -286,6 +286,14 @@ class OnPolicyRunner(_RslRlRunner):
         """
         export_policy(self, Path(path) / filename, verbose=verbose)
 
+    def onnx_model(self, verbose: bool = False) -> torch.nn.Module:
+        """What is exported: the policy's mean action, and what a task adds to it."""
+        return self.alg.get_policy().as_onnx(verbose=verbose)
+
+    def onnx_metadata(self) -> dict[str, Any]:
+        """What a task adds to the metadata of an exported policy."""
+        return {}
+
     @staticmethod
     def _get_export_paths(checkpoint_path: str | Path) -> tuple[Path, str, Path]:
         """Folder, file name and path of the policy that belongs to a checkpoint."""

@@ -75,7 +75,18 @@ _BUILTIN: dict[str, tuple[str, str, str]] = {
             ("Multi-Cube-Seg", "", "multi_cube_seg", "multi_cube_seg"),
         )
     },
+    **{
+        f"Tracking-Flat-{robot.capitalize()}{suffix}": (
+            f"manyworlds.tasks.tracking.config.{robot}",
+            f"{maker}{robot}_flat_tracking{suffix.lower().replace('-', '_')}_env_cfg",
+            f"{maker}{robot}_tracking_ppo_runner_cfg",
+        )
+        for maker, robot in (("", "humanoid"), ("unitree_", "g1"))
+        for suffix in ("", "-No-State-Estimation")
+    },
 }
+# Prefix of task ids -> module and name of their runner, which is imported when asked for.
+_RUNNERS = {"Tracking-": ("manyworlds.tasks.tracking.rl.runner", "MotionTrackingOnPolicyRunner")}
 
 
 def register_task(
@@ -136,7 +147,12 @@ def load_runner_cls(task_name: str) -> type | None:
     Raises:
         KeyError: there is no such task.
     """
-    return _find(task_name).runner_cls
+    runner_cls = _find(task_name).runner_cls
+    if runner_cls is None and task_name in _BUILTIN:
+        for prefix, (module, name) in _RUNNERS.items():
+            if task_name.startswith(prefix):
+                return getattr(importlib.import_module(module), name)
+    return runner_cls
 
 
 def use_cpu_preset(

@@ -1,0 +1,90 @@
+"""The motion in the file of a policy that tracks one, for plain MuJoCo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+
+class PlainMotion:
+    """What is to be tracked, frame by frame; after the last frame it stays as it is.
+
+    Args:
+        about: what the policy's description says of its motion.
+        arrays: joint and body quantities by name, a row for each frame.
+        joints: the robot's joints as named in the model.
+    """
+
+    def __init__(
+        self, about: dict[str, Any], arrays: dict[str, np.ndarray], joints: list[str]
+    ) -> None:
+        self.command_name: str = about["motion_command"]
+        self._entity: str = about["motion_entity"]
+        self._bodies: list[str] = about["body_names"]
+        self._anchor = self._bodies.index(about["anchor_body_name"])
+        self._arrays, self._joints = arrays, joints
+
+    @classmethod
+    def of(cls, session: Any, description: dict[str, Any]) -> PlainMotion | None:
+        """Read the motion out of a policy; None if it tracks none."""
+        about = description["policy"]
+        if "motion_command" not in about:
+            return None
+        width = session.get_inputs()[0].shape[1]
+        steps = np.arange(about["motion_frames"], dtype=np.float32)[:, None]
+        obs = np.zeros((len(steps), width), np.float32)
+        names = [node.name for node in session.get_outputs()][1:]
+        arrays = session.run(names, {"obs": obs, "time_step": steps})
+        joints = description["entities"][about["motion_entity"]]["joint_names"]
+        return cls(about, dict(zip(names, arrays, strict=True)), joints)
+
+    def frame(self, name: str, time_step: int) -> np.ndarray:
+        """One quantity in one frame, as the model's outputs are named."""
+        rows = self._arrays[name]
+        return rows[min(time_step, len(rows) - 1)]
+
+    def command(self, time_step: int) -> np.ndarray:
+        """Joint positions and velocities asked for, shape [2 joints]."""
+        return np.concatenate([self.frame(n, time_step) for n in ("joint_pos", "joint_vel")])
+
+    def joint_positions(self, names: list[str], time_step: int) -> np.ndarray:
+        """Positions asked for of the joints named [rad or m]."""
+        return self.frame("joint_pos", time_step)[[self._joints.index(name) for name in names]]
+
+    def anchor(
+        self, model: mujoco.MjModel, data: mujoco.MjData, time_step: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The anchor asked for, seen from the robot's: position [m] and rotation matrix."""
+        body = model.body(f"{self._entity}/{self._bodies[self._anchor]}").id
+        matrix, actual = np.zeros(9), data.xmat[body].reshape(3, 3)
+        quat = self.frame("body_quat_w", time_step)[self._anchor].astype(float)
+        mujoco.mju_quat2Mat(matrix, quat)
+        offset = self.frame("body_pos_w", time_step)[self._anchor] - data.xpos[body]
+        return actual.T @ offset, actual.T @ matrix.reshape(3, 3)
+
+    def put(self, model: mujoco.MjModel, data: mujoco.MjData, time_step: int) -> None:
+        """Put the robot into a frame, its root only if that is tracked."""
+        for name, position, velocity in zip(
+            self._joints,
+            self.frame("joint_pos", time_step),
+            self.frame("joint_vel", time_step),
+            strict=True,
+        ):
+            joint = model.joint(name)
+            data.qpos[joint.qposadr], data.qvel[joint.dofadr] = position, velocity
+        for i, body in enumerate(self._bodies):
+            start = model.body(f"{self._entity}/{body}").jntadr[0]
+            if start < 0 or model.jnt_type[start] != mujoco.mjtJoint.mjJNT_FREE:
+                continue
+            pos, quat, linear, angular = (
+                self.frame(f"body_{name}", time_step)[i].astype(float)
+                for name in ("pos_w", "quat_w", "lin_vel_w", "ang_vel_w")
+            )
+            turn = np.zeros(9)
+            mujoco.mju_quat2Mat(turn, quat)
+            # A free joint's angular velocity is seen from the body.
+            local = turn.reshape(3, 3).T @ angular
+            q, v = model.jnt_qposadr[start], model.jnt_dofadr[start]
+            data.qpos[q : q + 7], data.qvel[v : v + 6] = [*pos, *quat], [*linear, *local]

@@ -1,0 +1,40 @@
+"""G1 tracks motions: the humanoid's task, as their parts have the same names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from manyworlds.asset_zoo.third_party import G1_ACTION_SCALE, get_g1_robot_cfg
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.tasks.tracking.clip import wave_and_squat
+from manyworlds.tasks.tracking.config.humanoid.env_cfgs import CLIP, HUMANOID
+from manyworlds.tasks.tracking.motion import Motion
+from manyworlds.tasks.tracking.tracking_env_cfg import with_robot
+
+
+def g1_clip() -> Motion:
+    """Make the clip that is tracked where no file is given."""
+    return wave_and_squat(replace(CLIP, entity=get_g1_robot_cfg))
+
+
+G1 = replace(
+    HUMANOID,
+    entity=get_g1_robot_cfg,
+    action_scale=G1_ACTION_SCALE,
+    motion=g1_clip,
+    relative_actions=False,
+)
+
+
+def unitree_g1_flat_tracking_env_cfg(
+    has_state_estimation: bool = True, play: bool = False
+) -> ManagerBasedRlEnvCfg:
+    """Make the task; see `with_robot`."""
+    return with_robot(G1, has_state_estimation, play)
+
+
+def unitree_g1_flat_tracking_no_state_estimation_env_cfg(
+    play: bool = False,
+) -> ManagerBasedRlEnvCfg:
+    """Make the task of a robot that knows neither where it is nor how fast it moves."""
+    return with_robot(G1, has_state_estimation=False, play=play)

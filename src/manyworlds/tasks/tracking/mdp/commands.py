@@ -1,0 +1,592 @@
+"""The command to move as a motion does."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from manyworlds.managers import CommandTerm, CommandTermCfg
+from manyworlds.tasks.tracking.motion import Motion
+from manyworlds.utils.math import (
+    matrix_from_quat,
+    quat_apply,
+    quat_conjugate,
+    quat_error_magnitude,
+    quat_from_euler_xyz,
+    quat_mul,
+    sample_pose_range,
+    sample_uniform,
+    yaw_quat,
+)
+
+if TYPE_CHECKING:
+    import mujoco
+
+    from manyworlds.envs import ManagerBasedRlEnv
+
+Ranges = dict[str, tuple[float, float]]
+Parts = tuple[torch.Tensor, ...]
+_MODES = ("adaptive", "uniform", "start")
+_JOINTS = ("joint_pos", "joint_vel")
+_BODIES = (("body_pos_w", 3), ("body_quat_w", 4), ("body_lin_vel_w", 3), ("body_ang_vel_w", 3))
+_BIN_S = 1.0  # of the motion, per bin of adaptive sampling
+
+
+class MotionLoader:
+    """A motion as tensors, of some bodies only.
+
+    Args:
+        motion_file: an NPZ file, or a motion in memory.
+        body_indexes: rows of the bodies that are wanted, in the order wanted.
+        device: where to.
+
+    Raises:
+        ValueError: the file is wrong (see `Motion`), or has fewer bodies.
+    """
+
+    joint_pos: torch.Tensor
+    """Joint positions [rad or m], shape [time_step_total, joints]."""
+    joint_vel: torch.Tensor
+    """Joint velocities [rad/s or m/s], shape [time_step_total, joints]."""
+    body_pos_w: torch.Tensor
+    """Positions [m], shape [time_step_total, bodies, 3]."""
+    body_quat_w: torch.Tensor
+    """Orientations (wxyz), shape [time_step_total, bodies, 4]."""
+    body_lin_vel_w: torch.Tensor
+    """Linear velocities [m/s], shape [time_step_total, bodies, 3]."""
+    body_ang_vel_w: torch.Tensor
+    """Angular velocities [rad/s], shape [time_step_total, bodies, 3]."""
+
+    def __init__(
+        self,
+        motion_file: str | Path | Motion,
+        body_indexes: torch.Tensor,
+        device: str | torch.device = "cpu",
+    ) -> None:
+        motion = motion_file if isinstance(motion_file, Motion) else Motion.load(motion_file)
+        ids, available = body_indexes.cpu().numpy(), motion.body_pos_w.shape[1]
+        if ids.max(initial=-1) >= available:
+            raise ValueError(
+                f"{motion.source.capitalize()} has {available} bodies, but body {ids.max()} is "
+                "asked for: it is of another robot; convert a recording of this one with "
+                "`manyworlds motion convert`."
+            )
+        self.fps = motion.fps
+        self.time_step_total = motion.num_frames
+        """Number of frames."""
+        self.num_joints, self.num_bodies = motion.joint_pos.shape[1], len(ids)
+        arrays = [getattr(motion, name) for name in _JOINTS]
+        arrays += [getattr(motion, name)[:, ids] for name, _ in _BODIES]
+        # Packed, so that the frames of all worlds are looked up in one operation.
+        rows = np.concatenate([a.reshape(len(a), -1) for a in arrays], axis=1, dtype=np.float32)
+        self.frames = torch.from_numpy(rows).to(device)
+        """All of these, side by side, shape [time_step_total, width]."""
+        names = [*_JOINTS, *(name for name, _ in _BODIES)]
+        for name, part in zip(names, self.split(self.frames), strict=True):
+            setattr(self, name, part)
+
+    def split(self, rows: torch.Tensor) -> Parts:
+        """Return views of joint positions and velocities, and the bodies' four quantities."""
+        widths = [self.num_joints] * 2 + [self.num_bodies * width for _, width in _BODIES]
+        parts = rows.split(widths, dim=1)
+        return (*parts[:2], *(part.unflatten(1, (self.num_bodies, -1)) for part in parts[2:]))
+
+
+@dataclass(kw_only=True)
+class MotionCommandCfg(CommandTermCfg):
+    """A motion, and where in it episodes begin."""
+
+    @dataclass
+    class VizCfg:
+        """How the motion is drawn."""
+
+        mode: Literal["ghost", "frames"] = "ghost"
+        """A ghost of the robot, or the frames of the tracked bodies."""
+        ghost_color: tuple[float, float, float, float] = (0.5, 0.7, 0.5, 0.5)
+
+    motion_file: str
+    """NPZ file; see `Motion` and `manyworlds motion convert`."""
+    motion_fn: Callable[[], Motion] | None = None
+    """Makes the motion where `motion_file` is empty."""
+    anchor_body_name: str
+    """Body at which motion and robot are brought together, one of `body_names`."""
+    body_names: tuple[str, ...]
+    """Bodies that are tracked."""
+    entity_name: str
+    """The robot."""
+    pose_range: Ranges = field(default_factory=dict)
+    """Noise on the root's pose at the beginning: bounds by x, y, z [m] and roll, pitch, yaw
+    [rad] in the world."""
+    velocity_range: Ranges = field(default_factory=dict)
+    """Noise on the root's velocity, by the same names [m/s, rad/s]."""
+    joint_position_range: tuple[float, float] = (-0.52, 0.52)
+    """Noise on the joint positions [rad or m]."""
+    adaptive_kernel_size: int = 1
+    """Number of bins over which a failure is spread, its own and those before."""
+    adaptive_lambda: float = 0.8
+    """Weight of each further bin relative to the one after it."""
+    adaptive_uniform_ratio: float = 0.1
+    """Failures that every bin is credited with, as a sum over all bins."""
+    adaptive_alpha: float = 0.001
+    """Share of the present step's failures in their moving mean."""
+    sampling_mode: Literal["adaptive", "uniform", "start"] = "adaptive"
+    """Where episodes begin: where they failed, anywhere, or at the first frame."""
+    viz: VizCfg = field(default_factory=VizCfg)
+
+    def build(self, env: ManagerBasedRlEnv) -> MotionCommand:
+        """Make the term."""
+        return MotionCommand(self, env)
+
+
+def _asked(part: int, of_anchor: bool, doc: str) -> property:
+    """Make a property that reads the present frame: of a joint's part, bodies, or the anchor."""
+
+    def read(self: MotionCommand) -> torch.Tensor:
+        value = self._now[part]
+        if part < len(_JOINTS):
+            return value
+        return value[:, 1 + self.motion_anchor_body_index] if of_anchor else value[:, 1:]
+
+    return property(read, doc=doc)
+
+
+def _actual(quantity: str, of_anchor: bool, doc: str) -> property:
+    """Make a property that reads the robot's bodies, or the anchor."""
+
+    def read(self: MotionCommand) -> torch.Tensor:
+        index = self._anchor_id if of_anchor else self._body_ids
+        data = self._env.sim.data
+        if quantity == "pos_w":
+            return data.xpos[:, index]
+        if quantity == "quat_w":
+            return data.xquat[:, index]
+        if quantity == "ang_vel_w":
+            return data.cvel[:, index, :3]
+        local = self.anchor_index if of_anchor else self.body_indexes
+        return self.robot.data.body_link_lin_vel_w[:, local]
+
+    return property(read, doc=doc)
+
+
+class MotionCommand(CommandTerm):
+    """Tells a robot how a motion goes on, frame by frame, from a frame that it is put into.
+
+    At the end of the motion the robot is put into it anew, without ending the episode. Frames
+    advance by one in each control step. Waits for the device once a step, to know which ended.
+
+    Raises:
+        ValueError: a body is not there or the anchor is not tracked; the motion is of another
+            robot or another rate; a setting of the sampling is out of range.
+    """
+
+    cfg: MotionCommandCfg
+    state_attributes = (
+        *CommandTerm.state_attributes,
+        *("time_steps", "bin_failed_count", "_new_failures"),
+    )
+
+    def __init__(self, cfg: MotionCommandCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(cfg, env)
+        self.robot = env.scene[cfg.entity_name]
+        self._check(cfg)
+        names = self.robot.body_names
+        local = [names.index(name) for name in cfg.body_names]
+        self.body_indexes = torch.tensor(local, device=self.device)
+        """The tracked bodies among the robot's, shape [bodies]."""
+        self.motion_anchor_body_index = cfg.body_names.index(cfg.anchor_body_name)
+        """The anchor among the tracked bodies."""
+        self.anchor_index = local[self.motion_anchor_body_index]
+        """The anchor among the robot's bodies."""
+        self._body_ids = self.robot.indexing.body_ids[self.body_indexes]
+        self._anchor_id = int(self.robot.indexing.body_ids[self.anchor_index])
+        # The root comes first, since episodes begin with its state, tracked or not.
+        self.motion = MotionLoader(self._load(), torch.tensor([0, *local]), self.device)
+        """The motion, of the root and the tracked bodies."""
+        self.bin_count = int(self.motion.time_step_total / self.motion.fps / _BIN_S) + 1
+        """Number of bins of the motion that adaptive sampling tells apart."""
+        ratio = torch.tensor(cfg.adaptive_lambda, device=self.device)
+        kernel = ratio ** torch.arange(cfg.adaptive_kernel_size, device=self.device)
+        self._kernel = (kernel / kernel.sum()).view(1, 1, -1)
+        self._indexes: dict[tuple[str, ...], torch.Tensor] = {}
+        self._relative: tuple[torch.Tensor, torch.Tensor] = (torch.empty(0), torch.empty(0))
+        self._relative_of = (-1, -1)
+        self._updates = 0
+        self._asked_frame: tuple[int, int] | None = None
+        self._advanced = torch.tensor(True, device=self.device)
+        self._ghost: mujoco.MjModel | None = None
+        with torch.inference_mode(False):
+            self.time_steps = torch.zeros(self.num_envs, dtype=torch.long, device=self.device)
+            """The present frame of each world, shape [num_envs]."""
+            self.bin_failed_count = torch.zeros(self.bin_count, device=self.device)
+            """Moving mean of failures per step by bin, shape [bin_count]."""
+            self._new_failures = torch.zeros_like(self.bin_failed_count)
+            width = self.motion.frames.shape[1]
+            self._rows = torch.zeros(self.num_envs, width, device=self.device)
+            self._now = self.motion.split(self._rows)
+            zeros = torch.zeros(self.num_envs, device=self.device)
+            self.metrics = {name: zeros.clone() for name in _METRICS}
+            for name in _SAMPLING:
+                self.metrics[name] = zeros.clone()
+        self._look_up()
+
+    joint_pos = _asked(0, False, "Joint positions asked for, shape [num_envs, joints].")
+    joint_vel = _asked(1, False, "Joint velocities asked for, shape [num_envs, joints].")
+    body_pos_w = _asked(2, False, "Positions of tracked bodies asked for [m], [num_envs, n, 3].")
+    body_quat_w = _asked(3, False, "Orientations of these (wxyz), shape [num_envs, n, 4].")
+    body_lin_vel_w = _asked(4, False, "Linear velocities of these [m/s], [num_envs, n, 3].")
+    body_ang_vel_w = _asked(5, False, "Angular velocities of these [rad/s], [num_envs, n, 3].")
+    anchor_pos_w = _asked(2, True, "Position of the anchor asked for [m], shape [num_envs, 3].")
+    anchor_quat_w = _asked(3, True, "Orientation of the anchor (wxyz), shape [num_envs, 4].")
+    anchor_lin_vel_w = _asked(4, True, "Linear velocity of the anchor [m/s], [num_envs, 3].")
+    anchor_ang_vel_w = _asked(5, True, "Angular velocity of the anchor [rad/s], [num_envs, 3].")
+    robot_body_pos_w = _actual("pos_w", False, "Where the robot's tracked bodies are [m].")
+    robot_body_quat_w = _actual("quat_w", False, "How they are turned (wxyz).")
+    robot_body_lin_vel_w = _actual("lin_vel_w", False, "Their linear velocities [m/s].")
+    robot_body_ang_vel_w = _actual("ang_vel_w", False, "Their angular velocities [rad/s].")
+    robot_anchor_pos_w = _actual("pos_w", True, "Where the robot's anchor is [m].")
+    robot_anchor_quat_w = _actual("quat_w", True, "How it is turned (wxyz).")
+    robot_anchor_lin_vel_w = _actual("lin_vel_w", True, "Its linear velocity [m/s].")
+    robot_anchor_ang_vel_w = _actual("ang_vel_w", True, "Its angular velocity [rad/s].")
+
+    @property
+    def command(self) -> torch.Tensor:
+        """Joint positions and velocities asked for, shape [num_envs, 2 joints]."""
+        return self._rows[:, : 2 * self.motion.num_joints]
+
+    @property
+    def robot_joint_pos(self) -> torch.Tensor:
+        """Joint positions of the robot [rad or m], shape [num_envs, joints]."""
+        return self.robot.data.joint_pos
+
+    @property
+    def robot_joint_vel(self) -> torch.Tensor:
+        """Joint velocities of the robot [rad/s or m/s], shape [num_envs, joints]."""
+        return self.robot.data.joint_vel
+
+    @property
+    def body_pos_relative_w(self) -> torch.Tensor:
+        """Positions asked for, with the motion moved level and turned to where the robot is [m]."""
+        return self._relative_poses()[0]
+
+    @property
+    def body_quat_relative_w(self) -> torch.Tensor:
+        """Orientations asked for, with the motion turned to where the robot heads (wxyz)."""
+        return self._relative_poses()[1]
+
+    def update_relative_body_poses(self) -> None:
+        """Bring the motion to where the robot is now; it happens by itself once a control step."""
+        pos, quat = self.robot_anchor_pos_w, self.robot_anchor_quat_w
+        turn = yaw_quat(quat_mul(quat, quat_conjugate(self.anchor_quat_w))).unsqueeze(1)
+        start = torch.cat([pos[:, :2], self.anchor_pos_w[:, 2:]], dim=1).unsqueeze(1)
+        arm = self.body_pos_w - self.anchor_pos_w.unsqueeze(1)
+        turn = turn.expand(*arm.shape[:2], 4)
+        self._relative = start + quat_apply(turn, arm), quat_mul(turn, self.body_quat_w)
+        self._relative_of = self._stamp
+
+    def body_index(self, body_names: tuple[str, ...] | None) -> slice | torch.Tensor:
+        """Index of bodies among the tracked ones; None for all.
+
+        Raises:
+            ValueError: a body is not tracked.
+        """
+        if body_names is None:
+            return slice(None)
+        if body_names not in self._indexes:
+            if missing := [name for name in body_names if name not in self.cfg.body_names]:
+                raise ValueError(
+                    f"Bodies {missing} are not tracked: choose among {list(self.cfg.body_names)}, "
+                    "or add them to MotionCommandCfg.body_names."
+                )
+            ids = [self.cfg.body_names.index(name) for name in body_names]
+            self._indexes[body_names] = torch.tensor(ids, device=self.device)
+        return self._indexes[body_names]
+
+    def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
+        """Let time go by; see `CommandTerm.compute`. Worlds for which `dt` is 0 stand still."""
+        if env_ids is not None:
+            self._update_command(env_ids)
+            return
+        self.apply_gui_reset()
+        self._advanced = torch.as_tensor(dt, device=self.device) > 0.0
+        self._update_metrics()
+        self.time_left -= dt
+        self.time_steps += self._advanced
+        ended = (self.time_left <= 0.0) | (self.time_steps >= self.motion.time_step_total)
+        ids = ended.nonzero().squeeze(-1)
+        if len(ids):
+            self._resample(ids)
+            self._refresh(ids)
+        alpha = self.cfg.adaptive_alpha
+        self.bin_failed_count.lerp_(self._new_failures, alpha)
+        self._new_failures.zero_()
+        self._update_command(None)
+
+    def create_gui(
+        self,
+        name: str,
+        server: Any,
+        get_env_idx: Callable[[], int],
+        on_change: Callable[[], None] | None = None,
+        request_action: Callable[[str, Any], None] | None = None,
+    ) -> None:
+        """Offer a slider that puts the selected world's robot into a frame of the motion."""
+        slider = server.gui.add_slider(
+            f"Frame of '{name}'", 0, self.motion.time_step_total - 1, 1, 0
+        )
+
+        @slider.on_update
+        def _(_: Any) -> None:
+            # Carried out where worlds are stepped, which is another thread.
+            self._asked_frame = (get_env_idx(), int(slider.value))
+            if on_change is not None:
+                on_change()
+
+    def apply_gui_reset(self, env_ids: torch.Tensor | None = None) -> bool:
+        """Put a robot into the frame that a viewer asked for; return whether one did."""
+        asked, self._asked_frame = self._asked_frame, None
+        if asked is None:
+            return False
+        ids = torch.tensor(asked[:1], device=self.device)
+        self.reset_to_frame(ids, asked[1])
+        self._refresh(ids)
+        self._look_up()
+        return True
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over a state that `state_dict` returned."""
+        super().load_state_dict(state)
+        self._look_up()
+
+    def reset_to_frame(self, env_ids: torch.Tensor, frame: int) -> None:
+        """Put robots exactly into a frame of the motion; `sim.forward` is left to the caller.
+
+        Raises:
+            ValueError: there is no such frame.
+        """
+        if not 0 <= frame < (total := self.motion.time_step_total):
+            raise ValueError(f"There is no frame {frame}: the motion has frames 0 to {total - 1}.")
+        self.time_steps[env_ids] = frame
+        self._put_robots(env_ids, noisy=False)
+
+    def _resample_command(self, env_ids: torch.Tensor) -> None:
+        if self.cfg.sampling_mode == "start":
+            self.time_steps[env_ids] = 0
+        else:
+            self._note_failures(env_ids)
+            self._sample_frames(env_ids)
+        self._put_robots(env_ids, noisy=True)
+
+    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+        self._look_up()
+
+    def _update_metrics(self) -> None:
+        # Worlds that were just reset are not where their frames are.
+        for name, compute in _METRICS.items():
+            values = self.metrics[name]
+            values.copy_(torch.where(self._advanced, compute(self), values))
+
+    # Frames.
+
+    def _look_up(self) -> None:
+        """Read the present frames, at the worlds' origins."""
+        torch.index_select(self.motion.frames, 0, self.time_steps, out=self._rows)
+        self._now[2].add_(self._env.scene.env_origins.unsqueeze(1))
+        self._updates += 1
+
+    def _refresh(self, env_ids: torch.Tensor) -> None:
+        """Let everyone see the states that were written."""
+        self._env.sim.forward(env_ids)
+        self._env.scene.invalidate_sensors(env_ids)
+
+    @property
+    def _stamp(self) -> tuple[int, int]:
+        """What changes whenever time goes by."""
+        return self._env.common_step_counter, self._updates
+
+    def _relative_poses(self) -> tuple[torch.Tensor, torch.Tensor]:
+        if self._relative_of != self._stamp:
+            self.update_relative_body_poses()
+        return self._relative
+
+    def _bins(self, time_steps: torch.Tensor) -> torch.Tensor:
+        bins = time_steps * self.bin_count // self.motion.time_step_total
+        return bins.clamp_(max=self.bin_count - 1)
+
+    def _note_failures(self, env_ids: torch.Tensor) -> None:
+        """Count the episodes that failed, by the bin in which they did."""
+        if self.cfg.sampling_mode != "adaptive":
+            return
+        failed = self._env.termination_manager.terminated[env_ids].float()
+        self._new_failures.index_add_(0, self._bins(self.time_steps[env_ids]), failed)
+
+    def sampling_probabilities(self) -> torch.Tensor:
+        """Probability that an episode begins in each bin, shape [bin_count]."""
+        weights = torch.ones_like(self.bin_failed_count)
+        if self.cfg.sampling_mode == "adaptive":
+            weights = self.bin_failed_count + self.cfg.adaptive_uniform_ratio / self.bin_count
+            # A failure often has its cause in what came before.
+            padded = torch.nn.functional.pad(
+                weights.view(1, 1, -1), (0, self._kernel.shape[-1] - 1), mode="replicate"
+            )
+            weights = torch.nn.functional.conv1d(padded, self._kernel).view(-1)
+        return weights / weights.sum()
+
+    def _sample_frames(self, env_ids: torch.Tensor) -> None:
+        probabilities = self.sampling_probabilities()
+        uniform = torch.rand(2, len(env_ids), device=self.device)
+        edges = probabilities.cumsum(0)
+        bins = torch.searchsorted(edges, uniform[0] * edges[-1]).clamp_(max=self.bin_count - 1)
+        share = (bins + uniform[1]) / self.bin_count
+        self.time_steps[env_ids] = (share * (self.motion.time_step_total - 1)).long()
+        log = probabilities.clamp_min(1e-12).log()
+        entropy = -(probabilities * log).sum() / np.log(max(self.bin_count, 2))
+        top, at = probabilities.max(dim=0)
+        for name, value in zip(_SAMPLING, (entropy, top, at / self.bin_count), strict=True):
+            self.metrics[name].copy_(value.expand(self.num_envs))
+
+    def _put_robots(self, env_ids: torch.Tensor, noisy: bool) -> None:
+        """Write the state of the present frames into the worlds named."""
+        cfg, count = self.cfg, len(env_ids)
+        frames = self.motion.split(self.motion.frames[self.time_steps[env_ids]])
+        joint_pos, joint_vel = frames[:2]
+        pos, quat, linear, angular = (part[:, 0] for part in frames[2:])
+        pos = pos + self._env.scene.env_origins[env_ids]
+        if noisy:
+            pose = sample_pose_range(cfg.pose_range, count, self.device)
+            pos = pos + pose[:, :3]
+            quat = quat_mul(quat_from_euler_xyz(*pose[:, 3:].unbind(-1)), quat)
+            push = sample_pose_range(cfg.velocity_range, count, self.device)
+            linear, angular = linear + push[:, :3], angular + push[:, 3:]
+            low, high = cfg.joint_position_range
+            joint_pos = joint_pos + sample_uniform(low, high, tuple(joint_pos.shape), self.device)
+            limits = self.robot.data.soft_joint_pos_limits[env_ids]
+            joint_pos = joint_pos.clamp(limits[..., 0], limits[..., 1])
+        root = torch.cat([pos, quat, linear, angular], dim=1)
+        self.robot.write_joint_state_to_sim(joint_pos, joint_vel, env_ids=env_ids)
+        self.robot.write_root_state_to_sim(root, env_ids)
+
+    # Building and drawing.
+
+    def _check(self, cfg: MotionCommandCfg) -> None:
+        if self.robot.is_fixed_base:
+            raise ValueError(
+                f"MotionCommand moves '{cfg.entity_name}', whose base is fixed: name an entity "
+                "with a free joint."
+            )
+        names = self.robot.body_names
+        if missing := [name for name in cfg.body_names if name not in names]:
+            raise ValueError(
+                f"MotionCommandCfg.body_names has {missing}, which '{cfg.entity_name}' does not "
+                f"have: choose among {list(names)}."
+            )
+        if cfg.anchor_body_name not in cfg.body_names:
+            raise ValueError(
+                f"The anchor '{cfg.anchor_body_name}' is not tracked: add it to "
+                "MotionCommandCfg.body_names."
+            )
+        if cfg.sampling_mode not in _MODES:
+            raise ValueError(
+                f"MotionCommandCfg.sampling_mode is '{cfg.sampling_mode}': choose one of "
+                f"{', '.join(_MODES)}."
+            )
+        for name, low, high in (
+            ("adaptive_kernel_size", 1, np.inf),
+            ("adaptive_lambda", 0.0, np.inf),
+            ("adaptive_uniform_ratio", 1e-9, np.inf),
+            ("adaptive_alpha", 0.0, 1.0),
+        ):
+            if not low <= (value := getattr(cfg, name)) <= high:
+                raise ValueError(
+                    f"MotionCommandCfg.{name} is {value}: it must be at least {low} and at most "
+                    f"{high}."
+                )
+
+    def _load(self) -> Motion:
+        cfg, robot = self.cfg, self.robot
+        if cfg.motion_file:
+            motion = Motion.load(cfg.motion_file)
+        elif cfg.motion_fn is not None:
+            motion = cfg.motion_fn()
+        else:
+            raise ValueError(
+                "The motion command has no motion: set MotionCommandCfg.motion_file to an NPZ file "
+                "(`--env.commands.motion.motion-file FILE`; `manyworlds motion convert` makes "
+                "one), or motion_fn."
+            )
+        for key, actual, expected in (
+            ("joint_pos", motion.joint_pos.shape[1], robot.joint_names),
+            ("body_pos_w", motion.body_pos_w.shape[1], robot.body_names),
+        ):
+            kind = key.partition("_")[0]
+            names = getattr(motion, f"{kind}_names")
+            if actual != len(expected) or (names and names != tuple(expected)):
+                raise ValueError(
+                    f"'{key}' of {motion.source} is of {actual} elements {list(names)}, but "
+                    f"'{cfg.entity_name}' has {len(expected)}, {list(expected)}: convert a "
+                    "recording of this robot with `manyworlds motion convert`."
+                )
+        if abs(motion.fps * self._env.step_dt - 1.0) > 1e-3:
+            rate = 1.0 / self._env.step_dt
+            raise ValueError(
+                f"'fps' of {motion.source} is {motion.fps:g}, but control steps come at {rate:g} "
+                f"per second: resample it by `manyworlds motion convert --output-fps {rate:g}`."
+            )
+        return motion
+
+    def _debug_vis_impl(self, visualizer: Any) -> None:
+        """Draw the motion where it is in the world, as a ghost or as frames."""
+        pos, quat = self._now[2], self._now[3]
+        for env in visualizer.get_env_indices(self.num_envs):
+            if self.cfg.viz.mode == "frames":
+                matrices = matrix_from_quat(quat[env, 1:]).cpu().numpy()
+                for point, matrix in zip(pos[env, 1:].cpu().numpy(), matrices, strict=True):
+                    visualizer.add_frame(point, matrix, scale=0.1, axis_radius=0.005)
+                continue
+            root = torch.cat([pos[env, 0], quat[env, 0]])
+            qpos = self._env.sim.data.qpos[env].cpu().numpy().copy()
+            indexing = self.robot.indexing
+            qpos[indexing.free_joint_q_adr.cpu().numpy()] = root.cpu().numpy()
+            qpos[indexing.joint_q_adr.cpu().numpy()] = self.joint_pos[env].cpu().numpy()
+            model = self._ghost_model()
+            visualizer.add_ghost_mesh(
+                qpos, model, alpha=self.cfg.viz.ghost_color[3], label="motion"
+            )
+
+    def _ghost_model(self) -> mujoco.MjModel:
+        """The scene's model in the ghost's color, with nothing to be seen but the robot."""
+        if self._ghost is None:
+            self._ghost = model = copy.copy(self._env.sim.mj_model)
+            model.geom_matid[:] = -1
+            robot = self.robot.indexing.geom_ids.cpu().numpy()
+            others = np.setdiff1d(np.arange(model.ngeom), robot)
+            model.geom_rgba[robot] = (*self.cfg.viz.ghost_color[:3], 1.0)
+            model.geom_rgba[others, 3] = 0.0
+        return self._ghost
+
+
+def _norm(asked: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
+    return torch.linalg.vector_norm(asked - actual, dim=-1)
+
+
+_METRICS: dict[str, Callable[[MotionCommand], torch.Tensor]] = {
+    "error_anchor_pos": lambda c: _norm(c.anchor_pos_w, c.robot_anchor_pos_w),
+    "error_anchor_rot": lambda c: quat_error_magnitude(c.anchor_quat_w, c.robot_anchor_quat_w),
+    "error_anchor_lin_vel": lambda c: _norm(c.anchor_lin_vel_w, c.robot_anchor_lin_vel_w),
+    "error_anchor_ang_vel": lambda c: _norm(c.anchor_ang_vel_w, c.robot_anchor_ang_vel_w),
+    "error_body_pos": lambda c: _norm(c.body_pos_relative_w, c.robot_body_pos_w).mean(dim=1),
+    "error_body_rot": lambda c: quat_error_magnitude(
+        c.body_quat_relative_w, c.robot_body_quat_w
+    ).mean(dim=1),
+    "error_body_lin_vel": lambda c: _norm(c.body_lin_vel_w, c.robot_body_lin_vel_w).mean(dim=1),
+    "error_body_ang_vel": lambda c: _norm(c.body_ang_vel_w, c.robot_body_ang_vel_w).mean(dim=1),
+    "error_joint_pos": lambda c: _norm(c.joint_pos, c.robot_joint_pos),
+    "error_joint_vel": lambda c: _norm(c.joint_vel, c.robot_joint_vel),
+}
+"""What is logged of the last step of an episode [m, rad, m/s, rad/s]."""
+_SAMPLING = ("sampling_entropy", "sampling_top1_prob", "sampling_top1_bin")

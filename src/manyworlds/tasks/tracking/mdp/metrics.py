@@ -1,0 +1,52 @@
+"""Errors by which tracking is judged, each of shape [num_envs]."""
+
+from __future__ import annotations
+
+import torch
+
+from manyworlds.tasks.tracking.mdp.commands import MotionCommand
+from manyworlds.utils.math import quat_error_magnitude
+
+
+def compute_mpkpe(command: MotionCommand) -> torch.Tensor:
+    """Mean per-keypoint position error: mean distance of tracked bodies from the motion [m]."""
+    error = command.body_pos_w - command.robot_body_pos_w
+    return torch.linalg.vector_norm(error, dim=-1).mean(dim=-1)
+
+
+def compute_root_relative_mpkpe(command: MotionCommand) -> torch.Tensor:
+    """The same with positions relative to the anchor, in the world's directions [m]."""
+    asked = command.body_pos_w - command.anchor_pos_w.unsqueeze(1)
+    actual = command.robot_body_pos_w - command.robot_anchor_pos_w.unsqueeze(1)
+    return torch.linalg.vector_norm(asked - actual, dim=-1).mean(dim=-1)
+
+
+def compute_joint_velocity_error(command: MotionCommand) -> torch.Tensor:
+    """Length of the vector of joint velocity errors [rad/s]."""
+    return torch.linalg.vector_norm(command.joint_vel - command.robot_joint_vel, dim=-1)
+
+
+def compute_ee_position_error(
+    command: MotionCommand, ee_body_names: tuple[str, ...]
+) -> torch.Tensor:
+    """Mean distance of the bodies named from the motion brought to the robot [m].
+
+    Raises:
+        ValueError: a body is not tracked.
+    """
+    ids = command.body_index(ee_body_names)
+    error = command.body_pos_relative_w[:, ids] - command.robot_body_pos_w[:, ids]
+    return torch.linalg.vector_norm(error, dim=-1).mean(dim=-1)
+
+
+def compute_ee_orientation_error(
+    command: MotionCommand, ee_body_names: tuple[str, ...]
+) -> torch.Tensor:
+    """Mean angle between the bodies named and the motion brought to the robot [rad].
+
+    Raises:
+        ValueError: a body is not tracked.
+    """
+    ids = command.body_index(ee_body_names)
+    asked, actual = command.body_quat_relative_w[:, ids], command.robot_body_quat_w[:, ids]
+    return quat_error_magnitude(asked, actual).mean(dim=-1)

@@ -1,0 +1,93 @@
+"""Training to track, with policies whose files hold the motion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from manyworlds.rl.runner import OnPolicyRunner
+from manyworlds.tasks.tracking.mdp.commands import MotionCommand, MotionLoader
+
+_OUTPUTS = (
+    *("joint_pos", "joint_vel"),
+    *("body_pos_w", "body_quat_w", "body_lin_vel_w", "body_ang_vel_w"),
+)
+
+
+class _OnnxMotionModel(torch.nn.Module):
+    """A policy's mean action and, for a time step, the frame of the motion.
+
+    Args:
+        actor: the policy, as rsl_rl exports it.
+        motion: the motion, the root's row of bodies first.
+    """
+
+    is_recurrent = False
+
+    def __init__(self, actor: Any, motion: MotionLoader) -> None:
+        super().__init__()
+        self.actor = actor
+        self.last = motion.time_step_total - 1
+        for name in _OUTPUTS:
+            values = getattr(motion, name)
+            self.register_buffer(name, values[:, 1:] if name.startswith("body") else values)
+
+    def forward(self, x: torch.Tensor, time_step: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Compute actions, and the frames of time steps, shape [batch, 1], clamped to the last."""
+        frame = time_step.long().squeeze(1).clamp(min=0, max=self.last)
+        return (self.actor(x), *(getattr(self, name)[frame] for name in _OUTPUTS))
+
+    def get_dummy_inputs(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Inputs of the right shapes."""
+        return (*self.actor.get_dummy_inputs(), torch.zeros(1, 1))
+
+    @property
+    def input_names(self) -> list[str]:
+        """Names of the inputs."""
+        return ["obs", "time_step"]
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the outputs."""
+        return ["actions", *_OUTPUTS]
+
+
+class MotionTrackingOnPolicyRunner(OnPolicyRunner):
+    """Trains a policy to track; what it exports has the motion in it.
+
+    Raises:
+        ValueError: at export, the environment has no motion command, or the policy has memory.
+    """
+
+    def onnx_model(self, verbose: bool = False) -> torch.nn.Module:
+        """The policy's mean action with the motion."""
+        actor: Any = super().onnx_model(verbose)
+        if getattr(actor, "input_names", None) != ["obs"]:
+            raise ValueError(
+                "Only policies of one vector of observations can be exported with their motion, "
+                f"not one with inputs {actor.input_names}: use class_name='MLPModel'."
+            )
+        return _OnnxMotionModel(actor, self._command()[1].motion)
+
+    def onnx_metadata(self) -> dict[str, Any]:
+        """Which bodies the motion is of, and how fast it goes."""
+        name, command = self._command()
+        return {
+            "anchor_body_name": command.cfg.anchor_body_name,
+            "body_names": list(command.cfg.body_names),
+            "motion_command": name,
+            "motion_entity": command.cfg.entity_name,
+            "motion_fps": command.motion.fps,
+            "motion_frames": command.motion.time_step_total,
+        }
+
+    def _command(self) -> tuple[str, MotionCommand]:
+        manager = self.env.unwrapped.command_manager
+        for name in manager.active_terms:
+            if isinstance(command := manager.get_term(name), MotionCommand):
+                return name, command
+        raise ValueError(
+            "MotionTrackingOnPolicyRunner exports the motion of a MotionCommand, but the "
+            "environment has none: add one to its commands, or use OnPolicyRunner."
+        )

@@ -1,0 +1,186 @@
+"""How well a policy tracks: one pass through the motion in many worlds, from its first frame."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.managers import ManagerTermBase, MetricsTermCfg
+from manyworlds.tasks.registry import load_env_cfg, load_rl_cfg
+from manyworlds.tasks.tracking.mdp import metrics
+from manyworlds.tasks.tracking.mdp.commands import MotionCommandCfg
+from manyworlds.tasks.tracking.mdp.observations import motion_command
+from manyworlds.utils.config import update_from_plain
+from manyworlds.utils.extras import require_extra
+from manyworlds.utils.os import write_atomic
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnvCfg
+
+Policy = Callable[[Any], torch.Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateConfig:
+    """Judge how well a policy tracks its motion."""
+
+    checkpoint: Path | None = None
+    """A checkpoint or its run folder; None for the newest run of the task."""
+    num_envs: int = 1024
+    """Number of worlds, each of which tries once."""
+    device: str | None = None
+    """Torch device; None takes CUDA where there is one, else the CPU."""
+    output_file: Path | None = None
+    """Where to write the figures as JSON; None writes none."""
+    log_root: Path = Path("runs")
+    """Where run folders are."""
+    seed: int = 0
+    """Seed of the perturbations."""
+
+
+class tracking_errors(ManagerTermBase):  # noqa: N801
+    """Metric that keeps all errors of the present step in `values`; its own value is `mpkpe`."""
+
+    def __init__(self, cfg: MetricsTermCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        self.values: dict[str, torch.Tensor] = {}
+        """Errors by name, each of shape [num_envs]; see `evaluate_policy`."""
+
+    def __call__(
+        self, env: ManagerBasedRlEnv, command_name: str, ee_body_names: tuple[str, ...]
+    ) -> torch.Tensor:
+        """Compute the errors."""
+        command = motion_command(env, command_name)
+        self.values = {
+            "mpkpe": metrics.compute_mpkpe(command),
+            "root_relative_mpkpe": metrics.compute_root_relative_mpkpe(command),
+            "joint_vel_error": metrics.compute_joint_velocity_error(command),
+            "ee_pos_error": metrics.compute_ee_position_error(command, ee_body_names),
+            "ee_ori_error": metrics.compute_ee_orientation_error(command, ee_body_names),
+        }
+        return self.values["mpkpe"]
+
+
+def evaluation_env_cfg(task_id: str) -> ManagerBasedRlEnvCfg:
+    """The task as it is watched, with what `evaluate_policy` reads.
+
+    Raises:
+        ValueError: the task has no motion command.
+    """
+    cfg = load_env_cfg(task_id, play=True)
+    name, command = _motion_of(cfg)
+    ends = cfg.terminations.get("ee_body_pos")
+    bodies = command.body_names if ends is None else ends.params["body_names"]
+    cfg.metrics["tracking_errors"] = MetricsTermCfg(
+        func=tracking_errors, params={"command_name": name, "ee_body_names": bodies}
+    )
+    return cfg
+
+
+def evaluate_policy(env: ManagerBasedRlEnv, policy: Policy) -> dict[str, float]:
+    """Let a policy track the motion once in every world, from where the task begins episodes.
+
+    Args:
+        env: the environment of `evaluation_env_cfg`.
+        policy: from observations as `env.step` returns them to actions.
+
+    Returns:
+        `success_rate`, the share of worlds that did not fail; `seconds`, how long worlds lasted;
+        and means over worlds and their steps until the motion ended or they failed: `mpkpe`,
+        `root_relative_mpkpe` and `ee_pos_error` [m], `ee_ori_error` [rad] and `joint_vel_error`
+        [rad/s].
+
+    Raises:
+        ValueError: the environment has no metric "tracking_errors".
+    """
+    term = env.metrics_manager.get_term_cfg("tracking_errors")
+    errors: Any = term.func
+    command = motion_command(env, term.params["command_name"])
+    obs, _ = env.reset()
+    left = command.motion.time_step_total - command.time_steps
+    alive = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+    failed, steps = torch.zeros_like(alive), torch.zeros(env.num_envs, device=env.device)
+    sums: dict[str, torch.Tensor] = {}
+    for step in range(int(left.max())):
+        with torch.inference_mode():
+            obs, _, terminated, truncated, _ = env.step(policy(obs))
+        for name, values in errors.values.items():
+            sums[name] = sums.get(name, 0.0) + torch.where(alive, values, 0.0)
+        steps += alive
+        failed |= alive & terminated
+        alive &= ~(terminated | truncated) & (step + 1 < left)
+        if not alive.any():
+            break
+    return {
+        "success_rate": 1.0 - failed.float().mean().item(),
+        "seconds": steps.mean().item() * env.step_dt,
+        **{name: (values / steps).mean().item() for name, values in sums.items()},
+    }
+
+
+def run_evaluate(task_id: str, cfg: EvaluateConfig) -> dict[str, float]:
+    """Load the policy of a run and judge it; see `evaluate_policy`.
+
+    Raises:
+        FileNotFoundError: there is no such run.
+        ValueError: the task has no motion command, or the checkpoint does not fit.
+    """
+    require_extra("rsl_rl", "train")
+    from manyworlds.rl.run_folder import RunFolder
+    from manyworlds.rl.runner import OnPolicyRunner
+    from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+
+    env_cfg, rl_cfg = evaluation_env_cfg(task_id), load_rl_cfg(task_id)
+    path, run = cfg.checkpoint, None
+    if path is None or path.is_dir():
+        run = RunFolder.latest(cfg.log_root, task_id) if path is None else RunFolder(path)
+        path = run.last_checkpoint()
+    run = run or RunFolder.of_checkpoint(path)
+    if run is not None:
+        update_from_plain(rl_cfg, run.agent_params())
+        trained = run.env_params().get("commands", {})
+        name, command = _motion_of(env_cfg)
+        command.motion_file = trained.get(name, {}).get("motion_file", command.motion_file)
+    env_cfg.scene.num_envs, env_cfg.seed = cfg.num_envs, cfg.seed
+    env = ManagerBasedRlEnv(env_cfg, device=cfg.device)
+    wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
+    runner = OnPolicyRunner(wrapped, rl_cfg, None, str(env.device))
+    runner.load(path, load_cfg={"actor": True})
+    act, clip = runner.get_inference_policy(), rl_cfg.clip_actions
+
+    def policy(obs: Any) -> torch.Tensor:
+        actions = act(wrapped.get_observations())
+        return actions if clip is None else actions.clamp(-clip, clip)
+
+    result = evaluate_policy(env, policy)
+    if cfg.output_file is not None:
+        write_atomic(cfg.output_file, json.dumps(result, indent=2) + "\n")
+    return result
+
+
+def _motion_of(cfg: ManagerBasedRlEnvCfg) -> tuple[str, MotionCommandCfg]:
+    for name, command in cfg.commands.items():
+        if isinstance(command, MotionCommandCfg):
+            return name, command
+    raise ValueError("The task has no motion command: evaluate a tracking task.")
+
+
+def main() -> None:
+    """Parse the command line, a task and options, and print the figures."""
+    import sys
+
+    import tyro
+
+    task, *argv = sys.argv[1:] or ["Tracking-Flat-G1"]
+    result = run_evaluate(task, tyro.cli(EvaluateConfig, args=argv))
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""What of the tracking task learns fast on a few CPU cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+
+_CALMER = 0.2
+"""Share of the velocities that episodes begin with."""
+
+
+def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
+    """Change a tracking task to calmer beginnings, fewer worlds, smaller networks and fixed steps.
+
+    Nobody pushes. Observations, actions, rewards and ends of episodes stay the same. The adaptive
+    schedule would make steps some fifty times smaller, because gradients of few samples are noisy.
+    """
+    env_cfg.events.pop("push_robot", None)
+    command: Any = env_cfg.commands["motion"]
+    command.velocity_range = {
+        name: (_CALMER * low, _CALMER * high)
+        for name, (low, high) in command.velocity_range.items()
+    }
+    env_cfg.scene.num_envs = 512
+    rl_cfg.max_iterations, rl_cfg.save_interval = 300, 50
+    for network in (rl_cfg.actor, rl_cfg.critic):
+        network.hidden_dims = (128, 128, 128)
+    assert rl_cfg.actor.distribution_cfg is not None
+    rl_cfg.actor.distribution_cfg["init_std"] = 0.4
+    rl_cfg.algorithm.schedule, rl_cfg.algorithm.learning_rate = "fixed", 1e-3
+    rl_cfg.algorithm.entropy_coef = 0.0

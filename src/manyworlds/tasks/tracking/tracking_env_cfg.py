@@ -1,0 +1,251 @@
+"""The tracking task, for any robot that a table describes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from manyworlds.entity import EntityCfg
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.managers import (
+    EventTermCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+    SceneEntityCfg,
+    TerminationTermCfg,
+)
+from manyworlds.scene import SceneCfg
+from manyworlds.sensor import ContactMatch, ContactSensorCfg
+from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks.tracking import mdp
+from manyworlds.tasks.tracking.motion import Motion
+from manyworlds.terrains import TerrainEntityCfg
+from manyworlds.utils.noise import UniformNoiseCfg
+from manyworlds.utils.viewer_config import ViewerConfig
+
+_FOREVER = 1e9  # [s]
+
+VELOCITY_RANGE: dict[str, tuple[float, float]] = {
+    "x": (-0.5, 0.5),
+    "y": (-0.5, 0.5),
+    "z": (-0.2, 0.2),
+    "roll": (-0.52, 0.52),
+    "pitch": (-0.52, 0.52),
+    "yaw": (-0.78, 0.78),
+}
+"""Noise on the root's velocity at the beginning, and pushes [m/s, rad/s]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackedRobot:
+    """What the task must know of a robot; names are those of its model.
+
+    The model has the sensors `imu_lin_vel` and `imu_ang_vel`.
+    """
+
+    entity: Callable[[], EntityCfg]
+    """Configures the robot."""
+    action_scale: Mapping[str, float]
+    """Position offset of a unit action by joint name [rad]."""
+    motion: Callable[[], Motion]
+    """Makes the motion that is tracked where no file is given."""
+    root: str
+    """Body whose subtree is not to collide with itself."""
+    anchor: str
+    """Body at which motion and robot are brought together."""
+    bodies: tuple[str, ...]
+    """Bodies that are tracked."""
+    extremities: tuple[str, ...]
+    """Tracked bodies that are not to be much too high or too low."""
+    relative_actions: bool = False
+    """Whether actions are added to the motion's joint positions, not to the robot's initial ones.
+    Learning is much faster then; a policy that is to go without the motion needs the other way."""
+    viewer: ViewerConfig = field(default_factory=ViewerConfig)
+    mujoco: MujocoCfg = field(default_factory=MujocoCfg)
+
+
+def make_tracking_env_cfg() -> ManagerBasedRlEnvCfg:
+    """Make the task without a robot and a motion; `with_robot` puts them in.
+
+    An entity "robot" and a sensor "self_collision" are what its terms look for.
+    """
+    return ManagerBasedRlEnvCfg(
+        decimation=4,
+        episode_length_s=10.0,
+        scene=SceneCfg(num_envs=4096, terrain=TerrainEntityCfg()),
+        sim=SimulationCfg(mujoco=MujocoCfg(timestep=0.005, iterations=10, ls_iterations=20)),
+        observations=_observations(),
+        actions={
+            "joint_pos": mdp.JointPositionActionCfg(entity_name="robot", actuator_names=(".*",))
+        },
+        commands={
+            "motion": mdp.MotionCommandCfg(
+                entity_name="robot",
+                resampling_time_range=(_FOREVER, _FOREVER),
+                debug_vis=True,
+                motion_file="",
+                anchor_body_name="",
+                body_names=(),
+                pose_range={
+                    "x": (-0.05, 0.05),
+                    "y": (-0.05, 0.05),
+                    "z": (-0.01, 0.01),
+                    "roll": (-0.1, 0.1),
+                    "pitch": (-0.1, 0.1),
+                    "yaw": (-0.2, 0.2),
+                },
+                velocity_range=dict(VELOCITY_RANGE),
+                joint_position_range=(-0.1, 0.1),
+            )
+        },
+        rewards=_rewards(),
+        terminations=_terminations(),
+        events={
+            "push_robot": EventTermCfg(
+                func=mdp.push_by_setting_velocity,
+                mode="interval",
+                interval_range_s=(1.0, 3.0),
+                params={"velocity_range": dict(VELOCITY_RANGE)},
+            )
+        },
+    )
+
+
+def with_robot(
+    robot: TrackedRobot, has_state_estimation: bool = True, play: bool = False
+) -> ManagerBasedRlEnvCfg:
+    """Make the task of a robot.
+
+    Args:
+        robot: the robot.
+        has_state_estimation: whether the actor knows where it is in the world and how fast it
+            moves; without, it sees what the robot's own sensors measure.
+        play: to be watched: endless episodes that begin with the motion, exact observations, and
+            nobody pushes.
+    """
+    cfg = make_tracking_env_cfg()
+    cfg.scene.entities = {"robot": robot.entity()}
+    itself = ContactMatch(mode="subtree", pattern=robot.root, entity="robot")
+    cfg.scene.sensors = (
+        ContactSensorCfg(
+            name="self_collision",
+            primary=itself,
+            secondary=itself,
+            reduce="none",
+            history_length=4,
+        ),
+    )
+    cfg.sim.mujoco = copy.deepcopy(robot.mujoco)
+    cfg.viewer = copy.deepcopy(robot.viewer)
+    kind = mdp.JointPositionActionCfg
+    if robot.relative_actions:
+        kind = mdp.MotionJointPositionActionCfg
+    cfg.actions["joint_pos"] = kind(
+        entity_name="robot", actuator_names=(".*",), scale=dict(robot.action_scale)
+    )
+    command: Any = cfg.commands["motion"]
+    command.motion_fn = robot.motion
+    command.anchor_body_name, command.body_names = robot.anchor, robot.bodies
+    ends: Any = cfg.terminations["ee_body_pos"]
+    ends.params["body_names"] = robot.extremities
+    actor = cfg.observations["actor"]
+    assert actor is not None
+    if not has_state_estimation:
+        del actor.terms["motion_anchor_pos_b"], actor.terms["base_lin_vel"]
+    if play:
+        cfg.episode_length_s = _FOREVER
+        cfg.scene.num_envs = 16
+        actor.enable_corruption = False
+        del cfg.events["push_robot"]
+        command.pose_range, command.velocity_range = {}, {}
+        command.joint_position_range = (0.0, 0.0)
+        command.sampling_mode = "start"
+    return cfg
+
+
+# Name, function, parameters, size of the uniform noise.
+_MOTION = {"command_name": "motion"}
+_SEEN: tuple[tuple[str, Any, dict[str, Any], float | None], ...] = (
+    ("command", mdp.generated_commands, _MOTION, None),
+    ("motion_anchor_pos_b", mdp.motion_anchor_pos_b, _MOTION, 0.25),
+    ("motion_anchor_ori_b", mdp.motion_anchor_ori_b, _MOTION, 0.05),
+    ("body_pos", mdp.robot_body_pos_b, _MOTION, None),
+    ("body_ori", mdp.robot_body_ori_b, _MOTION, None),
+    ("base_lin_vel", mdp.builtin_sensor, {"sensor_name": "robot/imu_lin_vel"}, 0.5),
+    ("base_ang_vel", mdp.builtin_sensor, {"sensor_name": "robot/imu_ang_vel"}, 0.2),
+    ("joint_pos", mdp.joint_pos_rel, {}, 0.01),
+    ("joint_vel", mdp.joint_vel_rel, {}, 0.5),
+    ("actions", mdp.last_action, {}, None),
+)
+_PRIVILEGED = ("body_pos", "body_ori")
+
+
+def _observations() -> dict[str, ObservationGroupCfg | None]:
+    """What a robot measures, with noise for the actor; the critic knows its bodies, too."""
+
+    def terms(of_actor: bool) -> dict[str, ObservationTermCfg]:
+        return {
+            name: ObservationTermCfg(
+                func=func,
+                params=dict(params),
+                noise=UniformNoiseCfg(n_min=-size, n_max=size) if of_actor and size else None,
+            )
+            for name, func, params, size in _SEEN
+            if not (of_actor and name in _PRIVILEGED)
+        }
+
+    actor = terms(of_actor=True)
+    actor["joint_pos"].params["biased"] = True
+    return {
+        "actor": ObservationGroupCfg(terms=actor, enable_corruption=True),
+        "critic": ObservationGroupCfg(terms=terms(of_actor=False)),
+    }
+
+
+def _rewards() -> dict[str, RewardTermCfg | None]:
+    table: tuple[tuple[str, Any, float, float], ...] = (
+        ("motion_global_root_pos", mdp.motion_global_anchor_position_error_exp, 0.5, 0.3),
+        ("motion_global_root_ori", mdp.motion_global_anchor_orientation_error_exp, 0.5, 0.4),
+        ("motion_body_pos", mdp.motion_relative_body_position_error_exp, 1.0, 0.3),
+        ("motion_body_ori", mdp.motion_relative_body_orientation_error_exp, 1.0, 0.4),
+        ("motion_body_lin_vel", mdp.motion_global_body_linear_velocity_error_exp, 1.0, 1.0),
+        ("motion_body_ang_vel", mdp.motion_global_body_angular_velocity_error_exp, 1.0, 3.14),
+    )
+    return {
+        **{
+            name: RewardTermCfg(func=func, weight=weight, params={**_MOTION, "std": std})
+            for name, func, weight, std in table
+        },
+        "action_rate_l2": RewardTermCfg(func=mdp.action_rate_l2, weight=-0.1),
+        "joint_limit": RewardTermCfg(
+            func=mdp.joint_pos_limits,
+            weight=-10.0,
+            params={"asset_cfg": SceneEntityCfg("robot", joint_names=(".*",))},
+        ),
+        "self_collisions": RewardTermCfg(
+            func=mdp.self_collision_cost,
+            weight=-10.0,
+            params={"sensor_name": "self_collision", "force_threshold": 10.0},
+        ),
+    }
+
+
+def _terminations() -> dict[str, TerminationTermCfg | None]:
+    return {
+        "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
+        "anchor_pos": TerminationTermCfg(
+            func=mdp.bad_anchor_pos_z_only, params={**_MOTION, "threshold": 0.25}
+        ),
+        "anchor_ori": TerminationTermCfg(
+            func=mdp.bad_anchor_ori,
+            params={"asset_cfg": SceneEntityCfg("robot"), **_MOTION, "threshold": 0.8},
+        ),
+        "ee_body_pos": TerminationTermCfg(
+            func=mdp.bad_motion_body_pos_z_only,
+            params={**_MOTION, "threshold": 0.25, "body_names": ()},
+        ),
+        "diverged": TerminationTermCfg(func=mdp.bad_world),
+    }

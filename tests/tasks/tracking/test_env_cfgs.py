@@ -1,0 +1,109 @@
+"""The tracking tasks, as their contract has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyworlds.asset_zoo.third_party import has_robot
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.managers import CommandManager
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls
+from manyworlds.tasks.tracking import mdp
+from manyworlds.tasks.tracking.config.g1 import unitree_g1_flat_tracking_env_cfg
+from manyworlds.tasks.tracking.rl.runner import MotionTrackingOnPolicyRunner
+from manyworlds.tasks.tracking.tracking_env_cfg import VELOCITY_RANGE
+
+TASKS = [
+    f"Tracking-Flat-{robot}{suffix}"
+    for robot in ("Humanoid", "G1")
+    for suffix in ("", "-No-State-Estimation")
+]
+
+
+def test_rewards_and_terminations_are_those_of_the_contract():
+    """Compare weights, widths and thresholds of G1's task."""
+    cfg = unitree_g1_flat_tracking_env_cfg()
+    table = {name: (term.weight, term.params.get("std")) for name, term in cfg.rewards.items()}
+    assert table == {
+        "motion_global_root_pos": (0.5, 0.3),
+        "motion_global_root_ori": (0.5, 0.4),
+        "motion_body_pos": (1.0, 0.3),
+        "motion_body_ori": (1.0, 0.4),
+        "motion_body_lin_vel": (1.0, 1.0),
+        "motion_body_ang_vel": (1.0, 3.14),
+        "action_rate_l2": (-0.1, None),
+        "joint_limit": (-10.0, None),
+        "self_collisions": (-10.0, None),
+    }
+    thresholds = {n: t.params.get("threshold") for n, t in cfg.terminations.items()}
+    assert thresholds == {
+        "time_out": None,
+        "anchor_pos": 0.25,
+        "anchor_ori": 0.8,
+        "ee_body_pos": 0.25,
+        "diverged": None,
+    }
+    assert (cfg.decimation, cfg.episode_length_s, cfg.sim.mujoco.timestep) == (4, 10.0, 0.005)
+    assert cfg.commands["motion"].velocity_range == VELOCITY_RANGE
+    assert cfg.commands["motion"].joint_position_range == (-0.1, 0.1)
+    assert type(cfg.actions["joint_pos"]) is mdp.JointPositionActionCfg
+    noise = {n: t.noise.n_max for n, t in cfg.observations["actor"].terms.items() if t.noise}
+    assert noise == {
+        "motion_anchor_pos_b": 0.25,
+        "motion_anchor_ori_b": 0.05,
+        "base_lin_vel": 0.5,
+        "base_ang_vel": 0.2,
+        "joint_pos": 0.01,
+        "joint_vel": 0.5,
+    }
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_play_is_the_same_task_without_perturbations(task):
+    """Compare the configurations for training and for watching."""
+    train, play = load_env_cfg(task), load_env_cfg(task, play=True)
+    for group in ("actor", "critic"):
+        assert [*play.observations[group].terms] == [*train.observations[group].terms]
+    assert not play.observations["actor"].enable_corruption
+    assert train.observations["actor"].enable_corruption
+    assert not train.observations["critic"].enable_corruption
+    assert play.episode_length_s > 1e6 and "push_robot" not in play.events
+    motion = play.commands["motion"]
+    assert motion.sampling_mode == "start"
+    assert (motion.pose_range, motion.velocity_range) == ({}, {})
+    assert motion.joint_position_range == (0.0, 0.0)
+    assert vars(play.actions["joint_pos"]) == vars(train.actions["joint_pos"])
+
+
+def test_without_state_estimation_the_actor_knows_less():
+    """Compare what actors see; critics see the same."""
+    knowing, plain = (load_env_cfg(f"Tracking-Flat-Humanoid{s}") for s in ("", TASKS[1][22:]))
+    missing = set(knowing.observations["actor"].terms) - set(plain.observations["actor"].terms)
+    assert missing == {"motion_anchor_pos_b", "base_lin_vel"}
+    assert [*knowing.observations["critic"].terms] == [*plain.observations["critic"].terms]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_tasks_run(task, clip):
+    """Build four worlds of each and step; G1 only where its model is."""
+    if "G1" in task and not has_robot("unitree_g1"):
+        pytest.skip("the model of G1 is absent: point MANYWORLDS_ROBOTS at a folder of robots")
+    cfg = load_env_cfg(task)
+    cfg.scene.num_envs, cfg.seed = 4, 1
+    cfg.commands["motion"].motion_fn = lambda: clip
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    assert isinstance(env.command_manager, CommandManager)
+    for _ in range(3):
+        obs, reward, *_ = env.step(env.action_manager.action * 0.0)
+        assert reward.isfinite().all() and obs["actor"].isfinite().all()
+    assert obs["critic"].shape[1] == 286
+    assert obs["actor"].shape[1] == (154 if "No" in task else 160)
+
+
+def test_the_learner_is_the_motion_s_own():
+    """Load settings and the runner that exports the motion."""
+    assert isinstance(load_rl_cfg("Tracking-Flat-G1"), RslRlOnPolicyRunnerCfg)
+    assert load_rl_cfg("Tracking-Flat-G1").experiment_name == "g1_tracking"
+    assert load_runner_cls("Tracking-Flat-G1") is MotionTrackingOnPolicyRunner
+    assert load_runner_cls("Cartpole-Balance") is None
