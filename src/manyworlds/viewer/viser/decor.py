@@ -93,7 +93,6 @@ class DecorLayer:
         if not (self.enabled or self.debug.scn.ngeom or self._shown):
             return
         parts: list[tuple[Shape, Instances]] = []
-        texts: list[tuple[str, np.ndarray]] = []
         if self.enabled:
             dynamics = any(self.option.flags[flag] for flag in _DYNAMIC_FLAGS)
             self._world.load(data, env_idx, dynamics=dynamics)
@@ -103,9 +102,8 @@ class DecorLayer:
             )
             parts += _instances(self._scene, offset)
         parts += _instances(self.debug.scn, np.zeros(3))
-        for geom in self.debug.scn.geoms[: self.debug.scn.ngeom]:
-            if geom.label:
-                texts.append((geom.label, np.array(geom.pos)))
+        shapes = self.debug.scn.geoms[: self.debug.scn.ngeom]
+        texts = [(geom.label, np.array(geom.pos)) for geom in shapes if geom.label]
         self._layer.show(merge_instances(parts))
         self._show_labels(texts[:_MAX_LABELS])
         self._shown = bool(parts)

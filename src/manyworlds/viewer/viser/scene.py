@@ -34,7 +34,7 @@ _IDENTITY = (1.0, 0.0, 0.0, 0.0)
 _MAX_FACES = 2_000_000
 """Triangles that a usual graphics card draws fluently: the selected world has all of its own, the
 others share these."""
-_MAX_LABELS = 64
+MAX_LABELS = 36
 """Labels are elements of the page, which are slow."""
 _POSE_BYTES = 28
 _Geom = mujoco.mjtGeom
@@ -384,7 +384,7 @@ class WorldGrid:
         return batch
 
     def _add_labels(self) -> list[viser.LabelHandle]:
-        places = self.places if 1 < self.count <= _MAX_LABELS else self.places[:0]
+        places = self.places if 1 < self.count <= MAX_LABELS else self.places[:0]
         labels = [
             self.server.scene.add_label(
                 f"{_ROOT}/label_{i}",

@@ -191,7 +191,7 @@ def _columns(instances: Instances) -> tuple[np.ndarray, ...]:
 
 
 def linear_colors(rgba: np.ndarray) -> np.ndarray:
-    """Browsers take colours as linear light; MuJoCo's are meant for a screen; uint8, shape (n, 3)."""
+    """Colours as linear light, which browsers take; MuJoCo's are for a screen. uint8, (n, 3)."""
     return (255 * np.clip(rgba[:, :3], 0.0, 1.0) ** 2.2).round().astype(np.uint8)
 
 
