@@ -14,10 +14,9 @@ from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.camera import tracked_body_id
 from manyworlds.viewer.drawn_world import DrawnWorld
 from manyworlds.viewer.native.visualizer import MujocoNativeDebugVisualizer
+from manyworlds.viewer.neighbors import add_neighbor, nearest_worlds
 
 if TYPE_CHECKING:
-    import torch
-
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.scene import Scene
 
@@ -122,10 +121,10 @@ class OffscreenRenderer:
         flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._cfg.enable_shadows
         flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = self._cfg.enable_reflections
         if self._scene is not None:
-            count = self._cfg.max_extra_envs
-            for neighbor in nearest_worlds(self._scene.env_origins, env_idx, count):
+            count, home = self._cfg.max_extra_envs, world.data.xpos.copy()
+            for neighbor, way in nearest_worlds(self._scene.env_origins, env_idx, count):
                 world.load(data, neighbor)
-                add_moving_geoms(world, self._option, renderer.scene)
+                add_neighbor(world, self._option, renderer.scene, way, home)
         if debug_vis_callback is not None:
             debug_vis_callback(MujocoNativeDebugVisualizer(renderer.scene, world.model, env_idx))
 
@@ -167,20 +166,6 @@ class OffscreenRenderer:
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
-
-
-def nearest_worlds(origins: torch.Tensor, env_idx: int, count: int) -> list[int]:
-    """The worlds whose origins are next to that of a world, but not at the same place."""
-    apart = (origins - origins[env_idx]).norm(dim=1)
-    near = apart.argsort(stable=True).tolist()
-    return [world for world in near if apart[world] > 0][:count]
-
-
-def add_moving_geoms(world: DrawnWorld, option: mujoco.MjvOption, scene: mujoco.MjvScene) -> None:
-    """Draw what moves in a world into a scene that has another world already."""
-    kind = mujoco.mjtCatBit.mjCAT_DYNAMIC
-    nothing = mujoco.MjvPerturb()
-    mujoco.mjv_addGeoms(world.model, world.data, option, nothing, kind, scene)
 
 
 def attach_renderer(
