@@ -177,15 +177,19 @@ def env(task: str, num_envs: int, seconds: float) -> Figures | None:
     return measure_env(make_env(cfg, num_envs), seconds)
 
 
-def training(iterations: int) -> Figures:
-    """Cartpole PPO: environment steps per second with the learner, and the learner's share."""
+def training(task: str, widths: tuple[int, ...], iterations: int) -> Figures | None:
+    """PPO in 1024 worlds: environment steps per second with the learner, and its share of time."""
     from manyworlds.rl.training import train
     from manyworlds.tasks import load_env_cfg, load_rl_cfg
 
-    env_cfg, rl_cfg = load_env_cfg("Cartpole-Swingup"), load_rl_cfg("Cartpole-Swingup")
+    if not task.startswith("Cartpole") and robots_folder() is None:
+        return None
+    env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
+    env_cfg.scene.num_envs = 1024
+    rl_cfg.actor.hidden_dims = rl_cfg.critic.hidden_dims = widths
     rl_cfg.max_iterations = iterations
     with tempfile.TemporaryDirectory() as folder:
-        records = train("Cartpole-Swingup", env_cfg, rl_cfg, Path(folder)).records[2:]
+        records = train(task, env_cfg, rl_cfg, Path(folder)).records[2:]
     collect = median(record.collect_time for record in records)
     learn = median(record.learn_time for record in records)
     return {
@@ -322,8 +326,19 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
     "train-cartpole": (
         "cartpole PPO, 1024 worlds, collecting / whole iteration",
         None,
-        lambda seconds: training(max(5, int(seconds * 2))),
+        lambda seconds: training("Cartpole-Swingup", (64, 64), max(5, int(seconds * 2))),
     ),
+    **{
+        f"train-go1-{widths[0]}": (
+            f"Go1 PPO, 1024 worlds, networks {widths}, collecting / whole iteration",
+            None,
+            # An iteration takes about five seconds.
+            lambda seconds, widths=widths: training(
+                "Velocity-Flat-Go1", widths, max(4, 2 + int(seconds / 5))
+            ),
+        )
+        for widths in ((128, 128, 128), (512, 256, 128))
+    },
     "start-up": (
         "bare python / import manyworlds, as whole processes",
         None,

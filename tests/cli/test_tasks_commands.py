@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from manyworlds.cli import play as play_module
@@ -87,6 +89,40 @@ def test_train_overrides_reach_environment_and_learner(tmp_path, capsys):
     assert run.agent_params()["actor"]["hidden_dims"] == [16, 16]
     summary = json.loads((run.path / "summary.json").read_text())
     assert summary["iterations"] == 2 and summary["interrupted"] is False
+
+
+def test_train_films_a_world(tmp_path, capsys, monkeypatch):
+    """Film from the first step on, and say where the film is."""
+    pytest.importorskip("PIL")
+    monkeypatch.setattr(
+        "manyworlds.viewer.video_recorder.attach_renderer",
+        lambda env: setattr(env, "renderer", lambda: np.zeros((16, 16, 3), np.uint8)),
+    )
+    extra = ["--video", "--video-length", "3", "--video-interval", "5", "--enable-nan-guard"]
+    assert train(tmp_path, *extra) == 0
+    run = RunFolder.latest(tmp_path)
+    films = sorted(path.stem for path in (run.path / "videos" / "train").iterdir())
+    assert films == ["rl-video-step-0", "rl-video-step-5"]
+    assert "videos/train/rl-video-step-5" in capsys.readouterr().out
+    assert run.env_params()["sim"]["nan_guard"]["enabled"] is True
+
+
+def test_several_gpus_are_several_processes(tmp_path, monkeypatch):
+    """Become torchrun with the same arguments, which the processes it starts take as their own."""
+    started = []
+
+    def become(program, args):
+        started.append((os.environ["CUDA_VISIBLE_DEVICES"], args[1:]))
+        raise SystemExit(0)
+
+    monkeypatch.setattr(os, "execv", become)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,7")
+    assert train(tmp_path, "--gpu-ids", "[0,2]") == 0
+    [(visible, args)] = started
+    assert visible == "4,7"
+    assert args[:4] == ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    assert args[4:8] == ["-m", "manyworlds.cli.main", "train", "Cartpole-Swingup"]
+    assert args[-2:] == ["--gpu-ids", "[0,2]"] and "--log-root" in args
 
 
 def test_resume_goes_on_with_the_runs_own_configuration(tmp_path, capsys):
@@ -211,6 +247,8 @@ def test_tasks_of_ones_own_are_loaded_from_a_file(tmp_path, capsys):
         (["list", "--load", "no_such_module"], "Cannot load module 'no_such_module'"),
         (["train", "Cartpole-Swingup", "--device", "gpu"], "There is no device 'gpu'"),
         (["train", "Cartpole-Balance", *SMALL, "--log-root", "/proc/x"], "Cannot write a run"),
+        (["train", "Cartpole-Balance", "--gpu-ids", "[9]"], "GPU 9 was asked for, but there"),
+        (["train", "Cartpole-Balance", "--video-interval", "0"], "at least 1 step, got 0"),
     ],
 )
 def test_mistakes_give_one_line(args, message, capsys, tmp_path, monkeypatch):

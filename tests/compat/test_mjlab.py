@@ -11,6 +11,7 @@ import pytest
 import manyworlds.rl
 import manyworlds.sim
 from manyworlds.compat import mjlab
+from manyworlds.compat.mjlab_names import our_task_id
 from manyworlds.tasks import registry
 
 
@@ -127,3 +128,17 @@ def test_installing_is_light():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout == "False\n"
+
+
+def test_tasks_are_found_by_the_ids_that_they_have_there():
+    """Load our tasks by the reference's ids, but only while the alias is installed."""
+    from manyworlds.tasks import list_tasks, load_env_cfg, load_rl_cfg
+
+    theirs = "Mjlab-Cartpole-Balance"
+    assert load_env_cfg(theirs, play=True) == load_env_cfg("Cartpole-Balance", play=True)
+    assert load_rl_cfg(theirs) == load_rl_cfg("Cartpole-Balance")
+    assert theirs not in list_tasks()
+    assert our_task_id("Mjlab-Velocity-Flat-Unitree-Go1") in list_tasks()
+    mjlab.uninstall()
+    with pytest.raises(KeyError, match="There is no task 'Mjlab-Cartpole-Balance'"):
+        load_env_cfg(theirs)

@@ -1,6 +1,7 @@
 """The environment: order of a step, resets, seeds and saved state."""
 
 import random
+import warnings
 from dataclasses import dataclass
 
 import mujoco
@@ -20,8 +21,10 @@ from manyworlds.managers import (
     RecorderTerm,
     RecorderTermCfg,
     RewardTermCfg,
+    SceneEntityCfg,
     TerminationTermCfg,
 )
+from tests.host_reads import host_reads
 
 
 @dataclass(kw_only=True)
@@ -268,6 +271,32 @@ def test_final_observations_move_no_history_but_have_their_own(env_cfg):
     assert len(obs["actor"][1, :3].unique()) == 1
 
 
+@pytest.mark.parametrize("per_term", [True, False])
+@pytest.mark.parametrize("policy", ["error", "warn"])
+def test_final_observations_of_a_diverged_world_are_zero_and_raise_nothing(
+    env_cfg, policy, per_term
+):
+    """End the episode of a diverged world in peace; raise for one whose episode goes on."""
+    group = env_cfg.observations["actor"]
+    group.nan_policy, group.nan_check_per_term = policy, per_term
+    env_cfg.terminations["diverged"] = TerminationTermCfg(func=mdp.bad_world)
+    env = ManagerBasedRlEnv(env_cfg)
+    env.sim.data.qvel[1] = torch.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        obs, _, terminated, _, extras = env.step(torch.zeros(4, 1))
+    assert terminated.tolist() == [False, True, False, False]
+    assert obs["actor"].isfinite().all() and extras["final_obs"]["actor"].isfinite().all()
+    env_cfg.terminations = {}
+    env = ManagerBasedRlEnv(env_cfg)
+    env.sim.data.qvel[1] = torch.nan
+    expected = pytest.raises(ValueError) if policy == "error" else pytest.warns(UserWarning)
+    with expected as caught:
+        env.step(torch.zeros(4, 1))
+    message = caught.value if policy == "error" else caught[0].message
+    assert "is not finite in worlds [1]" in str(message)
+
+
 def test_final_observations_see_events_of_the_last_step(env_cfg):
     """Compute kinematics after events and before the reset."""
 
@@ -347,6 +376,54 @@ def test_without_auto_reset_finished_worlds_must_be_reset(env_cfg):
         env.step(torch.zeros(4, 1))
     env.reset(env_ids=torch.tensor([2]))
     env.step(torch.zeros(4, 1))
+
+
+class MaskedCommand(HookCommand):
+    """Draws for all worlds and keeps what a mask selects."""
+
+    def _resample_where(self, mask):
+        torch.where(mask, torch.rand_like(self.time_left), self.time_left, out=self.time_left)
+
+
+@pytest.mark.parametrize("auto_reset", [True, False])
+def test_the_host_reads_from_the_device_once_a_step(env_cfg, monkeypatch, auto_reset):
+    """Wait for a GPU in one place, whether events and commands are due or not."""
+    monkeypatch.setattr(HookCommandCfg, "build", lambda self, env: MaskedCommand(self, env))
+    env_cfg.auto_reset = auto_reset
+    env_cfg.commands = {"c": HookCommandCfg(resampling_time_range=(0.0, 0.3), calls=[])}
+    pushes = {
+        f"push_{i}": EventTermCfg(
+            func=mdp.reset_joints_by_offset,
+            mode="interval",
+            interval_range_s=(0.05, 0.2),
+            params={
+                "position_range": (0.0, 0.1),
+                "velocity_range": (0.0, 0.1),
+                "asset_cfg": SceneEntityCfg("cartpole"),
+            },
+        )
+        for i in range(2)
+    }
+    env_cfg.events = {**env_cfg.events, **pushes}
+    env = ManagerBasedRlEnv(env_cfg)
+    env.step(torch.zeros(4, 1))
+    happened = 0
+    for action in random_actions(12):
+        with host_reads(monkeypatch) as places:
+            env.step(action)
+        happened += env.event_manager.touched is not None
+        assert places == ["envs/manager_based_rl_env.py:_read_device"]
+    assert happened > 2
+
+
+def test_a_reset_reads_nothing_more(env_cfg, monkeypatch):
+    """Reset finished worlds from what the one read of the step told."""
+    env = ManagerBasedRlEnv(env_cfg)
+    env.episode_length_buf[1:3] = 199
+    with host_reads(monkeypatch) as places:
+        *_, truncated, _ = env.step(torch.zeros(4, 1))
+    assert truncated.sum() == 2
+    assert places == ["envs/manager_based_rl_env.py:_read_device"]
 
 
 def test_the_same_seed_gives_the_same_result_on_any_number_of_threads(env_cfg):

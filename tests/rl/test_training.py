@@ -45,6 +45,23 @@ def test_a_run_leaves_everything_needed_to_use_it(env_cfg, rl_cfg, log_root):
     assert RunFolder.latest(log_root, TASK) == result.run
 
 
+def test_a_run_that_fails_keeps_its_progress(env_cfg, rl_cfg, log_root):
+    """Write each iteration as it ends; a run that resumes goes on from there, half lines aside."""
+
+    def fail(record):
+        if record.iteration == 3:
+            raise OSError("no power")
+
+    with pytest.raises(OSError, match="no power"):
+        run(env_cfg, rl_cfg, log_root, on_iteration=fail)
+    [path] = log_root.rglob("progress.jsonl")
+    assert [json.loads(line)["iteration"] for line in path.open()] == [1, 2, 3]
+    path.write_text(path.read_text() + '{"iteration": 4, "tot')
+    resumed = run(env_cfg, rl_cfg, log_root, resume=path.parent / "model_1.pt")
+    lines = (resumed.run.path / "progress.jsonl").read_text().splitlines()
+    assert [json.loads(line)["iteration"] for line in lines] == [1, 2, 3, 4]
+
+
 def test_a_resumed_run_equals_one_that_never_stopped(env_cfg, rl_cfg, log_root):
     """Resume networks, optimiser, worlds and random generators bit for bit."""
     whole = load_checkpoint(run(env_cfg, rl_cfg, log_root).checkpoint)

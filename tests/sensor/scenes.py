@@ -69,10 +69,13 @@ def build(
     engine: str = "native",
     device: str = "cpu",
     spec_fn: Callable[[mujoco.MjSpec], None] = add_floor,
+    keep: int = 0,
 ) -> tuple[Scene, Simulation]:
     """Build a scene on a floor, and its simulation."""
     cfg = SceneCfg(num_envs=num_envs, entities=entities, sensors=sensors, spec_fn=spec_fn)
     scene = Scene(cfg, device)
+    if keep:
+        scene.keep_substeps(keep)
     options = SimulationCfg(engine=engine, mujoco=MujocoCfg(timestep=0.005))
     sim = Simulation(num_envs, options, spec=scene.spec, device=device)
     scene.initialize(sim.mj_model, sim.model, sim.data)

@@ -265,6 +265,47 @@ def test_history_holds_the_last_physics_steps(length: int):
     assert data.force_history.abs().sum() > 0
 
 
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_one_update_tells_of_all_physics_steps_since_the_last(engine: str):
+    """Track, bit for bit, what updates after every physics step track; also after resets."""
+    if engine == "warp":
+        pytest.importorskip("mujoco_warp")
+    primary = ContactMatch("body", ("foot", "trunk"), "robot")
+    cfgs = (
+        ContactSensorCfg(name="times", primary=primary, track_air_time=True, num_slots=2),
+        ContactSensorCfg(
+            name="forces",
+            primary=primary,
+            fields=("force", "torque", "dist", "normal", "tangent"),
+            history_length=5,
+            global_frame=True,
+        ),
+    )
+    entities = {"robot": entity(heap(), (0, 0, 0.16))}
+    shown = []
+    for keep in (0, 4):
+        scene, sim = build(entities, *cfgs, num_envs=3, engine=engine, keep=keep)
+        assert scene.needs_substeps is (keep == 0)
+        sim.data.ctrl[:, 0] = torch.tensor([-5.0, 0.0, 6.0])
+        seen = []
+        for step in range(12):
+            if step == 7:
+                sim.reset([1])
+                sim.data.qpos[1] = torch.from_numpy(sim.mj_model.key_qpos[0]).float()
+                scene.reset([1])
+                sim.forward([1])
+            count = 3 if step % 2 else 4  # fewer than are kept, too
+            for _ in range(1 if keep else count):
+                sim.step(count if keep else 1)
+                scene.update((count if keep else 1) * 0.005)
+            for name in ("times", "forces"):
+                fields = vars(scene[name].data).values()
+                seen += [field.clone() for field in fields if field is not None]
+        shown.append(seen)
+    assert all(torch.equal(one, other) for one, other in zip(*shown, strict=True))
+    assert len({tuple(times.flatten().tolist()) for times in shown[0]}) > 40
+
+
 def test_reset_forgets_the_worlds_named_only():
     """Clear times and history of some worlds; leave those of the others, bit for bit."""
     cfg = ball_sensor(track_air_time=True, history_length=3)

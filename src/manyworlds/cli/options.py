@@ -26,6 +26,17 @@ class TrainConfig:
     """Go on from the newest run of this task, with its configuration."""
     checkpoint: Path | None = None
     """Go on from this checkpoint, not the newest: a file, a run folder, or a run's name."""
+    video: bool = False
+    """Film a world from time to time, into `videos/train` of the run's folder."""
+    video_length: int = 200
+    """Control steps of a film."""
+    video_interval: int = 2000
+    """Control steps from the beginning of a film to that of the next."""
+    enable_nan_guard: bool = False
+    """Record the last steps before a world diverges, as `--env.sim.nan-guard.enabled` does."""
+    gpu_ids: list[int] | Literal["all"] | None = None
+    """GPUs to train on, a process each: "[0, 1]" counts those in CUDA_VISIBLE_DEVICES, or "all";
+    None trains in one process on `device`."""
 
 
 @dataclass(kw_only=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +14,16 @@ from manyworlds.cli.common import find_run, parse, take_task
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from manyworlds.cli.options import TrainConfig
+    from manyworlds.rl.run_folder import RunFolder
+    from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.rl.training import TrainingResult
+    from manyworlds.viewer.video_recorder import VideoRecorder
 
 
 def main(argv: list[str]) -> int:
     """Parse the command line and train."""
+    given = argv
     task, argv = take_task(argv, "train")
     # What takes long to import comes after what can go wrong without it.
     from manyworlds.cli.options import TrainConfig
@@ -40,9 +48,16 @@ def main(argv: list[str]) -> int:
     from manyworlds.rl.distributed import Ranks
     from manyworlds.rl.training import train
 
-    is_main = Ranks.from_environment().is_main
+    ranks = Ranks.from_environment()
+    if cfg.gpu_ids is not None and not ranks.is_distributed:
+        _use_gpus(cfg, given)
+    cfg.env.sim.nan_guard.enabled |= cfg.enable_nan_guard
+    if cfg.video_interval < 1:
+        raise ValueError(f"--video-interval must be at least 1 step, got {cfg.video_interval}.")
+    is_main = ranks.is_main
     console = Console() if is_main else Console(file=io.StringIO())
     runner = load_runner_cls(task)
+    films: list[VideoRecorder] = []
     with TrainingProgress(console) as progress:
         result = train(
             task,
@@ -51,12 +66,54 @@ def main(argv: list[str]) -> int:
             cfg.log_root,
             device=cfg.device,
             resume=resume,
+            on_start=functools.partial(_film, cfg, films) if cfg.video else None,
             on_iteration=progress.update,
             **({} if runner is None else {"runner_cls": runner}),
         )
+    for film in films:
+        film.finish()
+        result.files += film.files
     if is_main:
         _report(task, result, console)
     return 130 if result.interrupted else 0
+
+
+def _use_gpus(cfg: TrainConfig, argv: list[str]) -> None:
+    """Make one GPU the visible one; for several, become `torchrun` with a process for each.
+
+    Raises:
+        ValueError: a GPU is not there.
+    """
+    from manyworlds.utils.gpu import select_gpus
+
+    gpus, count = select_gpus(cfg.gpu_ids)
+    if gpus is None:
+        raise ValueError(
+            f"--gpu-ids {cfg.gpu_ids} finds no GPU: leave it out to train on the CPU, or install "
+            "PyTorch's CUDA build and NVIDIA's driver, and look at CUDA_VISIBLE_DEVICES."
+        )
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
+    cfg.device = cfg.device or "cuda"
+    if count > 1:
+        launch = ["torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
+        program = ["-m", *launch, "-m", "manyworlds.cli.main", "train", *argv]
+        os.execv(sys.executable, [sys.executable, *program])
+
+
+def _film(
+    cfg: TrainConfig, films: list[VideoRecorder], runner: OnPolicyRunner, run: RunFolder
+) -> None:
+    """Have a world filmed while it trains."""
+    from manyworlds.viewer.video_recorder import VideoRecorder
+
+    runner.env.unwrapped.render_mode = "rgb_array"
+    runner.env.env = VideoRecorder(
+        runner.env.env,
+        run.path / "videos" / "train",
+        step_trigger=lambda step: step % cfg.video_interval == 0,
+        video_length=cfg.video_length,
+    )
+    films.append(runner.env.env)
 
 
 def _report(task: str, result: TrainingResult, console: Console) -> None:
@@ -90,4 +147,4 @@ def print_files(files: list[Path], console: Console) -> None:
     """Say where files are, one a line."""
     console.print(f"in {files[0].parent}:", highlight=False, soft_wrap=True)
     for path in files:
-        console.print(f"  {path.name}", highlight=False)
+        console.print(f"  {path.relative_to(files[0].parent)}", highlight=False)

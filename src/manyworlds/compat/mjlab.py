@@ -19,7 +19,7 @@ from opcode import opmap
 from types import ModuleType
 from typing import Any
 
-from manyworlds.compat.mjlab_names import RENAMED, remedy
+from manyworlds.compat.mjlab_names import RENAMED, our_task_id, remedy
 from manyworlds.tasks import registry
 from manyworlds.utils.string import near_matches
 
@@ -31,7 +31,7 @@ def install() -> None:
     """Alias `mjlab` and all its modules to this package; calling it again does nothing.
 
     `mjlab.a.b` is the same module object as `manyworlds.a.b`. Tasks that installed packages name in
-    the entry-point group `mjlab.tasks` are found, too.
+    the entry-point group `mjlab.tasks` are found, too, and ours by the ids that they have there.
 
     Raises:
         ImportError: the real mjlab is imported already.
@@ -46,6 +46,7 @@ def install() -> None:
         )
     sys.meta_path.insert(0, _FINDER)
     registry.PLUGIN_GROUPS.setdefault(_PLUGIN_GROUP, False)
+    registry.TRANSLATIONS[_PLUGIN_GROUP] = our_task_id
 
 
 def uninstall() -> None:
@@ -53,6 +54,7 @@ def uninstall() -> None:
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
     registry.PLUGIN_GROUPS.pop(_PLUGIN_GROUP, None)
+    registry.TRANSLATIONS.pop(_PLUGIN_GROUP, None)
     for name in [name for name in sys.modules if _is_alias(name)]:
         module = sys.modules.pop(name)
         module.__class__ = ModuleType

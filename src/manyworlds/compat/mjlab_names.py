@@ -44,6 +44,10 @@ RENAMED: dict[str, Any] = {
     "mjlab.utils.spaces:Dict": "gymnasium.spaces:Dict",
     "mjlab.utils.spaces:Space": "gymnasium.spaces:Space",
     "mjlab.utils.spaces:batch_space": "gymnasium.vector.utils:batch_space",
+    "mjlab.utils.wrappers:VideoRecorder": "manyworlds.viewer.video_recorder:VideoRecorder",
+    "mjlab.utils.wrappers.video_recorder:VideoRecorder": (
+        "manyworlds.viewer.video_recorder:VideoRecorder"
+    ),
     "mjlab.viewer.debug_visualizer:DebugVisualizer": (
         "manyworlds.utils.debug_visualizer:DebugVisualizer"
     ),
@@ -67,7 +71,6 @@ ABSENT: dict[str, str] = {
     "mjlab.scripts.play": _COMMAND.format("play"),
     "mjlab.scripts.train": "the nearest is manyworlds.rl.training.train",
     "mjlab.sim.randomization": "the nearest is Simulation.expand_model_fields",
-    "mjlab.utils.gpu": "choose GPUs through CUDA_VISIBLE_DEVICES and `--device`",
     "mjlab.utils.lab_api.tasks": (
         "import your task modules in your package's __init__, or name them with `--load`"
     ),
@@ -78,9 +81,6 @@ ABSENT: dict[str, str] = {
     "mjlab.utils.os.get_checkpoint_path": "the nearest is manyworlds.rl.run_folder.RunFolder",
     "mjlab.utils.os.get_wandb_checkpoint_path": "checkpoints are files: give their path",
     "mjlab.utils.wandb": "the nearest is RslRlOnPolicyRunnerCfg.wandb_tags",
-    "mjlab.utils.wrappers": (
-        "the nearest is manyworlds.viewer.write_video with the frames of OffscreenRenderer"
-    ),
     "mjlab.viewer.viser.ViserMujocoScene": _VISER_SCENE,
     "mjlab.viewer.viser.scene.MjlabViserScene": _VISER_SCENE,
     "mjlab.asset_zoo.robots": (
@@ -88,6 +88,11 @@ ABSENT: dict[str, str] = {
     ),
 }
 """What to use instead of a name, a module, or all that is below it."""
+
+
+def our_task_id(task_id: str) -> str:
+    """Turn a task's id as mjlab has it into ours, which name no vendor."""
+    return task_id.removeprefix("Mjlab-").replace("-Unitree-", "-")
 
 
 def remedy(path: str) -> str:

@@ -182,6 +182,8 @@ class EntityData(Stateful):
         self.ctrl_index = as_index(indexing.ctrl_ids)
         self.q_index = as_index(indexing.joint_q_adr)
         self.v_index = as_index(indexing.joint_v_adr)
+        self.free_q_index = as_index(indexing.free_joint_q_adr)
+        self.free_v_index = as_index(indexing.free_joint_v_adr)
         self._index = {
             "root": indexing.root_body_id,
             "body": self.body_index,

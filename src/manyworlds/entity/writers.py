@@ -42,7 +42,7 @@ class StateWriters:
     def write_root_link_pose_to_sim(self, root_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the root's pose in the world [m, wxyz], shape [len(env_ids), 7]."""
         self._require_floating_base("pose")
-        assign(self.data.data.qpos, root_pose, env_ids, as_index(self.indexing.free_joint_q_adr))
+        assign(self.data.data.qpos, root_pose, env_ids, self.data.free_q_index)
 
     def write_root_link_velocity_to_sim(
         self, root_velocity: torch.Tensor, env_ids: EnvIds = None
@@ -221,14 +221,14 @@ class StateWriters:
     def _root_quat(self, env_ids: EnvIds) -> torch.Tensor:
         """The root's orientation as it will be: that in qpos, not the derived one."""
         self._require_floating_base("velocity")
-        quat = self.data.data.qpos[:, as_index(self.indexing.free_joint_q_adr[3:])]
+        quat = self.data.data.qpos[:, self.data.free_q_index][:, 3:]
         return quat if env_ids is None else quat[env_ids]
 
     def _write_root_qvel(
         self, linear: torch.Tensor, angular: torch.Tensor, env_ids: EnvIds
     ) -> None:
         qvel = torch.cat([linear, angular], dim=-1)
-        assign(self.data.data.qvel, qvel, env_ids, as_index(self.indexing.free_joint_v_adr))
+        assign(self.data.data.qvel, qvel, env_ids, self.data.free_v_index)
 
     def _require_floating_base(self, what: str) -> None:
         if self.is_fixed_base:

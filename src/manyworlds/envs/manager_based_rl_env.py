@@ -138,6 +138,7 @@ class ManagerBasedRlEnv(Stateful):
         self.num_envs = cfg.scene.num_envs
         self.device = choose_device(self.cfg.sim, device)
         self.scene = Scene(self.cfg.scene, self.device)
+        self.scene.keep_substeps(cfg.decimation)
         self.sim = Simulation(self.num_envs, self.cfg.sim, spec=self.scene.spec, device=self.device)
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         if self.scene.sensor_context is not None:
@@ -148,7 +149,7 @@ class ManagerBasedRlEnv(Stateful):
         self.reset_terminated = self._zeros(torch.bool)
         self.reset_time_outs = self._zeros(torch.bool)
         self.reward_buf = self._zeros(torch.float32)
-        self._must_reset = self._zeros(torch.bool)
+        self._must_reset = torch.zeros(self.num_envs, dtype=torch.bool)  # the host decides by it
         self._all_ids = torch.arange(self.num_envs, device=self.device)
         self.extras: dict[str, Any] = {"log": {}}
         self.obs_buf: VecEnvObs = {}
@@ -275,6 +276,9 @@ class ManagerBasedRlEnv(Stateful):
         ended are reset; commands advance (by no time in these worlds); and observations are
         computed, so that those of finished worlds belong to their new episode.
 
+        The host waits for a GPU once, to learn which episodes ended and which intervals ran out;
+        commands that pick their worlds by ids, and terms that look at values, wait once more.
+
         Args:
             action: shape [num_envs, total_action_dim].
 
@@ -287,7 +291,8 @@ class ManagerBasedRlEnv(Stateful):
             - "final_obs", only where auto_reset reset some world: observations in the form of the
               first value, in which the rows of finished worlds are what the policy would have seen
               of their final state, delays and history included, and the other rows are of no use.
-              Noise is drawn anew; no delay, history or noise model advances by it.
+              Noise is drawn anew; no delay, history or noise model advances by it. What is not
+              finite is zero there, unless the group's nan_policy is "disabled".
 
         Raises:
             ValueError: the action has the wrong shape or is not finite.
@@ -305,8 +310,9 @@ class ManagerBasedRlEnv(Stateful):
         self.reset_terminated = self.termination_manager.terminated.clone()
         self.reset_time_outs = self.termination_manager.time_outs.clone()
         self.extras = {"log": {}}
-        self._apply_events()
-        finished = self._finish_episodes()
+        codes, due = self._read_device()
+        self._apply_events(due)
+        finished = self._finish_episodes(codes)
         dt = self.step_dt if finished is None else self.step_dt * ~self.reset_buf
         self.command_manager.compute(dt=dt)
         self.obs_buf = self._observe()
@@ -376,11 +382,23 @@ class ManagerBasedRlEnv(Stateful):
         self.scene.update(self.step_dt)
 
     def _check_all_reset(self) -> None:
-        if not self.cfg.auto_reset and bool(self._must_reset.any()):
-            worlds = self._must_reset.nonzero().squeeze(-1).tolist()
+        if not self.cfg.auto_reset and self._must_reset.numpy().any():
+            worlds = np.flatnonzero(self._must_reset.numpy()).tolist()
             raise RuntimeError(f"Environments {worlds} must be reset via reset(env_ids=...) first.")
 
-    def _apply_events(self) -> None:
+    def _read_device(self) -> tuple[np.ndarray, np.ndarray]:
+        """Read all that the host must know of a step, at once.
+
+        Returns:
+            For each world whether it finished and, times two, its status; and for each interval
+            event that has timers of its own, where it is due, shape [num_terms, num_envs].
+        """
+        codes = torch.add(self.reset_buf, self.sim.status, alpha=2)
+        due = self.event_manager.tick(self.step_dt)
+        host = torch.cat([codes.unsqueeze(0), due.to(codes.dtype)]).cpu().numpy()
+        return host[0], host[1:]
+
+    def _apply_events(self, due: np.ndarray) -> None:
         """Let step and interval events happen, and compute kinematics where they did.
 
         Only there: `forward` also renews accelerations and warmstarts, and no world is to depend
@@ -388,7 +406,7 @@ class ManagerBasedRlEnv(Stateful):
         """
         everywhere = self.event_manager.apply("step", dt=self.step_dt)
         worlds = self.event_manager.touched
-        if self.event_manager.apply("interval", dt=self.step_dt):
+        if self.event_manager.apply("interval", dt=self.step_dt, due=due):
             worlds = None if everywhere else self.event_manager.touched
         elif not everywhere:
             return
@@ -400,29 +418,18 @@ class ManagerBasedRlEnv(Stateful):
         """Compute what the policy sees now; worlds named begin anew, the others stand still."""
         return self.observation_manager.compute(update_history=True, env_ids=env_ids)
 
-    def _final_observations(self) -> VecEnvObs:
-        """Observe without leaving a trace in delays, history and noise models."""
-        before = self.observation_manager.state_dict()
-        obs = copy.copy(self._observe())
-        self.observation_manager.load_state_dict(before)
-        return obs
-
-    def _finish_episodes(self) -> torch.Tensor | None:
-        """Log what went wrong; reset finished worlds. Return their ids on the device, if any.
-
-        Here the host reads from the device, once in a step.
-        """
-        codes = torch.add(self.reset_buf, self.sim.status, alpha=2).cpu().numpy()
+    def _finish_episodes(self, codes: np.ndarray) -> torch.Tensor | None:
+        """Log what went wrong; reset finished worlds. Return their ids on the device, if any."""
         for name, count in status_counts(codes >> 1).items():
             self.extras["log"][f"Status/{name}"] = count
         if not self.cfg.auto_reset:
-            self._must_reset = self.reset_buf.clone()
+            self._must_reset.copy_(torch.from_numpy((codes & 1) != 0))
             return None
         ids = np.flatnonzero(codes & 1)
         if not ids.size:
             return None
-        worlds = torch.from_numpy(ids).to(self.device)
-        self.extras["final_obs"] = self._final_observations()
+        worlds = torch.from_numpy(ids).to(self.device, non_blocking=True)
+        self.extras["final_obs"] = self.observation_manager.compute_final()
         self.recorder_manager.record_pre_reset(worlds)
         self._reset_worlds(ids.astype(np.int32), worlds)
         return worlds
@@ -454,7 +461,7 @@ class ManagerBasedRlEnv(Stateful):
         log.update(self.event_manager.reset(env_ids))
         log.update(self.termination_manager.reset(env_ids))
         self.episode_length_buf[worlds] = 0
-        self._must_reset[worlds] = False
+        self._must_reset[slice(None) if ids is None else ids] = False
         self.scene.write_data_to_sim()
         self.sim.forward(ids)
         self.scene.invalidate_sensors(ids)

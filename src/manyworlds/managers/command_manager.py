@@ -94,8 +94,7 @@ class CommandTerm(ManagerTermBase):
             return
         self._update_metrics()
         self.time_left -= dt
-        if len(ids := (self.time_left <= 0.0).nonzero().squeeze(-1)):
-            self._resample(ids)
+        self._resample_where(self.time_left <= 0.0)
         self._update_command(None)
 
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -107,6 +106,15 @@ class CommandTerm(ManagerTermBase):
         self.command_counter[env_ids] = 0
         self._resample(env_ids)
         return log
+
+    def _resample_where(self, mask: torch.Tensor) -> None:
+        """Draw anew in the worlds of a mask.
+
+        On a GPU the host waits here to learn their ids. A term that draws for all worlds and keeps
+        what the mask selects overrides this, and waits for nothing.
+        """
+        if len(ids := mask.nonzero().squeeze(-1)):
+            self._resample(ids)
 
     def _resample(self, env_ids: torch.Tensor) -> None:
         low, high = self.cfg.resampling_time_range

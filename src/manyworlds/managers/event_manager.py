@@ -29,6 +29,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 _DUE = 1e-6  # a timer with less time left has run out, whatever rounding left of it [s]
 
+Worlds = np.ndarray | torch.Tensor | None
 EventMode = Literal["startup", "reset", "interval", "step"]
 
 
@@ -70,8 +71,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     """Applies events by mode.
 
     Events of mode 'reset' are given ids of worlds, those of the other modes None for all worlds.
-    Deciding which worlds' intervals ran out is one read from the device a step, and none if no
-    term has timers of its own for each world.
+    Which worlds' intervals ran out `tick` tells on the device, for the one read of a step.
     """
 
     state_attributes = ("_time_left", "_global_time_left", "_last_step", "_triggered_once")
@@ -81,8 +81,9 @@ class EventManager(ManagerBase[EventTermCfg]):
         super().__init__(cfg, env)
         for name, term in self._terms.items():
             self._check(name, term)
-        self.touched: torch.Tensor | None = None
-        """Ids of the worlds that the last events happened in, maybe repeated; None for all."""
+        self.touched: np.ndarray | torch.Tensor | None = None
+        """Ids of the worlds that the last events happened in, maybe repeated; None for all. Those
+        of mode 'interval' are on the host."""
         self._modes: dict[EventMode, list[str]] = {}
         for name, term in self._terms.items():
             self._modes.setdefault(term.mode, []).append(name)
@@ -136,6 +137,7 @@ class EventManager(ManagerBase[EventTermCfg]):
         env_ids: torch.Tensor | None = None,
         dt: float | None = None,
         global_env_step_count: int | None = None,
+        due: np.ndarray | None = None,
     ) -> bool:
         """Apply all events of a mode; return whether any happened, `touched` tells where.
 
@@ -144,6 +146,7 @@ class EventManager(ManagerBase[EventTermCfg]):
             env_ids: the worlds concerned; None for all. Not for mode 'interval'.
             dt: time since the last call [s], for modes 'interval' and 'step'.
             global_env_step_count: control steps so far, for mode 'reset'.
+            due: what `tick` returned for this `dt`, for mode 'interval'; None calls it.
 
         Raises:
             ValueError: an argument that the mode needs is missing, or one that it cannot use is
@@ -159,48 +162,61 @@ class EventManager(ManagerBase[EventTermCfg]):
             raise ValueError("Events of mode 'reset' need global_env_step_count.")
         if mode not in self._modes:
             return False
-        due = self._due(dt or 0.0) if mode == "interval" else {}
-        fired: list[tuple[RecomputeLevel, torch.Tensor | None]] = []
+        if mode == "interval":
+            return self._apply_intervals(self.tick(dt or 0.0).cpu().numpy() if due is None else due)
+        fired: list[tuple[RecomputeLevel, Worlds]] = []
         for name in self._modes[mode]:
             term, ids = self._terms[name], env_ids
-            if mode == "interval":
-                ids = due[name]
-            elif mode == "reset":
+            if mode == "reset":
                 ids = self._all_ids if env_ids is None else env_ids
                 if term.min_step_count_between_reset > 0:
                     ids = self._ready(name, term, ids, global_env_step_count or 0)
             if ids is None or len(ids):
                 self._call(name, term, ids)
                 fired.append((self._levels[name], None if ids is self._all_ids else ids))
-        self._recompute(fired)
-        self.touched = _worlds([ids for _, ids in fired])
-        return bool(fired)
+        return self._recompute(fired)
 
-    def _recompute(self, fired: list[tuple[RecomputeLevel, torch.Tensor | None]]) -> None:
+    def tick(self, dt: float) -> torch.Tensor:
+        """Let `dt` [s] go by for interval events; tell where those with own timers are due.
+
+        Returns:
+            A row of flags for each of these terms, on the device, shape [num_terms, num_envs].
+        """
+        self._global_time_left.sub_(dt)
+        return self._time_left.sub_(dt) < _DUE
+
+    def _apply_intervals(self, due: np.ndarray) -> bool:
+        shared = (self._global_time_left < _DUE).numpy()
+        if due.any():
+            drawn = self._draw(self._low, self._span, self.num_envs)
+            torch.where(self._time_left < _DUE, drawn, self._time_left, out=self._time_left)
+        if shared.any():
+            drawn = self._draw(self._global_low, self._global_span, 1)
+            self._global_time_left.copy_(
+                torch.where(torch.from_numpy(shared), drawn, self._global_time_left)
+            )
+        rows, flags = iter(due), iter(shared[:, 0])
+        fired: list[tuple[RecomputeLevel, Worlds]] = []
+        for name in self._modes["interval"]:
+            term, ids = self._terms[name], None
+            if term.is_global_time:
+                if next(flags):
+                    self._call(name, term, None)
+                    fired.append((self._levels[name], None))
+            elif (ids := np.flatnonzero(next(rows))).size:
+                worlds = torch.from_numpy(ids).to(self.device, non_blocking=True)
+                self._call(name, term, worlds)
+                fired.append((self._levels[name], ids))
+        return self._recompute(fired)
+
+    def _recompute(self, fired: list[tuple[RecomputeLevel, Worlds]]) -> bool:
         """Recompute the strongest level once, for the worlds of all terms that ask for any."""
         asking = [(level, ids) for level, ids in fired if level > RecomputeLevel.none]
         if asking:
             worlds = _worlds([ids for _, ids in asking])
             self._env.sim.recompute_constants(max(level for level, _ in asking), worlds)
-
-    def _due(self, dt: float) -> dict[str, torch.Tensor | None]:
-        """Worlds whose interval ran out, by term: ids, an empty tensor for none, None for all."""
-        own, shared = self._time_left.sub_(dt) < _DUE, self._global_time_left.sub_(dt) < _DUE
-        own_host, shared_host = own.cpu().numpy(), shared.squeeze(1).numpy()
-        if own_host.any():
-            drawn = self._draw(self._low, self._span, self.num_envs)
-            self._time_left.copy_(torch.where(own, drawn, self._time_left))
-        if shared_host.any():
-            drawn = self._draw(self._global_low, self._global_span, 1)
-            self._global_time_left.copy_(torch.where(shared, drawn, self._global_time_left))
-        rows, flags = iter(own_host), iter(shared_host)
-        due: dict[str, torch.Tensor | None] = {}
-        for name in self._modes["interval"]:
-            if self._terms[name].is_global_time:
-                due[name] = None if next(flags) else self._all_ids[:0]
-            else:
-                due[name] = torch.from_numpy(np.flatnonzero(next(rows))).to(self.device)
-        return due
+        self.touched = _worlds([ids for _, ids in fired])
+        return bool(fired)
 
     def _ready(
         self, name: str, term: EventTermCfg, env_ids: torch.Tensor, step: int
@@ -250,7 +266,9 @@ def _declared(func: Any) -> tuple[tuple[str, ...], RecomputeLevel]:
     return getattr(func, "model_fields", ()), getattr(func, "recompute", RecomputeLevel.none)
 
 
-def _worlds(drawn: list[torch.Tensor | None]) -> torch.Tensor | None:
+def _worlds(drawn: list[Worlds]) -> Worlds:
     """Put ids together; None, which stands for all worlds, if any of them is."""
-    ids = [worlds for worlds in drawn if worlds is not None]
-    return torch.cat(ids) if ids and len(ids) == len(drawn) else None
+    ids: list[Any] = [worlds for worlds in drawn if worlds is not None]
+    if not ids or len(ids) < len(drawn):
+        return None
+    return torch.cat(ids) if isinstance(ids[0], torch.Tensor) else np.concatenate(ids)

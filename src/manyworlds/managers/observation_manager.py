@@ -12,6 +12,7 @@ import torch
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg, TensorTerm
 from manyworlds.managers.observation_pipeline import (
     NanPolicy,
+    NanReport,
     ObservationPipeline,
     Stage,
     nan_stage,
@@ -205,6 +206,28 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     def compute(self, update_history: bool = False, env_ids: EnvIds = None) -> dict[str, GroupObs]:
         """Return all groups; see `compute_group`."""
         return {name: self.compute_group(name, update_history, env_ids) for name in self._groups}
+
+    def compute_final(self) -> dict[str, GroupObs]:
+        """Observe what episodes end with, and leave no trace in delays, histories and noise.
+
+        Values that are not finite become zero without a word, unless the policy for them is
+        'disabled': a world that diverged has ended its episode for that, and is reset. If one goes
+        on, the next observation tells.
+        """
+        buffers = dict(self._obs_buffer), dict(self._began_anew)
+        before = super().state_dict()
+        stages = [*self._nan_stages.values()]
+        stages += [p.nan_stage for terms in self._pipelines.values() for p in terms.values()]
+        reports = [stage for stage in stages if isinstance(stage, NanReport)]
+        for report in reports:
+            report.quiet = True
+        try:
+            return self.compute(update_history=True)
+        finally:
+            for report in reports:
+                report.quiet = False
+            super().load_state_dict(before)
+            self._obs_buffer, self._began_anew = buffers
 
     def compute_group(
         self, group_name: str, update_history: bool = False, env_ids: EnvIds = None

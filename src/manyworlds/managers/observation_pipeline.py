@@ -67,8 +67,9 @@ class ObservationPipeline(Stateful):
                 sample = stage(sample)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
-        if (check := nan_stage(nan_policy, where)) is not None:
-            self._stages.append(check)
+        self.nan_stage = nan_stage(nan_policy, where)
+        if self.nan_stage is not None:
+            self._stages.append(self.nan_stage)
         self._flatten = cfg.flatten_history_dim
         shape = tuple(sample.shape[1:])
         if self._history is not None:
@@ -180,22 +181,32 @@ def nan_stage(policy: NanPolicy, where: str) -> Stage | None:
         return None
     if policy == "sanitize":
         return _sanitize
-    return functools.partial(_report, where, policy == "error")
+    return NanReport(where, policy == "error")
 
 
 def _sanitize(value: torch.Tensor) -> torch.Tensor:
     return value.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _report(where: str, strict: bool, value: torch.Tensor) -> torch.Tensor:
-    """Raise, or warn and put zero, if a value is not finite; waits for the device."""
-    bad = ~torch.isfinite(value.flatten(1)).all(dim=1)
-    if not bad.any():
-        return value
-    message = f"{where} is not finite in worlds {bad.nonzero().squeeze(-1).tolist()}"
-    if strict:
-        raise ValueError(
-            f"{message}: look for a diverged simulation, or set nan_policy='sanitize'."
-        )
-    warnings.warn(f"{message}: it is observed as zero there.", stacklevel=2)
-    return _sanitize(value)
+class NanReport:
+    """Raises, or warns and puts zero, where a value is not finite; waits for the device."""
+
+    def __init__(self, where: str, strict: bool) -> None:
+        self._where, self._strict = where, strict
+        self.quiet = False
+        """Whether to put zero without a word."""
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """Check and return values, shape [num_envs, ...]."""
+        if self.quiet:
+            return _sanitize(value)
+        bad = ~torch.isfinite(value.flatten(1)).all(dim=1)
+        if not bad.any():
+            return value
+        message = f"{self._where} is not finite in worlds {bad.nonzero().squeeze(-1).tolist()}"
+        if self._strict:
+            raise ValueError(
+                f"{message}: look for a diverged simulation, or set nan_policy='sanitize'."
+            )
+        warnings.warn(f"{message}: it is observed as zero there.", stacklevel=2)
+        return _sanitize(value)

@@ -1,7 +1,7 @@
 """The folder of a training run: what is in it, and how to find one.
 
 A run folder appears under its name only once its configuration is complete, and each file in it is
-whole: readers never see half of anything.
+whole: readers never see half of anything. Only `progress.jsonl` grows by a line an iteration.
 """
 
 from __future__ import annotations

@@ -51,6 +51,7 @@ def train(
     device: str | None = None,
     resume: Path | None = None,
     runner_cls: type[OnPolicyRunner] = OnPolicyRunner,
+    on_start: Callable[[OnPolicyRunner, RunFolder], None] | None = None,
     on_iteration: Callable[[IterationRecord], None] | None = None,
 ) -> TrainingResult:
     """Train a policy and export it.
@@ -66,6 +67,8 @@ def train(
         device: a torch device, or None for the default.
         resume: checkpoint to go on from.
         runner_cls: the runner.
+        on_start: called with the runner and the run's folder before the first iteration, in the
+            process that writes the files.
         on_iteration: called after every iteration.
     """
     _check_counts(rl_cfg)
@@ -88,7 +91,10 @@ def train(
         result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg))
         if resume is not None:
             result.records = _earlier_records(resume, runner.current_learning_iteration)
-
+        if ranks.is_main:
+            _write_progress(result.run.path, result.records, mode="w")
+            if on_start is not None:
+                on_start(runner, result.run)
         _learn(runner, remaining, result, on_iteration, from_start=resume is None)
         _write_results(runner, result, task)
     finally:
@@ -108,6 +114,8 @@ def _learn(
 
     def record(item: IterationRecord) -> None:
         result.records.append(item)
+        if runner.ranks.is_main:
+            _write_progress(result.run.path, [item], mode="a")
         if on_iteration is not None:
             on_iteration(item)
 
@@ -161,8 +169,16 @@ def _earlier_records(checkpoint: Path, iterations: int) -> list[IterationRecord]
     path = checkpoint.parent / "progress.jsonl"
     if not path.is_file():
         return []
-    records = [IterationRecord(**json.loads(line)) for line in path.read_text().splitlines()]
+    # A run that was killed may have left half a line.
+    lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    records = [IterationRecord(**json.loads(line)) for line in lines]
     return [item for item in records if item.iteration <= iterations]
+
+
+def _write_progress(path: Path, records: list[IterationRecord], mode: str) -> None:
+    """Write a line for each record, at once, so that a run that ends badly keeps them."""
+    with (path / "progress.jsonl").open(mode) as file:
+        file.write("".join(json.dumps(asdict(record)) + "\n" for record in records))
 
 
 def _check_counts(rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
@@ -180,8 +196,6 @@ def _write_results(runner: OnPolicyRunner, result: TrainingResult, task: str) ->
     result.files = [checkpoint]
     if not runner.ranks.is_main:
         return
-    lines = "".join(json.dumps(asdict(item)) + "\n" for item in result.records)
-    write_atomic(path / "progress.jsonl", lines)
     result.files += [
         export_policy(runner, path / "policy.onnx", task=task),
         export_scene(runner.env.unwrapped, path / "scene"),

@@ -28,7 +28,7 @@ class RslRlVecEnvWrapper(VecEnv):
     """
 
     def __init__(self, env: ManagerBasedRlEnv, clip_actions: float | None = None) -> None:
-        self.env = env
+        self.env: Any = env
         self.clip_actions = clip_actions
         self.num_envs = env.num_envs
         self.num_actions = env.action_manager.total_action_dim
@@ -63,7 +63,7 @@ class RslRlVecEnvWrapper(VecEnv):
     @property
     def unwrapped(self) -> ManagerBasedRlEnv:
         """The environment itself."""
-        return self.env
+        return self.env.unwrapped
 
     @property
     def episode_length_buf(self) -> torch.Tensor:

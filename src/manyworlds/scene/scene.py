@@ -121,6 +121,14 @@ class Scene(Stateful):
         """Whether an entity or a sensor must be updated at every physics step."""
         return any(element.needs_substeps for element in self._elements())
 
+    def keep_substeps(self, count: int) -> None:
+        """Let sensors be ready for updates that stand for up to `count` physics steps.
+
+        Those that can need no update after each of them then. It changes the spec.
+        """
+        for sensor in self.sensors.values():
+            sensor.keep_substeps(self.spec, count)
+
     def compile(self) -> mujoco.MjModel:
         """Compile the scene."""
         return self.spec.compile()

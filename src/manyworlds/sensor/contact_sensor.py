@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -137,8 +138,10 @@ class ContactSensor(Sensor[ContactData]):
         self._times: torch.Tensor | None = None  # [4, num_envs, P], in the order of _TIMES
         self._history: dict[str, torch.Tensor] = {}  # each [H, num_envs, N, ...]: a ring
         self._newest = 0
+        self._tracks = cfg.track_air_time or cfg.history_length > 0
+        self._kept = 0  # physics steps whose samples MuJoCo keeps
         wanted = set(cfg.fields)
-        if self.needs_substeps:
+        if self._tracks:
             # With force among them MuJoCo evaluates all fields once a physics step. Without it
             # they would be seen twice at one state and never at another.
             wanted |= {"found", "force"}
@@ -147,8 +150,8 @@ class ContactSensor(Sensor[ContactData]):
 
     @property
     def needs_substeps(self) -> bool:
-        """Whether it must see every physics step."""
-        return self.cfg.track_air_time or self.cfg.history_length > 0
+        """Whether it must be updated after every physics step."""
+        return self._tracks and not self._kept
 
     def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
         """Add a MuJoCo sensor for each primary.
@@ -180,20 +183,34 @@ class ContactSensor(Sensor[ContactData]):
                 **options,
             )
 
+    def keep_substeps(self, spec: mujoco.MjSpec, count: int) -> None:
+        """Have MuJoCo keep the samples of `count` physics steps, all of which an update reads."""
+        # Samples of its own with a time each are taken at updates.
+        if self._tracks and not self.cfg.samples_eagerly:
+            self._kept = count
+            for name in self.primary_names:
+                spec.sensor(f"{self.cfg.name}_{name}").nsample = count
+
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
         """Find its columns in `sensordata`, and make room for what it tracks."""
         columns: list[int] = []
+        kept: list[int] = []
         for name in self.primary_names:
             sensor = mj_model.sensor(f"{self.cfg.name}_{name}")
-            columns += range(sensor.adr[0], sensor.adr[0] + sensor.dim[0])
-        index = as_index(columns)
-        self._columns = index.to(device) if isinstance(index, torch.Tensor) else index
+            width, adr = sensor.dim[0], mj_model.sensor_historyadr[sensor.id]
+            columns += range(sensor.adr[0], sensor.adr[0] + width)
+            kept += range(adr, adr + 2 + self._kept * (1 + width))
+        self._columns, self._kept_columns = (
+            index.to(device) if isinstance(index, torch.Tensor) else index
+            for index in map(as_index, (columns, kept))
+        )
+        self._timestep = float(mj_model.opt.timestep)
         self._sim_data = data
         self._source: torch.Tensor | None = None
         self._now: dict[str, torch.Tensor] = {}
-        if not self.needs_substeps:
+        if not self._tracks:
             return
         now = self._measure()
         num_envs = len(next(iter(now.values())))
@@ -216,8 +233,13 @@ class ContactSensor(Sensor[ContactData]):
 
     def update(self, dt: float) -> None:
         """Track what happened in `dt` [s]."""
-        if self.needs_substeps:
-            self._track(dt)
+        if self._tracks:
+            steps = round(dt / self._timestep)
+            if 1 < steps <= self._kept:
+                for sample in self._last_samples(steps):
+                    self._track(sample, self._timestep)
+            else:
+                self._track(self._measure(), dt)
         super().update(dt)
 
     def compute_first_contact(self, dt: float, abs_tol: float = 1e-6) -> torch.Tensor:
@@ -269,25 +291,39 @@ class ContactSensor(Sensor[ContactData]):
         """Each field of all slots as it is now: views, unless it has to be rotated."""
         source = self._sim_data.sensordata
         if source is not self._source or not isinstance(self._columns, slice):
-            self._source, self._now = source, self._split(source)
-        now = dict(self._now)
-        if self.cfg.global_frame and self.cfg.reduce != "netforce":
-            for name in now.keys() & {"force", "torque"}:
-                now[name] = _to_world(now[name], now["normal"], now["tangent"])
-        return now
+            self._source, self._now = source, self._split(source[:, self._columns])
+        return self._turned(self._now)
 
-    def _split(self, sensordata: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Each field of all slots, as views where the columns are contiguous."""
+    def _last_samples(self, steps: int) -> Iterator[dict[str, torch.Tensor]]:
+        """Each field of all slots as the last physics steps measured it, the oldest first."""
+        # For each primary: a number of the user's, where the newest is, times, and samples.
+        kept = self._sim_data.history[:, self._kept_columns]
+        kept = kept.unflatten(1, (len(self.primary_names), -1))
+        samples = kept[..., 2 + self._kept :].unflatten(-1, (self._kept, -1))
+        newest = kept[:, :1, 1:2, None].long()
+        for back in reversed(range(steps)):
+            sample = samples.take_along_dim((newest - back) % self._kept, dim=2)
+            yield self._turned(self._split(sample.flatten(1)))
+
+    def _turned(self, fields: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The fields, forces and torques in the frame that `cfg` asks for."""
+        fields = dict(fields)
+        if self.cfg.global_frame and self.cfg.reduce != "netforce":
+            for name in fields.keys() & {"force", "torque"}:
+                fields[name] = _to_world(fields[name], fields["normal"], fields["tangent"])
+        return fields
+
+    def _split(self, columns: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Each field of all slots, as views of these columns."""
         rows = len(self.primary_names) * self.cfg.num_slots
-        slots = sensordata[:, self._columns].unflatten(1, (rows, -1))
+        slots = columns.unflatten(1, (rows, -1))
         widths = [FIELDS[name] for name in self._fields]
         fields = dict(zip(self._fields, slots.split(widths, dim=-1), strict=True))
         for name in fields.keys() & {"found", "dist"}:
             fields[name] = fields[name].squeeze(-1)
         return fields
 
-    def _track(self, dt: float) -> None:
-        now = self._measure()
+    def _track(self, now: dict[str, torch.Tensor], dt: float) -> None:
         if self._history:
             # The ring runs backwards, so that what follows the newest is ever older.
             self._newest = (self._newest - 1) % self.cfg.history_length

@@ -261,10 +261,10 @@ class RayCastSensor(Sensor[RayCastData]):
             last = self._measure(None)
         elif len(worlds):
             rows = leaves(self._measure(worlds))
-            kept = {name: old.clone() for name, old in leaves(last).items()}
-            for name, tensor in kept.items():
-                tensor[worlds] = rows[name]
-            last = with_leaves(last, kept)
+            old = leaves(last)
+            last = with_leaves(
+                last, {name: old[name].index_copy(0, worlds, rows[name]) for name in rows}
+            )
         self._last = last
         # On a GPU all rays are cast anew, since choosing would wait for it.
         if self._device.type == "cpu":
@@ -309,13 +309,13 @@ class RayCastSensor(Sensor[RayCastData]):
         positions, matrices = [], []
         for kind, ids in self._ids.items():
             pos, mat, _ = _FRAMES[kind]
-            positions.append(getattr(self._sim_data, pos)[:, ids])
-            matrices.append(getattr(self._sim_data, mat)[:, ids])
+            # In place of a copy of all worlds' frames, only of those that were asked for.
+            index = (slice(None), ids) if worlds is None else (worlds[:, None], ids)
+            positions.append(getattr(self._sim_data, pos)[index])
+            matrices.append(getattr(self._sim_data, mat)[index])
         pos, mat = torch.cat(positions, dim=1), torch.cat(matrices, dim=1)
         if self._order is not None:
             pos, mat = pos[:, self._order], mat[:, self._order]
-        if worlds is not None:
-            pos, mat = pos[worlds], mat[worlds]
         if self.cfg.ray_alignment == "world":
             origins = pos[:, :, None] + self._offsets
             directions = self._distinct.expand(*pos.shape[:2], -1, -1)

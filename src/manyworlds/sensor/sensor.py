@@ -105,7 +105,7 @@ class Sensor(ABC, Generic[T], Stateful):
 
     @property
     def needs_substeps(self) -> bool:
-        """Whether it must see every physics step."""
+        """Whether it must be updated after every physics step."""
         return False
 
     @property
@@ -124,6 +124,9 @@ class Sensor(ABC, Generic[T], Stateful):
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
         """Find itself in the compiled scene."""
+
+    def keep_substeps(self, spec: mujoco.MjSpec, count: int) -> None:
+        """Be ready for updates that stand for up to `count` physics steps; before compilation."""
 
     @abstractmethod
     def _compute_data(self) -> T:

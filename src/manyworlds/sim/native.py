@@ -398,6 +398,9 @@ class NativeEngine:
     def _push(self) -> None:
         # State is compared in any case: a write through `.numpy()` or `.data` has no version.
         for field, mirror in self._state.items():
+            # Except for what is large and seldom written by anyone but MuJoCo.
+            if field == "history" and mirror.tensor._version == mirror.version:
+                continue
             changed = mirror.push()
             if self._steady is not None and field in _STEADY and changed.any():
                 self._steady = None

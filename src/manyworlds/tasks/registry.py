@@ -10,6 +10,7 @@ import copy
 import importlib
 import importlib.metadata
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,9 @@ _TASKS: dict[str, _Task] = {}
 
 PLUGIN_GROUPS: dict[str, bool] = {"manyworlds.tasks": False}
 """Entry-point groups whose modules register tasks, and whether they were loaded."""
+
+TRANSLATIONS: dict[str, Callable[[str], str]] = {}
+"""Functions that turn ids of other frameworks into ours; tried on ids that no task has."""
 
 # Task id -> module, function that makes the environment's config, function for the learner's.
 _CARTPOLE = "manyworlds.tasks.cartpole.cartpole_env_cfg"
@@ -114,18 +118,25 @@ def require_task(task_name: str) -> None:
     Raises:
         KeyError: there is no such task.
     """
+    _known_id(task_name)
+
+
+def _known_id(task_name: str) -> str:
+    """The id under which a task is found here."""
     if task_name in _BUILTIN or task_name in _TASKS:
-        return
+        return task_name
     known = list_tasks()
-    if task_name not in known:
-        raise KeyError(
-            f"There is no task '{task_name}'.{near_matches(task_name, known)} "
-            f"Available: {', '.join(known)}."
-        )
+    for name in (task_name, *(translate(task_name) for translate in TRANSLATIONS.values())):
+        if name in known:
+            return name
+    raise KeyError(
+        f"There is no task '{task_name}'.{near_matches(task_name, known)} "
+        f"Available: {', '.join(known)}."
+    )
 
 
 def _find(task_name: str) -> _Task:
-    require_task(task_name)
+    task_name = _known_id(task_name)
     if task_name in _BUILTIN and task_name not in _TASKS:
         module_name, env_fn, rl_fn = _BUILTIN[task_name]
         module = importlib.import_module(module_name)

@@ -101,8 +101,27 @@ def assign(
     """Write `value` to the outer product of rows (worlds) and columns of `target`, in place.
 
     Raises:
-        ValueError: the rows are a single number.
+        ValueError: the rows are a single number, or the value does not fit.
     """
+    try:
+        _assign(target, value, rows, columns)
+    except (RuntimeError, IndexError) as error:
+        if isinstance(value, int | float):
+            raise
+        worlds = len(target) if rows is None else "the worlds named"
+        raise ValueError(
+            f"A value of shape {tuple(np.shape(value))} does not fit into an array of shape "
+            f"{tuple(target.shape)} ({error}): give a row for each of {worlds} and a column for "
+            "each element, or a shape that broadcasts to that."
+        ) from None
+
+
+def _assign(
+    target: torch.Tensor,
+    value: torch.Tensor | np.ndarray | float,
+    rows: EnvIds,
+    columns: slice | torch.Tensor | Sequence[int] | None,
+) -> None:
     columns = slice(None) if columns is None else columns
     if not isinstance(value, int | float):
         value = torch.as_tensor(value, dtype=target.dtype, device=target.device)

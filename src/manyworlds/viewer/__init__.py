@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from manyworlds.viewer.base import BaseViewer, VerbosityLevel, ViewerAction, ViewerStatus
     from manyworlds.viewer.offscreen_renderer import OffscreenRenderer, attach_renderer
     from manyworlds.viewer.video import write_video
+    from manyworlds.viewer.video_recorder import VideoRecorder
     from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
 __all__ = [
     "BaseViewer",
     "OffscreenRenderer",
     "VerbosityLevel",
+    "VideoRecorder",
     "ViewerAction",
     "ViewerConfig",
     "ViewerStatus",
@@ -33,6 +35,7 @@ _MODULES = {
     "BaseViewer": "manyworlds.viewer.base",
     "OffscreenRenderer": "manyworlds.viewer.offscreen_renderer",
     "VerbosityLevel": "manyworlds.viewer.base",
+    "VideoRecorder": "manyworlds.viewer.video_recorder",
     "ViewerAction": "manyworlds.viewer.base",
     "ViewerConfig": "manyworlds.utils.viewer_config",
     "ViewerStatus": "manyworlds.viewer.base",

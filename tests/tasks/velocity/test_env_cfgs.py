@@ -12,6 +12,7 @@ from manyworlds.asset_zoo.third_party import G1_ACTION_SCALE, GO1_ACTION_SCALE, 
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.managers import ObservationGroupCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from tests.host_reads import host_reads
 from tests.robots import robot_file
 
 TASKS = [f"Velocity-{ground}-{robot}" for robot in ("Go1", "G1") for ground in ("Flat", "Rough")]
@@ -148,3 +149,20 @@ def test_absent_robots_are_reported_with_a_remedy(monkeypatch, tmp_path):
     assert not third_party.has_robot("unitree_go1")
     with pytest.raises(ValueError, match="no third-party robot 'spot'"):
         third_party_spec("spot")
+
+
+@pytest.mark.parametrize("task", ["Velocity-Flat-Go1", "Velocity-Rough-Go1"])
+def test_the_host_reads_from_the_device_once_a_step(task: str, monkeypatch):
+    """Wait for a GPU in one place, through pushes, new commands and resets."""
+    env = make(task, num_envs=8)
+    env.episode_length_buf.random_(0, env.max_episode_length)
+    env.episode_length_buf[3] = env.max_episode_length - 4
+    ended = 0
+    for action in actions(env, 8):
+        env.command_manager.get_term("twist").time_left[5] = 0.0
+        env.event_manager._time_left[:, 6] = 0.0
+        with host_reads(monkeypatch) as places:
+            env.step(action)
+        ended += int(env.reset_buf.sum())
+        assert places == ["envs/manager_based_rl_env.py:_read_device"]
+    assert ended > 0

@@ -31,12 +31,13 @@ from manyworlds.viewer.viser.overlays import (
 )
 from manyworlds.viewer.viser.panel import ControlPanel, PanelState
 from manyworlds.viewer.viser.scene import WorldGrid
+from manyworlds.viewer.viser.server import new_server, page_url, stop_server
 from manyworlds.viewer.viser.tabs import CheckpointTab, add_command_tab, add_visualization_tab
 
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["CheckpointManager", "UpdateReason", "ViserPlayViewer", "format_time_ago", "new_server"]
+__all__ = ["CheckpointManager", "UpdateReason", "ViserPlayViewer", "format_time_ago"]
 
 _FOVY = 45.0
 # Width by height of what a usual window leaves beside the controls.
@@ -137,10 +138,7 @@ class ViserPlayViewer(BaseViewer):
     @property
     def url(self) -> str:
         """The address of the page."""
-        host = self.server.get_host()
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-        host = f"[{host}]" if ":" in host else host
-        return f"http://{host}:{self.server.get_port()}"
+        return page_url(self.server)
 
     @property
     def shown_worlds(self) -> range:
@@ -462,26 +460,6 @@ class ViserPlayViewer(BaseViewer):
                 diverged=not finite,
             )
         )
-
-
-def new_server(host: str, port: int) -> viser.ViserServer:
-    """Start a server of pages, and a quiet one: viser prints its address whatever one asks."""
-    import rich
-
-    module: Any = require_extra("viser", "lab")
-    with rich.get_console().capture():
-        server = module.ViserServer(host, port, label="manyworlds", verbose=False)
-    server.gui.configure_theme(show_logo=False, show_share_button=False)
-    server.gui.main_panel.dock_right()
-    return server
-
-
-def stop_server(server: viser.ViserServer) -> None:
-    """Stop a server, as quietly as it was started."""
-    import rich
-
-    with rich.get_console().capture():
-        server.stop()
 
 
 def _first_free_body(model: mujoco.MjModel) -> int:

@@ -159,16 +159,6 @@ class UniformVelocityCommand(CommandTerm):
             self._steered[env_idx] = torch.tensor(command, device=self.device)
         self._update_command(None)
 
-    def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
-        """Let time go by; see `CommandTerm.compute`. Waits for no device."""
-        if env_ids is not None:
-            self._update_command(env_ids)
-            return
-        self._update_metrics()
-        self.time_left -= dt
-        self._draw(self.time_left <= 0.0)
-        self._update_command(None)
-
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
         """Draw anew in the worlds named; return the means of their metrics."""
         log = super().reset(env_ids)
@@ -179,12 +169,12 @@ class UniformVelocityCommand(CommandTerm):
     def _resample_command(self, env_ids: torch.Tensor) -> None:
         mask = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         mask[env_ids] = True
-        self._draw(mask)
+        self._resample_where(mask)
 
     def _resample(self, env_ids: torch.Tensor) -> None:
         self._resample_command(env_ids)
 
-    def _draw(self, mask: torch.Tensor) -> None:
+    def _resample_where(self, mask: torch.Tensor) -> None:
         """Draw commands and their times in the worlds of a mask."""
         if mask.device.type == "cpu" and not mask.any():
             return  # on a GPU the host would have to wait to know

@@ -1,0 +1,52 @@
+"""Choosing GPUs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal
+
+GpuId = int | str
+"""A GPU as `CUDA_VISIBLE_DEVICES` names it: a number, or the UUID of a GPU or of a MIG slice."""
+
+
+def select_gpus(gpu_ids: Sequence[int] | Literal["all"] | None) -> tuple[list[GpuId] | None, int]:
+    """Find the GPUs that positions among the visible ones stand for.
+
+    Args:
+        gpu_ids: positions in `CUDA_VISIBLE_DEVICES`, or among all GPUs where it is not set; "all"
+            for all of these; None for the CPU.
+
+    Returns:
+        The GPUs as `CUDA_VISIBLE_DEVICES` names them, or None for the CPU, and how many they are.
+
+    Raises:
+        ValueError: a GPU was asked for that is not there.
+    """
+    if gpu_ids is None:
+        return None, 0
+    visible: list[GpuId]
+    if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is None:
+        import torch
+
+        visible = list(range(torch.cuda.device_count()))
+    else:
+        names = [name.strip() for name in named.split(",")]
+        visible = [int(name) if name.isdigit() else name for name in names if name]
+    if gpu_ids == "all":
+        return (visible, len(visible)) if visible else (None, 0)
+    if named == "":
+        return None, 0
+    for i in gpu_ids:
+        if not 0 <= int(i) < len(visible):
+            where = "" if named is None else f" in CUDA_VISIBLE_DEVICES='{named}'"
+            there = (
+                f"there are {len(visible)}{where}, counted from 0"
+                if visible
+                else (f"there is none{where} that PyTorch can use")
+            )
+            raise ValueError(
+                f"GPU {i} was asked for, but {there}: leave out --gpu-ids to train on the CPU, or "
+                "install PyTorch's CUDA build and NVIDIA's driver."
+            )
+    return [visible[int(i)] for i in gpu_ids], len(gpu_ids)

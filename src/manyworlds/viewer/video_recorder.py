@@ -1,0 +1,130 @@
+"""Filming an environment while something else steps it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from manyworlds.viewer.offscreen_renderer import attach_renderer
+from manyworlds.viewer.video import write_video
+
+
+class VideoRecorder:
+    """Steps an environment and films its world `cfg.viewer.env_idx` from time to time.
+
+    It stands in for the environment: whatever it has not itself is looked up there.
+
+    Args:
+        env: an environment with `render_mode="rgb_array"`; it gets a renderer if it has none.
+        video_folder: where videos go.
+        episode_trigger: tells of each number of an episode of that world whether to film it.
+        step_trigger: tells of each number of steps so far whether to begin there.
+        video_length: frames of a video, one a control step; None films until the episode ends.
+        name_prefix: what file names begin with; the step or episode follows.
+        disable_logger: whether to leave Weights & Biases alone, where a run is under way.
+
+    Raises:
+        ValueError: there is no trigger, no frame, or the environment renders nothing.
+        RuntimeError: there is no OpenGL here that can draw.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        video_folder: str | Path,
+        episode_trigger: Callable[[int], bool] | None = None,
+        step_trigger: Callable[[int], bool] | None = None,
+        video_length: int | None = None,
+        name_prefix: str = "rl-video",
+        disable_logger: bool = False,
+    ) -> None:
+        if episode_trigger is None and step_trigger is None:
+            raise ValueError(
+                "VideoRecorder films nothing: give episode_trigger or step_trigger, such as "
+                "step_trigger=lambda step: step % 2000 == 0."
+            )
+        if video_length is not None and video_length < 1:
+            raise ValueError(f"video_length must be at least 1 frame, got {video_length}.")
+        if env.render_mode != "rgb_array":
+            raise ValueError(
+                f"VideoRecorder needs an environment with render_mode='rgb_array', got "
+                f"{env.render_mode!r}: pass it when you make the environment."
+            )
+        self.env = env
+        self.files: list[Path] = []
+        """Videos written so far."""
+        self._folder, self._prefix = Path(video_folder), name_prefix
+        self._episode_trigger, self._step_trigger = episode_trigger, step_trigger
+        self._length, self._logs = video_length, not disable_logger
+        self._frames: list[np.ndarray] = []
+        self._name = ""
+        self._steps = self._episodes = 0
+        if env.unwrapped.renderer is None:
+            attach_renderer(env.unwrapped)
+        self._begin(new_episode=True)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "env":  # not set yet, as while being unpickled
+            raise AttributeError(name)
+        return getattr(self.env, name)
+
+    @property
+    def unwrapped(self) -> Any:
+        """The environment itself."""
+        return self.env.unwrapped
+
+    def reset(self, **kwargs: Any) -> Any:
+        """Begin new episodes; a film of the last one ends."""
+        result = self.env.reset(**kwargs)
+        if self._length is None:
+            self.finish()
+        self._begin(new_episode=True)
+        return result
+
+    def step(self, action: torch.Tensor) -> Any:
+        """Advance every world by one control step, and film it if it is time."""
+        result = self.env.step(action)
+        self._steps += 1
+        world = self.env.unwrapped.cfg.viewer.env_idx
+        ended = bool(result[2][world] | result[3][world])
+        if self._name:
+            self._frames.append(self.env.render())
+            if len(self._frames) == self._length or (self._length is None and ended):
+                self.finish()
+        self._episodes += ended
+        self._begin(new_episode=ended)
+        return result
+
+    def render(self) -> np.ndarray | None:
+        """Draw the world now."""
+        return self.env.render()
+
+    def close(self) -> None:
+        """End the present film and close the environment."""
+        self.finish()
+        self.env.close()
+
+    def finish(self) -> None:
+        """End the present film, and write what there is of it."""
+        if self._frames:
+            path = write_video(self._folder / self._name, self._frames, 1.0 / self.env.step_dt)
+            self.files.append(path)
+            wandb = sys.modules.get("wandb")
+            if self._logs and wandb is not None and wandb.run is not None:
+                wandb.log({"video": wandb.Video(str(path))})
+        self._frames, self._name = [], ""
+
+    def _begin(self, new_episode: bool) -> None:
+        """Begin a film if a trigger says so and none is under way."""
+        if self._name:
+            return
+        on_step, on_episode = self._step_trigger, self._episode_trigger
+        if on_step is not None and on_step(self._steps):
+            self._name = f"{self._prefix}-step-{self._steps}"
+        elif new_episode and on_episode is not None and on_episode(self._episodes):
+            self._name = f"{self._prefix}-episode-{self._episodes}"
