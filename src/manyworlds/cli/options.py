@@ -32,6 +32,14 @@ class TrainConfig:
     """Control steps of a film."""
     video_interval: int = 2000
     """Control steps from the beginning of a film to that of the next."""
+    view: bool = False
+    """Serve a read-only page of the worlds while they train."""
+    view_worlds: int = 64
+    """How many worlds that page shows at most."""
+    view_host: str = "127.0.0.1"
+    """Address to serve that page on; the default lets only programs on this machine connect."""
+    view_port: int = 8080
+    """Port to serve that page on; the next free one is taken if it is in use."""
     enable_nan_guard: bool = False
     """Record the last steps before a world diverges, as `--env.sim.nan-guard.enabled` does."""
     gpu_ids: list[int] | Literal["all"] | None = None

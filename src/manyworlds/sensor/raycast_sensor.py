@@ -19,13 +19,14 @@ from manyworlds.sensor.ray_patterns import (
 from manyworlds.sensor.sampling import leaves, with_leaves
 from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.utils.debug_visualizer import Color
 from manyworlds.utils.indices import EnvIds, assign
 from manyworlds.utils.math import dot, quat_from_matrix
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
     from manyworlds.sensor.sensor_context import SensorContext
-    from manyworlds.utils.debug_visualizer import Color, DebugVisualizer
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 __all__ = [
     "GridPatternCfg",

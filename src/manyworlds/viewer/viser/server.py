@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import rich
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 def new_server(host: str, port: int) -> viser.ViserServer:
     """Start a server of pages, and a quiet one: viser prints its address whatever one asks."""
     module: Any = require_extra("viser", "lab")
-    with rich.get_console().capture():
+    with _quiet():
         server = module.ViserServer(host, port, label="manyworlds", verbose=False)
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()
@@ -24,8 +26,19 @@ def new_server(host: str, port: int) -> viser.ViserServer:
 
 def stop_server(server: viser.ViserServer) -> None:
     """Stop a server, as quietly as it was started."""
-    with rich.get_console().capture():
+    with _quiet():
         server.stop()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Say nothing through rich, in all threads: viser's own thread speaks, too."""
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
 
 
 def page_url(server: viser.ViserServer) -> str:
