@@ -15,16 +15,6 @@ NOT_YET = {
     "mjlab.scripts.visualize_terrain:*": "viewers",
     "mjlab.tasks.velocity.config.go1.env_cfgs:TerrainType": "more tasks",
     "mjlab.tasks.velocity.rl.runner:*": "more tasks",
-    "mjlab.viewer.debug_visualizer:NullDebugVisualizer": "viewers",
-    "mjlab.viewer.model_sync:*": "viewers",
-    "mjlab.viewer.native.*": "viewers",
-    "mjlab.viewer.viser.camera_viewer:*": "viewers",
-    "mjlab.viewer.viser.overlays:*": "viewers",
-    "mjlab.viewer.viser.reward_bar_panel:*": "viewers",
-    "mjlab.viewer.viser.term_plotter:*": "viewers",
-    "mjlab.viewer.viser.viewer:CheckpointManager": "viewers",
-    "mjlab.viewer.viser.viewer:UpdateReason": "viewers",
-    "mjlab.viewer.viser.viewer:format_time_ago": "viewers",
 }
 """Names that later work brings. A row goes when its names come; the test says which."""
 

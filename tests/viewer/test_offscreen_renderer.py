@@ -59,7 +59,7 @@ def test_worlds_differ(env, renderer):
     """Draw each world in its own state, and the same state twice alike."""
     images = []
     for env_idx in (0, 3, 0):
-        renderer.update(env.sim.data, env_idx)
+        renderer.update(env.sim.data, env_idx=env_idx)
         images.append(renderer.render())
     np.testing.assert_array_equal(images[0], images[2])
     assert np.abs(images[0].astype(int) - images[1]).max() > 50
@@ -70,7 +70,7 @@ def test_does_not_touch_the_simulation(env):
     visual = env.sim.mj_model.vis.global_
     width, fovy, before = visual.offwidth, visual.fovy, env.sim.data.qpos.clone()
     renderer = OffscreenRenderer(env.sim.mj_model, ViewerConfig(width=2 * width, fovy=20.0))
-    renderer.update(env.sim.data, 2)
+    renderer.update(env.sim.data, env_idx=2)
     renderer.render()
     renderer.close()
     assert (env.sim.data.qpos == before).all()
@@ -80,7 +80,7 @@ def test_does_not_touch_the_simulation(env):
 @pytest.mark.parametrize("env_idx", [0, 3])
 def test_tracked_body_is_centered(env, renderer, env_idx):
     """Keep the body that is followed in the middle wherever it is."""
-    renderer.update(env.sim.data, env_idx)
+    renderer.update(env.sim.data, env_idx=env_idx)
     assert np.abs(_blue_center(renderer.render()) - 0.5).max() < 0.05
 
 
@@ -98,7 +98,7 @@ def test_world_origin_stays(env):
     renderer = OffscreenRenderer(env.sim.mj_model, cfg)
     columns = []
     for env_idx in (0, 3):
-        renderer.update(env.sim.data, env_idx)
+        renderer.update(env.sim.data, env_idx=env_idx)
         columns.append(_blue_center(renderer.render())[1])
     renderer.close()
     assert columns[0] < 0.4 < 0.6 < columns[1]
@@ -132,7 +132,7 @@ def test_grid(env, renderer):
     assert grid.shape == (2 * 96 + 2, 2 * 128 + 2, 3)
     places = {0: (0, 0), 2: (0, 130), 3: (98, 0)}
     for env_idx, (row, column) in places.items():
-        renderer.update(env.sim.data, env_idx)
+        renderer.update(env.sim.data, env_idx=env_idx)
         np.testing.assert_array_equal(
             grid[row : row + 96, column : column + 128], renderer.render()
         )
@@ -158,14 +158,14 @@ def test_grid_needs_worlds(env, renderer):
 def test_diverged_world(env, renderer):
     """Draw a world that is not finite without failing."""
     env.sim.data.qpos[1] = float("nan")
-    renderer.update(env.sim.data, 1)
+    renderer.update(env.sim.data, env_idx=1)
     assert renderer.render().shape == (96, 128, 3)
 
 
 def test_unknown_world(env, renderer):
     """Refuse a world that there is not."""
     with pytest.raises(ValueError, match=r"World 4 is out of range: there are 4 worlds"):
-        renderer.update(env.sim.data, 4)
+        renderer.update(env.sim.data, env_idx=4)
 
 
 def test_closed(env, renderer):

@@ -34,7 +34,8 @@ def open_viewer(make_env, rest):
 
     def make(num_envs=4, viewer_cfg=None, **kwargs):
         env = make_env(num_envs, viewer_cfg)
-        viewer = ViserPlayViewer(env, rest, port=kwargs.pop("port", _free_port()), **kwargs)
+        kwargs = {"frame_rate": 30.0, "port": _free_port(), **kwargs}
+        viewer = ViserPlayViewer(env, rest, **kwargs)
         viewer.now = 0.0
         viewer._clock = lambda: viewer.now
         viewers.append(viewer)
@@ -50,8 +51,14 @@ def open_viewer(make_env, rest):
 def _body(viewer, name: str):
     """The handle that draws a body of the model."""
     body_id = viewer.env.sim.mj_model.body(name).id
-    (batch,) = [batch for batch in viewer._grid._batches if batch.body_id == body_id]
+    (batch,) = [batch for batch in viewer._grid._batches if body_id in batch.body_ids]
     return batch.handle
+
+
+def _draw(viewer) -> None:
+    viewer.request_redraw()
+    viewer._carry_out_requests()
+    viewer.sync_env_to_viewer()
 
 
 def _pass_time(viewer, seconds: float, ticks: int = 10) -> None:
@@ -103,7 +110,7 @@ def test_bodies_move(open_viewer):
     handle, body = _body(viewer, "cartpole/pole"), viewer.env.sim.mj_model.body("cartpole/pole").id
     assert np.abs(handle.batched_wxyzs - before).max() > 0.05
     # Steps after the last frame are not drawn yet.
-    viewer.sync_env_to_viewer()
+    _draw(viewer)
     places = viewer._grid.places
     expected = viewer.env.sim.data.xpos[:, body].numpy() + places
     np.testing.assert_allclose(handle.batched_positions, expected, atol=1e-6)
@@ -124,8 +131,8 @@ def test_places_do_not_overlap(open_viewer):
 
 
 def test_frames_are_limited(open_viewer):
-    """Send no more frames than the frame rate, however fast the loop ticks."""
-    viewer = open_viewer(frame_rate=10.0)
+    """Send poses at every second frame, however fast the loop ticks."""
+    viewer = open_viewer(frame_rate=20.0)
     sent = []
     viewer._grid.update = lambda *args: sent.append(args)
     _pass_time(viewer, 1.0, ticks=200)
@@ -133,20 +140,28 @@ def test_frames_are_limited(open_viewer):
 
 
 def test_nothing_is_sent_twice(open_viewer, monkeypatch):
-    """Send no poses while nothing moves."""
+    """Send no poses that are as they were, even when a picture is asked for."""
     viewer = open_viewer()
     viewer.pause()
     viewer.sync_env_to_viewer()
     messages = []
+    server = viewer.server._websock_server
+    # Other messages come from viser's threads whenever they like.
     monkeypatch.setattr(
-        viewer.server._websock_server, "queue_message", lambda *args: messages.append(args)
+        server, "queue_message", lambda message: messages.append(_names_poses(message))
     )
-    viewer.sync_env_to_viewer()
-    assert messages == []
+    viewer.request_redraw()
+    _pass_time(viewer, 0.2)
+    assert not any(messages)
     viewer.env.sim.data.qpos[0, 0] += 0.1
     viewer.env.sim.forward()
-    viewer.sync_env_to_viewer()
-    assert messages, "the test does not see what is sent"
+    viewer.request_redraw()
+    _pass_time(viewer, 0.2)
+    assert any(messages), "the test does not see what is sent"
+
+
+def _names_poses(message) -> bool:
+    return "batched_positions" in getattr(message, "updates", {})
 
 
 @pytest.mark.parametrize(
@@ -160,10 +175,12 @@ def test_pages(open_viewer, selected, shown):
     assert viewer.shown_worlds == shown
     assert viewer._panel._world.value == selected
     assert [label.text for label in viewer._grid._labels] == [f"world {i}" for i in shown]
+    viewer.request_redraw()
+    _pass_time(viewer, 0.1)
     place = viewer._grid.places[selected - shown.start]
     np.testing.assert_allclose(viewer._grid._outline.position, place)
     cart = viewer.env.sim.mj_model.body("cartpole/cart").id
-    viewer.sync_env_to_viewer()
+    _draw(viewer)
     expected = viewer.env.sim.data.xpos[list(shown), cart].numpy() + viewer._grid.places
     np.testing.assert_allclose(
         _body(viewer, "cartpole/cart").batched_positions, expected, atol=1e-6
@@ -227,11 +244,11 @@ def test_follow(open_viewer):
 def test_env_origins(open_viewer):
     """Draw worlds at their places wherever the scene puts them."""
     viewer = open_viewer(4)
-    viewer.sync_env_to_viewer()
+    _draw(viewer)
     before = _body(viewer, "cartpole/cart").batched_positions.copy()
     origins = torch.tensor([[10.0 * i, 5.0, 0.0] for i in range(4)])
     viewer.env.scene = SimpleNamespace(env_origins=origins)
-    viewer.sync_env_to_viewer()
+    _draw(viewer)
     after = _body(viewer, "cartpole/cart").batched_positions
     np.testing.assert_allclose(after, before - origins.numpy(), atol=1e-5)
 
@@ -292,7 +309,7 @@ def test_terrain_is_shared(open_viewer, make_env, monkeypatch):
     viewer = open_viewer(3)
     viewer.env.sim.data.qpos[:, 0] = torch.tensor([0.0, 3.0, 6.0])
     viewer.env.sim.forward()
-    viewer.sync_env_to_viewer()
+    _draw(viewer)
     terrain, ball = viewer._grid._batches
     assert len(terrain.handle.batched_positions) == 1
     np.testing.assert_allclose(
@@ -367,7 +384,7 @@ def page():
 def test_browser(make_env, rest, page):
     """Show worlds, controls and status in a real browser; act on its buttons and keys."""
     image_module = pytest.importorskip("PIL.Image")
-    viewer = ViserPlayViewer(make_env(12), rest, frame_rate=5.0, port=_free_port())
+    viewer = ViserPlayViewer(make_env(12), rest, frame_rate=5.0, port=_free_port(), num_shown=9)
     thread = threading.Thread(target=viewer.run, daemon=True)
     viewer.setup()
     thread.start()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+import tyro
 
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl import RslRlOnPolicyRunnerCfg
@@ -32,6 +34,14 @@ class TrainConfig:
     """Control steps of a film."""
     video_interval: int = 2000
     """Control steps from the beginning of a film to that of the next."""
+    view: bool = False
+    """Serve a read-only page of the worlds while they train."""
+    view_worlds: int = 64
+    """How many worlds that page shows at most."""
+    view_host: str = "127.0.0.1"
+    """Address to serve that page on; the default lets only programs on this machine connect."""
+    view_port: int = 8080
+    """Port to serve that page on; the next free one is taken if it is in use."""
     enable_nan_guard: bool = False
     """Record the last steps before a world diverges, as `--env.sim.nan-guard.enabled` does."""
     gpu_ids: list[int] | Literal["all"] | None = None
@@ -68,12 +78,30 @@ class PlayConfig:
     """Which policy."""
     latest: bool = False
     """Take the newest run of the task, as without --checkpoint."""
-    checkpoint: Path | None = None
-    """Take this checkpoint: a file, a run folder, or a run's name."""
+    checkpoint: Annotated[Path | None, tyro.conf.arg(aliases=["--checkpoint-file"])] = None
+    """Take this checkpoint: a file, a run folder, or a run's name. Without it, the newest is taken
+    and the page loads each newer one as training writes it."""
     log_root: Path = Path("runs")
     """Where to look for runs."""
     device: str | None = None
     """Torch device; None takes CUDA where there is one, else the CPU."""
+    num_envs: int | None = None
+    """How many worlds; None leaves that to the task."""
+    no_terminations: bool = False
+    """Let episodes go on for ever, whatever happens."""
+    viewer: Literal["auto", "native", "viser"] = "auto"
+    """Where to watch: in MuJoCo's window, which shows one world and its neighbours, or on a page in
+    the browser, which shows them all; auto takes the page."""
+    video: bool = False
+    """Film the worlds without a window instead, and end."""
+    video_length: int = 200
+    """Control steps of the film."""
+    video_height: int | None = None
+    """Height of the film [pixels]; None leaves that to the task."""
+    video_width: int | None = None
+    """Width of the film [pixels]; None leaves that to the task."""
+    camera: int | str | None = None
+    """Film through this camera of the model, a name or a number."""
     host: str = "127.0.0.1"
     """Address to serve the page on."""
     port: int = 8080

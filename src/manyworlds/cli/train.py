@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import io
 import os
 import sys
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from manyworlds.cli.options import TrainConfig
     from manyworlds.rl.run_folder import RunFolder
-    from manyworlds.rl.runner import OnPolicyRunner
+    from manyworlds.rl.runner import IterationRecord, OnPolicyRunner
     from manyworlds.rl.training import TrainingResult
+    from manyworlds.viewer.training_view import TrainingView
     from manyworlds.viewer.video_recorder import VideoRecorder
 
 
@@ -61,8 +62,7 @@ def main(argv: list[str]) -> int:
     is_main = ranks.is_main
     console = Console() if is_main else Console(file=io.StringIO())
     runner = load_runner_cls(task)
-    films: list[VideoRecorder] = []
-    with TrainingProgress(console) as progress:
+    with TrainingProgress(console) as progress, contextlib.closing(_Watchers(cfg, console)) as seen:
         result = train(
             task,
             cfg.env,
@@ -70,13 +70,11 @@ def main(argv: list[str]) -> int:
             cfg.log_root,
             device=cfg.device,
             resume=resume,
-            on_start=functools.partial(_film, cfg, films) if cfg.video else None,
-            on_iteration=progress.update,
+            on_start=seen.start,
+            on_iteration=lambda record: (progress.update(record), seen.note(record)),
             **({} if runner is None else {"runner_cls": runner}),
         )
-    for film in films:
-        film.finish()
-        result.files += film.files
+    result.files += seen.files
     if is_main:
         _report(task, result, console)
     return 130 if result.interrupted else 0
@@ -104,20 +102,51 @@ def _use_gpus(cfg: TrainConfig, argv: list[str]) -> None:
         os.execv(sys.executable, [sys.executable, *program])
 
 
-def _film(
-    cfg: TrainConfig, films: list[VideoRecorder], runner: OnPolicyRunner, run: RunFolder
-) -> None:
-    """Have a world filmed while it trains."""
-    from manyworlds.viewer.video_recorder import VideoRecorder
+class _Watchers:
+    """What looks on while a run trains: a film, a page."""
 
-    runner.env.unwrapped.render_mode = "rgb_array"
-    runner.env.env = VideoRecorder(
-        runner.env.env,
-        run.path / "videos" / "train",
-        step_trigger=lambda step: step % cfg.video_interval == 0,
-        video_length=cfg.video_length,
-    )
-    films.append(runner.env.env)
+    def __init__(self, cfg: TrainConfig, console: Console) -> None:
+        self._cfg = cfg
+        self._console = console
+        self._film: VideoRecorder | None = None
+        self._view: TrainingView | None = None
+
+    def start(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        """Have a world filmed and worlds shown, as the configuration says."""
+        cfg = self._cfg
+        if cfg.video:
+            from manyworlds.viewer.video_recorder import VideoRecorder
+
+            runner.env.unwrapped.render_mode = "rgb_array"
+            runner.env.env = self._film = VideoRecorder(
+                runner.env.env,
+                run.path / "videos" / "train",
+                step_trigger=lambda step: step % cfg.video_interval == 0,
+                video_length=cfg.video_length,
+            )
+        if cfg.view:
+            from manyworlds.viewer.training_view import TrainingView
+
+            runner.env.env = self._view = TrainingView(
+                runner.env.env, cfg.view_worlds, cfg.view_host, cfg.view_port
+            )
+            self._console.print(f"watch at {self._view.url}", highlight=False)
+
+    def note(self, record: IterationRecord) -> None:
+        """Take in what an iteration reports."""
+        if self._view is not None:
+            self._view.note(record)
+
+    @property
+    def files(self) -> list[Path]:
+        """Films written so far."""
+        return [] if self._film is None else self._film.files
+
+    def close(self) -> None:
+        """End the film and the page."""
+        for watcher in (self._film, self._view):
+            if watcher is not None:
+                watcher.finish()
 
 
 def _report(task: str, result: TrainingResult, console: Console) -> None:

@@ -59,9 +59,6 @@ RENAMED: dict[str, Any] = {
     "mjlab.utils.wrappers.video_recorder:VideoRecorder": (
         "manyworlds.viewer.video_recorder:VideoRecorder"
     ),
-    "mjlab.viewer.debug_visualizer:DebugVisualizer": (
-        "manyworlds.utils.debug_visualizer:DebugVisualizer"
-    ),
 }
 """mjlab's `module:name` to ours; what is not a string is the value itself."""
 

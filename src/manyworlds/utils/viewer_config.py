@@ -35,6 +35,10 @@ class ViewerConfig:
     """Which site groups are drawn."""
     env_idx: int = 0
     """The world to show first."""
+    max_extra_envs: int = 2
+    """How many of the nearest other worlds pictures and MuJoCo's window show, too."""
+    reward_bar_max_terms: int = 20
+    """How many reward terms the browser shows bars for."""
     distance: float = 5.0
     """Distance from the camera to what it looks at [m]."""
     elevation: float = -45.0

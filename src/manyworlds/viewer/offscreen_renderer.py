@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
-from manyworlds.utils.mujoco import pose_for_drawing
 from manyworlds.utils.renderer import Renderer
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.camera import tracked_body_id
+from manyworlds.viewer.drawn_world import DrawnWorld
+from manyworlds.viewer.native.visualizer import MujocoNativeDebugVisualizer
+from manyworlds.viewer.neighbors import add_neighbor, nearest_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.scene import Scene
 
 _GAP_PIXELS = 2
 _GAP_COLOR = (24, 26, 30)
@@ -29,25 +32,36 @@ class OffscreenRenderer:
     Args:
         model: the model that all worlds share; it is copied.
         cfg: camera, resolution and what to draw.
+        scene: where the worlds are, to draw the nearest `cfg.max_extra_envs` of them too; None
+            draws one world only.
+        sim_model: `sim.model`, for what differs between worlds.
+        expanded_fields: `sim.expanded_fields`, what differs between worlds.
 
     Raises:
         RuntimeError: there is no OpenGL here that can draw; the message says what to install.
         ValueError: `cfg` names a body or an entity that the model does not have.
     """
 
-    def __init__(self, model: mujoco.MjModel, cfg: ViewerConfig) -> None:
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        cfg: ViewerConfig,
+        scene: Scene | None = None,
+        sim_model: Any | None = None,
+        expanded_fields: set[str] | None = None,
+    ) -> None:
         self._renderer: Renderer | None = None
         self._cfg = copy.deepcopy(cfg)
-        self._model = copy.copy(model)
-        self._body_id = tracked_body_id(self._model, cfg)
+        self._scene = scene
+        self._world = DrawnWorld(model, sim_model, expanded_fields)
+        self._body_id = tracked_body_id(model, cfg)
         if min(cfg.width, cfg.height) < 1:
             raise ValueError(
                 f"ViewerConfig: width and height must be at least 1 pixel, "
                 f"got {cfg.width} x {cfg.height}."
             )
         if cfg.fovy is not None:
-            self._model.vis.global_.fovy = cfg.fovy
-        self._data = mujoco.MjData(self._model)
+            self._world.model.vis.global_.fovy = cfg.fovy
         self._option = mujoco.MjvOption()
         self._option.geomgroup[:] = cfg.geom_group
         self._option.sitegroup[:] = cfg.site_group
@@ -55,7 +69,16 @@ class OffscreenRenderer:
         self._camera.distance = cfg.distance
         self._camera.azimuth = cfg.azimuth
         self._camera.elevation = cfg.elevation
-        self._renderer = Renderer(self._model, cfg.height, cfg.width)
+        self.initialize()
+
+    def initialize(self) -> None:
+        """Make the OpenGL context, also anew after `close`; a second call does nothing.
+
+        Raises:
+            RuntimeError: there is no OpenGL here that can draw.
+        """
+        if self._renderer is None:
+            self._renderer = Renderer(self._world.model, self._cfg.height, self._cfg.width)
 
     @property
     def renderer(self) -> mujoco.Renderer:
@@ -68,34 +91,42 @@ class OffscreenRenderer:
             raise RuntimeError("This OffscreenRenderer was closed: make a new one.")
         return self._renderer
 
-    def update(self, data: Any, env_idx: int = 0) -> None:
+    def update(
+        self,
+        data: Any,
+        debug_vis_callback: Callable[[MujocoNativeDebugVisualizer], None] | None = None,
+        camera: int | str | None = None,
+        *,
+        env_idx: int | None = None,
+    ) -> None:
         """Take over the state of one world.
 
         Args:
             data: per-world arrays (`sim.data`); `qpos` and, where the model has mocap bodies,
                 `mocap_pos` and `mocap_quat` are read.
-            env_idx: the world.
+            debug_vis_callback: draws over the world, such as `env.update_visualizers`.
+            camera: a camera of the model, by name or id; None takes the one of `cfg`.
+            env_idx: the world; None takes the one of `cfg`.
 
         Raises:
-            ValueError: there is no such world.
+            ValueError: there is no such world, or no such camera.
         """
-        num_envs = data.qpos.shape[0]
-        if not 0 <= env_idx < num_envs:
-            raise ValueError(
-                f"World {env_idx} is out of range: there are {num_envs} worlds, "
-                f"so env_idx must be in [0, {num_envs})."
-            )
-        renderer = self.renderer
-        self._data.qpos[:] = _row(data.qpos, env_idx)
-        if self._model.nmocap:
-            self._data.mocap_pos[:] = _row(data.mocap_pos, env_idx)
-            self._data.mocap_quat[:] = _row(data.mocap_quat, env_idx)
-        pose_for_drawing(self._model, self._data)
-        self._camera.lookat[:] = self._data.xpos[self._body_id] + np.asarray(self._cfg.lookat)
-        renderer.update_scene(self._data, self._camera, self._option)
+        renderer, world = self.renderer, self._world
+        env_idx = self._cfg.env_idx if env_idx is None else env_idx
+        world.load(data, env_idx)
+        self._camera.lookat[:] = world.data.xpos[self._body_id] + np.asarray(self._cfg.lookat)
+        view = self._camera if camera is None else camera
+        renderer.update_scene(world.data, view, self._option)
         flags = renderer.scene.flags
         flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._cfg.enable_shadows
         flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = self._cfg.enable_reflections
+        if self._scene is not None:
+            count, home = self._cfg.max_extra_envs, world.data.xpos.copy()
+            for neighbor, way in nearest_worlds(self._scene.env_origins, env_idx, count):
+                world.load(data, neighbor)
+                add_neighbor(world, self._option, renderer.scene, way, home)
+        if debug_vis_callback is not None:
+            debug_vis_callback(MujocoNativeDebugVisualizer(renderer.scene, world.model, env_idx))
 
     def render(self) -> np.ndarray:
         """Draw the world of the last `update`; returns uint8 RGB, shape (height, width, 3)."""
@@ -125,7 +156,7 @@ class OffscreenRenderer:
         grid = np.empty((rows * step_y - _GAP_PIXELS, columns * step_x - _GAP_PIXELS, 3), np.uint8)
         grid[:] = _GAP_COLOR
         for i, env_idx in enumerate(env_ids):
-            self.update(data, int(env_idx))
+            self.update(data, env_idx=int(env_idx))
             y, x = i // columns * step_y, i % columns * step_x
             grid[y : y + self._cfg.height, x : x + self._cfg.width] = self.render()
         return grid
@@ -137,25 +168,25 @@ class OffscreenRenderer:
             self._renderer = None
 
 
-def _row(field: Any, env_idx: int) -> np.ndarray:
-    return field[env_idx].detach().cpu().numpy()
-
-
-def attach_renderer(env: ManagerBasedRlEnv, cfg: ViewerConfig | None = None) -> None:
-    """Let `env.render()` draw the world `cfg.env_idx`.
+def attach_renderer(
+    env: ManagerBasedRlEnv, cfg: ViewerConfig | None = None, camera: int | str | None = None
+) -> None:
+    """Let `env.render()` draw the world `cfg.env_idx` and its neighbours.
 
     Args:
         env: an environment with `render_mode="rgb_array"`.
         cfg: camera, resolution and what to draw; None takes the task's.
+        camera: a camera of the model, by name or id, in place of that of `cfg`.
 
     Raises:
         RuntimeError: there is no OpenGL here that can draw.
     """
     cfg = env.cfg.viewer if cfg is None else cfg
-    renderer = OffscreenRenderer(env.sim.mj_model, cfg)
+    sim = env.sim
+    renderer = OffscreenRenderer(sim.mj_model, cfg, env.scene, sim.model, sim.expanded_fields)
 
     def draw() -> np.ndarray:
-        renderer.update(env.sim.data, cfg.env_idx)
+        renderer.update(sim.data, env.update_visualizers, camera)
         return renderer.render()
 
     env.renderer = draw

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.viewer.base import ViewerStatus
+from manyworlds.viewer.viser.scene import MAX_LABELS as _MAX_LABELS
 
 if TYPE_CHECKING:
     import viser
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 # Icon names; viser's own type for them exists only once it is imported.
 _PAUSE: Any = "player-pause"
 _PLAY: Any = "player-play"
+_CONTROLS: Any = "adjustments"
 
 
 @dataclass(frozen=True)
@@ -60,28 +62,35 @@ class ControlPanel:
         gui = server.gui
         with server.atomic():
             self._status = self._keep(gui.add_html(""))
-            self._pause = self._keep(gui.add_button("Pause", icon=_PAUSE))
-            self._pause.on_click(lambda _: viewer.request_toggle_pause())
-            self._choice(
-                gui,
-                "Run",
-                {"Single step": viewer.request_single_step, "Reset": viewer.request_reset},
-            )
-            self._choice(
-                gui,
-                "Speed",
-                {
-                    "Slower": viewer.request_speed_down,
-                    "1x": viewer.request_reset_speed,
-                    "Faster": viewer.request_speed_up,
-                },
-            )
-            self._world: Any = None
-            if viewer.env.num_envs > 1:
-                self._add_world_controls(gui, num_shown)
-            if can_follow:
-                self._checkbox(gui, "Follow robots", follow, "follow")
+            self.tabs = self._keep(gui.add_tab_group())
+            """Where further tabs go."""
+            with self.tabs.add_tab("Controls", icon=_CONTROLS):
+                self._add_controls(gui, num_shown)
+                if can_follow:
+                    self._checkbox(gui, "Follow robots", follow, "follow")
             self._add_keys(gui)
+
+    def _add_controls(self, gui: Any, num_shown: int) -> None:
+        viewer = self._viewer
+        self._pause = gui.add_button("Pause", icon=_PAUSE)
+        self._pause.on_click(lambda _: viewer.request_toggle_pause())
+        self._choice(
+            gui,
+            "Run",
+            {"Single step": viewer.request_single_step, "Reset": viewer.request_reset},
+        )
+        self._choice(
+            gui,
+            "Speed",
+            {
+                "Slower": viewer.request_speed_down,
+                "1x": viewer.request_reset_speed,
+                "Faster": viewer.request_speed_up,
+            },
+        )
+        self._world: Any = None
+        if viewer.env.num_envs > 1:
+            self._add_world_controls(gui, num_shown)
 
     def update(self, state: PanelState) -> None:
         """Show a new state; viser sends only what changed."""
@@ -110,7 +119,7 @@ class ControlPanel:
             step=1,
             hint=f"The selected world; the page shows {num_shown} of {num_envs}.",
         )
-        self._world = self._keep(world)
+        self._world = world
 
         @world.on_update
         def _(event: Any) -> None:
@@ -133,7 +142,8 @@ class ControlPanel:
                 "Selected": lambda: viewer.request_action("custom", ("look", True)),
             },
         )
-        self._checkbox(gui, "World numbers", True, "labels")
+        if num_shown <= _MAX_LABELS:
+            self._checkbox(gui, "World numbers", True, "labels")
 
     def _add_keys(self, gui: Any) -> None:
         viewer = self._viewer
@@ -143,6 +153,7 @@ class ControlPanel:
             ("Reset", "enter", viewer.request_reset),
             ("Slower", "-", viewer.request_speed_down),
             ("Faster", "=", viewer.request_speed_up),
+            ("Debug shapes", "R", lambda: viewer.request_action("toggle_debug_vis")),
         ]
         if viewer.env.num_envs > 1:
             keys += [
@@ -154,11 +165,11 @@ class ControlPanel:
             command.on_trigger(lambda _, request=request: request())
 
     def _choice(self, gui: Any, label: str, requests: dict[str, Callable[[], None]]) -> None:
-        group = self._keep(gui.add_button_group(label, tuple(requests)))
+        group = gui.add_button_group(label, tuple(requests))
         group.on_click(lambda event: requests[event.target.value]())
 
     def _checkbox(self, gui: Any, label: str, value: bool, name: str) -> None:
-        box = self._keep(gui.add_checkbox(label, value))
+        box = gui.add_checkbox(label, value)
         box.on_update(lambda _: self._viewer.request_action("custom", (name, bool(box.value))))
 
     def _keep(self, handle: Any) -> Any:

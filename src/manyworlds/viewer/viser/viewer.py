@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import math
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -18,36 +20,68 @@ from manyworlds.viewer.base import (
     ViewerAction,
 )
 from manyworlds.viewer.camera import tracked_body_id
+from manyworlds.viewer.viser.checkpoints import CheckpointManager, format_time_ago
+from manyworlds.viewer.viser.decor import DecorLayer
 from manyworlds.viewer.viser.layout import camera_to_see, static_body
+from manyworlds.viewer.viser.overlays import (
+    ViserCameraOverlays,
+    ViserContactOverlays,
+    ViserDebugOverlays,
+    ViserTermOverlays,
+)
 from manyworlds.viewer.viser.panel import ControlPanel, PanelState
 from manyworlds.viewer.viser.scene import WorldGrid
+from manyworlds.viewer.viser.server import new_server, page_url, stop_server
+from manyworlds.viewer.viser.tabs import CheckpointTab, add_command_tab, add_visualization_tab
 
 if TYPE_CHECKING:
     import viser
 
+__all__ = ["CheckpointManager", "UpdateReason", "ViserPlayViewer", "format_time_ago"]
+
 _FOVY = 45.0
 # Width by height of what a usual window leaves beside the controls.
 _ASPECT = 1.2
+_FEW = 4
+_GRID_ELEVATION = -35.0
 _STATUS_SECONDS = 0.2
+_LOOKS_SECONDS = 0.5
+_CHECKPOINT_SECONDS = 2.0
+_TERM_FRAMES = 3
+_MAX_BYTES_PER_SECOND = 10e6
+"""What browsers take in on one connection without falling behind."""
+
+
+class UpdateReason(enum.Enum):
+    """Why a picture is due although nothing moves."""
+
+    ACTION = enum.auto()
+    ENV_SWITCH = enum.auto()
+    SCENE_REQUEST = enum.auto()
 
 
 class ViserPlayViewer(BaseViewer):
     """Shows worlds side by side in a browser, with controls to pause, step, reset and select.
 
     Keys: space pauses, N takes a single step, Enter resets, - and = change the speed, comma and
-    full stop select the previous and the next world.
+    full stop select the previous and the next world, R shows or hides debug shapes. A click on a
+    world selects it, too.
+
+    Poses are sent at every second frame, and less often where they would be more than a browser
+    can take in.
 
     Args:
         env: the environment.
         policy: maps observations to actions.
-        frame_rate: frames to send per second at most [1/s].
+        frame_rate: frames per second at most [1/s].
         verbosity: how much to say on the terminal.
+        viser_server: draw in this server instead of a new one; it is not stopped on `close`.
+        checkpoint_manager: offers other checkpoints of the policy.
         num_shown: how many worlds to show at once; of more, the page with the selected one is
             shown.
         host: the address to listen on. Only programs on this machine can connect to the default;
             '0.0.0.0' lets everyone on the network in, without a password.
         port: the port to listen on; if it is taken, the next free one is used. See `url`.
-        viser_server: draw in this server instead of a new one; it is not stopped on `close`.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -58,19 +92,20 @@ class ViserPlayViewer(BaseViewer):
         self,
         env: EnvProtocol,
         policy: PolicyProtocol,
-        frame_rate: float = 30.0,
+        frame_rate: float = 60.0,
         verbosity: int = VerbosityLevel.SILENT,
+        viser_server: viser.ViserServer | None = None,
+        checkpoint_manager: CheckpointManager | None = None,
         *,
-        num_shown: int = 9,
+        num_shown: int = 1024,
         host: str = "127.0.0.1",
         port: int = 8080,
-        viser_server: viser.ViserServer | None = None,
     ) -> None:
         super().__init__(env, policy, frame_rate, verbosity)
         if num_shown < 1:
             raise ValueError(f"num_shown must be at least 1, got {num_shown}: show one world.")
         self.num_shown = min(num_shown, env.num_envs)
-        self._viser: Any = require_extra("viser", "lab")
+        require_extra("viser", "lab")
         model = env.sim.mj_model
         self._tracked = tracked_body_id(model, self.cfg)
         self._follow = self._tracked != 0 and not static_body(model, self._tracked)
@@ -79,13 +114,15 @@ class ViserPlayViewer(BaseViewer):
         self._address = (host, port)
         self._own_server = viser_server is None
         self._server = viser_server
+        self._checkpoints = checkpoint_manager
         self._lock = threading.RLock()
         self._grid: WorldGrid | None = None
-        self._panel: ControlPanel | None = None
         self._look_at_selected = False
         self._camera_of: tuple[int, bool] | None = None
         self._labels_of: tuple[range, int] | None = None
-        self._next_status = 0.0
+        self._pending: set[UpdateReason] = set()
+        self._frame = 0
+        self._next_status = self._next_looks = self._next_checkpoint = 0.0
 
     @property
     def server(self) -> viser.ViserServer:
@@ -101,10 +138,7 @@ class ViserPlayViewer(BaseViewer):
     @property
     def url(self) -> str:
         """The address of the page."""
-        host = self.server.get_host()
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-        host = f"[{host}]" if ":" in host else host
-        return f"http://{host}:{self.server.get_port()}"
+        return page_url(self.server)
 
     @property
     def shown_worlds(self) -> range:
@@ -114,6 +148,16 @@ class ViserPlayViewer(BaseViewer):
         first = min(first, self.env.num_envs - self.num_shown)
         return range(first, first + self.num_shown)
 
+    @property
+    def groups(self) -> dict[str, list[bool]]:
+        """Which groups of geoms and sites are drawn."""
+        assert self._grid is not None
+        return self._grid.groups
+
+    def request_redraw(self) -> None:
+        """Ask for a picture, also while the worlds are paused."""
+        self.request_action("custom", ("redraw", None))
+
     def setup(self) -> None:
         """Start the server if there is none, and draw the worlds."""
         with self._lock:
@@ -122,15 +166,23 @@ class ViserPlayViewer(BaseViewer):
 
     def _open(self) -> None:
         if self._server is None:
-            host, port = self._address
             self._own_server = True
-            self._server = self._viser.ViserServer(host, port, label="manyworlds", verbose=False)
-        server = self.server
-        if self._own_server:
-            server.gui.configure_theme(show_logo=False, show_share_button=False)
-            server.gui.main_panel.dock_right()
+            self._server = new_server(*self._address)
+        server, sim = self.server, self.env.sim
+        looks = {"sim_model": sim.model, "expanded_fields": sim.expanded_fields}
         self._camera_of = self._labels_of = None
-        self._grid = WorldGrid(server, self.env.sim.mj_model, self.cfg, self.num_shown)
+        self._grid = WorldGrid(
+            server,
+            sim.mj_model,
+            self.cfg,
+            self.num_shown,
+            on_click=lambda i: self.request_action("custom", ("select", self._world_at(i))),
+            **looks,
+        )
+        self._decor = DecorLayer(server, sim.mj_model, **looks)
+        self._debug = ViserDebugOverlays(self.env, self._decor)
+        self._contacts = ViserContactOverlays(self._decor)
+        self.cameras = ViserCameraOverlays(server, self.env, sim.mj_model)
         self._panel = ControlPanel(
             server,
             self,
@@ -138,32 +190,121 @@ class ViserPlayViewer(BaseViewer):
             follow=self._follow,
             num_shown=self.num_shown,
         )
+        self._add_tabs(server, self._panel.tabs)
         self.sync_env_to_viewer()
 
-    def sync_env_to_viewer(self) -> None:
-        """Send the poses of the worlds shown, the camera if it is to move, and the status."""
-        with self._lock:
-            if self._grid is not None and self._panel is not None:
-                self._draw(self._grid, self._panel)
+    def _add_tabs(self, server: viser.ViserServer, tabs: Any) -> None:
+        self._terms = ViserTermOverlays(
+            server,
+            self.env,
+            self,
+            self.frame_time * _TERM_FRAMES,
+            self.cfg.reward_bar_max_terms,
+        )
+        with server.atomic():
+            add_visualization_tab(server, self, tabs)
+            self._terms.setup_tabs(tabs)
+            add_command_tab(server, self, tabs)
+            self._checkpoint_tab = None
+            if self._checkpoints is not None:
+                self._checkpoint_tab = CheckpointTab(server, self, tabs, self._checkpoints)
 
-    def _draw(self, grid: WorldGrid, panel: ControlPanel) -> None:
+    @staticmethod
+    def _should_update_cameras(paused: bool, has_pending_updates: bool) -> bool:
+        """Whether camera pictures are due: they change only with the worlds."""
+        return has_pending_updates or not paused
+
+    @staticmethod
+    def _should_submit_scene_update(counter: int, paused: bool, has_pending_updates: bool) -> bool:
+        """Whether poses are due: at every second frame, and whenever something was asked for."""
+        return has_pending_updates or (not paused and counter % 2 == 0)
+
+    def sync_env_to_viewer(self) -> None:
+        """Send what is due: poses, the camera if it is to move, terms, and the status."""
+        with self._lock:
+            if self._grid is None:
+                return
+            now = self._clock()
+            self._poll_checkpoints(now)
+            pending = bool(self._pending) or self._labels_of is None
+            stride = math.ceil(
+                self._grid.bytes_per_update / self.frame_time / _MAX_BYTES_PER_SECOND
+            )
+            due = self._should_submit_scene_update(self._frame, self._paused, pending)
+            if due and (pending or self._frame % max(stride, 1) == 0):
+                self._draw(self._grid, now)
+            if self._frame % _TERM_FRAMES == 0:
+                self._terms.update(self._paused)
+            if now >= self._next_status or self._paused:
+                self._next_status = now + _STATUS_SECONDS
+                self._show_status()
+            self._pending.clear()
+            self._frame += 1
+
+    def _draw(self, grid: WorldGrid, now: float) -> None:
         shown = self.shown_worlds
         selected = self.env_idx - shown.start
         data = self.env.sim.data
         rows = slice(shown.start, shown.stop)
+        new_page = (shown, self.env_idx) != self._labels_of
+        if now >= self._next_looks or new_page:
+            self._next_looks = now + _LOOKS_SECONDS
+            grid.sync_looks(rows)
         positions = _numpy(data.xpos[rows])
-        quaternions = _numpy(data.xquat[rows])
         anchors = self._anchors(grid, positions, rows, selected)
-        grid.update(positions, quaternions, anchors, selected)
-        if (shown, self.env_idx) != self._labels_of:
+        grid.update(positions, _numpy(data.xquat[rows]), anchors, selected)
+        if new_page:
             self._labels_of = (shown, self.env_idx)
             grid.set_labels([f"world {i}" for i in shown])
             self._next_status = 0.0
+        self._draw_over(grid.offsets(anchors), shown, selected)
         self._move_camera(grid, selected)
-        now = self._clock()
-        if now >= self._next_status or self._paused:
-            self._next_status = now + _STATUS_SECONDS
-            self._show_status(panel)
+
+    def _draw_over(self, offsets: np.ndarray, shown: range, selected: int) -> None:
+        data = self.env.sim.data
+        debug = self._decor.debug
+        debug.env_idx, debug.shown, debug.offsets = self.env_idx, shown, offsets
+        self._debug.queue()
+        self._decor.show(data, self.env_idx, offsets[selected])
+        if self._should_update_cameras(self._paused, bool(self._pending)):
+            self.cameras.update(data, self.env_idx, offsets[selected])
+
+    def select_env(self, env_idx: int) -> None:
+        """Select a world; ids beyond the last begin again at 0."""
+        super().select_env(env_idx)
+        self._pending.add(UpdateReason.ENV_SWITCH)
+        if self._grid is not None:
+            self._terms.on_env_switch()
+            self._debug.on_env_switch()
+            self._contacts.on_env_switch()
+
+    def reset_environment(self) -> None:
+        """Reset all worlds and the policy's memory; forgets the last error and all plots."""
+        super().reset_environment()
+        self._pending.add(UpdateReason.ACTION)
+        if self._grid is not None:
+            self._terms.clear_histories()
+
+    def pause(self) -> None:
+        """Stop stepping; the last state is drawn."""
+        super().pause()
+        self._pending.add(UpdateReason.ACTION)
+        self._tell_commands()
+
+    def resume(self) -> None:
+        """Go on stepping; forgets the last error."""
+        super().resume()
+        self._tell_commands()
+
+    def _tell_commands(self) -> None:
+        manager = getattr(self.env.unwrapped, "command_manager", None)
+        if manager is not None:
+            manager.on_viewer_pause(self._paused)
+
+    def _execute_step(self) -> bool:
+        if self._paused:
+            self._pending.add(UpdateReason.ACTION)
+        return super()._execute_step()
 
     def close(self) -> None:
         """Stop the server, or leave one that was given as it was found."""
@@ -171,11 +312,13 @@ class ViserPlayViewer(BaseViewer):
         with self._lock:
             server, self._server = self._server, None
             grid, self._grid = self._grid, None
-            panel, self._panel = self._panel, None
             if self._own_server and server is not None:
-                server.stop()
-            elif grid is not None and panel is not None:
-                panel.remove()
+                stop_server(server)
+            elif grid is not None:
+                self.cameras.cleanup()
+                self._terms.cleanup()
+                self._panel.remove()
+                self._decor.remove()
                 grid.remove()
 
     def is_running(self) -> bool:
@@ -183,21 +326,87 @@ class ViserPlayViewer(BaseViewer):
         return self._grid is not None
 
     def _handle_custom_action(self, action: ViewerAction, payload: Any) -> bool:
-        if action is not ViewerAction.CUSTOM or not isinstance(payload, tuple):
+        """Carry out what the page's controls ask for."""
+        if self._grid is None:
             return False
-        name, value = payload
-        if name == "select":
-            self.select_env(value)
-        elif name == "look":
-            self._look_at_selected = value
-            self._camera_of = None
-        elif name == "follow":
-            self._follow = value
-        elif name == "labels" and self._grid is not None:
-            self._grid.show_labels(value)
-        else:
+        if action is ViewerAction.TOGGLE_DEBUG_VIS:
+            payload = ("debug", not self._debug.enabled)
+        elif action is ViewerAction.TOGGLE_SHOW_ALL_ENVS:
+            payload = ("debug_all", not self._decor.debug.show_all_envs)
+        elif action is ViewerAction.FETCH_CHECKPOINT and self._checkpoints is not None:
+            payload = ("checkpoint", self._checkpoints.fetch_available()[0][0])
+        elif action is not ViewerAction.CUSTOM or not isinstance(payload, tuple):
             return False
+        name, *values = payload
+        handler = getattr(self, f"_on_{name}", None)
+        if handler is None:
+            return False
+        handler(*values)
+        self._pending.add(UpdateReason.SCENE_REQUEST)
         return True
+
+    # What the page's controls ask for, by the first word of the request.
+
+    def _on_select(self, env_idx: int) -> None:
+        self.select_env(env_idx)
+
+    def _on_redraw(self, _: None) -> None:
+        """Only the picture is asked for."""
+
+    def _on_look(self, selected: bool) -> None:
+        self._look_at_selected = selected
+        self._camera_of = None
+
+    def _on_follow(self, value: bool) -> None:
+        self._follow = value
+
+    def _on_labels(self, value: bool) -> None:
+        assert self._grid is not None
+        self._grid.show_labels(value)
+
+    def _on_debug(self, value: bool) -> None:
+        self._debug.enabled = value
+
+    def _on_debug_all(self, value: bool) -> None:
+        self._decor.debug.show_all_envs = value
+
+    def _on_flag(self, flag: int, value: bool) -> None:
+        self._decor.option.flags[flag] = value
+
+    def _on_frames(self, frame: int) -> None:
+        self._decor.option.frame = frame
+
+    def _on_group(self, kind: str, group: int, value: bool) -> None:
+        assert self._grid is not None
+        self.groups[kind][group] = value
+        self._grid.rebuild()
+
+    def _on_steer(self, term: str, values: list[float] | None) -> None:
+        self.env.unwrapped.command_manager.get_term(term).steer(self.env_idx, values)
+
+    def _on_checkpoint(self, name: str) -> None:
+        manager = self._checkpoints
+        assert manager is not None
+
+        def load() -> None:
+            self.policy = manager.load_checkpoint(name)
+            manager.current_name = name
+
+        if self._guarded(load):
+            self._next_checkpoint = 0.0
+
+    def _poll_checkpoints(self, now: float) -> None:
+        manager, tab = self._checkpoints, self._checkpoint_tab
+        if manager is None or tab is None or now < self._next_checkpoint:
+            return
+        self._next_checkpoint = now + _CHECKPOINT_SECONDS
+        available = manager.fetch_available()
+        if manager.follow and available and available[0][0] != manager.current_name:
+            self._on_checkpoint(available[0][0])
+        tab.update(available)
+
+    def _world_at(self, index: int) -> int:
+        return self.shown_worlds.start + index
 
     def _anchors(
         self, grid: WorldGrid, positions: np.ndarray, rows: slice, selected: int
@@ -226,6 +435,9 @@ class ViserPlayViewer(BaseViewer):
         self._camera_of = (place, self._look_at_selected)
         fovy = self.cfg.fovy or _FOVY
         elevation = float(np.clip(self.cfg.elevation, -89.0, 89.0))
+        if self.num_shown > _FEW and not self._look_at_selected:
+            # From a low camera, worlds hide those behind them.
+            elevation = min(elevation, _GRID_ELEVATION)
         box = grid.shown_box(selected if self._look_at_selected else None)
         position, look_at = camera_to_see(box, self.cfg.azimuth, elevation, fovy, _ASPECT)
         initial = self.server.initial_camera
@@ -235,10 +447,10 @@ class ViserPlayViewer(BaseViewer):
             with client.atomic():
                 client.camera.position, client.camera.look_at = position, look_at
 
-    def _show_status(self, panel: ControlPanel) -> None:
+    def _show_status(self) -> None:
         time = float(self.env.sim.data.time[self.env_idx])
         finite = bool(torch.isfinite(self.env.sim.data.qpos[self.env_idx]).all())
-        panel.update(
+        self._panel.update(
             PanelState(
                 status=self.get_status(),
                 env_idx=self.env_idx,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +117,7 @@ class UniformVelocityCommand(CommandTerm):
             self._shares = torch.tensor([getattr(cfg, n) for n in _SHARES], device=self.device)
             self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
         self._bounds_of: dict[str, Any] = {}
+        self._steered: dict[int, torch.Tensor] = {}
         self._speed, self._speed_of = torch.zeros_like(self._drawn[:, 0]), -1
 
     @property
@@ -139,6 +141,23 @@ class UniformVelocityCommand(CommandTerm):
     def ranges(self, ranges: dict[str, Any]) -> None:
         for name, bounds in ranges.items():
             setattr(self.cfg.ranges, name, bounds)
+
+    @property
+    def steering(self) -> dict[str, tuple[float, float]]:
+        """What a user may set by hand, in order, with its bounds: viewers offer it."""
+        return {name: self.ranges[name] for name in ("lin_vel_x", "lin_vel_y", "ang_vel_z")}
+
+    def steer(self, env_idx: int, command: Sequence[float] | None) -> None:
+        """Keep the command of a world as given until told otherwise; None draws it again.
+
+        Args:
+            env_idx: the world.
+            command: velocity in the root's frame [m/s, m/s, rad/s].
+        """
+        self._steered.pop(env_idx, None)
+        if command is not None:
+            self._steered[env_idx] = torch.tensor(command, device=self.device)
+        self._update_command(None)
 
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
         """Draw anew in the worlds named; return the means of their metrics."""
@@ -205,6 +224,8 @@ class UniformVelocityCommand(CommandTerm):
             self._command.copy_(command)
         else:
             self._command.index_copy_(0, env_ids, command[env_ids])
+        for env_idx, steered in self._steered.items():
+            self._command[env_idx] = steered
 
     def _update_metrics(self) -> None:
         # Summed up so that an episode's mean is about that of the time of one command.

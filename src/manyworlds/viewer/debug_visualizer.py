@@ -1,0 +1,5 @@
+"""What can be drawn over a world; owned by `manyworlds.utils.debug_visualizer`."""
+
+from manyworlds.utils.debug_visualizer import DebugVisualizer, NullDebugVisualizer
+
+__all__ = ["DebugVisualizer", "NullDebugVisualizer"]

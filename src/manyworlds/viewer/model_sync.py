@@ -1,0 +1,108 @@
+"""Copying one world's model fields into a model that is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from typing import Any
+
+import mujoco
+import numpy as np
+
+VIEWER_INERTIAL_FIELDS = frozenset({"body_ipos", "body_iquat", "body_mass", "body_inertia"})
+"""Model fields that inertia boxes are drawn from."""
+
+VIEWER_MODEL_FIELDS = frozenset(
+    {
+        "qpos0",
+        "body_pos",
+        "body_quat",
+        "jnt_pos",
+        "jnt_axis",
+        "geom_dataid",
+        "geom_matid",
+        "geom_pos",
+        "geom_quat",
+        "geom_rgba",
+        "geom_size",
+        "site_pos",
+        "site_quat",
+        "site_rgba",
+        "site_size",
+        "mat_emission",
+        "mat_reflectance",
+        "mat_rgba",
+        "mat_shininess",
+        "mat_specular",
+        "mat_texid",
+        "mat_texrepeat",
+        "cam_fovy",
+        "cam_intrinsic",
+        "cam_mat0",
+        "cam_pos",
+        "cam_pos0",
+        "cam_poscom0",
+        "cam_quat",
+        "cam_sensorsize",
+        "light_active",
+        "light_ambient",
+        "light_attenuation",
+        "light_castshadow",
+        "light_cutoff",
+        "light_diffuse",
+        "light_dir",
+        "light_dir0",
+        "light_exponent",
+        "light_pos",
+        "light_pos0",
+        "light_poscom0",
+        "light_specular",
+        "light_type",
+        "tendon_rgba",
+        "tendon_width",
+    }
+)
+"""Model fields that a picture of a world depends on."""
+
+_MESH = mujoco.mjtGeom.mjGEOM_MESH
+
+
+def disable_model_sameframe_shortcuts(model: mujoco.MjModel) -> None:
+    """Let kinematics read the poses of all inertias, geoms and sites of a model.
+
+    MuJoCo notes at compile time which of them share the frame of their body or its inertia, and
+    from then on ignores their own poses, changed ones too.
+    """
+    model.body_sameframe[:] = 0
+    model.geom_sameframe[:] = 0
+    model.site_sameframe[:] = 0
+
+
+def sync_model_fields(
+    dst_model: mujoco.MjModel, sim_model: Any, fields: Set[str] | Iterable[str], env_idx: int
+) -> None:
+    """Copy rows of one world into a model.
+
+    Args:
+        dst_model: the model to write.
+        sim_model: `sim.model`, whose fields have one row per world, or one for all.
+        fields: names of the fields to copy.
+        env_idx: the world.
+    """
+    names = set(fields)
+    if "geom_dataid" in names:
+        # Both are changed below where a geom is absent, so both must be fetched anew.
+        names |= {"geom_rgba", "geom_matid"}
+    for name in sorted(names):
+        rows = getattr(sim_model, name)
+        row = rows[env_idx if rows.shape[0] > 1 else 0]
+        getattr(dst_model, name).reshape(-1)[:] = as_numpy(row).reshape(-1)
+    if "geom_dataid" in names:
+        absent = (dst_model.geom_dataid < 0) & (dst_model.geom_type == _MESH)
+        dst_model.geom_matid[absent] = -1
+        dst_model.geom_rgba[absent, 3] = 0.0
+
+
+def as_numpy(value: Any) -> np.ndarray:
+    """A tensor or an array as an array on the CPU."""
+    detach = getattr(value, "detach", None)
+    return np.asarray(value) if detach is None else detach().cpu().numpy()

@@ -1,0 +1,256 @@
+"""One world and its neighbours in MuJoCo's own window."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+
+from manyworlds.viewer.base import (
+    BaseViewer,
+    EnvProtocol,
+    PolicyProtocol,
+    VerbosityLevel,
+    ViewerAction,
+)
+from manyworlds.viewer.camera import tracked_body_id
+from manyworlds.viewer.drawn_world import DrawnWorld
+from manyworlds.viewer.native.plots import (
+    PlotCfg,
+    TermPlots,
+    compute_viewports,
+    make_empty_figure,
+)
+from manyworlds.viewer.native.visualizer import MujocoNativeDebugVisualizer
+from manyworlds.viewer.neighbors import add_neighbor, nearest_worlds
+
+__all__ = ["NativeMujocoViewer", "PlotCfg", "compute_viewports", "has_display", "make_empty_figure"]
+
+_ENTER, _SPACE, _RIGHT = 257, 32, 262
+_KEYS = {
+    _ENTER: "reset",
+    _SPACE: "toggle_pause",
+    _RIGHT: "single_step",
+    ord("-"): "speed_down",
+    ord("="): "speed_up",
+    ord(","): "prev_env",
+    ord("."): "next_env",
+    ord("P"): "toggle_plots",
+    ord("R"): "toggle_debug_vis",
+    ord("A"): "toggle_show_all_envs",
+}
+
+
+class NativeMujocoViewer(BaseViewer):
+    """Shows the selected world in MuJoCo's window, with the nearest others around it.
+
+    Keys: Enter resets, space pauses, the right arrow takes a single step, - and = change the
+    speed, comma and full stop select the previous and the next world, P shows or hides plots of
+    rewards, R debug shapes, A the other worlds. Double-click a body and drag it with Ctrl held to
+    push it.
+
+    Args:
+        env: the environment.
+        policy: maps observations to actions.
+        frame_rate: frames to draw per second [1/s].
+        key_callback: called with the code of each key that is pressed, after the viewer.
+        plot_cfg: plots of rewards; None takes the defaults.
+        enable_perturbations: let the mouse push bodies.
+        verbosity: how much to say on the terminal.
+    """
+
+    def __init__(
+        self,
+        env: EnvProtocol,
+        policy: PolicyProtocol,
+        frame_rate: float = 60.0,
+        key_callback: Callable[[int], None] | None = None,
+        plot_cfg: PlotCfg | None = None,
+        enable_perturbations: bool = True,
+        verbosity: int = VerbosityLevel.SILENT,
+    ) -> None:
+        super().__init__(env, policy, frame_rate, verbosity)
+        sim = env.sim
+        self._world = DrawnWorld(sim.mj_model, sim.model, sim.expanded_fields)
+        # The window's thread draws this one's model and data, so neighbours need their own.
+        self._neighbor = DrawnWorld(sim.mj_model, sim.model, sim.expanded_fields)
+        self._tracked = tracked_body_id(sim.mj_model, self.cfg)
+        self._key_callback = key_callback
+        self._perturb = enable_perturbations
+        self._pushed = False
+        self._handle: Any = None
+        self._option = mujoco.MjvOption()
+        self._debug, self._plots_shown, self._all_envs = True, True, False
+        rewards = getattr(env.unwrapped, "reward_manager", None)
+        names = [] if rewards is None else [n for n, _ in rewards.get_active_iterable_terms(0)]
+        self._plot_cfg = plot_cfg or PlotCfg()
+        self._plots = TermPlots(names, self._plot_cfg)
+
+    def setup(self) -> None:
+        """Open the window.
+
+        Raises:
+            RuntimeError: there is no display.
+        """
+        if not has_display():
+            raise RuntimeError(
+                "There is no display for MuJoCo's window: use --viewer viser, or --video."
+            )
+        import mujoco.viewer
+
+        self._world.load(self.env.sim.data, self.env_idx)
+        self._handle = mujoco.viewer.launch_passive(
+            self._world.model,
+            self._world.data,
+            key_callback=self._on_key,
+            show_left_ui=False,
+            show_right_ui=False,
+        )
+        self._set_up_camera()
+        self.sync_env_to_viewer()
+
+    def is_running(self) -> bool:
+        """Whether the window is open."""
+        return self._handle is not None and self._handle.is_running()
+
+    def sync_env_to_viewer(self) -> None:
+        """Draw the selected world, its neighbours, debug shapes and plots."""
+        handle = self._handle
+        if handle is None:
+            return
+        with handle.lock():
+            self._world.load(self.env.sim.data, self.env_idx)
+            handle.user_scn.ngeom = 0
+            self._draw_neighbors(handle.user_scn)
+            if self._debug:
+                self._draw_debug(handle.user_scn)
+        handle.set_texts(self._texts())
+        self._draw_plots(handle)
+        handle.sync()
+
+    def sync_viewer_to_env(self) -> None:
+        """Push the body that the mouse pushes; nothing else of the user's forces stays."""
+        handle = self._handle
+        if handle is None or not self._perturb or self._paused:
+            return
+        with handle.lock():
+            data, pert = self._world.data, handle.perturb
+            data.xfrc_applied[:] = 0.0
+            if pert.active:
+                mujoco.mjv_applyPerturbForce(self._world.model, data, pert)
+            forces = torch.from_numpy(data.xfrc_applied.copy())
+        pushed = bool(forces.any())
+        if pushed or self._pushed:
+            applied = self.env.sim.data.xfrc_applied
+            applied[self.env_idx] = forces.to(applied)
+        self._pushed = pushed
+
+    def close(self) -> None:
+        """Close the window; a second call does nothing."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.close()
+
+    def reset_environment(self) -> None:
+        """Reset all worlds, the policy's memory, and all plots."""
+        super().reset_environment()
+        self._plots.clear()
+
+    def select_env(self, env_idx: int) -> None:
+        """Select a world; ids beyond the last begin again at 0."""
+        if self._pushed:
+            self.env.sim.data.xfrc_applied[self.env_idx] = 0.0
+            self._pushed = False
+        super().select_env(env_idx)
+        self._plots.clear()
+
+    def _handle_custom_action(self, action: ViewerAction, payload: Any) -> bool:
+        if action is ViewerAction.TOGGLE_PLOTS:
+            self._plots_shown = not self._plots_shown
+        elif action is ViewerAction.TOGGLE_DEBUG_VIS:
+            self._debug = not self._debug
+        elif action is ViewerAction.TOGGLE_SHOW_ALL_ENVS:
+            self._all_envs = not self._all_envs
+        else:
+            return False
+        return True
+
+    def _execute_step(self) -> bool:
+        if not super()._execute_step():
+            return False
+        if self._plots.figures:
+            terms = self.env.unwrapped.reward_manager.get_active_iterable_terms(self.env_idx)
+            self._plots.update([float(np.ravel(value)[0]) for _, value in terms])
+        return True
+
+    def _on_key(self, key: int) -> None:
+        """Runs in the window's thread, so it only leaves a request."""
+        if key in _KEYS:
+            self.request_action(_KEYS[key])
+        if self._key_callback is not None:
+            self._key_callback(key)
+
+    def _set_up_camera(self) -> None:
+        cfg, camera = self.cfg, self._handle.cam
+        with self._handle.lock():
+            camera.distance, camera.azimuth = cfg.distance, cfg.azimuth
+            camera.elevation = cfg.elevation
+            camera.lookat[:] = cfg.lookat
+            if self._tracked:
+                camera.type = mujoco.mjtCamera.mjCAMERA_TRACKING
+                camera.trackbodyid = self._tracked
+            self._handle.opt.geomgroup[:] = cfg.geom_group
+            self._handle.opt.sitegroup[:] = cfg.site_group
+            if cfg.fovy is not None:
+                self._world.model.vis.global_.fovy = cfg.fovy
+
+    def _draw_neighbors(self, scene: mujoco.MjvScene) -> None:
+        origins = getattr(getattr(self.env.unwrapped, "scene", None), "env_origins", None)
+        if origins is None:
+            return
+        count = self.env.num_envs if self._all_envs else self.cfg.max_extra_envs
+        self._option.geomgroup[:] = self.cfg.geom_group
+        self._option.sitegroup[:] = 0
+        for world, way in nearest_worlds(origins, self.env_idx, count):
+            if scene.ngeom + self._world.model.ngeom > scene.maxgeom:
+                break
+            self._neighbor.load(self.env.sim.data, world)
+            add_neighbor(self._neighbor, self._option, scene, way, self._world.data.xpos)
+
+    def _draw_debug(self, scene: mujoco.MjvScene) -> None:
+        draw = getattr(self.env.unwrapped, "update_visualizers", None)
+        if draw is not None:
+            model = self._world.model
+            draw(MujocoNativeDebugVisualizer(scene, model, self.env_idx, self._all_envs))
+
+    def _draw_plots(self, handle: Any) -> None:
+        viewport = handle.viewport
+        if not self._plots_shown or viewport is None or not self._plots.figures:
+            handle.clear_figures()
+            return
+        places = compute_viewports(len(self._plots.figures), viewport, self._plot_cfg)
+        handle.set_figures(list(zip(places, self._plots.figures, strict=False)))
+
+    def _texts(self) -> tuple[int, int, str, str]:
+        status = self.get_status()
+        rows = {
+            "World": f"{self.env_idx} of {self.env.num_envs}",
+            "Step": f"{status.step_count}",
+            "Speed": "paused" if status.paused else status.speed_label,
+            "Real time": f"{status.actual_realtime:.2f}x",
+        }
+        if status.last_error:
+            rows["Error"] = status.last_error[:80]
+        font, place = mujoco.mjtFontScale.mjFONTSCALE_150, mujoco.mjtGridPos.mjGRID_TOPLEFT
+        return int(font), int(place), "\n".join(rows), "\n".join(rows.values())
+
+
+def has_display() -> bool:
+    """Whether a window can be opened here."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY")
+    return not sys.platform.startswith("linux") or any(map(os.environ.get, names))

@@ -1,0 +1,320 @@
+"""A page that shows a running training and cannot touch it.
+
+The page is served by a process of its own, of lowest priority. Training copies the state of the
+worlds shown into memory that both share, a few times a second, between two control steps; that is
+all it does for the page.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from multiprocessing.shared_memory import SharedMemory
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.utils.extras import require_extra
+from manyworlds.utils.viewer_config import ViewerConfig
+from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
+
+if TYPE_CHECKING:
+    import torch
+
+_FRAMES_PER_SECOND = 10.0
+_START_SECONDS = 60.0
+_STATE = ("time", "qpos", "mocap_pos", "mocap_quat")
+_RECORD = ("iteration", "total", "mean_return", "steps_per_s")
+
+Layout = dict[str, tuple[tuple[int, ...], str]]
+"""Shape and dtype of each array in the shared memory."""
+
+
+class Frames:
+    """Arrays in shared memory, written by one process and read by another.
+
+    Args:
+        layout: shape and dtype of each array.
+        name: the memory to attach to; None makes a new one.
+    """
+
+    def __init__(self, layout: Layout, name: str | None = None) -> None:
+        sizes = {k: int(np.prod(shape)) * np.dtype(t).itemsize for k, (shape, t) in layout.items()}
+        # Each array begins where any number may.
+        starts = np.cumsum([8, *(-(-size // 8) * 8 for size in sizes.values())]).tolist()
+        self._own = name is None
+        self.memory = SharedMemory(name, create=name is None, size=starts[-1])
+        self._sequence = np.ndarray((1,), np.int64, self.memory.buf)
+        self.arrays = {
+            key: np.ndarray(shape, dtype, self.memory.buf, start)
+            for (key, (shape, dtype)), start in zip(layout.items(), starts[:-1], strict=True)
+        }
+
+    def begin(self) -> None:
+        """Mark the arrays as half written."""
+        self._sequence[0] += 1
+
+    end = begin
+    """Mark the arrays as whole: the number is even again."""
+
+    def read(self, last: int) -> tuple[int, dict[str, np.ndarray] | None]:
+        """Copy the arrays, unless they are half written or have not changed since `last`."""
+        before = int(self._sequence[0])
+        if before == last or before % 2:
+            return last, None
+        copies = {name: array.copy() for name, array in self.arrays.items()}
+        return (before, copies) if int(self._sequence[0]) == before else (last, None)
+
+    def close(self) -> None:
+        """Let go of the memory; who made it takes it away, too."""
+        self.arrays = {}
+        del self._sequence
+        self.memory.close()
+        if self._own:
+            self.memory.unlink()
+
+
+class TrainingView:
+    """Steps an environment and shows its first worlds on a read-only page.
+
+    It stands in for the environment: whatever it has not itself is looked up there. Neither the
+    environment's state nor its random numbers depend on it.
+
+    Args:
+        env: the environment.
+        num_shown: how many worlds the page shows at most.
+        host: the address to listen on; the default lets only programs on this machine connect.
+        port: the port to listen on; if it is taken, the next free one is used. See `url`.
+
+    Raises:
+        MissingExtraError: the extra 'lab' is not installed.
+        RuntimeError: the page could not be served; the message says why.
+    """
+
+    def __init__(
+        self, env: Any, num_shown: int = 64, host: str = "127.0.0.1", port: int = 8080
+    ) -> None:
+        require_extra("viser", "lab")
+        self.env = env
+        sim = env.unwrapped.sim
+        self._rows = slice(0, min(num_shown, env.num_envs))
+        self._sources = _sources(sim)
+        layout: Layout = {"record": ((len(_RECORD),), "float64")}
+        for name, tensor in self._sources.items():
+            row = as_numpy(tensor[self._rows])
+            layout[name] = row.shape, row.dtype.str
+        self._frames: Frames | None = Frames(layout)
+        self._next = 0.0
+        self._show()
+        context = multiprocessing.get_context("spawn")
+        answers, pipe = context.Pipe(duplex=False)
+        origins = as_numpy(env.unwrapped.scene.env_origins[self._rows])
+        page = (sim.mj_model, env.unwrapped.cfg.viewer, origins, host, port)
+        self._process = context.Process(
+            target=_serve,
+            args=(self._frames.memory.name, layout, page, pipe),
+            name="manyworlds-view",
+            daemon=True,
+        )
+        self._process.start()
+        pipe.close()
+        self.url = self._wait_for_page(answers)
+        """The address of the page."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "env":  # not set yet, as while being unpickled
+            raise AttributeError(name)
+        return getattr(self.env, name)
+
+    def step(self, action: torch.Tensor) -> Any:
+        """Advance every world by one control step, and show them if it is time."""
+        result = self.env.step(action)
+        if time.perf_counter() >= self._next:
+            self._show()
+        return result
+
+    def note(self, record: Any) -> None:
+        """Show what an iteration reports (`manyworlds.rl.runner.IterationRecord`)."""
+        if self._frames is not None:
+            values = [getattr(record, name) for name in _RECORD]
+            self._frames.begin()
+            self._frames.arrays["record"][:] = [np.nan if v is None else v for v in values]
+            self._frames.end()
+
+    def finish(self) -> None:
+        """Stop serving the page; training goes on. A second call does nothing."""
+        if self._frames is None:
+            return
+        self._process.terminate()
+        self._process.join()
+        self._frames.close()
+        self._frames = None
+
+    def _show(self) -> None:
+        self._next = time.perf_counter() + 1.0 / _FRAMES_PER_SECOND
+        if self._frames is None:
+            return
+        self._frames.begin()
+        for name, tensor in self._sources.items():
+            self._frames.arrays[name][:] = as_numpy(tensor[self._rows])
+        self._frames.end()
+
+    def _wait_for_page(self, answers: Any) -> str:
+        try:
+            answer = answers.recv() if answers.poll(_START_SECONDS) else "no answer"
+        except EOFError:
+            answer = "its process ended"
+        if not answer.startswith("http"):
+            self.finish()
+            raise RuntimeError(f"The page of the training could not be served: {answer}.")
+        return answer
+
+
+def _sources(sim: Any) -> dict[str, torch.Tensor]:
+    """What the page is drawn from: the state, and model fields that differ between worlds."""
+    model = sim.mj_model
+    state = {
+        name: getattr(sim.data, name) for name in _STATE if model.nmocap or "mocap" not in name
+    }
+    fields = sorted(VIEWER_MODEL_FIELDS & sim.expanded_fields)
+    return {**state, **{f"model.{name}": getattr(sim.model, name) for name in fields}}
+
+
+def _serve(name: str, layout: Layout, page: tuple[Any, ...], pipe: Any) -> None:
+    """Serve the page until the process is ended; runs in a process of its own."""
+    # Ctrl-C is for the training, which ends this process when it has finished.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(19)
+    frames = Frames(layout, name)
+    try:
+        shown = _TrainingPage(frames, *page)
+        pipe.send(shown.url)
+    except Exception as error:
+        pipe.send(f"{type(error).__name__}: {error}")
+        return
+    parent = multiprocessing.parent_process()
+    while parent is not None and parent.is_alive():
+        shown.update()
+        time.sleep(1.0 / _FRAMES_PER_SECOND)
+
+
+class _TrainingPage:
+    """The page: worlds side by side, how far training is, and its learning curve."""
+
+    def __init__(
+        self,
+        frames: Frames,
+        model: mujoco.MjModel,
+        cfg: ViewerConfig,
+        origins: np.ndarray,
+        host: str,
+        port: int,
+    ) -> None:
+        from manyworlds.viewer.drawn_world import DrawnWorld
+        from manyworlds.viewer.viser.scene import WorldGrid
+        from manyworlds.viewer.viser.server import new_server, page_url
+
+        self._frames, self._cfg, self._origins = frames, cfg, origins
+        self._count = len(frames.arrays["qpos"])
+        self._last = -1
+        fields = {key.removeprefix("model.") for key in frames.arrays if key.startswith("model.")}
+        self._data, self._sim_model = SimpleNamespace(), SimpleNamespace()
+        self._take()
+        self._world = DrawnWorld(model, self._sim_model, fields)
+        self._server = new_server(host, port)
+        self.url = page_url(self._server)
+        self._grid = WorldGrid(
+            self._server, model, cfg, self._count, sim_model=self._sim_model, expanded_fields=fields
+        )
+        self._follow = _floating_root(model)
+        self._curve: list[tuple[float, float]] = []
+        self._add_panel()
+        self._draw()
+        self._look()
+
+    def update(self) -> None:
+        """Draw what is new, if somebody looks."""
+        if self._server.get_clients() and self._take():
+            self._draw()
+            self._show_progress()
+
+    def _take(self) -> bool:
+        self._last, arrays = self._frames.read(self._last)
+        if arrays is None:
+            return False
+        self._record = arrays.pop("record")
+        for key, array in arrays.items():
+            owner = self._sim_model if key.startswith("model.") else self._data
+            setattr(owner, key.removeprefix("model."), array)
+        return True
+
+    def _draw(self) -> None:
+        model, world = self._world.model, self._world
+        positions = np.empty((self._count, model.nbody, 3))
+        quaternions = np.empty((self._count, model.nbody, 4))
+        for i in range(self._count):
+            world.load(self._data, i)
+            positions[i], quaternions[i] = world.data.xpos, world.data.xquat
+        self._grid.sync_looks(slice(0, self._count))
+        anchors = np.zeros((self._count, 3))
+        if self._grid.landscape:
+            pass
+        elif self._follow:
+            anchors[:, :2] = positions[:, self._follow, :2]
+        elif len(np.unique(positions[:, 1], axis=0)) == self._count:
+            anchors[:] = self._origins
+        self._grid.update(positions, quaternions, anchors, 0)
+
+    def _look(self) -> None:
+        from manyworlds.viewer.viser.layout import camera_to_see
+
+        elevation = min(float(self._cfg.elevation), -25.0) if self._count > 1 else -20.0
+        position, look_at = camera_to_see(
+            self._grid.shown_box(), self._cfg.azimuth, elevation, 45.0, 1.2
+        )
+        camera = self._server.initial_camera
+        camera.fov, camera.position, camera.look_at = np.radians(45.0), position, look_at
+
+    def _add_panel(self) -> None:
+        gui = self._server.gui
+        self._text = gui.add_html("")
+        self._plot = gui.add_uplot(
+            (np.zeros(2), np.zeros(2)),
+            ({"label": "iteration"}, {"label": "mean return", "stroke": "#2684ff", "width": 1.5}),
+            title="mean return",
+            height=160,
+            scales={"x": {"time": False}},
+            legend={"show": False},
+            visible=False,
+        )
+        self._show_progress()
+
+    def _show_progress(self) -> None:
+        iteration, total, mean_return, speed = self._record
+        rows = [("Worlds", f"{self._count} of this training, read-only")]
+        if total:
+            rows += [
+                ("Iteration", f"{iteration:.0f} of {total:.0f}"),
+                ("Return", "-" if np.isnan(mean_return) else f"{mean_return:.2f}"),
+                ("Speed", f"{speed:,.0f} env-steps/s"),
+            ]
+            if not np.isnan(mean_return) and (not self._curve or self._curve[-1][0] < iteration):
+                self._curve.append((iteration, mean_return))
+        cells = "".join(f'<div style="opacity:.65">{k}</div><div>{v}</div>' for k, v in rows)
+        self._text.content = (
+            '<div style="padding:.25em 1em .5em;font-size:.9em;font-variant-numeric:tabular-nums;'
+            f'display:grid;grid-template-columns:5em 1fr;gap:.15em .5em">{cells}</div>'
+        )
+        if len(self._curve) > 1:
+            steps, returns = np.array(self._curve).T
+            self._plot.data, self._plot.visible = (steps, returns), True
+
+
+def _floating_root(model: mujoco.MjModel) -> int:
+    free = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
+    return int(model.jnt_bodyid[free[0]]) if free.size else 0

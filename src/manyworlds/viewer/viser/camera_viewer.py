@@ -1,0 +1,90 @@
+"""What a camera of the selected world sees, on the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.viewer.model_sync import as_numpy
+
+if TYPE_CHECKING:
+    import viser
+
+    from manyworlds.sensor.camera_sensor import CameraSensor
+
+_FRUSTUM_METERS = 0.15
+
+
+class ViserCameraViewer:
+    """Pictures of a camera sensor beside the scene, and its frustum in the scene.
+
+    Args:
+        server: where to draw, pictures in the present GUI container.
+        camera_sensor: the sensor.
+        mj_model: the model that all worlds share.
+        min_display_size: the least width and height of a picture on the page [pixel].
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        camera_sensor: CameraSensor,
+        mj_model: mujoco.MjModel,
+        min_display_size: int = 128,
+    ) -> None:
+        self.sensor = camera_sensor
+        self._least = min_display_size
+        cfg, camera = camera_sensor.cfg, camera_sensor.camera_idx
+        kinds = [kind for kind in ("rgb", "depth") if kind in cfg.data_types]
+        blank = np.zeros((cfg.height, cfg.width, 3), np.uint8)
+        self._images: dict[str, Any] = {
+            kind: server.gui.add_image(blank, label=f"{cfg.name} {kind}") for kind in kinds
+        }
+        self._frustum = server.scene.add_camera_frustum(
+            f"/cameras/{cfg.name}",
+            fov=float(np.radians(mj_model.cam_fovy[camera])),
+            aspect=cfg.width / cfg.height,
+            scale=_FRUSTUM_METERS,
+            color=(90, 96, 104),
+        )
+
+    def update(
+        self, sim_data: Any, env_idx: int = 0, scene_offset: np.ndarray | None = None
+    ) -> None:
+        """Show the pictures of a world.
+
+        Args:
+            sim_data: per-world arrays (`sim.data`).
+            env_idx: the world.
+            scene_offset: how far the world is moved for drawing [m], shape (3,).
+        """
+        pictures, camera = self.sensor.data, self.sensor.camera_idx
+        for kind, handle in self._images.items():
+            picture = as_numpy(getattr(pictures, kind)[env_idx])
+            handle.image = self._enlarged(picture if kind == "rgb" else _grey(picture))
+        position = as_numpy(sim_data.cam_xpos[env_idx, camera])
+        # MuJoCo's cameras look along -z with y up, viser's along z with y down.
+        matrix = as_numpy(sim_data.cam_xmat[env_idx, camera]).reshape(3, 3) * (1.0, -1.0, -1.0)
+        quaternion = np.empty(4)
+        mujoco.mju_mat2Quat(quaternion, np.asarray(matrix, np.float64).ravel())
+        self._frustum.position = position + (0.0 if scene_offset is None else scene_offset)
+        self._frustum.wxyz = quaternion
+
+    def cleanup(self) -> None:
+        """Take pictures and frustum away."""
+        for handle in (*self._images.values(), self._frustum):
+            handle.remove()
+
+    def _enlarged(self, picture: np.ndarray) -> np.ndarray:
+        times = max(-(-self._least // min(picture.shape[:2])), 1)
+        return picture.repeat(times, axis=0).repeat(times, axis=1)
+
+
+def _grey(depth: np.ndarray) -> np.ndarray:
+    """Near is light and far is dark, from the nearest to the farthest tenth of the picture."""
+    depth = depth[..., 0]
+    near, far = np.quantile(depth, (0.0, 0.9))
+    light = 1.0 - np.clip((depth - near) / max(far - near, 1e-6), 0.0, 1.0)
+    return np.repeat((255 * light).astype(np.uint8)[..., None], 3, axis=2)

@@ -1,0 +1,67 @@
+"""Checkpoints to choose from while a page is open."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from manyworlds.rl.run_folder import RunFolder
+    from manyworlds.viewer.base import PolicyProtocol
+
+_UNITS = (("d", 86400), ("h", 3600), ("min", 60))
+
+
+@dataclass
+class CheckpointManager:
+    """Where checkpoints come from."""
+
+    current_name: str
+    """The checkpoint that is played."""
+    fetch_available: Callable[[], list[tuple[str, str]]]
+    """Returns names and ages of the checkpoints there are, the newest first."""
+    load_checkpoint: Callable[[str], PolicyProtocol]
+    """Returns the policy of a checkpoint, by name."""
+    run_name: str | None = None
+    run_url: str | None = None
+    run_status: str | None = None
+    follow: bool = False
+    """Whether a newer checkpoint is loaded as soon as there is one."""
+
+
+def format_time_ago(seconds: int) -> str:
+    """Say how long something is ago: '3min ago'."""
+    for unit, length in _UNITS:
+        if seconds >= length:
+            return f"{seconds // length}{unit} ago"
+    return f"{max(int(seconds), 0)}s ago"
+
+
+def checkpoints_of(
+    run: RunFolder, current: Path, load: Callable[[Path], PolicyProtocol], *, follow: bool = False
+) -> CheckpointManager:
+    """The checkpoints of a run on this machine, one that is still going on included.
+
+    Args:
+        run: the run's folder.
+        current: the checkpoint that is played.
+        load: makes a policy of a checkpoint.
+        follow: load a newer checkpoint as soon as there is one.
+    """
+
+    def fetch() -> list[tuple[str, str]]:
+        now = time.time()
+        found = reversed(run.checkpoints())
+        return [(p.name, format_time_ago(int(now - p.stat().st_mtime))) for p in found]
+
+    return CheckpointManager(
+        current_name=current.name,
+        fetch_available=fetch,
+        load_checkpoint=lambda name: load(run.path / name),
+        run_name=run.path.name,
+        follow=follow,
+    )

@@ -1,0 +1,49 @@
+"""Starting and stopping servers of pages."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import rich
+
+from manyworlds.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import viser
+
+
+def new_server(host: str, port: int) -> viser.ViserServer:
+    """Start a server of pages, and a quiet one: viser prints its address whatever one asks."""
+    module: Any = require_extra("viser", "lab")
+    with _quiet():
+        server = module.ViserServer(host, port, label="manyworlds", verbose=False)
+    server.gui.configure_theme(show_logo=False, show_share_button=False)
+    server.gui.main_panel.dock_right()
+    return server
+
+
+def stop_server(server: viser.ViserServer) -> None:
+    """Stop a server, as quietly as it was started."""
+    with _quiet():
+        server.stop()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Say nothing through rich, in all threads: viser's own thread speaks, too."""
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
+
+
+def page_url(server: viser.ViserServer) -> str:
+    """The address of a server's page."""
+    host = server.get_host()
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    host = f"[{host}]" if ":" in host else host
+    return f"http://{host}:{server.get_port()}"
