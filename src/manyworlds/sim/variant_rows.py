@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +63,9 @@ class VariantRows:
         self.worlds: dict[str, torch.Tensor] = {}
         """The variant of each world by entity, int64, shape (num_envs,)."""
         for name, info in variant_info:
-            tables = _tables(engine, name, info)
-            tables |= _derived_tables(engine.mj_model, self._counts[name], tables)
+            ids = element_ids(engine.mj_model, info.elements)
+            tables = _tables(engine, name, info, ids)
+            tables |= _derived_tables(engine.mj_model, self._counts[name], tables, ids)
             self._tables[name] = tables
             variants = info.world_variants(name, engine.num_envs)
             with torch.inference_mode(False):
@@ -72,7 +73,6 @@ class VariantRows:
             info.in_use = True
         for name, variants in self.worlds.items():
             self._write(name, np.arange(engine.num_envs), variants.cpu().numpy())
-        self._recompute(None)
 
     @property
     def fields(self) -> set[str]:
@@ -97,7 +97,6 @@ class VariantRows:
         worlds = self.worlds[entity]
         worlds[torch.from_numpy(env_ids)] = torch.tensor(variants, device=worlds.device)
         self._write(entity, env_ids, variants)
-        self._recompute(np.unique(env_ids).astype(np.int32))
 
     def state(self, env_ids: np.ndarray | None) -> State:
         """Return the variants of worlds as a part of their state."""
@@ -127,19 +126,29 @@ class VariantRows:
         return rows
 
     def _write(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> None:
-        for field, table in self._tables[entity].items():
-            if field not in _DERIVED:
+        """Write what was compiled, and have the engine compute the rest."""
+        tables = self._tables[entity]
+
+        def write(fields: Iterable[str]) -> None:
+            for field in fields:
+                table = tables[field]
                 self._engine.write_rows(field, env_ids, table.columns, table.values[variants])
 
-    def _recompute(self, env_ids: np.ndarray | None) -> None:
-        if self.fields:
-            self._engine.recompute_constants(RecomputeLevel.set_const, env_ids)
+        write(tables.keys() - _DERIVED)
+        if tables:
+            worlds = np.unique(env_ids).astype(np.int32)
+            everything = None if len(worlds) == self._engine.num_envs else worlds
+            self._engine.recompute_constants(RecomputeLevel.set_const, everything)
+        if self._engine.name == "warp":
+            # It computes in single precision.
+            write(tables.keys() & _DERIVED)
 
 
-def _tables(engine: Engine, entity: str, info: VariantMetadata) -> dict[str, _Table]:
+def _tables(
+    engine: Engine, entity: str, info: VariantMetadata, ids: dict[str, np.ndarray]
+) -> dict[str, _Table]:
     """Return what differs, by field; compare it with what the engine can hold."""
     model = engine.mj_model
-    ids = element_ids(model, info.elements)
     rows = dict(info.rows)
     rows["geom_dataid"] = _asset_ids(info.assets["mesh"], info.meshes)
     for kind, names in info.materials.items():
@@ -190,9 +199,9 @@ def _refusal(
 
 
 def _derived_tables(
-    mj_model: mujoco.MjModel, count: int, tables: dict[str, _Table]
+    mj_model: mujoco.MjModel, count: int, tables: dict[str, _Table], ids: dict[str, np.ndarray]
 ) -> dict[str, _Table]:
-    """Return what MuJoCo computes from the rows of the variants."""
+    """Return what MuJoCo C computes for the entity from the rows of its variants."""
     from manyworlds.sim.native import computed_constants
 
     rows: dict[str, np.ndarray] = {}
@@ -202,8 +211,9 @@ def _derived_tables(
         rows[field][:, table.columns] = table.values
     found: dict[str, _Table] = {}
     for field, values in computed_constants(mj_model, rows).items():
-        differs = (values != values[:1]).reshape(*values.shape[:2], -1).any(axis=(0, 2))
-        if field in _DERIVED and differs.any():
-            columns = np.flatnonzero(differs)
-            found[field] = _Table(columns, values[:, columns])
+        if field in _DERIVED:
+            own = values[:, ids[kind_of(field)]]
+            differs = (own != own[:1]).reshape(*own.shape[:2], -1).any(axis=(0, 2))
+            if differs.any():
+                found[field] = _Table(ids[kind_of(field)][differs], own[:, differs])
     return found

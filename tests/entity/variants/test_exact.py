@@ -108,7 +108,7 @@ def test_absent_objects_are_as_if_they_were_not_there():
     _, sim = assert_exact(cfgs, 6)
     sim.reset()
     sim.step(100)
-    assert (sim.data.qvel[2, 6:] == 0).all() and (sim.data.qvel[5, 6:] == 0).all()
+    assert sim.data.qvel[[2, 5], 6:].abs().max() < 1e-12
 
 
 def test_fixed_bases():
