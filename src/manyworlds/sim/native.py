@@ -196,6 +196,10 @@ class NativeEngine:
         for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
             model, data = self._scratch
             if self.expanded:
+                if model.ngravcomp != self.mj_model.ngravcomp:
+                    # Another number of bodies that hover counts as another size of the model.
+                    model.body_gravcomp[:] = self.mj_model.body_gravcomp
+                    mujoco.mj_setConst(model, data)
                 self.batch.get_model(world, model)
             self.batch.get_data(world, data)
             yield model, data

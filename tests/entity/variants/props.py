@@ -55,7 +55,9 @@ def build(
     entities: dict[str, EntityCfg], num_envs: int = 1, engine: str = "native", **scene: Any
 ) -> tuple[Scene, Simulation]:
     """Build a scene on the floor, and its simulation."""
-    cfg = SceneCfg(num_envs=num_envs, entities=entities, **{"spec_fn": floor, **scene})
+    cfg = SceneCfg(
+        num_envs=num_envs, entities=entities, **{"spec_fn": floor, "env_spacing": 0.0, **scene}
+    )
     built = Scene(cfg)
     info = built.collect_variant_info()
     sim_cfg = SimulationCfg(engine=engine)  # type: ignore[arg-type]

@@ -9,7 +9,6 @@ from manyworlds.entity import EntityCfg
 from tests.entity.variants.props import MESH, add_rock, prop, variants
 from tests.entity.variants.truth import assert_exact
 
-pytestmark = pytest.mark.filterwarnings("ignore:All worlds share one origin")
 BOX, SPHERE = mujoco.mjtGeom.mjGEOM_BOX, mujoco.mjtGeom.mjGEOM_SPHERE
 CAPSULE = mujoco.mjtGeom.mjGEOM_CAPSULE
 
