@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 import torch
+from mujoco.batch import MODEL_FIELDS
 
 from manyworlds.sim import NanGuardCfg, RecomputeLevel, Simulation, SimulationCfg
 from manyworlds.sim.variant_fields import VARIANT_DEPENDENT_FIELDS, fields_of, kinds
@@ -36,9 +37,6 @@ def test_every_field_that_a_writer_chooses_is_compared():
     compared = {field for kind in kinds() for field in fields_of(kind)}
     computed = set(VARIANT_DEPENDENT_FIELDS) | {"geom_dataid", "geom_matid", "site_matid"}
     computed |= {"tendon_matid"}
-    known = set(mujoco.batch.MODEL_FIELDS) if hasattr(mujoco, "batch") else set()
-    from mujoco.batch import MODEL_FIELDS
-
     known = {f for f in MODEL_FIELDS if f.split("_")[0] in kinds() or f == "qpos0"}
     rest = known - compared - computed
     ends = ("id", "adr", "num", "plugin", "signature", "sameframe", "history", "user", "0")
