@@ -7,6 +7,7 @@ from manyworlds.entity.entity import (
     EntityCfg,
 )
 from manyworlds.entity.indexing import ELEMENT_KINDS, EntityIndexing
+from manyworlds.entity.variants import VariantEntityCfg, VariantMetadata
 
 __all__ = [
     "ELEMENT_KINDS",
@@ -15,4 +16,6 @@ __all__ = [
     "EntityCfg",
     "EntityData",
     "EntityIndexing",
+    "VariantEntityCfg",
+    "VariantMetadata",
 ]

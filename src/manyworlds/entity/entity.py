@@ -134,20 +134,13 @@ class Entity(StateWriters, NamedElements, Stateful):
     state_attributes = ("data", "actuators", "_has_wrench")
     wraps_fixed_base: ClassVar[bool] = True
     """Whether a fixed base is put on a mocap body."""
+    variant_metadata: Any = None
+    """How it differs from world to world; None if it does not."""
 
     def __init__(self, cfg: EntityCfg) -> None:
         _check_init_state(cfg.init_state)
         self.cfg = cfg
-        self.spec = self._make_spec()
-        if len(self.spec.bodies) < 2:
-            raise ValueError("An entity needs at least one body, but its spec has none: add one.")
-        self.is_fixed_base = not self._prepare_free_joint()
-        self._name_the_nameless()
-        self.is_mocap = bool(self.root_body.mocap)
-        self._edit_spec()
-        for body in self.spec.bodies[1:]:
-            # MuJoCo compiles some bodies to shortcuts that per-world changes of mass break.
-            body.simple = False
+        self._prepare_spec()
         # The spec may come to hold a whole scene, so what is the entity's own is kept apart.
         self._elements = spec_elements(self.spec)
         self._free_joint = get_free_joint(self.spec)
@@ -341,10 +334,26 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     # Building.
 
+    def _prepare_spec(self) -> None:
+        """Make the spec, without actuators."""
+        self.spec = self._make_spec()
+        if len(self.spec.bodies) < 2:
+            raise ValueError("An entity needs at least one body, but its spec has none: add one.")
+        self.is_fixed_base = not self._prepare_free_joint()
+        self._name_the_nameless()
+        self.is_mocap = bool(self.root_body.mocap)
+        self._edit_spec()
+        for body in self.spec.bodies[1:]:
+            # MuJoCo compiles some bodies to shortcuts that per-world changes of mass break.
+            body.simple = False
+
+    def _spec_fn(self) -> mujoco.MjSpec:
+        return self.cfg.spec_fn()
+
     def _make_spec(self) -> mujoco.MjSpec:
         def copied() -> mujoco.MjSpec:
             # A function may return one and the same spec to several entities.
-            spec = self.cfg.spec_fn()
+            spec = self._spec_fn()
             check_type("What spec_fn returns", spec, mujoco.MjSpec, "return a spec, not compiled.")
             return spec.copy()
 

@@ -139,7 +139,13 @@ class ManagerBasedRlEnv(Stateful):
         self.device = choose_device(self.cfg.sim, device)
         self.scene = Scene(self.cfg.scene, self.device)
         self.scene.keep_substeps(cfg.decimation)
-        self.sim = Simulation(self.num_envs, self.cfg.sim, spec=self.scene.spec, device=self.device)
+        self.sim = Simulation(
+            self.num_envs,
+            self.cfg.sim,
+            spec=self.scene.spec,
+            device=self.device,
+            variant_info=self.scene.collect_variant_info(),
+        )
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         if self.scene.sensor_context is not None:
             self.sim.set_sensor_context(self.scene.sensor_context)

@@ -12,7 +12,7 @@ from typing import Any
 import mujoco
 import torch
 
-from manyworlds.entity import Entity, EntityCfg
+from manyworlds.entity import Entity, EntityCfg, VariantMetadata
 from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
 from manyworlds.sim.options import check_count, check_tuple, check_type
 from manyworlds.sim.sim_data import WarpBridge
@@ -140,6 +140,14 @@ class Scene(Stateful):
     def compile(self) -> mujoco.MjModel:
         """Compile the scene."""
         return self.spec.compile()
+
+    def collect_variant_info(self) -> list[tuple[str, VariantMetadata]]:
+        """List the entities that differ from world to world, for `Simulation(variant_info=)`."""
+        return [
+            (name, entity.variant_metadata)
+            for name, entity in self.entities.items()
+            if entity.variant_metadata is not None
+        ]
 
     def initialize(self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge) -> None:
         """Let everything find itself in the compiled model.

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 # Writes to these fields can turn a geom without a mesh into one that collides.
-ABSENCE_FIELDS = frozenset({"geom_dataid", "geom_contype", "geom_conaffinity"})
+ABSENCE_FIELDS = frozenset({"geom_dataid", "geom_type", "geom_contype", "geom_conaffinity"})
 
 _WITH_DATA = [
     int(mujoco.mjtGeom.mjGEOM_MESH),
@@ -28,7 +28,9 @@ def check_absent_geoms(mj_model: mujoco.MjModel, rows: dict[str, np.ndarray]) ->
     contype = rows.get("geom_contype", mj_model.geom_contype)
     conaffinity = rows.get("geom_conaffinity", mj_model.geom_conaffinity)
     paired = np.isin(np.arange(mj_model.ngeom), [mj_model.pair_geom1, mj_model.pair_geom2])
-    absent = np.isin(mj_model.geom_type, _WITH_DATA) & (rows["geom_dataid"] < 0)
+    absent = np.isin(rows.get("geom_type", mj_model.geom_type), _WITH_DATA) & (
+        rows["geom_dataid"] < 0
+    )
     bad = np.argwhere(absent & ((contype != 0) | (conaffinity != 0) | paired))
     if not len(bad):
         return

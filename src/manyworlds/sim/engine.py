@@ -139,6 +139,15 @@ class Engine(Protocol):
         """Give a model field one row per world."""
         ...
 
+    def write_rows(
+        self, field: str, env_ids: np.ndarray, columns: np.ndarray, values: np.ndarray
+    ) -> None:
+        """Expand a model field, and write some of its columns in the worlds named.
+
+        `columns` count elements; `values` is (number of worlds, number of columns, ...).
+        """
+        ...
+
     def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
         """Bring fields that derive from other model fields up to date in the worlds named."""
         ...

@@ -44,6 +44,8 @@ class FlightRecorder:
         self.cfg = cfg
         self.files: list[Path] = []
         """Files written so far."""
+        self.variants: dict[str, torch.Tensor] = {}
+        """The variant of each world by entity, which the file names for its worlds."""
         self._engine = engine
         self._slots = engine.record_slots(cfg.buffer_size)
         self._steady = [engine.steady_rows()] * cfg.buffer_size
@@ -131,6 +133,7 @@ class FlightRecorder:
             "engine": engine.name,
             "num_envs": engine.num_envs,
             "bad_worlds": bad.tolist(),
+            "variants": {name: all_[ids].tolist() for name, all_ in self.variants.items()},
             "first_call": oldest,
             "time": datetime.datetime.now().astimezone().isoformat(),
             "versions": {"manyworlds": __version__, "mujoco": mujoco.__version__},

@@ -28,6 +28,8 @@ from manyworlds.sim.status import WorldStatus, error_bits, quiet_mujoco, warning
 from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import usable_cores
 
+_MESH = mujoco.mjtGeom.mjGEOM_MESH
+
 # Structs that lie in a thread's scratch memory, which the next world overwrites.
 _TRANSIENT = ("contact", "efc")
 
@@ -194,6 +196,10 @@ class NativeEngine:
         for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
             model, data = self._scratch
             if self.expanded:
+                if model.ngravcomp != self.mj_model.ngravcomp:
+                    # Another number of bodies that hover counts as another size of the model.
+                    model.body_gravcomp[:] = self.mj_model.body_gravcomp
+                    mujoco.mj_setConst(model, data)
                 self.batch.get_model(world, model)
             self.batch.get_data(world, data)
             yield model, data
@@ -241,9 +247,10 @@ class NativeEngine:
             return
         self._push()
         # The batch puts bounds of mesh geoms back to the template's, which mj_setConst leaves be.
-        meshes = self.mj_model.geom_type == mujoco.mjtGeom.mjGEOM_MESH
-        rbound = self._rows.get("geom_rbound")
-        kept = None if rbound is None else rbound.array[:, meshes]
+        rbound, types = self._rows.get("geom_rbound"), self._rows.get("geom_type")
+        geom_type = self.mj_model.geom_type[None] if types is None else types.array
+        meshes = np.broadcast_to(geom_type == _MESH, (self.num_envs, self.mj_model.ngeom))
+        kept = None if rbound is None else rbound.array[meshes]
         try:
             _call(self.batch.set_const, env_ids)
         except RuntimeError as error:
@@ -256,7 +263,7 @@ class NativeEngine:
         finally:
             self._note_written(slice(None) if env_ids is None else env_ids)
             if rbound is not None and kept is not None:
-                rbound.array[:, meshes] = kept
+                rbound.array[meshes] = kept
             for field in MODEL_FIELDS - self.expanded:
                 if self.batch.expanded(field) is not None:  # type: ignore[operator]
                     self.expand(field)
@@ -354,6 +361,19 @@ class NativeEngine:
             self._steady = self._resting.copy()
         return self._steady
 
+    def write_rows(
+        self, field: str, env_ids: np.ndarray, columns: np.ndarray, values: np.ndarray
+    ) -> None:
+        """Write some columns of a model field in the worlds named, in double precision."""
+        self.expand(field)
+        self._push_row(field)
+        mirror = self._rows[field]
+        shape = (len(env_ids), len(columns), *mirror.array.shape[2:])
+        mirror.array[env_ids[:, None], columns] = values.reshape(shape)
+        self._absence_unchecked |= field in ABSENCE_FIELDS
+        self._note_written(env_ids)
+        mirror.refresh(env_ids)
+
     def take_written_worlds(self) -> np.ndarray | None:
         """Mask of the worlds whose model rows may have changed since the last call, or None."""
         written, self._written = self._written, None
@@ -410,16 +430,19 @@ class NativeEngine:
 
     @np.errstate(over="ignore")
     def _push_rows(self) -> None:
-        for field, mirror in self._rows.items():
-            if mirror.tensor._version == mirror.version:
-                continue
-            changed = mirror.push()
-            self._note_written(changed.reshape(self.num_envs, -1).any(axis=1))
-            self._absence_unchecked |= field in ABSENCE_FIELDS
+        for field in self._rows:
+            self._push_row(field)
         if self._absence_unchecked and "geom_dataid" in self._rows:
             rows = {f: m.array for f, m in self._rows.items() if f in ABSENCE_FIELDS}
             check_absent_geoms(self.mj_model, rows)
             self._absence_unchecked = False
+
+    def _push_row(self, field: str) -> None:
+        mirror = self._rows[field]
+        if mirror.tensor._version != mirror.version:
+            changed = mirror.push()
+            self._note_written(changed.reshape(self.num_envs, -1).any(axis=1))
+            self._absence_unchecked |= field in ABSENCE_FIELDS
 
     @np.errstate(over="ignore")
     def _pull(self, env_ids: np.ndarray | None = None) -> None:
@@ -480,6 +503,28 @@ class _NativeModel:
         if self._prefix:
             return sorted(f[len("opt.") :] for f in MODEL_FIELDS if f.startswith("opt."))
         return sorted({"opt", *(f for f in MODEL_FIELDS if not f.startswith("opt."))})
+
+
+def computed_constants(
+    mj_model: mujoco.MjModel, rows: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return what `mj_setConst` computes from rows of model fields.
+
+    Args:
+        mj_model: the compiled model.
+        rows: model fields, each [number of rows, ...].
+
+    Returns:
+        The fields that it wrote, each [number of rows, ...].
+    """
+    if not rows:
+        return {}
+    batch = Batch(mj_model, nsim=len(next(iter(rows.values()))), nthread=1)
+    for field, values in rows.items():
+        batch.expand(field)[:] = values
+    batch.set_const()
+    found = {field: batch.expanded(field) for field in MODEL_FIELDS - rows.keys()}
+    return {field: np.array(values) for field, values in found.items() if values is not None}
 
 
 def _check_supported(mj_model: mujoco.MjModel) -> None:

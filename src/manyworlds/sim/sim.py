@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import mujoco
+import numpy as np
 import torch
 
+from manyworlds.sim.choice import make_engine
 from manyworlds.sim.defaults import as_tensor
 from manyworlds.sim.fields import check_model_fields, field_shape
 from manyworlds.sim.flight_recorder import FlightRecorder
@@ -22,21 +24,20 @@ from manyworlds.sim.options import (
     check_type,
     choose,
     flag_bits,
-    refuse_warp_options,
 )
 from manyworlds.sim.rays import Rays, View, check_rays
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.state import State, check_state, check_target, ordered_ids
 from manyworlds.sim.status import status_counts
+from manyworlds.sim.variant_rows import VariantInfo, VariantRows
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
 from manyworlds.utils.nan_guard import NanGuardCfg
 from manyworlds.utils.string import near_matches
-from manyworlds.utils.torch import as_device
 
 if TYPE_CHECKING:
     from manyworlds.sim.contacts import Contacts
-    from manyworlds.sim.engine import Engine, SensorContext
+    from manyworlds.sim.engine import SensorContext
 
 _ENUMS: dict[str, dict[str, Any]] = {
     "integrator": {
@@ -156,9 +157,11 @@ class Simulation:
         model: a compiled model, which is copied. Either this or `spec` is needed.
         device: a torch device; None takes CUDA where there is one, else the CPU.
         spec: an editable model, compiled here.
+        variant_info: entities that differ from world to world: `scene.collect_variant_info()`.
 
     Raises:
-        ValueError: no model, no worlds, or an engine that cannot run on the device.
+        ValueError: no model, no worlds, an engine that cannot run on the device, or variants that
+            differ in what it holds once for all worlds.
     """
 
     def __init__(
@@ -169,6 +172,7 @@ class Simulation:
         device: str | torch.device | None = None,
         *,
         spec: mujoco.MjSpec | None = None,
+        variant_info: VariantInfo | None = None,
     ) -> None:
         check_count("num_envs", num_envs, 1, ": ask for one world")
         check_type("cfg", cfg, SimulationCfg, "name the arguments, as in model=model.")
@@ -189,9 +193,12 @@ class Simulation:
         mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         self.cfg = copy.deepcopy(cfg)
         self.num_envs = num_envs
-        self._engine = _make_engine(cfg, mj_model, num_envs, device)
+        self._engine = make_engine(cfg, mj_model, num_envs, device)
+        self._variants = VariantRows(self._engine, variant_info or ())
         guard = self.cfg.nan_guard
         self._recorder = FlightRecorder(guard, self._engine) if guard.enabled else None
+        if self._recorder is not None:
+            self._recorder.variants = self._variants.worlds
         self._sensor_context: SensorContext | None = None
         self._data = WarpBridge(self._engine.data, num_envs)
         self._model = WarpBridge(self._engine.model, num_envs, engine=self._engine)
@@ -482,6 +489,8 @@ class Simulation:
     def get_default_field(self, field: str) -> torch.Tensor:
         """Return the compiled value of a model field: a new tensor without a world dimension.
 
+        A field of `per_world_default_fields` has one: there, each world has its variants' values.
+
         Args:
             field: a model field; options are named 'opt.<name>'.
 
@@ -494,6 +503,8 @@ class Simulation:
                 f"'{field}' is not a model field with a default."
                 + near_matches(field, self._engine.defaults)
             )
+        if field in self._variants.fields:
+            return self._variants.default(field)
         return as_tensor(value, field_shape(field, value.shape), self.device)
 
     @property
@@ -504,7 +515,39 @@ class Simulation:
     @property
     def per_world_default_fields(self) -> set[str]:
         """Names of the fields whose default differs between worlds: none without variants."""
-        return set()
+        return self._variants.fields
+
+    @property
+    def world_to_variant(self) -> dict[str, torch.Tensor]:
+        """The variant of each world by entity, int64, shape (num_envs,); do not write."""
+        return self._variants.worlds
+
+    def assign_variants(
+        self,
+        entity: str,
+        env_ids: EnvIds,
+        variant_ids: torch.Tensor | np.ndarray | Sequence[int] | int,
+    ) -> None:
+        """Make an entity another variant in some worlds, with the model fields of that variant.
+
+        What was randomised of the entity there is lost; its pose and velocity stay.
+
+        Args:
+            entity: its name in the scene.
+            env_ids: the worlds; None for all.
+            variant_ids: indices of variants in the order in which they were declared, one for
+                each world in the order of `env_ids`, or one for all.
+
+        Raises:
+            ValueError: there is no such entity or variant.
+        """
+        ids = ordered_ids(env_ids, self.num_envs)
+        check_target(ids)
+        ids = np.arange(self.num_envs) if ids is None else ids
+        variants = np.broadcast_to(torch.as_tensor(variant_ids).cpu().numpy(), ids.shape)
+        if ids.size:
+            self._variants.assign(entity, ids, variants)
+            self._model.clear_cache()
 
     def create_graph(self) -> None:
         """Have CUDA graphs captured anew; needed after replacing an array of model or data.
@@ -522,7 +565,8 @@ class Simulation:
         Args:
             env_ids: the worlds, in the order of the rows returned; None for all.
         """
-        return self._engine.state_dict(ordered_ids(env_ids, self.num_envs))
+        ids = ordered_ids(env_ids, self.num_envs)
+        return self._engine.state_dict(ids) | self._variants.state(ids)
 
     def set_state(self, state: State, env_ids: EnvIds = None) -> None:
         """Take over what `get_state` returned, from these worlds or others of the same model.
@@ -540,7 +584,7 @@ class Simulation:
         if ids is None or ids.size:
             if self._recorder is not None:
                 self._recorder.before_restart(ids)
-            self._engine.load_state_dict(state, ids)
+            self._engine.load_state_dict(self._variants.take(state, ids), ids)
 
     def state_dict(self) -> State:
         """The state of all worlds: `get_state()` under torch's name."""
@@ -549,41 +593,3 @@ class Simulation:
     def load_state_dict(self, state: State) -> None:
         """Take over the state of all worlds: `set_state` under torch's name."""
         self.set_state(state)
-
-
-def choose_device(cfg: SimulationCfg, device: str | torch.device | None) -> torch.device:
-    """Return the device asked for; for None, CUDA where there is one and the engine can use it.
-
-    Raises:
-        ValueError: there is no such device or engine, or the engine cannot run there.
-    """
-    if cfg.engine not in ("auto", "native", "warp"):
-        raise ValueError(f"engine must be one of auto, native, warp, got '{cfg.engine}'.")
-    if device is None:
-        device = "cuda" if torch.cuda.is_available() and cfg.engine != "native" else "cpu"
-    if cfg.engine == "native" and str(device).split(":")[0] != "cpu":
-        raise ValueError(
-            f"The native engine runs on the CPU, got device '{device}': "
-            "use device='cpu' or engine='warp'."
-        )
-    found = as_device(device)
-    if found.type not in ("cpu", "cuda"):
-        raise ValueError(f"Engines run on the CPU or on CUDA, got device '{device}': use 'cpu'.")
-    return found
-
-
-def _make_engine(
-    cfg: SimulationCfg, mj_model: mujoco.MjModel, num_envs: int, device: str | torch.device | None
-) -> Engine:
-    device = choose_device(cfg, device)
-    kind = cfg.engine
-    if kind == "auto":
-        kind = "warp" if device.type == "cuda" else "native"
-    if kind == "warp":
-        from manyworlds.sim.warp import WarpEngine
-
-        return WarpEngine(mj_model, num_envs, device, cfg.nconmax, cfg.njmax, cfg.apply_wp_opt)
-    refuse_warp_options(cfg)
-    from manyworlds.sim.native import NativeEngine
-
-    return NativeEngine(mj_model, num_envs, cfg.num_threads)

@@ -375,6 +375,17 @@ class WarpEngine:
         self.expanded.add(field)
         self.create_graph()
 
+    def write_rows(
+        self, field: str, env_ids: np.ndarray, columns: np.ndarray, values: np.ndarray
+    ) -> None:
+        """Write some columns of a model field in the worlds named."""
+        self.expand(field)
+        rows = self._rows(field)
+        worlds = torch.from_numpy(env_ids).long().to(self.device)
+        shape = (len(env_ids), len(columns), *rows.shape[2:])
+        new = torch.from_numpy(values.reshape(shape)).to(self.device, rows.dtype)
+        rows[worlds[:, None], torch.from_numpy(columns).to(self.device)] = new
+
     def _owner(self, field: str) -> tuple[WarpStruct, str]:
         """Return the struct that holds a model field, and the field's name in there."""
         if field.startswith("opt."):

@@ -34,6 +34,7 @@ from manyworlds.envs.mdp.events import (
     apply_external_force_torque,
     push_by_setting_velocity,
     randomize_terrain,
+    randomize_variant,
     reset_joints_by_offset,
     reset_root_state_from_flat_patches,
     reset_root_state_uniform,
@@ -54,6 +55,7 @@ from manyworlds.envs.mdp.observations import (
     last_action,
     projected_gravity,
     projected_gravity_from_sensor,
+    variant_id,
 )
 from manyworlds.envs.mdp.rewards import (
     action_acc_l2,
@@ -132,6 +134,7 @@ __all__ = [
     "projected_gravity_from_sensor",
     "push_by_setting_velocity",
     "randomize_terrain",
+    "randomize_variant",
     "reset_joints_by_offset",
     "reset_root_state_from_flat_patches",
     "reset_root_state_uniform",
@@ -142,4 +145,5 @@ __all__ = [
     "self_collision_cost",
     "termination_curriculum",
     "time_out",
+    "variant_id",
 ]

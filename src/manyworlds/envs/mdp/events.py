@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from manyworlds.entity import VariantEntityCfg
 from manyworlds.managers.event_manager import EventTermCfg
 from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
@@ -53,6 +54,38 @@ def reset_scene_to_default(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None)
         if entity.num_ball_joints:
             quat = data.default_ball_joint_quat[ids]
             entity.write_ball_joint_state_to_sim(quat, torch.zeros_like(quat[..., 1:]), None, ids)
+
+
+def randomize_variant(
+    env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
+    weights: Mapping[str, float] | None = None,
+    asset_cfg: SceneEntityCfg = _ROBOT,
+) -> None:
+    """Make an entity another of its variants, drawn anew in each world.
+
+    What else randomises the entity's model fields comes after this term, since it starts with the
+    fields as the variant has them.
+
+    Args:
+        env: the environment.
+        env_ids: the worlds; None for all.
+        weights: how likely each variant is, by name; those not named have weight 1. None takes
+            the weights of the entity's configuration, which are 1 if it has a function instead.
+        asset_cfg: the entity.
+
+    Raises:
+        ValueError: the entity has no variants, or a weight names none of them.
+    """
+    ids = resolve_env_ids(env, env_ids)
+    cfg = env.scene[asset_cfg.name].cfg
+    if not isinstance(cfg, VariantEntityCfg):
+        raise ValueError(f"Entity '{asset_cfg.name}' has no variants: make it a VariantEntityCfg.")
+    if weights is not None:
+        cfg = replace(cfg, assignment=dict(weights))
+    likely = torch.tensor(cfg.weights(), device=env.device)
+    variants = torch.multinomial(likely, len(ids), replacement=True) if len(ids) else ids
+    env.sim.assign_variants(asset_cfg.name, ids, variants)
 
 
 def reset_joints_by_offset(

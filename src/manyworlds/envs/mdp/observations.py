@@ -52,6 +52,23 @@ def joint_vel_rel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) ->
     return data.joint_vel[:, ids] - data.default_joint_vel[:, ids]
 
 
+def variant_id(
+    env: ManagerBasedRlEnv, one_hot: bool = False, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """Which variant of an entity each world holds, shape [num_envs, 1], or one column for each.
+
+    Args:
+        env: the environment.
+        one_hot: a one in the column of the variant, shape [num_envs, num variants].
+        asset_cfg: the entity.
+    """
+    variants = env.sim.world_to_variant[asset_cfg.name]
+    if not one_hot:
+        return variants[:, None].float()
+    count = len(env.scene[asset_cfg.name].variant_metadata.variant_names)
+    return torch.nn.functional.one_hot(variants, count).float()
+
+
 def last_action(env: ManagerBasedRlEnv, action_name: str | None = None) -> torch.Tensor:
     """The last action as the policy gave it, of one term or of all."""
     if action_name is None:

@@ -1,0 +1,106 @@
+"""Compiled values of many variants, and their assets under names of their own.
+
+Compiling a spec has a price of its own, so variants are compiled a few dozen at a time. Then what
+is not an asset is deleted, and what is left can be attached to the merged spec. MuJoCo computes the
+convex hull of a mesh only if a geom that collides has ever been compiled with it: without these
+compilations, meshes that are only in the rows of some worlds would have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.entity.variants.validate import variant_error
+from manyworlds.sim.variant_fields import element_ids, fields_of, kinds, list_elements
+
+# More make larger inertia matrices, which MuJoCo inverts whole.
+_CHUNK = 16
+
+Sources = Sequence[int | None]
+"""Of each merged geom, which geom of a variant it stands for."""
+
+
+class Catalogue:
+    """Variants side by side.
+
+    Args:
+        specs: complete specs by variant, which are emptied.
+        sources: of each merged geom, which geom of a variant it stands for, by variant.
+
+    Raises:
+        ValueError: a variant does not compile.
+    """
+
+    def __init__(self, specs: dict[str, mujoco.MjSpec], sources: dict[str, Sources]) -> None:
+        self.assets: list[mujoco.MjSpec] = []
+        """Specs that hold nothing but assets, named `<variant>/<asset>`."""
+        self.rows: dict[str, np.ndarray] = {}
+        """Compiled values by field, [variant, element, ...]; those of absent geoms mean nothing."""
+        names = list(specs)
+        parts: list[dict[str, np.ndarray]] = []
+        for start in range(0, len(names), _CHUNK):
+            chunk = names[start : start + _CHUNK]
+            parts.append(self._read({n: specs[n] for n in chunk}, [sources[n] for n in chunk]))
+        for field in parts[0]:
+            self.rows[field] = np.concatenate([part[field] for part in parts])
+
+    def _read(
+        self, specs: dict[str, mujoco.MjSpec], sources: Sequence[Sources]
+    ) -> dict[str, np.ndarray]:
+        whole = mujoco.MjSpec()
+        elements = []
+        for name, spec in specs.items():
+            for key in list(spec.keys):
+                spec.delete(key)
+            elements.append(list_elements(spec))
+            whole.attach(spec, prefix=f"{name}/", frame=whole.worldbody.add_frame())
+        model = _compile(whole, list(specs))
+        ids = [element_ids(model, items) for items in elements]
+        for item, chosen in zip(ids, sources, strict=True):
+            geoms = item["geom"]
+            item["geom"] = np.array([0 if i is None else geoms[i] for i in chosen], np.int64)
+        rows: dict[str, np.ndarray] = {}
+        for kind in kinds():
+            index = np.stack([item[kind] for item in ids])
+            for field in fields_of(kind) if index.size else ():
+                values = getattr(model, field)
+                rows[field] = values[index] if len(values) else _nothing(index, values)
+        for body in list(whole.worldbody.bodies):
+            whole.delete(body)
+        for kind in ("geoms", "sites", "cameras", "lights"):
+            for element in list(getattr(whole.worldbody, kind)):
+                whole.delete(element)
+        self.assets.append(whole)
+        return rows
+
+
+def _nothing(index: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return np.zeros((*index.shape, *values.shape[1:]), values.dtype)
+
+
+def _compile(whole: mujoco.MjSpec, names: list[str]) -> mujoco.MjModel:
+    try:
+        with _crude_hulls(whole.meshes):
+            return whole.compile()
+    except ValueError as error:
+        name = next((n for n in names if f"{n}/" in str(error)), ", ".join(names))
+        raise variant_error(name, f"it does not compile: {error}", "mend its spec") from error
+
+
+@contextmanager
+def _crude_hulls(meshes: Sequence[Any]) -> Iterator[None]:
+    """Save the time for convex hulls that nothing is read of: a mesh's inertia may need its own."""
+    convex = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+    kept = [(mesh, mesh.maxhullvert) for mesh in meshes if mesh.inertia != convex]
+    for mesh, _ in kept:
+        mesh.maxhullvert = 4
+    try:
+        yield
+    finally:
+        for mesh, count in kept:
+            mesh.maxhullvert = count

@@ -1,0 +1,137 @@
+"""An entity that is another object in each world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+
+import mujoco
+import torch
+
+from manyworlds.entity.entity import Entity, EntityCfg
+from manyworlds.entity.variants.assignment import allocate_worlds
+from manyworlds.entity.variants.merge import merge_variants
+from manyworlds.entity.variants.metadata import VariantMetadata
+from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.utils.string import near_matches
+
+
+def _unset() -> mujoco.MjSpec:
+    raise ValueError("A VariantEntityCfg has no spec_fn: see its variants.")
+
+
+@dataclass(kw_only=True)
+class VariantEntityCfg(EntityCfg):
+    """One object that looks and weighs differently from world to world.
+
+    All variants have the same bodies, joints, sites, actuators, sensors, tendons and equalities.
+    Their geoms may differ, and so may the numbers that describe all else; see `docs/variants.md`
+    for what an engine cannot give to each world.
+    """
+
+    variants: dict[str, Callable[[], mujoco.MjSpec] | None] = field(default_factory=dict)
+    """Functions that return a spec of the object alone, by the variant's name; None for a variant
+    without the object: it is not seen, touches nothing and weighs nothing."""
+    assignment: dict[str, float] | Callable[[int], Sequence[int]] | None = None
+    """How often each variant occurs: weights by name, where those not named have weight 1, or a
+    function of the number of worlds that returns the index of each world's variant. None makes
+    all equally frequent."""
+    spec_fn: Callable[[], mujoco.MjSpec] = _unset
+    """Not used: `variants` stands for it."""
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without building anything.
+
+        Raises:
+            ValueError: `spec_fn` is set, there is no variant, or the weights are none.
+        """
+        super().__post_init__()
+        self.check()
+
+    def check(self) -> None:
+        """Check variants and weights."""
+        if self.spec_fn is not _unset:
+            raise ValueError("spec_fn cannot be set on a VariantEntityCfg: name it in variants.")
+        if not any(self.variants.values()):
+            raise ValueError("VariantEntityCfg.variants needs at least one function: add a spec.")
+        for name in self.variants:
+            if not name or "/" in name:
+                raise ValueError(
+                    f"Variant '{name}' of a VariantEntityCfg: a name must not be empty or have a "
+                    "slash in it."
+                )
+        if self.assignment is not None and not callable(self.assignment):
+            for name in self.assignment:
+                if name not in self.variants:
+                    raise ValueError(
+                        f"VariantEntityCfg.assignment names '{name}', which is no variant."
+                        + near_matches(name, self.variants)
+                    )
+            allocate_worlds(self.weights(), 1)
+
+    def weights(self) -> tuple[float, ...]:
+        """Return the weight of each variant."""
+        given = self.assignment if isinstance(self.assignment, dict) else {}
+        return tuple(float(given.get(name, 1.0)) for name in self.variants)
+
+    def of_variant(self, name: str) -> EntityCfg:
+        """Return the configuration of an entity that is this variant in all worlds.
+
+        Raises:
+            ValueError: the variant is none, or it is the absent one.
+        """
+        spec_fn = self.variants.get(name)
+        if spec_fn is None:
+            raise ValueError(f"'{name}' is not a variant with a spec.")
+        own = {f.name: getattr(self, f.name) for f in fields(EntityCfg)}
+        return EntityCfg(**{**own, "spec_fn": spec_fn})
+
+    def build(self) -> Entity:
+        """Make the entity."""
+        return VariantEntity(self)
+
+
+class VariantEntity(Entity):
+    """An entity whose variants share one spec; each world's rows make it one of them."""
+
+    cfg: VariantEntityCfg
+    variant_metadata: VariantMetadata
+
+    def __init__(self, cfg: VariantEntityCfg) -> None:
+        cfg.check()
+        super().__init__(cfg)
+        self.variant_metadata.find_in(self.spec)
+
+    def initialize(
+        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+    ) -> None:
+        """Find the entity in the compiled scene and allocate its data."""
+        if not self.variant_metadata.in_use:
+            raise ValueError(
+                "The simulation does not know of this entity's variants: build it with "
+                "Simulation(..., variant_info=scene.collect_variant_info())."
+            )
+        super().initialize(mj_model, model, data, device)
+
+    def _prepare_spec(self) -> None:
+        cfg = self.cfg
+        alone = {n: Entity(cfg.of_variant(n)) if fn else None for n, fn in cfg.variants.items()}
+        super()._prepare_spec()
+        self.spec, self.variant_metadata = merge_variants(
+            self.spec,
+            {name: entity and entity.spec for name, entity in alone.items()},
+            cfg.assignment if callable(cfg.assignment) else cfg.weights(),
+        )
+
+    def _spec_fn(self) -> mujoco.MjSpec:
+        return next(fn for fn in self.cfg.variants.values() if fn is not None)()
+
+
+def build_merged_variant_spec(cfg: VariantEntityCfg) -> tuple[mujoco.MjSpec, VariantMetadata]:
+    """Return the merged spec of an entity, without actuators, and how its variants differ.
+
+    Raises:
+        ValueError: the variants cannot take turns.
+    """
+    entity = VariantEntity(cfg)
+    return entity.spec, entity.variant_metadata

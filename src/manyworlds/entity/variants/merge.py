@@ -1,0 +1,296 @@
+"""One spec for all variants of an entity: a geom for every geom that any of them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.entity.variants.catalogue import Catalogue
+from manyworlds.entity.variants.metadata import (
+    SlotKey,
+    VariantGeomSpec,
+    VariantMetadata,
+    VariantSlot,
+)
+from manyworlds.entity.variants.validate import (
+    RESERVED_NAME_PREFIXES,
+    body_paths,
+    geom_role,
+    validate_variant_specs,
+)
+from manyworlds.sim.variant_fields import kind_of
+from manyworlds.utils.mujoco import mujoco_warnings
+
+_MESH = mujoco.mjtGeom.mjGEOM_MESH
+_GEOM = mujoco.mjtObj.mjOBJ_GEOM
+# What says who a geom is or where it belongs, as opposed to what it is.
+_IDENTITY = (
+    "alt",
+    "classname",
+    "compiler",
+    "frame",
+    "id",
+    "info",
+    "name",
+    "parent",
+    "plugin",
+    "signature",
+)
+# Below this, MuJoCo would not compute what compensates gravity in other worlds.
+_NO_GRAVCOMP = 1e-300
+
+
+@dataclass
+class _Place:
+    """A geom of the merged spec, and the geom of each variant that it stands for, or None."""
+
+    key: SlotKey
+    geoms: list[Any]
+    name: str = ""
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is a primitive, of one type in all variants."""
+        types = {geom.type if geom is not None else None for geom in self.geoms}
+        return len(types) == 1 and types != {_MESH}
+
+    @property
+    def filler(self) -> int:
+        """The first variant that has it."""
+        return next(i for i, geom in enumerate(self.geoms) if geom is not None)
+
+
+def merge_variants(
+    template: mujoco.MjSpec,
+    specs: dict[str, mujoco.MjSpec | None],
+    assignment: tuple[float, ...] | Callable[[int], Sequence[int]],
+) -> tuple[mujoco.MjSpec, VariantMetadata]:
+    """Turn the spec of one variant into one for all of them.
+
+    Args:
+        template: the spec of the first variant that is not None, to be edited.
+        specs: complete specs by variant, which are emptied; None for an absent object.
+        assignment: which worlds hold which variant.
+
+    Returns:
+        The merged spec, and how the variants differ.
+
+    Raises:
+        ValueError: variants cannot take turns, or do not compile.
+    """
+    given = {name: spec for name, spec in specs.items() if spec is not None}
+    names = list(given)
+    validate_variant_specs(names, list(given.values()))
+    paths = body_paths(template)
+    places = _places(list(paths), list(given.values()))
+    _name(places)
+    facts = _read(places, given)
+    _rebuild_geoms(template, paths, places, names)
+    catalogue = Catalogue(given, {name: facts.sources[i] for i, name in enumerate(names)})
+    present = np.array([spec is not None for spec in specs.values()])
+    # An absent object has the rows of another, without its geoms and its weight.
+    order = [names.index(name) if name in given else 0 for name in specs]
+    filled = np.array([[g is not None for g in place.geoms] for place in places], bool)
+    filled = filled.reshape(len(places), len(names)).T[order] & present[:, None]
+    rows = {field: values[order] for field, values in catalogue.rows.items()}
+    if not present.all():
+        rows["body_gravcomp"][~present] = 1.0
+        for body in template.bodies[1:]:
+            body.gravcomp = body.gravcomp or _NO_GRAVCOMP
+    merged = _with_assets(template, catalogue.assets)
+    return merged, VariantMetadata(
+        variant_names=tuple(specs),
+        assignment=assignment,
+        slots=tuple(slot for slot, _ in facts.slots),
+        variant_slot_specs=tuple(
+            tuple(slot_specs[i] if ok else None for _, slot_specs in facts.slots)
+            for i, ok in zip(order, present, strict=True)
+        ),
+        geom_names=tuple(place.name for place in places),
+        rows=_differing(rows, filled),
+        filled=filled,
+        meshes=tuple(facts.meshes[i] for i in order),
+        materials={kind: tuple(m[i] for i in order) for kind, m in facts.materials.items()},
+    )
+
+
+# Which geom stands for which.
+
+
+def _places(paths: list[str], specs: list[mujoco.MjSpec]) -> list[_Place]:
+    bodies = [body_paths(spec) for spec in specs]
+    places: list[_Place] = []
+    for path in paths:
+        geoms = [list(found[path].geoms) for found in bodies]
+        first = {geom.name: i for i, geom in enumerate(geoms[0])}
+        keyed: list[tuple[int, bool, _Place]] = []
+        for role in ("visual", "collision"):
+            rows = _align([[g for g in variant if geom_role(g) == role] for variant in geoms])
+            # Geoms that the first variant lacks come after the one before them.
+            position = -1
+            for i, row in enumerate(rows):
+                if row[0] is not None:
+                    position = first[row[0].name]
+                keyed.append((position, row[0] is None, _Place(SlotKey(path, role, i), row)))
+        places += [place for *_, place in sorted(keyed, key=lambda item: item[:2])]
+    return places
+
+
+def _align(variants: list[list[Any]]) -> list[list[Any]]:
+    """Put geoms of several variants into rows, each in its own order.
+
+    Primitives that all variants have in common share a row, and meshes before, between and after
+    them are counted off. Where the primitives differ, all geoms are counted off.
+    """
+    runs = [[[]] for _ in variants]
+    shared: list[list[Any]] = []
+    for geoms, found in zip(variants, runs, strict=True):
+        shared.append([geom for geom in geoms if geom.type != _MESH])
+        for geom in geoms:
+            if geom.type == _MESH:
+                found[-1].append(geom)
+            else:
+                found.append([])
+    if len({tuple(geom.type for geom in primitives) for primitives in shared}) > 1:
+        return _count_off(variants)
+    rows: list[list[Any]] = []
+    for i in range(len(runs[0])):
+        if i:
+            rows.append([primitives[i - 1] for primitives in shared])
+        rows += _count_off([found[i] for found in runs])
+    return rows
+
+
+def _count_off(variants: list[list[Any]]) -> list[list[Any]]:
+    count = max(map(len, variants))
+    return [[geoms[i] if i < len(geoms) else None for geoms in variants] for i in range(count)]
+
+
+def _name(places: list[_Place]) -> None:
+    """Keep a name that all variants give a geom; else say where it is."""
+    for place in places:
+        key = place.key
+        pad = f"{RESERVED_NAME_PREFIXES[0]}{key.body_path[1:]}/{key.role}/{key.ordinal}"
+        names = {geom.name if geom is not None else None for geom in place.geoms}
+        place.name = names.pop() if len(names) == 1 else pad
+
+
+@dataclass
+class _Facts:
+    """What is read off the variants' specs before they are emptied."""
+
+    sources: list[list[int | None]]
+    meshes: list[tuple[str | None, ...]]
+    materials: dict[str, list[tuple[str | None, ...]]]
+    slots: list[tuple[VariantSlot, list[VariantGeomSpec | None]]]
+
+
+def _read(places: list[_Place], specs: dict[str, mujoco.MjSpec]) -> _Facts:
+    facts = _Facts([], [], {"geom": [], "site": [], "tendon": []}, [])
+    for i, (name, spec) in enumerate(specs.items()):
+        index = {geom.name: k for k, geom in enumerate(spec.geoms)}
+        geoms = [place.geoms[i] for place in places]
+        facts.sources.append([None if g is None else index[g.name] for g in geoms])
+        facts.meshes.append(
+            tuple(
+                f"{name}/{g.meshname}" if g is not None and g.type == _MESH else None for g in geoms
+            )
+        )
+        elements = {"geom": geoms, "site": spec.sites, "tendon": spec.tendons}
+        for kind, items in elements.items():
+            facts.materials[kind].append(
+                tuple(
+                    f"{name}/{e.material}" if e is not None and e.material else None for e in items
+                )
+            )
+    for kind in ("site", "tendon"):
+        # Only few engines can give these a material in each world, and most have one for all.
+        own = {tuple(m and m.split("/", 1)[1] for m in row) for row in facts.materials[kind]}
+        if len(own) == 1:
+            del facts.materials[kind]
+    for place in sorted(places, key=lambda p: (p.key.body_path, p.key.role != "visual")):
+        if not place.shared:
+            named = tuple(None if g is None else g.name for g in place.geoms)
+            read = [None if g is None else VariantGeomSpec.read(g) for g in place.geoms]
+            facts.slots.append((VariantSlot(place.key, place.name, named), read))
+    return facts
+
+
+# The merged spec.
+
+
+def _rebuild_geoms(
+    template: mujoco.MjSpec,
+    paths: dict[str, mujoco.MjsBody],
+    places: list[_Place],
+    names: list[str],
+) -> None:
+    """Add, rename and order the geoms of the template; let them use the variants' assets."""
+    own = {geom.name: geom for geom in template.geoms}
+    renamed: dict[str, str] = {}
+    behind: set[str] = set()
+    for place in places:
+        path, first = place.key.body_path, place.geoms[0]
+        geom = None if first is None else own[first.name]
+        if geom is None or path in behind:
+            behind.add(path)
+            source, geom = geom, paths[path].add_geom()
+            _copy_geom(source or place.geoms[place.filler], geom)
+            if source is None:
+                geom.mass = geom.density = 0.0
+            else:
+                if source.frame is not None:
+                    geom.set_frame(source.frame)
+                template.delete(source)
+        geom.name = place.name
+        if first is not None:
+            renamed[first.name] = place.name
+        variant = names[place.filler]
+        geom.meshname = geom.meshname and f"{variant}/{geom.meshname}"
+        geom.material = geom.material and f"{variant}/{geom.material}"
+    for element in (*template.sites, *template.tendons):
+        element.material = element.material and f"{names[0]}/{element.material}"
+    for pair in template.pairs:
+        pair.geomname1 = renamed.get(pair.geomname1, pair.geomname1)
+        pair.geomname2 = renamed.get(pair.geomname2, pair.geomname2)
+    for sensor in template.sensors:
+        if sensor.objtype == _GEOM:
+            sensor.objname = renamed.get(sensor.objname, sensor.objname)
+        if sensor.reftype == _GEOM:
+            sensor.refname = renamed.get(sensor.refname, sensor.refname)
+
+
+def _copy_geom(source: mujoco.MjsGeom, target: mujoco.MjsGeom) -> None:
+    for name in dir(source):
+        value = getattr(source, name)
+        if not (name.startswith("_") or name in _IDENTITY or callable(value)):
+            setattr(target, name, value)
+
+
+def _with_assets(template: mujoco.MjSpec, assets: list[mujoco.MjSpec]) -> mujoco.MjSpec:
+    """Replace the template's own assets by those of all variants."""
+    for kind in ("meshes", "materials", "textures"):
+        for asset in list(getattr(template, kind)):
+            template.delete(asset)
+    # MuJoCo warns that the files of variants may clash; their assets have other names.
+    with mujoco_warnings(lambda _: None):
+        for spec in assets:
+            template.attach(spec, prefix="", frame=template.worldbody.add_frame())
+    return template.copy()
+
+
+def _differing(rows: dict[str, np.ndarray], filled: np.ndarray) -> dict[str, np.ndarray]:
+    """Keep the fields in which variants differ; geoms that are not there do not count."""
+    first = filled.argmax(axis=0)
+    found: dict[str, np.ndarray] = {}
+    for field, values in rows.items():
+        if kind_of(field) == "geom":
+            usual = values[first, np.arange(filled.shape[1])]
+            values[~filled] = np.broadcast_to(usual, values.shape)[~filled]
+        if (values != values[:1]).any():
+            found[field] = values
+    return found

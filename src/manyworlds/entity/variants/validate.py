@@ -1,0 +1,182 @@
+"""What the variants of one entity must agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.entity.variants.metadata import GeomRole, InertialMode
+from manyworlds.utils.mujoco import dof_width, qpos_width
+
+RESERVED_NAME_PREFIXES: tuple[str, ...] = ("manyworlds/pad/", "mjlab/pad/")
+"""Beginnings of names that merged geoms may get."""
+
+_GEOM = mujoco.mjtObj.mjOBJ_GEOM
+
+
+@dataclass(frozen=True)
+class JointSignature:
+    """What must be the same of a joint."""
+
+    name: str
+    type: int
+    qpos_width: int
+    qvel_width: int
+
+
+@dataclass(frozen=True)
+class BodySignature:
+    """What must be the same of a body; its geoms may differ."""
+
+    path: str
+    name: str
+    mocap: bool
+    joints: tuple[JointSignature, ...]
+    children: tuple[str, ...]
+
+
+def variant_error(variant: str, problem: str, hint: str) -> ValueError:
+    """Make the error that says what is wrong with a variant, and what to do."""
+    return ValueError(f"manyworlds.entity: VariantEntityCfg '{variant}': {problem}. Hint: {hint}.")
+
+
+def geom_role(geom: mujoco.MjsGeom) -> GeomRole:
+    """Tell geoms that may collide from those that are only seen."""
+    return "collision" if geom.contype or geom.conaffinity else "visual"
+
+
+def inertial_mode(body: mujoco.MjsBody) -> InertialMode:
+    """Tell where a body's inertia comes from."""
+    if not body.explicitinertial:
+        return "mesh-derived"
+    return "diagonal" if np.isnan(body.fullinertia[0]) else "fullinertia"
+
+
+def body_paths(spec: mujoco.MjSpec) -> dict[str, mujoco.MjsBody]:
+    """Return the bodies by the names on the way to them, such as '/prop/lid'; the world's is ''."""
+    found: dict[str, mujoco.MjsBody] = {}
+
+    def visit(body: mujoco.MjsBody, path: str) -> None:
+        found[path] = body
+        for child in body.bodies:
+            visit(child, f"{path}/{child.name}")
+
+    visit(spec.worldbody, "")
+    return found
+
+
+def validate_variant_specs(names: Sequence[str], specs: Sequence[mujoco.MjSpec]) -> None:
+    """Refuse variants that cannot take turns in one model.
+
+    Args:
+        names: of the variants, for messages.
+        specs: the specs of the variants; the others are compared with the first.
+
+    Raises:
+        ValueError: names the first variant that does not fit, and in what.
+    """
+    reference: dict[str, Any] = {}
+    for name, spec in zip(names, specs, strict=True):
+        _check_alone(name, spec)
+        facts = _facts(spec)
+        reference = reference or facts
+        for what, value in facts.items():
+            if value != reference[what]:
+                _raise_mismatch(names[0], name, what, reference[what], value)
+
+
+def _check_alone(name: str, spec: mujoco.MjSpec) -> None:
+    roots = [body.name or "without a name" for body in spec.worldbody.bodies]
+    if len(roots) != 1:
+        raise variant_error(
+            name,
+            f"it must have exactly one root body, but it has {len(roots)} ({', '.join(roots)})",
+            "make what moves by itself an entity of its own",
+        )
+    for kind in ("hfields", "flexes", "skins", "plugins"):
+        if getattr(spec, kind):
+            raise variant_error(
+                name, f"it has {kind}, which variants cannot have", "make it an entity of its own"
+            )
+    for element in _named(spec):
+        if element.name.startswith(RESERVED_NAME_PREFIXES):
+            raise variant_error(
+                name,
+                f"the name '{element.name}' begins with a reserved prefix",
+                "rename it: merged geoms get such names",
+            )
+
+
+def _named(spec: mujoco.MjSpec) -> Iterator[Any]:
+    lists = ("bodies", "joints", "geoms", "sites", "cameras", "lights", "meshes", "materials")
+    others = ("textures", "tendons", "actuators", "sensors", "equalities", "pairs")
+    for kind in (*lists, *others):
+        yield from getattr(spec, kind)
+
+
+def _facts(spec: mujoco.MjSpec) -> dict[str, Any]:
+    """List what must be the same, in the order in which mismatches are reported."""
+    bodies = body_paths(spec)
+    signatures = {path: _body_signature(path, body) for path, body in bodies.items()}
+    return {
+        "body tree": {path: (s.children, s.mocap) for path, s in signatures.items()},
+        "joints": {path: s.joints for path, s in signatures.items()},
+        "inertial representation": {p: inertial_mode(b) for p, b in bodies.items() if p},
+        "sites": [site.name for site in spec.sites],
+        "cameras": [camera.name for camera in spec.cameras],
+        "lights": [light.name for light in spec.lights],
+        "actuators": [(a.name, a.trntype, a.target) for a in spec.actuators],
+        "sensors": [_sensor(sensor) for sensor in spec.sensors],
+        "tendons": [(tendon.name, len(tendon.path)) for tendon in spec.tendons],
+        "equalities": [(e.name, e.type, e.name1, e.name2) for e in spec.equalities],
+        "contact pairs": [pair.name for pair in spec.pairs],
+    }
+
+
+def _body_signature(path: str, body: mujoco.MjsBody) -> BodySignature:
+    joints = tuple(
+        JointSignature(joint.name, int(joint.type), qpos_width(joint.type), dof_width(joint.type))
+        for joint in body.joints
+    )
+    children = tuple(child.name for child in body.bodies)
+    return BodySignature(path, body.name, bool(body.mocap), joints, children)
+
+
+def _sensor(sensor: mujoco.MjsSensor) -> tuple[Any, ...]:
+    # The geoms of variants may have other names.
+    ends = ((sensor.objtype, sensor.objname), (sensor.reftype, sensor.refname))
+    named = tuple((kind, "" if kind == _GEOM else name) for kind, name in ends)
+    return (sensor.name, sensor.type, named)
+
+
+_HINTS = {
+    "body tree": "give all variants the same bodies, by name and order",
+    "joints": "give all variants the same joints, by name, type and order",
+    "inertial representation": "give inertias in the same way in all variants, or in none",
+}
+
+
+def _raise_mismatch(first: str, other: str, what: str, wanted: Any, found: Any) -> None:
+    where = ""
+    if isinstance(wanted, dict):
+        path = next(p for p in [*wanted, *found] if wanted.get(p) != found.get(p))
+        where = f" at body '{path or 'world'}'"
+        wanted, found = wanted.get(path), found.get(path)
+    raise variant_error(
+        other,
+        f"its {what} must be those of variant '{first}', but{where} it has {_show(found)} "
+        f"instead of {_show(wanted)}",
+        _HINTS.get(what, f"give all variants the same {what}, by name and order"),
+    )
+
+
+def _show(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, tuple) and value and isinstance(value[0], JointSignature):
+        return ", ".join(f"{mujoco.mjtJoint(j.type).name} '{j.name}'" for j in value)
+    return str(value)

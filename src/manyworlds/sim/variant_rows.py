@@ -1,0 +1,220 @@
+"""Per-world rows of model fields for entities that differ from world to world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+import torch
+
+from manyworlds.sim.defaults import as_tensor
+from manyworlds.sim.fields import field_shape
+from manyworlds.sim.model_fields import derived_fields
+from manyworlds.sim.recompute import RecomputeLevel
+from manyworlds.sim.state import State
+from manyworlds.sim.variant_fields import element_ids, kind_of
+
+if TYPE_CHECKING:
+    from manyworlds.entity.variants.metadata import VariantMetadata
+    from manyworlds.sim.engine import Engine
+
+VariantInfo = Sequence[tuple[str, "VariantMetadata"]]
+"""Names of entities, and how their variants differ."""
+
+# What a geom has in the worlds that lack it. Rays and cameras leave out what is transparent.
+_OFF: dict[str, Any] = {
+    "geom_dataid": -1,
+    "geom_matid": -1,
+    "geom_contype": 0,
+    "geom_conaffinity": 0,
+    "geom_margin": 0.0,
+    "geom_rgba": [0.0, 0.0, 0.0, 0.0],
+}
+_STATE = "variant."
+
+_DERIVED = frozenset(derived_fields(RecomputeLevel.set_const)) - {"geom_aabb", "geom_rbound"}
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Values of a field by variant: [variant, column, ...]."""
+
+    columns: np.ndarray
+    values: np.ndarray
+
+
+class VariantRows:
+    """Knows the rows of all variants, and gives them to the worlds.
+
+    Args:
+        engine: what steps the worlds.
+        variant_info: the entities that have variants; their specs are compiled.
+
+    Raises:
+        ValueError: variants differ in what the engine holds once for all worlds.
+    """
+
+    def __init__(self, engine: Engine, variant_info: VariantInfo) -> None:
+        self._engine = engine
+        self._tables: dict[str, dict[str, _Table]] = {}
+        self._counts = {name: len(info.variant_names) for name, info in variant_info}
+        self.worlds: dict[str, torch.Tensor] = {}
+        """The variant of each world by entity, int64, shape (num_envs,)."""
+        for name, info in variant_info:
+            ids = element_ids(engine.mj_model, info.elements)
+            tables = _tables(engine, name, info, ids)
+            tables |= _derived_tables(engine.mj_model, self._counts[name], tables, ids)
+            self._tables[name] = tables
+            variants = info.world_variants(name, engine.num_envs)
+            with torch.inference_mode(False):
+                self.worlds[name] = torch.from_numpy(variants).to(engine.device)
+            info.in_use = True
+        for name, variants in self.worlds.items():
+            self._write(name, np.arange(engine.num_envs), variants.cpu().numpy())
+
+    @property
+    def fields(self) -> set[str]:
+        """Names of the fields whose default differs between worlds."""
+        return {field for tables in self._tables.values() for field in tables}
+
+    def assign(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> None:
+        """Make an entity another variant in the worlds named.
+
+        Raises:
+            ValueError: there is no such entity or variant.
+        """
+        if entity not in self._tables:
+            known = ", ".join(map(repr, self._tables)) or "none"
+            raise ValueError(f"Entity '{entity}' has no variants; those that have: {known}.")
+        bad = variants[(variants < 0) | (variants >= self._counts[entity])]
+        if bad.size:
+            raise ValueError(
+                f"Entity '{entity}' has no variant {bad[0]}: indices must be in "
+                f"[0, {self._counts[entity]})."
+            )
+        worlds = self.worlds[entity]
+        worlds[torch.from_numpy(env_ids)] = torch.tensor(variants, device=worlds.device)
+        self._write(entity, env_ids, variants)
+
+    def state(self, env_ids: np.ndarray | None) -> State:
+        """Return the variants of worlds as a part of their state."""
+        ids = slice(None) if env_ids is None else torch.from_numpy(env_ids)
+        return {f"{_STATE}{name}": worlds[ids].clone() for name, worlds in self.worlds.items()}
+
+    def take(self, state: State, env_ids: np.ndarray | None) -> State:
+        """Take note of the variants that a state was saved with; return the rest of it."""
+        for name, worlds in self.worlds.items():
+            if (saved := state.get(f"{_STATE}{name}")) is not None:
+                ids = slice(None) if env_ids is None else torch.from_numpy(env_ids)
+                worlds[ids] = saved.to(worlds.device)
+        return {key: value for key, value in state.items() if not key.startswith(_STATE)}
+
+    def default(self, field: str) -> torch.Tensor:
+        """Return a field's values in a world as its variants were compiled, (num_envs, ...)."""
+        engine = self._engine
+        compiled = engine.defaults[field]
+        value = as_tensor(compiled, field_shape(field, compiled.shape), engine.device)
+        rows = value.repeat(engine.num_envs, *[1] * value.ndim)
+        for name, tables in self._tables.items():
+            if (table := tables.get(field)) is not None:
+                shape = (*table.values.shape[:2], *rows.shape[2:])
+                values = as_tensor(table.values, shape, engine.device)
+                columns = torch.from_numpy(table.columns).to(engine.device)
+                rows[:, columns] = values[self.worlds[name]]
+        return rows
+
+    def _write(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> None:
+        """Write what was compiled, and have the engine compute the rest."""
+        tables = self._tables[entity]
+
+        def write(fields: Iterable[str]) -> None:
+            for field in fields:
+                table = tables[field]
+                self._engine.write_rows(field, env_ids, table.columns, table.values[variants])
+
+        write(tables.keys() - _DERIVED)
+        if tables:
+            worlds = np.unique(env_ids).astype(np.int32)
+            everything = None if len(worlds) == self._engine.num_envs else worlds
+            self._engine.recompute_constants(RecomputeLevel.set_const, everything)
+        if self._engine.name == "warp":
+            # It computes in single precision.
+            write(tables.keys() & _DERIVED)
+
+
+def _tables(
+    engine: Engine, entity: str, info: VariantMetadata, ids: dict[str, np.ndarray]
+) -> dict[str, _Table]:
+    """Return what differs, by field; compare it with what the engine can hold."""
+    model = engine.mj_model
+    rows = dict(info.rows)
+    rows["geom_dataid"] = _asset_ids(info.assets["mesh"], info.meshes)
+    for kind, names in info.materials.items():
+        rows[f"{kind}_matid"] = _asset_ids(info.assets["material"], names)
+    absent = ~info.filled
+    tables: dict[str, _Table] = {}
+    for field in {**rows, **_OFF}:
+        columns = ids[kind_of(field)]
+        compiled = getattr(model, field)[columns]
+        shape = (len(absent), *compiled.shape)
+        values = np.array(np.broadcast_to(rows.get(field, compiled), shape))
+        problem = engine.expansion_problem(field)
+        if field in _OFF:
+            # Where a geom cannot be told not to collide, having no mesh must do.
+            values[absent & info.has_primitive if problem else absent] = _OFF[field]
+        differs = (values != values[:1]).reshape(*shape[:2], -1).any(axis=(0, 2))
+        if not differs.any():
+            continue
+        if problem:
+            raise ValueError(_refusal(engine, entity, info, field, values, differs))
+        tables[field] = _Table(columns[differs], values[:, differs])
+    return tables
+
+
+def _asset_ids(assets: dict[str, Any], names: Sequence[Sequence[str | None]]) -> np.ndarray:
+    ids = {name: asset.id for name, asset in assets.items()} | {None: -1}
+    return np.array([[ids[name] for name in row] for row in names], np.int32)
+
+
+def _refusal(
+    engine: Engine,
+    entity: str,
+    info: VariantMetadata,
+    field: str,
+    values: np.ndarray,
+    differs: np.ndarray,
+) -> str:
+    column = int(differs.argmax())
+    other = int((values[:, column] != values[0, column]).reshape(len(values), -1).any(1).argmax())
+    names = info.variant_names
+    remedy = "use engine='native', or give" if engine.name == "warp" else "give"
+    return (
+        f"The variants of entity '{entity}' differ in {field}, which the {engine.name} engine "
+        f"holds once for all worlds: it is {values[0, column].tolist()} for '{names[0]}' and "
+        f"{values[other, column].tolist()} for '{names[other]}'. To mend it, {remedy} all "
+        "variants one value."
+    )
+
+
+def _derived_tables(
+    mj_model: mujoco.MjModel, count: int, tables: dict[str, _Table], ids: dict[str, np.ndarray]
+) -> dict[str, _Table]:
+    """Return what MuJoCo C computes for the entity from the rows of its variants."""
+    from manyworlds.sim.native import computed_constants
+
+    rows: dict[str, np.ndarray] = {}
+    for field, table in tables.items():
+        compiled = getattr(mj_model, field)
+        rows[field] = np.repeat(compiled[None], count, axis=0)
+        rows[field][:, table.columns] = table.values
+    found: dict[str, _Table] = {}
+    for field, values in computed_constants(mj_model, rows).items():
+        if field in _DERIVED:
+            own = values[:, ids[kind_of(field)]]
+            differs = (own != own[:1]).reshape(*own.shape[:2], -1).any(axis=(0, 2))
+            if differs.any():
+                found[field] = _Table(ids[kind_of(field)][differs], own[:, differs])
+    return found

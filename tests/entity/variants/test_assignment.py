@@ -1,0 +1,82 @@
+"""Which world holds which variant."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manyworlds.entity.variants import allocate_worlds
+from tests.entity.variants.props import build, prop, variants
+
+PROPS = {"a": prop(1), "b": prop(2), "c": prop(3)}
+
+
+def test_worlds_are_shared_out_by_largest_remainder():
+    """Share ten worlds out among weights 1, 2, 1 in blocks; give ties to who comes first."""
+    assert allocate_worlds((1.0, 2.0, 1.0), 10) == 3 * [0] + 5 * [1] + 2 * [2]
+    assert allocate_worlds((0.1, 0.2, 0.1), 10) == allocate_worlds((1, 2, 1), 10)
+    assert allocate_worlds((1, 1), 8) == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert allocate_worlds((1, 0, 1), 3) == [0, 0, 2]
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=6), st.integers(0, 50))
+def test_every_share_is_its_quota_rounded(weights, nworld):
+    """Compare counts with exact quotas: each is rounded down or up, and all worlds are used."""
+    if not sum(weights) > 1e-6:
+        return
+    found = allocate_worlds(weights, nworld)
+    counts = Counter(found)
+    assert len(found) == nworld and found == sorted(found)
+    for i, weight in enumerate(weights):
+        assert abs(counts[i] - weight / sum(weights) * nworld) < 1 + 1e-6
+        assert weight > 0 or not counts[i]
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [((1, -1), "non-negative"), ((0, 0), "positive sum"), ((1, float("nan")), "finite")],
+)
+def test_weights_must_make_sense(weights, message):
+    """Refuse weights that share nothing out."""
+    with pytest.raises(ValueError, match=message):
+        allocate_worlds(weights, 4)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"spec_fn": PROPS["a"]}, "spec_fn cannot be set"),
+        ({"variants": {}}, "at least one"),
+        ({"variants": {"none": None}}, "at least one"),
+        ({"variants": {"a/b": PROPS["a"]}}, "slash"),
+        ({"assignment": {"aa": 1.0}}, "names 'aa', which is no variant"),
+        ({"assignment": {"a": -1.0}}, "non-negative"),
+        ({"assignment": dict.fromkeys(PROPS, 0.0)}, "positive sum"),
+    ],
+)
+def test_configurations_must_make_sense(kwargs, message):
+    """Refuse configurations at once, before anything is built."""
+    with pytest.raises(ValueError, match=message):
+        variants(**{"variants": PROPS, **kwargs})
+
+
+def test_weights_left_out_are_one():
+    """Give a variant twice the worlds of the others."""
+    _, sim = build({"prop": variants(variants=PROPS, assignment={"b": 2.0})}, 8)
+    assert sim.world_to_variant["prop"].tolist() == [0, 0, 1, 1, 1, 1, 2, 2]
+
+
+def test_functions_assign_world_by_world():
+    """Let a function of the number of worlds decide; refuse what is no assignment."""
+    _, sim = build({"prop": variants(variants=PROPS, assignment=lambda n: [n % 3] * n)}, 4)
+    assert sim.world_to_variant["prop"].tolist() == [1, 1, 1, 1]
+    for function, message in (
+        (lambda n: [0], "'prop' returned 1 indices but nworld=4"),
+        (lambda n: [0, 1, 99, 0], "returned variant index 99"),
+        (lambda n: [0.5] * n, "return integers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            build({"prop": variants(variants=PROPS, assignment=function)}, 4)

@@ -1,0 +1,171 @@
+"""One spec for all variants: slots, names, assets."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.entity import EntityCfg, VariantEntityCfg
+from manyworlds.entity.variants import SlotKey, build_merged_variant_spec
+from manyworlds.utils.spec_config import CollisionCfg
+from tests.entity.variants.props import MESH, add_rock, build, prop, variants
+
+BOX = mujoco.mjtGeom.mjGEOM_BOX
+
+
+def hulls(name: str, count: int):
+    """Return a function that makes a prop of one visual mesh and some that collide."""
+
+    def make():
+        spec = mujoco.MjSpec()
+        body = spec.worldbody.add_body(name="prop")
+        body.add_freejoint()
+        for i, part in enumerate(["vis", *(f"col_{i}" for i in range(count))]):
+            mesh = add_rock(spec, f"{name}_{part}", i)
+            role = {"contype": 0, "conaffinity": 0, "mass": 0.0} if part == "vis" else {}
+            body.add_geom(name=mesh, type=MESH, meshname=mesh, **role)
+        return spec
+
+    return make
+
+
+def test_slots_cover_the_most_geoms_of_any_variant():
+    """Lay out the example of a sphere with two and a cone with four geoms that collide."""
+    cfg = variants(variants={"sphere": hulls("sphere", 2), "cone": hulls("cone", 4)})
+    spec, metadata = build_merged_variant_spec(cfg)
+    assert [slot.key for slot in metadata.slots] == [
+        SlotKey("/prop", "visual", 0),
+        *(SlotKey("/prop", "collision", i) for i in range(4)),
+    ]
+    assert [slot.source_geom_names for slot in metadata.slots][1:4:2] == [
+        ("sphere_col_0", "cone_col_0"),
+        (None, "cone_col_2"),
+    ]
+    assert metadata.slots[3].template_geom_name == "manyworlds/pad/prop/collision/2"
+    assert metadata.num_mesh_geoms == 5
+    assert metadata.variant_mesh_names[0][:2] == ("sphere_vis", "sphere_col_0")
+    assert metadata.variant_mesh_names[0][3:] == (None, None)
+    assert metadata.variant_slot_specs[1][0].contype == 0
+    names = {mesh.name for mesh in spec.meshes}
+    assert {"sphere/sphere_vis", "cone/cone_col_3"} <= names and len(names) == 8
+
+
+def test_padding_weighs_nothing():
+    """Compile the merged spec by itself: it weighs what its first variant weighs."""
+    cfg = variants(variants={"sphere": hulls("sphere", 2), "cone": hulls("cone", 4)})
+    merged, single = cfg.build().compile(), cfg.of_variant("sphere").build().compile()
+    assert merged.ngeom == 5 and single.ngeom == 3
+    np.testing.assert_array_equal(merged.body_mass, single.body_mass)
+    np.testing.assert_array_equal(merged.body_inertia, single.body_inertia)
+
+
+def test_worlds_look_up_their_meshes():
+    """Read geom_dataid: meshes by name, and -1 where a variant has no such geom."""
+    cfg = variants(variants={"sphere": hulls("sphere", 2), "cone": hulls("cone", 4)})
+    scene, sim = build({"object": cfg}, 2)
+    rows = sim.model.geom_dataid[:, scene["object"].indexing.geom_ids].tolist()
+    names = [[sim.mj_model.mesh(i).name if i >= 0 else None for i in row] for row in rows]
+    cone = [f"object/cone/cone_{part}" for part in ("vis", "col_0", "col_1", "col_2", "col_3")]
+    assert names[1] == cone
+    assert names[0][2] == "object/sphere/sphere_col_1" and names[0][3:] == [None, None]
+
+
+def test_a_name_that_all_variants_use_is_kept():
+    """Keep a common name of geoms, and what refers to it; name others by their place."""
+
+    def edit(name):
+        def add(spec):
+            size = [0.01, 0.01, 0.01]
+            spec.body("prop").add_geom(name=name, type=BOX, size=size, pos=[0.05, 0, 0])
+            plane = mujoco.mjtObj.mjOBJ_GEOM
+            sensor = spec.add_sensor(name="where", type=mujoco.mjtSensor.mjSENS_FRAMEPOS)
+            sensor.objtype, sensor.objname = plane, name
+
+        return add
+
+    cfg = variants(variants={"a": prop(1, edit("knob")), "b": prop(2, edit("button"))})
+    entity = cfg.build()
+    assert entity.geom_names == ("shell", "manyworlds/pad/prop/collision/1")
+    sensor = entity.spec.sensors[0]
+    assert sensor.objname == "manyworlds/pad/prop/collision/1"
+    entity.compile()
+
+
+def test_edits_of_the_configuration_reach_every_variant():
+    """Set collisions by pattern: each variant's own geoms are meant."""
+    cfg = variants(
+        variants={"sphere": hulls("sphere", 1), "cone": hulls("cone", 2)},
+        collisions=(CollisionCfg(geom_names_expr=(".*_col_.*",), condim=6, friction=(0.7,)),),
+    )
+    scene, sim = build({"object": cfg}, 2)
+    geoms = scene["object"].indexing.geom_ids[1:]
+    assert (sim.model.geom_condim[:, geoms] == 6).all()
+    assert (sim.model.geom_friction[:, geoms, 0] - 0.7).abs().max() < 1e-6
+
+
+def test_materials_follow_the_variant():
+    """Give each variant a material of its own, or none."""
+
+    def paint(rgba):
+        def edit(spec):
+            spec.add_material(name="paint", rgba=rgba)
+            spec.geoms[0].material = "paint"
+
+        return edit
+
+    red, blue = [1, 0, 0, 1], [0, 0, 1, 1]
+    cfg = variants(
+        variants={"red": prop(1, paint(red)), "no": prop(2), "blue": prop(3, paint(blue))}
+    )
+    scene, sim = build({"object": cfg}, 3)
+    ids = sim.model.geom_matid[:, scene["object"].indexing.geom_ids[0]].tolist()
+    assert ids[1] == -1
+    assert [sim.mj_model.mat_rgba[ids[i]].tolist() for i in (0, 2)] == [red, blue]
+    assert sim.mj_model.mat(ids[2]).name == "object/blue/paint"
+
+
+def test_actuators_and_initial_states_work_as_ever():
+    """Build an entity whose every variant is fixed, actuated and named the same."""
+
+    def arm(seed):
+        def make():
+            spec = mujoco.MjSpec()
+            link = spec.worldbody.add_body(name="base").add_body(name="link", pos=[0, 0, 0.1])
+            link.add_joint(name="elbow", axis=[0, 1, 0], range=[-1, 1])
+            link.add_geom(type=MESH, meshname=add_rock(spec, "rock", seed))
+            spec.add_actuator(name="motor", target="elbow", trntype=mujoco.mjtTrn.mjTRN_JOINT)
+            return spec
+
+        return make
+
+    init = EntityCfg.InitialStateCfg(pos=(1.0, 2.0, 3.0), joint_pos={"elbow": 0.5})
+    cfg = variants(variants={"a": arm(1), "b": arm(2)}, init_state=init)
+    scene, sim = build({"arm": cfg}, 2)
+    arm_ = scene["arm"]
+    assert arm_.is_mocap and arm_.num_actuators == 1 and arm_.data.default_joint_pos[1, 0] == 0.5
+    acc0 = sim._engine.model_rows()["actuator_acc0"][:, 0]
+    for i, name in enumerate("ab"):
+        single = build({"arm": cfg.of_variant(name)})[1].mj_model
+        assert acc0[i] == single.actuator_acc0[0]
+    assert acc0[0] != acc0[1]
+
+
+def test_a_scene_with_variants_can_be_written(tmp_path):
+    """Write a scene and read it again: all meshes are there."""
+    scene, sim = build({"object": variants(variants={"a": prop(1), "b": prop(2)})}, 2)
+    scene.write(tmp_path / "scene")
+    again = mujoco.MjModel.from_xml_path(str(tmp_path / "scene" / "scene.xml"))
+    assert again.nmesh == sim.mj_model.nmesh == 2
+    np.testing.assert_allclose(again.mesh_vert, sim.mj_model.mesh_vert, atol=1e-6)
+
+
+def test_a_simulation_must_know_of_variants():
+    """Refuse a scene whose simulation would give all worlds the first variant."""
+    from manyworlds.scene import Scene, SceneCfg
+    from manyworlds.sim import Simulation
+
+    scene = Scene(SceneCfg(entities={"object": VariantEntityCfg(variants={"a": prop(1)})}))
+    sim = Simulation(1, spec=scene.spec, device="cpu")
+    with pytest.raises(ValueError, match="variant_info=scene.collect_variant_info"):
+        scene.initialize(sim.mj_model, sim.model, sim.data)
