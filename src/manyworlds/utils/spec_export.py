@@ -50,7 +50,7 @@ def export_spec(
     extra = extra or {}
     if zip:
         archive = output_dir.with_name(f"{output_dir.name}.zip")
-        files = dict(_files(spec)) | extra
+        files = {**dict(_files(spec)), **extra}
         with atomic_path(archive) as temporary, zipfile.ZipFile(temporary, "w") as target:
             for name, content in files.items():
                 target.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
