@@ -2,8 +2,9 @@
 
 Dimensions, inertias, joint limits and motors are those that Unitree publishes of its G1 (29 joints,
 revision 1.0) in `robots/g1_description` of github.com/unitreerobotics/unitree_ros (BSD-3-Clause).
-Shapes are our own. Left and right are exact mirror images: where the source is not (centers of mass
-of the waist and the torso lie up to 0.3 mm, the right shoulder 0.01 mm off), the left side counts.
+Shapes are our own. Left and right are exact mirror images: centers of mass of waist and torso,
+which the source has up to 0.3 mm beside the middle, are in it; where limbs differ (the shoulders'
+places by 0.01 mm, a product of inertia of the knees by its sign), the left one counts.
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ _LEFT_ARM = (
         Inertial(0.718, (0, 0.035892, -0.011628),
                  (0.0004291, 0.000453, 0.000423, -9.20002e-06, 6.39978e-06, 2.26001e-05)),
         (cylinder("left_shoulder_motor", 0.036, (0, 0.005, 0), (0, 0.055, 0), "motor"),),
-        tilt=(16.0, 0, 0),
+        tilt=(16.0033, 0, 0),
     ),
     _link(
         "left_shoulder_roll", "left_shoulder_pitch_link", "roll", (-1.5882, 2.2515),

@@ -62,6 +62,7 @@ _TRUNK = Link(
         capsule("trunk_collision2", 0.046, (-0.15, -0.042, 0), (0.16, -0.042, 0), "shell"),
         box("trunk_deck", (0.165, 0.042, 0.046), (0.005, 0.0, 0.0), "shell"),
         capsule("head_collision", 0.05, (0.235, 0.03, 0.006), (0.235, -0.03, 0.006), "frame"),
+        capsule("tail_cover", 0.044, (-0.19, 0.02, 0), (-0.19, -0.02, 0), "shell"),
         capsule("head_light", 0.008, (0.28, 0.032, 0.018), (0.28, -0.032, 0.018), "accent"),
     ),
     # go1_description, go1.urdf: joint of the IMU.
@@ -90,7 +91,7 @@ def _left_leg(leg: str, front: int) -> tuple[Link, ...]:
                     1.57518e-06,
                 ),
             ),
-            shapes=(cylinder(f"{hip}_collision", 0.045, (0, 0.012, 0), (0, 0.052, 0), "frame"),),
+            shapes=(capsule(f"{hip}_collision", 0.042, (0, 0.024, 0), (0, 0.034, 0), "frame"),),
         ),
         Link(
             name=thigh,
@@ -103,7 +104,8 @@ def _left_leg(leg: str, front: int) -> tuple[Link, ...]:
                 (0.0045988, 0.00468922, 0.000817448, 6.13737e-05, -0.00022753, 0.000610808),
             ),
             shapes=(
-                capsule(f"{thigh}_collision", 0.02, (-0.012, 0, -0.02), (0, 0, -_LENGTH), "shell"),
+                # It ends above the knee, so that a kneeling leg touches the ground with its calf.
+                capsule(f"{thigh}_collision", 0.019, (-0.012, 0, -0.02), (0, 0, -0.19), "shell"),
                 cylinder(f"{thigh}_motor", 0.042, (0, -0.026, 0), (0, 0.018, 0), "motor"),
             ),
         ),
@@ -118,7 +120,7 @@ def _left_leg(leg: str, front: int) -> tuple[Link, ...]:
                 (0.00148449, 0.00149764, 3.60682e-05, 0.0, -1.772e-05, 0.0),
             ),
             shapes=(
-                capsule(f"{calf}_collision", 0.012, (0, 0, 0), (0, 0, -_LENGTH), "frame"),
+                capsule(f"{calf}_collision", 0.014, (0, 0, 0), (0, 0, -_LENGTH), "frame"),
                 sphere(f"{leg}_foot_collision", FOOT_RADIUS, (0, 0, -_LENGTH), "rubber"),
             ),
             sites=((leg, (0, 0, -_LENGTH)),),

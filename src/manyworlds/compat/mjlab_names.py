@@ -25,6 +25,11 @@ def run_command(name: str) -> None:
 
 RENAMED: dict[str, Any] = {
     "mjlab:MJLAB_SRC_PATH": Path(__file__).parents[1],
+    **{
+        f"mjlab.asset_zoo.robots:{name}": f"manyworlds.asset_zoo.third_party:{name}"
+        for robot in ("g1", "go1", "yam")
+        for name in (f"get_{robot}_robot_cfg", f"{robot.upper()}_ACTION_SCALE")
+    },
     "mjlab.entity.entity:EntityIndexing": "manyworlds.entity.indexing:EntityIndexing",
     "mjlab.rl.runner:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
     "mjlab.tasks.velocity.mdp.rewards:self_collision_cost": (

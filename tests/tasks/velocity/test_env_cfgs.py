@@ -1,4 +1,4 @@
-"""The velocity tasks of Go1 and G1: what they are made of, and that they run."""
+"""The velocity tasks of all robots: what they are made of, and that they run."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import copy
 import pytest
 import torch
 
-from manyworlds.asset_zoo import third_party
-from manyworlds.asset_zoo.third_party import G1_ACTION_SCALE, GO1_ACTION_SCALE, third_party_spec
+from manyworlds.asset_zoo.third_party import G1_ACTION_SCALE, GO1_ACTION_SCALE
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.managers import ObservationGroupCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from tests.robots import robot_file
 
-TASKS = [f"Velocity-{ground}-{robot}" for robot in ("Go1", "G1") for ground in ("Flat", "Rough")]
+ROBOTS = ("Quadruped", "Humanoid", "Go1", "G1")
+TASKS = [f"Velocity-{ground}-{robot}" for robot in ROBOTS for ground in ("Flat", "Rough")]
 FILES = {"Go1": "unitree_go1/go1.xml", "G1": "unitree_g1/g1.xml"}
 
 
 def make(task: str, num_envs: int = 4, play: bool = False) -> ManagerBasedRlEnv:
     """Build a task's environment, small, or skip the test."""
-    robot_file(FILES[task.split("-")[2]])
+    if (file := FILES.get(task.split("-")[2])) is not None:
+        robot_file(file)
     cfg = load_env_cfg(task, play=play)
     cfg.scene.num_envs, cfg.seed = num_envs, 5
     if (generator := cfg.scene.terrain.terrain_generator) is not None:
@@ -48,7 +49,7 @@ def test_tasks_run(task):
     assert (weighted["upright"] > 0.2).any() and (weighted["action_rate_l2"] < 0).all()
 
 
-@pytest.mark.parametrize("task", ["Velocity-Flat-Go1", "Velocity-Flat-G1"])
+@pytest.mark.parametrize("task", [f"Velocity-Flat-{robot}" for robot in ROBOTS])
 def test_robots_stand_on_their_stance(task):
     """Stand for a second without an action, upright and at about the height they begin at."""
     env = make(task, play=True)
@@ -122,6 +123,21 @@ def test_runs_go_on_bit_for_bit(task):
     assert any(value.dtype == torch.bool and value.any() for value in first)
 
 
+@pytest.mark.parametrize(("ours", "theirs"), [("Quadruped", "Go1"), ("Humanoid", "G1")])
+@pytest.mark.parametrize("ground", ["Flat", "Rough"])
+def test_twins_do_the_same_task(ours, theirs, ground):
+    """Read and command the same things in the same order: a policy of one fits the other."""
+    envs = [make(f"Velocity-{ground}-{robot}", num_envs=1) for robot in (ours, theirs)]
+    sizes = [env.observation_manager.group_obs_dim for env in envs]
+    assert sizes[0] == sizes[1]
+    names = [env.scene["robot"].joint_names for env in envs]
+    assert names[0] == names[1]
+    terms = [
+        [env.reward_manager.active_terms, env.termination_manager.active_terms] for env in envs
+    ]
+    assert terms[0] == terms[1]
+
+
 def test_action_scales_are_a_quarter_of_the_effort_over_the_stiffness():
     """Have the action scales that the robots' tasks are known by."""
     known = {".*_hip_joint": 0.3727530387083568, ".*_calf_joint": 0.24850202580557115}
@@ -136,15 +152,3 @@ def test_action_scales_are_a_quarter_of_the_effort_over_the_stiffness():
     }
     for name, scale in known.items():
         assert G1_ACTION_SCALE[name] == pytest.approx(scale, rel=1e-6)
-
-
-def test_absent_robots_are_reported_with_a_remedy(monkeypatch, tmp_path):
-    """Say where a model was looked for and how to have it found; load the task's config anyway."""
-    monkeypatch.setenv(third_party.ROBOTS_VARIABLE, str(tmp_path))
-    cfg = load_env_cfg("Velocity-Flat-Go1")
-    cfg.scene.num_envs = 1
-    with pytest.raises(FileNotFoundError, match="unitree_go1.*not found at.*MANYWORLDS_ROBOTS"):
-        ManagerBasedRlEnv(cfg)
-    assert not third_party.has_robot("unitree_go1")
-    with pytest.raises(ValueError, match="no third-party robot 'spot'"):
-        third_party_spec("spot")

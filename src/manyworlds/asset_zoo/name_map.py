@@ -1,0 +1,116 @@
+"""Makes a model that others made fit tasks that look for parts by other names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import mujoco
+
+from manyworlds.asset_zoo.links import add_imu
+
+_KINDS = {
+    "body": mujoco.mjtObj.mjOBJ_BODY,
+    "joint": mujoco.mjtObj.mjOBJ_JOINT,
+    "geom": mujoco.mjtObj.mjOBJ_GEOM,
+    "site": mujoco.mjtObj.mjOBJ_SITE,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NameMap:
+    """What tasks call the parts of a model, by what the model calls them.
+
+    A part that has the task's name already is left alone, so that one map serves several models of
+    the same robot.
+    """
+
+    body: Mapping[str, str] = field(default_factory=dict)
+    joint: Mapping[str, str] = field(default_factory=dict)
+    geom: Mapping[str, str] = field(default_factory=dict)
+    site: Mapping[str, str] = field(default_factory=dict)
+    collisions: Mapping[str, str] = field(default_factory=dict)
+    """What nameless geoms that collide are called, with `{}` for their number, by the name (the
+    task's) of their body. Those of other bodies are `<body>_collision<number>`."""
+    feet: Mapping[str, str] = field(default_factory=dict)
+    """Site -> geom (the task's names) in whose center a site is added where the model has none."""
+    imu: str | None = None
+    """Site (the task's name) of the inertial measurement unit of a floating robot. Its sensors are
+    added where the model lacks them."""
+
+
+def apply_name_map(spec: mujoco.MjSpec, names: NameMap) -> mujoco.MjSpec:
+    """Rename parts of a model, name those that have no name, and add the sensors that tasks read.
+
+    The model's own actuators and keyframes are dropped, as the robot's config has its own.
+
+    Args:
+        spec: the model, which is edited.
+        names: the names.
+
+    Returns:
+        The same spec.
+
+    Raises:
+        ValueError: the model has a part by neither of its two names.
+    """
+    for element in (*spec.actuators, *spec.keys):
+        spec.delete(element)
+    spec.nkey = 0  # the size that the file asks for
+    for kind in _KINDS:
+        for old, new in getattr(names, kind).items():
+            _rename(spec, kind, old, new)
+    _name_collisions(spec, names.collisions)
+    for site, name in names.feet.items():
+        if spec.site(site) is None:
+            geom = _find(spec, "geom", name, name)
+            geom.parent.add_site(name=site, pos=geom.pos, group=5)
+    if names.imu and spec.sensor("imu_lin_vel") is None:
+        _find(spec, "site", names.imu, names.imu)
+        add_imu(spec, site=names.imu, root=spec.worldbody.first_body().name)
+    return spec
+
+
+def _find(spec: mujoco.MjSpec, kind: str, old: str, new: str):
+    element = getattr(spec, kind)(old)
+    if element is None:
+        known = sorted(e.name for e in getattr(spec, _plural(kind)) if e.name)
+        raise ValueError(
+            f"NameMap: the model '{spec.modelname}' has no {kind} '{old}'"
+            + (f" and none called '{new}' either" if new != old else "")
+            + f": correct the map. It has {known}."
+        )
+    return element
+
+
+def _plural(kind: str) -> str:
+    return "bodies" if kind == "body" else f"{kind}s"
+
+
+def _rename(spec: mujoco.MjSpec, kind: str, old: str, new: str) -> None:
+    """Rename a part and what refers to it."""
+    if getattr(spec, kind)(new) is not None:
+        return
+    _find(spec, kind, old, new).name = new
+    same = _KINDS[kind]
+    references = [(s, "objname", s.objtype) for s in spec.sensors]
+    references += [(s, "refname", s.reftype) for s in spec.sensors]
+    for equality in spec.equalities:
+        coupling = equality.type == mujoco.mjtEq.mjEQ_JOINT
+        of = mujoco.mjtObj.mjOBJ_JOINT if coupling else equality.objtype
+        references += [(equality, "name1", of), (equality, "name2", of)]
+    body, geom = _KINDS["body"], _KINDS["geom"]
+    references += [(e, f"bodyname{i}", body) for e in spec.excludes for i in (1, 2)]
+    references += [(e, f"geomname{i}", geom) for e in spec.pairs for i in (1, 2)]
+    references += [(e, "targetbody", body) for e in (*spec.cameras, *spec.lights)]
+    for element, attribute, of in references:
+        if of == same and getattr(element, attribute) == old:
+            setattr(element, attribute, new)
+
+
+def _name_collisions(spec: mujoco.MjSpec, formats: Mapping[str, str]) -> None:
+    for body in spec.bodies[1:]:
+        nameless = [g for g in body.geoms if not g.name and (g.contype or g.conaffinity)]
+        name = formats.get(body.name, f"{body.name}_collision{{}}")
+        for number, geom in enumerate(nameless, start=1):
+            geom.name = name.format(number)
