@@ -6,7 +6,6 @@ import importlib
 
 import pytest
 
-from manyworlds.asset_zoo.third_party import has_robot
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.managers import CommandManager
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
@@ -16,6 +15,7 @@ from manyworlds.tasks.tracking.config.g1 import unitree_g1_flat_tracking_env_cfg
 from manyworlds.tasks.tracking.rl.runner import MotionTrackingOnPolicyRunner
 from manyworlds.tasks.tracking.tracking_env_cfg import VELOCITY_RANGE
 from manyworlds.utils.config import to_plain
+from tests.robots import robot_file
 
 TASKS = [
     f"Tracking-Flat-{robot}{suffix}"
@@ -90,8 +90,8 @@ def test_without_state_estimation_the_actor_knows_less():
 @pytest.mark.parametrize("task", TASKS)
 def test_tasks_run(task, clip):
     """Build four worlds of each and step; G1 only where its model is."""
-    if "G1" in task and not has_robot("unitree_g1"):
-        pytest.skip("the model of G1 is absent: point MANYWORLDS_ROBOTS at a folder of robots")
+    if "G1" in task:
+        robot_file("unitree_g1/g1.xml")
     cfg = load_env_cfg(task)
     cfg.scene.num_envs, cfg.seed = 4, 1
     cfg.commands["motion"].motion_fn = lambda: clip
