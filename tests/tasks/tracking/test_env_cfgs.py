@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
-from manyworlds.asset_zoo.third_party import has_robot
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.managers import CommandManager
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
@@ -13,6 +14,8 @@ from manyworlds.tasks.tracking import mdp
 from manyworlds.tasks.tracking.config.g1 import unitree_g1_flat_tracking_env_cfg
 from manyworlds.tasks.tracking.rl.runner import MotionTrackingOnPolicyRunner
 from manyworlds.tasks.tracking.tracking_env_cfg import VELOCITY_RANGE
+from manyworlds.utils.config import to_plain
+from tests.robots import robot_file
 
 TASKS = [
     f"Tracking-Flat-{robot}{suffix}"
@@ -87,8 +90,8 @@ def test_without_state_estimation_the_actor_knows_less():
 @pytest.mark.parametrize("task", TASKS)
 def test_tasks_run(task, clip):
     """Build four worlds of each and step; G1 only where its model is."""
-    if "G1" in task and not has_robot("unitree_g1"):
-        pytest.skip("the model of G1 is absent: point MANYWORLDS_ROBOTS at a folder of robots")
+    if "G1" in task:
+        robot_file("unitree_g1/g1.xml")
     cfg = load_env_cfg(task)
     cfg.scene.num_envs, cfg.seed = 4, 1
     cfg.commands["motion"].motion_fn = lambda: clip
@@ -99,6 +102,21 @@ def test_tasks_run(task, clip):
         assert reward.isfinite().all() and obs["actor"].isfinite().all()
     assert obs["critic"].shape[1] == 286
     assert obs["actor"].shape[1] == (154 if "No" in task else 160)
+
+
+@pytest.mark.parametrize("robot", ["humanoid", "g1"])
+def test_few_cores_learn_the_same_task(robot):
+    """Take the settings for few cores: what is seen, done, rewarded and failed is the same."""
+    module = importlib.import_module(f"manyworlds.tasks.tracking.config.{robot}")
+    task = f"Tracking-Flat-{robot.capitalize()}"
+    cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
+    module.use_cpu_preset(cfg, rl_cfg)
+    before = load_env_cfg(task)
+    for name in ("observations", "actions", "rewards", "terminations", "episode_length_s"):
+        assert to_plain(getattr(cfg, name)) == to_plain(getattr(before, name))
+    assert cfg.scene.num_envs == 512 and cfg.events == {}
+    assert cfg.commands["motion"].velocity_range["x"] == (-0.1, 0.1)
+    assert rl_cfg.actor.hidden_dims == (128, 128, 128)
 
 
 def test_the_learner_is_the_motion_s_own():

@@ -10,7 +10,7 @@ import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl.training import train
-from manyworlds.tasks import load_rl_cfg
+from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.tasks.tracking.mdp import compute_mpkpe
 from manyworlds.tasks.tracking.rl.runner import MotionTrackingOnPolicyRunner
 from manyworlds.tasks.tracking.scripts.evaluate import (
@@ -30,6 +30,7 @@ def env(clip):
     names += ("body_lin_vel_w", "body_ang_vel_w")
     short = replace(clip, **{name: getattr(clip, name)[:30] for name in names})
     cfg.commands["motion"].motion_fn = lambda: short
+    cfg.commands["motion"].velocity_range = {}
     return ManagerBasedRlEnv(cfg, device="cpu")
 
 
@@ -75,6 +76,15 @@ def test_a_run_is_judged_with_its_own_motion(make_cfg, clip, tmp_path):
     assert result == json.loads(output.read_text())
     assert 0.0 < result["seconds"] <= 8.02
     assert run_evaluate(task, EvaluateConfig(**settings, checkpoint=run.path)) == result
+
+
+def test_policies_are_judged_from_perturbed_beginnings():
+    """Compare with the configurations for watching and for training."""
+    cfg, train_cfg = evaluation_env_cfg("Tracking-Flat-G1"), load_env_cfg("Tracking-Flat-G1")
+    motion, trained = cfg.commands["motion"], train_cfg.commands["motion"]
+    assert motion.velocity_range == trained.velocity_range != {}
+    assert motion.sampling_mode == "start" and "push_robot" not in cfg.events
+    assert cfg.metrics["tracking_errors"].params["ee_body_names"][0] == "left_ankle_roll_link"
 
 
 def test_other_tasks_are_refused():

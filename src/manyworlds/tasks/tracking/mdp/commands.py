@@ -73,9 +73,9 @@ class MotionLoader:
         ids, available = body_indexes.cpu().numpy(), motion.body_pos_w.shape[1]
         if ids.max(initial=-1) >= available:
             raise ValueError(
-                f"{motion.source.capitalize()} has {available} bodies, but body {ids.max()} is "
-                "asked for: it is of another robot; convert a recording of this one with "
-                "`manyworlds motion convert`."
+                f"Body {ids.max()} is asked for, but {motion.source} has {available} bodies: it is "
+                "of another robot; convert a recording of this one with `manyworlds motion "
+                "convert`."
             )
         self.fps = motion.fps
         self.time_step_total = motion.num_frames

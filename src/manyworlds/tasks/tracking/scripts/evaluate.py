@@ -68,13 +68,18 @@ class tracking_errors(ManagerTermBase):  # noqa: N801
 
 
 def evaluation_env_cfg(task_id: str) -> ManagerBasedRlEnvCfg:
-    """The task as it is watched, with what `evaluate_policy` reads.
+    """The task as it is watched, but begun with the noise of training.
+
+    It has what `evaluate_policy` reads.
 
     Raises:
         ValueError: the task has no motion command.
     """
     cfg = load_env_cfg(task_id, play=True)
     name, command = _motion_of(cfg)
+    _, trained = _motion_of(load_env_cfg(task_id))
+    for noise in ("pose_range", "velocity_range", "joint_position_range"):
+        setattr(command, noise, getattr(trained, noise))
     ends = cfg.terminations.get("ee_body_pos")
     bodies = command.body_names if ends is None else ends.params["body_names"]
     cfg.metrics["tracking_errors"] = MetricsTermCfg(
@@ -155,7 +160,7 @@ def run_evaluate(task_id: str, cfg: EvaluateConfig) -> dict[str, float]:
     act, clip = runner.get_inference_policy(), rl_cfg.clip_actions
 
     def policy(obs: Any) -> torch.Tensor:
-        actions = act(wrapped.get_observations())
+        actions = act(obs)
         return actions if clip is None else actions.clamp(-clip, clip)
 
     result = evaluate_policy(env, policy)
@@ -177,7 +182,7 @@ def main() -> None:
 
     import tyro
 
-    task, *argv = sys.argv[1:] or ["Tracking-Flat-G1"]
+    task, *argv = sys.argv[1:] or ["Tracking-Flat-Humanoid"]
     result = run_evaluate(task, tyro.cli(EvaluateConfig, args=argv))
     print(json.dumps(result, indent=2))
 
