@@ -1,11 +1,12 @@
 """Files are whole or not there."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
 
-from manyworlds.utils.os import atomic_path, update_assets, write_atomic
+from manyworlds.utils.os import atomic_path, get_checkpoint_path, update_assets, write_atomic
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path):
@@ -44,3 +45,23 @@ def test_update_assets(tmp_path):
     assert assets["a.obj"] == b"a"
     with pytest.raises(NotADirectoryError, match="nowhere"):
         update_assets(assets, tmp_path / "nowhere")
+
+
+def test_the_last_checkpoint_of_the_last_run_is_found(tmp_path):
+    """Choose by pattern, by name or by time; count numbers as numbers."""
+    for run in ("a", "b", "c_old"):
+        (tmp_path / run).mkdir()
+        for i in (9, 10, 2):
+            (tmp_path / run / f"model_{i}.pt").touch()
+    (tmp_path / "b" / "policy.onnx").touch()
+    os.utime(tmp_path / "a", (9e9, 9e9))
+    assert get_checkpoint_path(tmp_path, "[ab]", "model") == tmp_path / "b" / "model_10.pt"
+    assert get_checkpoint_path(tmp_path) == tmp_path / "c_old" / "model_10.pt"
+    assert get_checkpoint_path(tmp_path, sort_alpha=False).parent.name == "a"
+    for args, message in (
+        ((tmp_path / "no",), "There is no folder"),
+        ((tmp_path, "z"), "No runs present in .* match 'z'"),
+        ((tmp_path, "a", "x"), "No checkpoints in .* match 'x'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            get_checkpoint_path(*args)

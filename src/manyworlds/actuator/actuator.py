@@ -16,7 +16,7 @@ from manyworlds.actuator.parameters import Cell, GainParameter, LimitParameter
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.actuator import TransmissionType
 from manyworlds.utils.buffers import DelayBuffer
-from manyworlds.utils.indices import EnvIds, as_index, assign
+from manyworlds.utils.indices import EnvIds, as_index, as_rows, assign
 from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
@@ -169,13 +169,6 @@ class ActuatorCmd:
     """Positions [rad or m]."""
     vel: torch.Tensor
     """Velocities [rad/s or m/s]."""
-
-
-def as_rows(env_ids: EnvIds) -> torch.Tensor | slice:
-    """Turn world ids into an index of rows."""
-    if env_ids is None or isinstance(env_ids, slice):
-        return slice(None) if env_ids is None else env_ids
-    return torch.as_tensor(env_ids)
 
 
 def pick_columns(tensor: torch.Tensor, index: slice | torch.Tensor) -> torch.Tensor:

@@ -51,10 +51,6 @@ RENAMED: dict[str, Any] = {
     "mjlab.scripts.train:main": partial(run_command, "train"),
     "mjlab.tasks.registry:register_mjlab_task": "manyworlds.tasks.registry:register_task",
     "mjlab.utils.os:dump_yaml": "manyworlds.utils.config:dump_yaml",
-    "mjlab.utils.spaces:Box": "gymnasium.spaces:Box",
-    "mjlab.utils.spaces:Dict": "gymnasium.spaces:Dict",
-    "mjlab.utils.spaces:Space": "gymnasium.spaces:Space",
-    "mjlab.utils.spaces:batch_space": "gymnasium.vector.utils:batch_space",
     "mjlab.utils.wrappers:VideoRecorder": "manyworlds.viewer.video_recorder:VideoRecorder",
     "mjlab.utils.wrappers.video_recorder:VideoRecorder": (
         "manyworlds.viewer.video_recorder:VideoRecorder"
@@ -87,7 +83,6 @@ ABSENT: dict[str, str] = {
     "mjlab.utils.nan_guard.NanGuard": (
         "the nearest are SimulationCfg.nan_guard, Simulation.status and `manyworlds replay-dump`"
     ),
-    "mjlab.utils.os.get_checkpoint_path": "the nearest is manyworlds.rl.run_folder.RunFolder",
     "mjlab.utils.os.get_wandb_checkpoint_path": "checkpoints are files: give their path",
     "mjlab.utils.wandb": "the nearest is RslRlOnPolicyRunnerCfg.wandb_tags",
     "mjlab.viewer.viser.ViserMujocoScene": _VISER_SCENE,

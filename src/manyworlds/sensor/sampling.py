@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.utils.indices import EnvIds
+from manyworlds.utils.indices import EnvIds, as_rows
 from manyworlds.utils.noise import NoiseModelCfg
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def with_leaves(data: Any, tensors: dict[str, torch.Tensor]) -> Any:
 def world_mask(env_ids: EnvIds, num_envs: int, device: torch.device) -> torch.Tensor:
     """Mark the worlds named, without waiting for a device, shape [num_envs]."""
     mask = torch.zeros(num_envs, dtype=torch.bool, device=device)
-    if env_ids is None:
-        env_ids = slice(None)
-    mask[env_ids if isinstance(env_ids, slice) else torch.as_tensor(env_ids, device=device)] = True
+    mask[as_rows(env_ids, device)] = True
     return mask
 
 

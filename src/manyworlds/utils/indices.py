@@ -56,6 +56,18 @@ def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
     return None if ids.size == num_envs else ids.astype(np.int32)
 
 
+def as_rows(env_ids: EnvIds, device: torch.device | str | None = None) -> torch.Tensor | slice:
+    """Turn world ids into an index of rows, without looking at their values.
+
+    Args:
+        env_ids: integer ids, a boolean mask, a slice, or None for all.
+        device: where the index is to be; None leaves a tensor where it is.
+    """
+    if env_ids is None or isinstance(env_ids, slice):
+        return slice(None) if env_ids is None else env_ids
+    return torch.as_tensor(env_ids, device=device)
+
+
 def as_index(
     ids: Sequence[int] | np.ndarray | slice | torch.Tensor | None, count: int | None = None
 ) -> slice | torch.Tensor:
@@ -108,9 +120,8 @@ def assign(
     except (RuntimeError, IndexError):
         if isinstance(value, int | float):
             raise
-        every = slice(None)
-        worlds = len(torch.arange(len(target))[every if rows is None else rows])
-        wanted = target[:, every if columns is None else columns].shape[1:]
+        worlds = len(torch.arange(len(target), device=target.device)[as_rows(rows, target.device)])
+        wanted = target[:, slice(None) if columns is None else columns].shape[1:]
         raise ValueError(
             f"Values of shape {(worlds, *wanted)} were expected, got {tuple(np.shape(value))}: "
             "give a row for each world and a column for each element, or what broadcasts to that."
@@ -126,10 +137,10 @@ def _assign(
     columns = slice(None) if columns is None else columns
     if not isinstance(value, int | float):
         value = torch.as_tensor(value, dtype=target.dtype, device=target.device)
-    if rows is None or isinstance(rows, slice):
-        target[slice(None) if rows is None else rows, columns] = value
+    rows = as_rows(rows, target.device)
+    if isinstance(rows, slice):
+        target[rows, columns] = value
         return
-    rows = torch.as_tensor(rows, device=target.device)
     if rows.ndim != 1:
         raise ValueError(
             f"World ids must be one-dimensional, got {rows.tolist()}: give a list such as [0, 2]."
