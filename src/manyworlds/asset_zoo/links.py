@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -26,7 +26,7 @@ _SITE_GROUP = 5
 
 
 class Shape(NamedTuple):
-    """A geom; one whose name does not end on `_collision` or a number after it is for the eye."""
+    """A geom; one whose name does not contain `_collision` is for the eye only."""
 
     name: str
     type: mujoco.mjtGeom
@@ -114,7 +114,7 @@ def mirrored(link: Link, old: str, new: str) -> Link:
     def rename(name: str) -> str:
         return name.replace(old, new, 1)
 
-    def reflect(points: tuple[float, ...]) -> tuple[float, ...]:
+    def reflect(points: Any) -> Any:
         return tuple(-x if i % 3 == 1 else x for i, x in enumerate(points))
 
     xx, yy, zz, xy, xz, yz = link.inertial.inertia
@@ -162,9 +162,16 @@ def build_spec(name: str, links: Iterable[Link], floating: bool) -> mujoco.MjSpe
 
 def _add_link(spec: mujoco.MjSpec, link: Link, floating: bool) -> None:
     parent = spec.body(link.parent) if link.parent else spec.worldbody
-    body = parent.add_body(name=link.name, pos=link.pos, quat=_quat(link.tilt))
-    body.explicitinertial = True
-    body.mass, body.ipos, body.fullinertia = link.inertial
+    mass, com, inertia = link.inertial
+    body = parent.add_body(
+        name=link.name,
+        pos=link.pos,
+        quat=_quat(link.tilt),
+        explicitinertial=True,
+        mass=mass,
+        ipos=com,
+        fullinertia=inertia,
+    )
     if link.parent is None and floating:
         body.add_freejoint(name="floating_base_joint")
     if (joint := link.joint) is not None:
@@ -173,28 +180,26 @@ def _add_link(spec: mujoco.MjSpec, link: Link, floating: bool) -> None:
         )
     for shape in link.shapes:
         collides = int("_collision" in shape.name)
-        geom = body.add_geom(
+        place: dict[str, Any] = {"pos" if len(shape.at) == 3 else "fromto": shape.at}
+        body.add_geom(
             name=shape.name,
             type=shape.type,
-            size=(*shape.size,) if len(shape.at) == 3 else shape.size,
+            size=shape.size,
             material=shape.material,
             group=_GROUP,
             contype=collides,
             conaffinity=collides,
+            **place,
         )
-        if len(shape.at) == 3:
-            geom.pos = shape.at
-        else:
-            geom.fromto = shape.at
     for site, pos in link.sites:
         body.add_site(name=site, pos=pos, size=(0.01, 0.01, 0.01), group=_SITE_GROUP)
 
 
-def _quat(tilt: Vec3) -> np.ndarray:
+def _quat(tilt: Vec3) -> list[float]:
     quat, angle = np.array([1.0, 0.0, 0.0, 0.0]), math.radians(math.hypot(*tilt))
     if angle:
         mujoco.mju_axisAngle2Quat(quat, np.radians(tilt) / angle, angle)
-    return quat
+    return quat.tolist()
 
 
 def add_imu(spec: mujoco.MjSpec, site: str, root: str) -> None:

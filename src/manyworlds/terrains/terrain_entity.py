@@ -32,7 +32,7 @@ _DEFAULT_PLANE_MATERIAL = MaterialCfg(
 _DEFAULT_SUN_LIGHT = LightCfg(
     name="sun",
     type="directional",
-    pos=(0.0, 0.0, 10.0),
+    pos=(1.2, -1.6, 3.2),  # its ray goes through the origin, around which shadows are drawn
     dir=(-0.3, 0.4, -0.8),
     diffuse=(0.6, 0.6, 0.6),
 )
