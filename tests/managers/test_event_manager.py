@@ -67,6 +67,27 @@ def test_event_mistakes_are_named(env):
         manager.apply("reset")
 
 
+def test_terms_that_accept_no_worlds_are_tried_at_build_time(env):
+    """Call them once for no world, and name the term in their errors; leave the others alone."""
+    manager, others = events(env, mode="reset")
+    calls: list = []
+
+    def picky(env, env_ids, size) -> None:
+        if size < 0:
+            raise ValueError("size must not be negative")
+        calls.append(env_ids.tolist())
+
+    picky.accepts_no_worlds = True  # type: ignore[attr-defined]
+    terms = {"x": EventTermCfg(func=functools.partial(picky, size=1), mode="interval")}
+    terms["x"].interval_range_s = (1.0, 1.0)
+    EventManager(terms, env).check_terms()
+    manager.check_terms()
+    assert calls == [[]] and others == []
+    terms["x"].params["size"] = -1
+    with pytest.raises(ValueError, match="term 'x' .* size must not be negative"):
+        EventManager(terms, env).check_terms()
+
+
 def test_intervals_of_several_terms_run_apart(env):
     """Keep a timer for each term and world; restart those of reset worlds only."""
     calls: list = []

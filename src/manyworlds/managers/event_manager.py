@@ -126,7 +126,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     def check_terms(self) -> None:
         """Call terms that accept it for no world, which tells of wrong parameters at build time."""
         for name, term in self._terms.items():
-            if getattr(term.func, "accepts_no_worlds", False):
+            if getattr(_function(term.func), "accepts_no_worlds", False):
                 self._call(name, term, self._all_ids[:0])
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
@@ -266,10 +266,16 @@ class EventManager(ManagerBase[EventTermCfg]):
             )
 
 
-def _declared(func: Any) -> tuple[tuple[str, ...], RecomputeLevel]:
-    """What `requires_model_fields` says of a term."""
+def _function(func: Any) -> Any:
+    """The function within partial ones."""
     while isinstance(func, functools.partial):
         func = func.func
+    return func
+
+
+def _declared(func: Any) -> tuple[tuple[str, ...], RecomputeLevel]:
+    """What `requires_model_fields` says of a term."""
+    func = _function(func)
     return getattr(func, "model_fields", ()), getattr(func, "recompute", RecomputeLevel.none)
 
 

@@ -59,8 +59,7 @@ def perturb_inertia(
     # A - 1, so that no change is exactly none, and small ones keep their digits.
     change = torch.zeros(*stretch.shape, 3, dtype=torch.float64, device=stretch.device)
     change.diagonal(dim1=-2, dim2=-1).copy_(torch.expm1(stretch.double()))
-    rows, columns = torch.tensor(((0, 0, 1), (1, 2, 2)), device=change.device)
-    change[..., rows, columns] = shear.double()
+    change[..., 0, 1:], change[..., 1, 2] = shear[..., :2], shear[..., 2]
     frame = matrix_from_quat(iquat)
     moved = frame.mT @ change @ frame + torch.eye(3, dtype=torch.float64, device=change.device)
     # Second moments of mass along the principal axes: half the trace, less the moment of inertia.

@@ -1,6 +1,7 @@
 """Pseudo-inertia: what worlds get, that physics follows bit for bit, and what it costs."""
 
 import copy
+from itertools import pairwise
 
 import mujoco
 import numpy as np
@@ -220,3 +221,34 @@ def test_warp_steps_like_native():
             getattr(warp.model, field), getattr(native.model, field), rtol=2e-3, atol=1e-4
         )
     torch.testing.assert_close(warp.data.qvel, native.data.qvel, rtol=1e-3, atol=2e-3)
+
+
+def test_every_row_is_a_body():
+    """Write moments of which none exceeds the sum of the others by more than float32 rounds."""
+    many = make(500)
+    wide = {name: tuple(5.0 * bound for bound in bounds) for name, bounds in EVERYTHING.items()}
+    dr.pseudo_inertia(many, None, **wide)
+    bodies = many.scene["robot"].indexing.body_ids
+    inertia = many.sim.model.body_inertia[:, bodies].double()
+    assert (many.sim.model.body_mass[:, bodies] > 0.0).all() and (inertia > 0.0).all()
+    total = inertia.sum(dim=-1)
+    assert (2.0 * inertia.amax(dim=-1) <= total * (1.0 + 1e-6)).all()
+    norms = many.sim.model.body_iquat[:, bodies].double().norm(dim=-1)
+    assert (norms - 1.0).abs().max() < 1e-6
+
+
+def test_draws_in_inference_mode_count():
+    """Draw within a rollout's inference mode, and again outside of it."""
+    event = EventTermCfg(func=dr.pseudo_inertia, mode="reset", params=dict(EVERYTHING))
+    env = make_env(draw=event)
+    masses = [env.sim.model.body_mass.clone()]
+    with torch.inference_mode():
+        env.reset(env_ids=SOME)
+        masses.append(env.sim.model.body_mass.clone())
+    env.reset(env_ids=SOME)
+    masses.append(env.sim.model.body_mass.clone())
+    for before, after in pairwise(masses):
+        changed = (before != after).any(dim=1)
+        assert changed.tolist() == [False, True, False, True]
+    rows = env.sim.get_state()["model.body_mass"]
+    assert torch.equal(rows.float(), env.sim.model.body_mass)
