@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import tempfile
@@ -245,13 +246,11 @@ def in_turns(
     return times
 
 
-def scene_workload(name: str) -> Callable[[float], Figures | None]:
-    """Find a workload in the module of scenes once it is needed."""
+def scene_workload(name: str, module: str = "scene_workloads") -> Callable[[float], Figures | None]:
+    """Find a workload in a module of its own once it is needed."""
 
     def measure(seconds: float) -> Figures | None:
-        from benchmarks import scene_workloads
-
-        return getattr(scene_workloads, name)(seconds)
+        return getattr(importlib.import_module(f"benchmarks.{module}"), name)(seconds)
 
     return measure
 
@@ -313,6 +312,16 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         "Go1, 1024 worlds, 17 x 11 heights: mujoco.batch's rays / the sensor",
         0.80,
         scene_workload("height_scan"),
+    ),
+    "page-go1": (
+        "Go1, 1024 worlds in the browser, 30 pictures a second: time there is / CPU time needed",
+        2.0,
+        scene_workload("scene_update", "viewer_workloads"),
+    ),
+    "train-view-go1": (
+        "Go1, 1024 worlds, env.step without / with the page of a training and a client",
+        0.99,
+        scene_workload("training_view", "viewer_workloads"),
     ),
     **{
         name: (

@@ -1,6 +1,7 @@
 """A page that shows a running training and cannot touch it.
 
-The page is served by a process of its own, of lowest priority. Training copies the state of the
+The page is served by a process of its own, of lowest priority, that keeps to a small share of the
+processor. Training copies the state of the
 worlds shown into memory that both share, a few times a second, between two control steps; that is
 all it does for the page.
 """
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     import torch
 
 _FRAMES_PER_SECOND = 10.0
+_CPU_SHARE = 0.005
+"""Share of all cores that the page may have: its pictures become fewer where it would need more."""
 _START_SECONDS = 60.0
 _STATE = ("time", "qpos", "mocap_pos", "mocap_quat")
 _RECORD = ("iteration", "total", "mean_return", "steps_per_s")
@@ -198,9 +201,13 @@ def _serve(name: str, layout: Layout, page: tuple[Any, ...], pipe: Any) -> None:
         pipe.send(f"{type(error).__name__}: {error}")
         return
     parent = multiprocessing.parent_process()
+    share = _CPU_SHARE * (os.cpu_count() or 1)
+    busy = time.process_time()
     while parent is not None and parent.is_alive():
         shown.update()
-        time.sleep(1.0 / _FRAMES_PER_SECOND)
+        # What viser's threads did since the last picture counts, too.
+        busy, before = time.process_time(), busy
+        time.sleep(max(1.0 / _FRAMES_PER_SECOND, (busy - before) / share))
 
 
 class _TrainingPage:
@@ -229,7 +236,13 @@ class _TrainingPage:
         self._server = new_server(host, port)
         self.url = page_url(self._server)
         self._grid = WorldGrid(
-            self._server, model, cfg, self._count, sim_model=self._sim_model, expanded_fields=fields
+            self._server,
+            model,
+            cfg,
+            self._count,
+            sim_model=self._sim_model,
+            expanded_fields=fields,
+            can_select=False,
         )
         self._follow = _floating_root(model)
         self._curve: list[tuple[float, float]] = []

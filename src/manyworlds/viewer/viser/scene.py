@@ -81,6 +81,7 @@ class WorldGrid:
         sim_model: `sim.model`, for what differs between worlds.
         expanded_fields: `sim.expanded_fields`, what differs between worlds.
         on_click: called with the index, among those shown, of a world that was clicked.
+        can_select: whether a world is marked and drawn with all its faces.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -96,6 +97,7 @@ class WorldGrid:
         sim_model: Any = None,
         expanded_fields: Set[str] | None = None,
         on_click: Callable[[int], None] | None = None,
+        can_select: bool = True,
     ) -> None:
         self.server = server
         self.count = count
@@ -107,6 +109,7 @@ class WorldGrid:
         self._model = _with_own_colors(model)
         self._conversions: Any = require_extra("mjviser.conversions", "lab")
         self._on_click = on_click
+        self._can_select = can_select
         self._nodes: list[Any] = []
         self._meshes: dict[tuple[int, ...], Any] = {}
         self._batches: list[_Batch] = []
@@ -318,6 +321,8 @@ class WorldGrid:
         if wanted >= len(mesh.faces) or static or self.count == 1:
             return [self._add_batch(name, mesh, bodies)]
         rough = simplified(mesh, wanted)
+        if not self._can_select:
+            return [self._add_batch(name, rough, bodies)]
         return [
             self._add_batch(name, rough, bodies, coarse=True),
             self._add_batch(f"{name}_detail", mesh, bodies, detail=True),
@@ -410,7 +415,7 @@ class WorldGrid:
             colors=_ACCENT,
             thickness=3.0,
             thickness_units="screen",
-            visible=self.count > 1 and not self.landscape,
+            visible=self._can_select and self.count > 1 and not self.landscape,
         )
         self._nodes.append(outline)
         return outline

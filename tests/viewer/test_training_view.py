@@ -1,0 +1,98 @@
+"""A page of a running training."""
+
+import urllib.request
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from manyworlds.viewer.training_view import Frames, TrainingView
+
+pytest.importorskip("viser", reason="needs the extra 'lab'")
+
+
+@pytest.fixture
+def env(make_env):
+    """Four cart-poles in a row, as training sees them."""
+    env = make_env(4)
+    env.scene = SimpleNamespace(env_origins=torch.zeros(4, 3))
+    env.sim.expand_model_fields(("geom_rgba",))
+    return env
+
+
+@pytest.fixture
+def view(env):
+    """A page of two of the worlds."""
+    view = TrainingView(env, num_shown=2, port=8099)
+    yield view
+    view.finish()
+
+
+def test_page(env, view):
+    """Serve a page from another process, until training ends."""
+    with urllib.request.urlopen(view.url, timeout=60) as page:
+        assert page.status == 200
+    process = view._process
+    assert process.is_alive()
+    view.finish()
+    view.finish()
+    assert not process.is_alive()
+    view.step(torch.zeros(4, 1))  # training may go on without it
+
+
+def test_training_is_not_touched(make_env, env, view):
+    """Step as without the page: same states, same random numbers."""
+    other = make_env(4)
+    other.sim.expand_model_fields(("geom_rgba",))
+    draws = []
+    for stepped in (other, view):
+        torch.manual_seed(3)
+        for _ in range(20):
+            stepped.step(torch.rand(4, 1) - 0.5)
+        draws.append(torch.rand(1))
+    assert torch.equal(env.sim.data.qpos, other.sim.data.qpos)
+    assert torch.equal(env.sim.data.qvel, other.sim.data.qvel)
+    assert torch.equal(*draws)
+    assert view.num_envs == 4
+
+
+def test_shows_the_first_worlds(env, view):
+    """Copy state and looks of the worlds shown, at most a few times a second, and records."""
+    env.sim.model.geom_rgba[1, 2] = 0.25
+    view._next = 0.0
+    view.step(torch.zeros(4, 1))
+    arrays = view._frames.arrays
+    np.testing.assert_array_equal(arrays["qpos"], env.sim.data.qpos[:2].numpy())
+    np.testing.assert_array_equal(arrays["model.geom_rgba"], env.sim.model.geom_rgba[:2].numpy())
+    before = arrays["qpos"].copy()
+    view.step(torch.zeros(4, 1))
+    np.testing.assert_array_equal(arrays["qpos"], before)
+    view.note(SimpleNamespace(iteration=3, total=9, mean_return=None, steps_per_s=100.0))
+    np.testing.assert_array_equal(arrays["record"], [3, 9, np.nan, 100])
+
+
+def test_frames_are_whole():
+    """Read whole frames only, and each of them once."""
+    frames = Frames({"a": ((2, 3), "float32"), "b": ((1,), "float64")})
+    reader = Frames({"a": ((2, 3), "float32"), "b": ((1,), "float64")}, frames.memory.name)
+    try:
+        frames.begin()
+        frames.arrays["a"][:] = 1.5
+        frames.arrays["b"][:] = -2.0
+        assert reader.read(0) == (0, None)
+        frames.end()
+        last, arrays = reader.read(0)
+        assert arrays is not None
+        np.testing.assert_array_equal(arrays["a"], np.full((2, 3), 1.5))
+        assert arrays["b"][0] == -2.0
+        assert reader.read(last) == (last, None)
+    finally:
+        reader.close()
+        frames.close()
+
+
+def test_page_that_cannot_be_served(env):
+    """Say why there is no page, and leave no process and no memory behind."""
+    with pytest.raises(RuntimeError, match="could not be served"):
+        TrainingView(env, host="203.0.113.1", port=8099)
