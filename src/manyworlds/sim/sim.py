@@ -515,7 +515,7 @@ class Simulation:
     @property
     def per_world_default_fields(self) -> set[str]:
         """Names of the fields whose default differs between worlds: none without variants."""
-        return self._variants.fields
+        return set(self._variants.fields)
 
     @property
     def world_to_variant(self) -> dict[str, torch.Tensor]:

@@ -48,6 +48,10 @@ _COMPUTED = frozenset(
     )
 )
 
+# By type of joint.
+_DOFS = np.array([dof_width(i) for i in range(4)])
+_POSITIONS = np.array([qpos_width(i) for i in range(4)])
+
 Elements = Mapping[str, Sequence[Any]]
 """Spec elements by kind: 'body', 'jnt', 'geom', ..."""
 
@@ -88,12 +92,12 @@ def element_ids(model: mujoco.MjModel, elements: Elements) -> dict[str, np.ndarr
     ids = {kind: np.array([e.id for e in items], np.int64) for kind, items in elements.items()}
     joints, tendons = ids["jnt"], ids["tendon"]
     types = model.jnt_type[joints]
-    ids["dof"] = _ranges(model.jnt_dofadr[joints], [dof_width(t) for t in types])
-    ids["qpos"] = _ranges(model.jnt_qposadr[joints], [qpos_width(t) for t in types])
+    ids["dof"] = _ranges(model.jnt_dofadr[joints], _DOFS[types])
+    ids["qpos"] = _ranges(model.jnt_qposadr[joints], _POSITIONS[types])
     ids["wrap"] = _ranges(model.tendon_adr[tendons], model.tendon_num[tendons])
     return ids
 
 
-def _ranges(starts: np.ndarray, counts: Sequence[int] | np.ndarray) -> np.ndarray:
+def _ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     spans = [np.arange(a, a + n) for a, n in zip(starts, counts, strict=True)]
     return np.concatenate(spans) if spans else np.zeros(0, np.int64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -60,14 +61,14 @@ class VariantRows:
     def __init__(self, engine: Engine, variant_info: VariantInfo) -> None:
         self._engine = engine
         self._tables: dict[str, dict[str, _Table]] = {}
+        self._ids: dict[str, dict[str, np.ndarray]] = {}
         self._counts = {name: len(info.variant_names) for name, info in variant_info}
         self.worlds: dict[str, torch.Tensor] = {}
         """The variant of each world by entity, int64, shape (num_envs,)."""
         for name, info in variant_info:
             ids = element_ids(engine.mj_model, info.elements)
-            tables = _tables(engine, name, info, ids)
-            tables |= _derived_tables(engine.mj_model, self._counts[name], tables, ids)
-            self._tables[name] = tables
+            self._tables[name] = _tables(engine, name, info, ids)
+            self._ids[name] = ids
             variants = info.world_variants(name, engine.num_envs)
             with torch.inference_mode(False):
                 self.worlds[name] = torch.from_numpy(variants).to(engine.device)
@@ -75,10 +76,20 @@ class VariantRows:
         for name, variants in self.worlds.items():
             self._write(name, np.arange(engine.num_envs), variants.cpu().numpy())
 
-    @property
-    def fields(self) -> set[str]:
+    @functools.cached_property
+    def _derived(self) -> dict[str, dict[str, _Table]]:
+        """What MuJoCo C computes from the tables; only defaults and MuJoCo Warp need it."""
+        model, counts = self._engine.mj_model, self._counts
+        return {
+            name: _derived_tables(model, counts[name], tables, self._ids[name])
+            for name, tables in self._tables.items()
+        }
+
+    @functools.cached_property
+    def fields(self) -> frozenset[str]:
         """Names of the fields whose default differs between worlds."""
-        return {field for tables in self._tables.values() for field in tables}
+        tables = (*self._tables.values(), *self._derived.values())
+        return frozenset(field for table in tables for field in table)
 
     def assign(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> None:
         """Make an entity another variant in the worlds named.
@@ -119,7 +130,7 @@ class VariantRows:
         value = as_tensor(compiled, field_shape(field, compiled.shape), engine.device)
         rows = value.repeat(engine.num_envs, *[1] * value.ndim)
         for name, tables in self._tables.items():
-            if (table := tables.get(field)) is not None:
+            if (table := tables.get(field, self._derived[name].get(field))) is not None:
                 shape = (*table.values.shape[:2], *rows.shape[2:])
                 values = as_tensor(table.values, shape, engine.device)
                 columns = torch.from_numpy(table.columns).to(engine.device)
@@ -128,21 +139,20 @@ class VariantRows:
 
     def _write(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> None:
         """Write what was compiled, and have the engine compute the rest."""
-        tables = self._tables[entity]
-
-        def write(fields: Iterable[str]) -> None:
-            for field in fields:
-                table = tables[field]
-                self._engine.write_rows(field, env_ids, table.columns, table.values[variants])
-
-        write(tables.keys() - _DERIVED)
-        if tables:
+        self._write_tables(self._tables[entity], env_ids, variants)
+        if self._tables[entity]:
             worlds = np.unique(env_ids).astype(np.int32)
             everything = None if len(worlds) == self._engine.num_envs else worlds
             self._engine.recompute_constants(RecomputeLevel.set_const, everything)
         if self._engine.name == "warp":
             # It computes in single precision.
-            write(tables.keys() & _DERIVED)
+            self._write_tables(self._derived[entity], env_ids, variants)
+
+    def _write_tables(
+        self, tables: dict[str, _Table], env_ids: np.ndarray, variants: np.ndarray
+    ) -> None:
+        for field, table in tables.items():
+            self._engine.write_rows(field, env_ids, table.columns, table.values[variants])
 
 
 def _tables(

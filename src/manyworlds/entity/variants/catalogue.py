@@ -19,7 +19,7 @@ from manyworlds.entity.variants.validate import variant_error
 from manyworlds.sim.variant_fields import element_ids, fields_of, kinds, list_elements
 
 # More make larger inertia matrices, which MuJoCo inverts whole.
-_CHUNK = 16
+_CHUNK = 32
 
 Sources = Sequence[int | None]
 """Of each merged geom, which geom of a variant it stands for."""
@@ -53,12 +53,16 @@ class Catalogue:
         self, specs: dict[str, mujoco.MjSpec], sources: Sequence[Sources]
     ) -> dict[str, np.ndarray]:
         whole = mujoco.MjSpec()
+        # Deleting one frame is much faster than deleting all that is in it one by one.
+        everything = whole.worldbody.add_frame()
         elements = []
         for name, spec in specs.items():
             for key in list(spec.keys):
                 spec.delete(key)
             elements.append(list_elements(spec))
-            whole.attach(spec, prefix=f"{name}/", frame=whole.worldbody.add_frame())
+            frame = whole.worldbody.add_frame()
+            frame.set_frame(everything)
+            whole.attach(spec, prefix=f"{name}/", frame=frame)
         model = _compile(whole, list(specs))
         ids = [element_ids(model, items) for items in elements]
         for item, chosen in zip(ids, sources, strict=True):
@@ -70,11 +74,7 @@ class Catalogue:
             for field in fields_of(kind) if index.size else ():
                 values = getattr(model, field)
                 rows[field] = values[index] if len(values) else _nothing(index, values)
-        for body in list(whole.worldbody.bodies):
-            whole.delete(body)
-        for kind in ("geoms", "sites", "cameras", "lights"):
-            for element in list(getattr(whole.worldbody, kind)):
-                whole.delete(element)
+        whole.delete(everything)
         self.assets.append(whole)
         return rows
 

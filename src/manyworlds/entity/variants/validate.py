@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import mujoco
 import numpy as np
 
 from manyworlds.entity.variants.metadata import GeomRole, InertialMode
-from manyworlds.utils.mujoco import dof_width, qpos_width
 
 RESERVED_NAME_PREFIXES: tuple[str, ...] = ("manyworlds/pad/", "mjlab/pad/")
 """Beginnings of names that merged geoms may get."""
 
+_NAMED = (
+    *("bodies", "joints", "geoms", "sites", "cameras", "lights", "meshes", "materials"),
+    *("textures", "tendons", "actuators", "sensors", "equalities", "pairs"),
+)
+_REFUSED = ("hfields", "flexes", "skins", "plugins")
 _GEOM = mujoco.mjtObj.mjOBJ_GEOM
 
 
@@ -24,8 +29,6 @@ class JointSignature:
 
     name: str
     type: int
-    qpos_width: int
-    qvel_width: int
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class BodySignature:
     mocap: bool
     joints: tuple[JointSignature, ...]
     children: tuple[str, ...]
+    inertial_mode: InertialMode
 
 
 def variant_error(variant: str, problem: str, hint: str) -> ValueError:
@@ -58,15 +62,13 @@ def inertial_mode(body: mujoco.MjsBody) -> InertialMode:
 
 def body_paths(spec: mujoco.MjSpec) -> dict[str, mujoco.MjsBody]:
     """Return the bodies by the names on the way to them, such as '/prop/lid'; the world's is ''."""
-    found: dict[str, mujoco.MjsBody] = {}
+    return dict(_paths(spec.worldbody))
 
-    def visit(body: mujoco.MjsBody, path: str) -> None:
-        found[path] = body
-        for child in body.bodies:
-            visit(child, f"{path}/{child.name}")
 
-    visit(spec.worldbody, "")
-    return found
+def _paths(body: mujoco.MjsBody, path: str = "") -> Iterator[tuple[str, mujoco.MjsBody]]:
+    yield path, body
+    for child in body.bodies:
+        yield from _paths(child, f"{path}/{child.name}")
 
 
 def validate_variant_specs(names: Sequence[str], specs: Sequence[mujoco.MjSpec]) -> None:
@@ -81,28 +83,29 @@ def validate_variant_specs(names: Sequence[str], specs: Sequence[mujoco.MjSpec])
     """
     reference: dict[str, Any] = {}
     for name, spec in zip(names, specs, strict=True):
-        _check_alone(name, spec)
-        facts = _facts(spec)
+        lists = {kind: list(getattr(spec, kind)) for kind in (*_NAMED, *_REFUSED)}
+        _check_alone(name, lists)
+        facts = _facts(lists)
         reference = reference or facts
         for what, value in facts.items():
             if value != reference[what]:
                 _raise_mismatch(names[0], name, what, reference[what], value)
 
 
-def _check_alone(name: str, spec: mujoco.MjSpec) -> None:
-    roots = [body.name or "without a name" for body in spec.worldbody.bodies]
+def _check_alone(name: str, lists: dict[str, list[Any]]) -> None:
+    roots = [body.name or "without a name" for body in lists["bodies"][0].bodies]
     if len(roots) != 1:
         raise variant_error(
             name,
             f"it must have exactly one root body, but it has {len(roots)} ({', '.join(roots)})",
             "make what moves by itself an entity of its own",
         )
-    for kind in ("hfields", "flexes", "skins", "plugins"):
-        if getattr(spec, kind):
+    for kind in _REFUSED:
+        if lists[kind]:
             raise variant_error(
                 name, f"it has {kind}, which variants cannot have", "make it an entity of its own"
             )
-    for element in _named(spec):
+    for element in chain.from_iterable(lists[kind] for kind in _NAMED):
         if element.name.startswith(RESERVED_NAME_PREFIXES):
             raise variant_error(
                 name,
@@ -111,39 +114,28 @@ def _check_alone(name: str, spec: mujoco.MjSpec) -> None:
             )
 
 
-def _named(spec: mujoco.MjSpec) -> Iterator[Any]:
-    lists = ("bodies", "joints", "geoms", "sites", "cameras", "lights", "meshes", "materials")
-    others = ("textures", "tendons", "actuators", "sensors", "equalities", "pairs")
-    for kind in (*lists, *others):
-        yield from getattr(spec, kind)
-
-
-def _facts(spec: mujoco.MjSpec) -> dict[str, Any]:
+def _facts(lists: dict[str, list[Any]]) -> dict[str, Any]:
     """List what must be the same, in the order in which mismatches are reported."""
-    bodies = body_paths(spec)
-    signatures = {path: _body_signature(path, body) for path, body in bodies.items()}
+    bodies = {path: _body_signature(path, body) for path, body in _paths(lists["bodies"][0])}
     return {
-        "body tree": {path: (s.children, s.mocap) for path, s in signatures.items()},
-        "joints": {path: s.joints for path, s in signatures.items()},
-        "inertial representation": {p: inertial_mode(b) for p, b in bodies.items() if p},
-        "sites": [site.name for site in spec.sites],
-        "cameras": [camera.name for camera in spec.cameras],
-        "lights": [light.name for light in spec.lights],
-        "actuators": [(a.name, a.trntype, a.target) for a in spec.actuators],
-        "sensors": [_sensor(sensor) for sensor in spec.sensors],
-        "tendons": [(tendon.name, len(tendon.path)) for tendon in spec.tendons],
-        "equalities": [(e.name, e.type, e.name1, e.name2) for e in spec.equalities],
-        "contact pairs": [pair.name for pair in spec.pairs],
+        "body tree": {path: (s.children, s.mocap) for path, s in bodies.items()},
+        "joints": {path: s.joints for path, s in bodies.items()},
+        "inertial representation": {path: s.inertial_mode for path, s in bodies.items()},
+        "sites": [site.name for site in lists["sites"]],
+        "cameras": [camera.name for camera in lists["cameras"]],
+        "lights": [light.name for light in lists["lights"]],
+        "actuators": [(a.name, a.trntype, a.target) for a in lists["actuators"]],
+        "sensors": [_sensor(sensor) for sensor in lists["sensors"]],
+        "tendons": [(tendon.name, len(tendon.path)) for tendon in lists["tendons"]],
+        "equalities": [(e.name, e.type, e.name1, e.name2) for e in lists["equalities"]],
+        "contact pairs": [pair.name for pair in lists["pairs"]],
     }
 
 
 def _body_signature(path: str, body: mujoco.MjsBody) -> BodySignature:
-    joints = tuple(
-        JointSignature(joint.name, int(joint.type), qpos_width(joint.type), dof_width(joint.type))
-        for joint in body.joints
-    )
+    joints = tuple(JointSignature(joint.name, int(joint.type)) for joint in body.joints)
     children = tuple(child.name for child in body.bodies)
-    return BodySignature(path, body.name, bool(body.mocap), joints, children)
+    return BodySignature(path, body.name, bool(body.mocap), joints, children, inertial_mode(body))
 
 
 def _sensor(sensor: mujoco.MjsSensor) -> tuple[Any, ...]:
