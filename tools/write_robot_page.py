@@ -95,8 +95,8 @@ Physics steps a second, one thread, random targets, both run in turn in one proc
 | ours | of | geoms that collide | speed |
 |---|---|---|---|
 | quadruped | Go1 | 19 instead of 30 | 1.0 times: most is the solver's time |
-| humanoid | G1 | 24 instead of 33 | 1.3 times |
-| arm | YAM | 10 instead of 37 | 4.8 times |
+| humanoid | G1 | 24 instead of 33 | 1.2 times |
+| arm | YAM | 10 instead of 37 | 4.7 times |
 
 The quadruped stands and the arm holds its pose for five seconds on both engines. **The humanoid
 does not stand by itself**, nor does G1: at 33 kg and 0.6 m it topples with 200 N m/rad, and both

@@ -62,6 +62,7 @@ _TRUNK = Link(
         capsule("trunk_collision2", 0.046, (-0.15, -0.042, 0), (0.16, -0.042, 0), "shell"),
         box("trunk_deck", (0.165, 0.042, 0.046), (0.005, 0.0, 0.0), "shell"),
         capsule("head_collision", 0.05, (0.235, 0.03, 0.006), (0.235, -0.03, 0.006), "frame"),
+        capsule("tail_cover", 0.044, (-0.19, 0.02, 0), (-0.19, -0.02, 0), "shell"),
         capsule("head_light", 0.008, (0.28, 0.032, 0.018), (0.28, -0.032, 0.018), "accent"),
     ),
     # go1_description, go1.urdf: joint of the IMU.
@@ -90,7 +91,7 @@ def _left_leg(leg: str, front: int) -> tuple[Link, ...]:
                     1.57518e-06,
                 ),
             ),
-            shapes=(capsule(f"{hip}_collision", 0.044, (0, 0.01, 0), (0, 0.03, 0), "frame"),),
+            shapes=(capsule(f"{hip}_collision", 0.042, (0, 0.024, 0), (0, 0.034, 0), "frame"),),
         ),
         Link(
             name=thigh,
