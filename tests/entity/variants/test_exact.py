@@ -88,6 +88,24 @@ def test_worlds_are_their_variants(name):
     assert_exact({"prop": variants(variants=CASES[name])}, 2 * len(CASES[name]))
 
 
+def test_meshes_that_are_made_of_points():
+    """Take meshes without faces, which are those of their hull, and one whose inertia is."""
+
+    def shape(make):
+        return prop(1, lambda spec: make(spec.meshes[0]))
+
+    def cone(mesh):
+        mesh.userface = []
+        mesh.make_cone(nedge=16, radius=0.02)
+        mesh.scale[2] = 0.05
+
+    def convex(mesh):
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+
+    found = {"cone": shape(cone), "rock": prop(1), "convex": shape(convex)}
+    assert_exact({"prop": variants(variants=found)}, 3)
+
+
 def test_two_entities_with_variants():
     """Combine variants of two props that bump into each other."""
     above = EntityCfg.InitialStateCfg(pos=(0.0, 0.02, 0.3))
