@@ -28,7 +28,7 @@ def rocks(count, seed, **geom):
 def primitive(kind, size, pos=(0, 0, 0), **geom):
     """Return an edit that adds a primitive."""
     size = [*size, *[0] * (3 - len(size))]
-    return lambda spec: spec.body("prop").add_geom(type=kind, size=size, pos=pos, **geom) and None
+    return lambda spec: spec.body("prop").add_geom(type=kind, size=size, pos=pos, **geom)
 
 
 def lid(x, limit=1.0, **geom):
@@ -49,7 +49,7 @@ def lid(x, limit=1.0, **geom):
 
 def all_of(*edits):
     """Return an edit that makes several."""
-    return lambda spec: [edit(spec) for edit in edits] and None
+    return lambda spec: [edit(spec) for edit in edits]
 
 
 CASES = {
