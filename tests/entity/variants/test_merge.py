@@ -46,7 +46,8 @@ def test_slots_cover_the_most_geoms_of_any_variant():
     assert metadata.num_mesh_geoms == 5
     assert metadata.variant_mesh_names[0][:2] == ("sphere_vis", "sphere_col_0")
     assert metadata.variant_mesh_names[0][3:] == (None, None)
-    assert metadata.variant_slot_specs[1][0].contype == 0
+    visual = metadata.variant_slot_specs[1][0]
+    assert visual is not None and visual.contype == 0
     names = {mesh.name for mesh in spec.meshes}
     assert {"sphere/sphere_vis", "cone/cone_col_3"} <= names and len(names) == 8
 
