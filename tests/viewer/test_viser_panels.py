@@ -145,7 +145,7 @@ def test_page_shows_rewards(open_page):
         viewer.tick()
     assert "+3.000" in viewer._terms.reward_bar_panel._html.content
     viewer.select_env(0)
-    assert "+0.000" in viewer._terms.reward_bar_panel._html.content
+    assert "+1.000" in viewer._terms.reward_bar_panel._html.content
 
 
 def test_debug_shapes(open_page):

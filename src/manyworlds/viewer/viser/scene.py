@@ -428,7 +428,8 @@ class WorldGrid:
 def _with_own_colors(model: mujoco.MjModel) -> mujoco.MjModel:
     """A copy in which a geom's own colour, which wins in MuJoCo, is not hidden by its material."""
     model = copy.copy(model)
-    own = (model.geom_matid >= 0) & ~np.isclose(model.geom_rgba, (0.5, 0.5, 0.5, 1.0)).all(axis=1)
+    default = np.isclose(model.geom_rgba, (0.5, 0.5, 0.5, 1.0)).all(axis=1)
+    own = np.asarray((model.geom_matid >= 0) & ~default)
     textured = (model.mat_texid >= 0).any(axis=1)
     own[own] &= ~textured[model.geom_matid[own]]
     model.geom_matid[own] = -1
