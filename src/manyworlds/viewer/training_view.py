@@ -303,7 +303,6 @@ class _TrainingPage:
             height=160,
             scales={"x": {"time": False}},
             legend={"show": False},
-            visible=False,
         )
         self._show_progress()
 
@@ -325,7 +324,7 @@ class _TrainingPage:
         )
         if len(self._curve) > 1:
             steps, returns = np.array(self._curve).T
-            self._plot.data, self._plot.visible = (steps, returns), True
+            self._plot.data = steps, returns
 
 
 def _floating_root(model: mujoco.MjModel) -> int:
