@@ -22,7 +22,7 @@ from manyworlds.viewer.base import (
 from manyworlds.viewer.camera import tracked_body_id
 from manyworlds.viewer.viser.checkpoints import CheckpointManager, format_time_ago
 from manyworlds.viewer.viser.decor import DecorLayer
-from manyworlds.viewer.viser.layout import camera_to_see, static_body
+from manyworlds.viewer.viser.layout import camera_to_see, own_origins, static_body
 from manyworlds.viewer.viser.overlays import (
     ViserCameraOverlays,
     ViserContactOverlays,
@@ -111,6 +111,7 @@ class ViserPlayViewer(BaseViewer):
         self._follow = self._tracked != 0 and not static_body(model, self._tracked)
         if not self._follow:
             self._tracked = _first_free_body(model)
+        self._root = min(1, model.nbody - 1)
         self._address = (host, port)
         self._own_server = viser_server is None
         self._server = viser_server
@@ -275,6 +276,7 @@ class ViserPlayViewer(BaseViewer):
         self._pending.add(UpdateReason.ENV_SWITCH)
         if self._grid is not None:
             self._terms.on_env_switch()
+            self._terms.update(paused=False)  # show the last step of this world
             self._debug.on_env_switch()
             self._contacts.on_env_switch()
 
@@ -421,7 +423,7 @@ class ViserPlayViewer(BaseViewer):
             scene = getattr(self.env.unwrapped, "scene", None)
             origins = getattr(scene, "env_origins", None)
             if isinstance(origins, torch.Tensor):
-                anchors[:] = _numpy(origins[rows])
+                anchors[:] = own_origins(_numpy(origins[rows]), positions[:, self._root])
         return anchors
 
     def _move_camera(self, grid: WorldGrid, selected: int) -> None:
