@@ -45,6 +45,7 @@ def _simplify_contacts(cfg: ManagerBasedRlEnvCfg, self_collisions: bool) -> None
     A physics step of Go1 takes 33 us so, and 81 us with elliptic cones, six dimensions a foot and
     legs that touch each other.
     """
+    assert cfg.sim.mujoco is not None
     cfg.sim.mujoco.cone, cfg.sim.mujoco.impratio = "pyramidal", 1.0
     for collision in cfg.scene.entities["robot"].collisions:
         collision.condim = _at_most_three(collision.condim)
