@@ -10,8 +10,8 @@ import torch
 
 from manyworlds.sim.rays import View
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.gl import use_working_gl
 from manyworlds.utils.mujoco import pose_for_drawing
+from manyworlds.utils.renderer import Renderer
 
 if TYPE_CHECKING:
     from manyworlds.sim import Simulation
@@ -79,7 +79,7 @@ class SensorContext:
         self._sim: Simulation | None = None
         self._cameras: list[Camera] = []
         self._raycasts: list[Any] = []
-        self._renderers: dict[tuple[int, int], mujoco.Renderer] = {}
+        self._renderers: dict[tuple[int, int], Renderer] = {}
         for sensor in (*camera_sensors, *raycast_sensors):
             sensor.set_context(self)
 
@@ -154,7 +154,7 @@ class SensorContext:
         )
         return self._simulation.pictures(view)
 
-    def views(self, sensor: Camera) -> Iterator[mujoco.Renderer]:
+    def views(self, sensor: Camera) -> Iterator[Renderer]:
         """Show a camera's view of one world after the other to the renderer that draws it.
 
         Raises:
@@ -183,12 +183,8 @@ class SensorContext:
             )
         return self._sim
 
-    def _renderer(self, model: mujoco.MjModel, height: int, width: int) -> mujoco.Renderer:
+    def _renderer(self, model: mujoco.MjModel, height: int, width: int) -> Renderer:
         size = (height, width)
         if size not in self._renderers:
-            use_working_gl()
-            visual = model.vis.global_
-            visual.offwidth = max(visual.offwidth, width)
-            visual.offheight = max(visual.offheight, height)
-            self._renderers[size] = mujoco.Renderer(model, height, width)
+            self._renderers[size] = Renderer(model, height, width)
         return self._renderers[size]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from manyworlds.utils.gl import use_working_gl
 from manyworlds.utils.mujoco import pose_for_drawing
+from manyworlds.utils.renderer import Renderer
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.camera import tracked_body_id
 
@@ -36,7 +36,7 @@ class OffscreenRenderer:
     """
 
     def __init__(self, model: mujoco.MjModel, cfg: ViewerConfig) -> None:
-        self._renderer: mujoco.Renderer | None = None
+        self._renderer: Renderer | None = None
         self._cfg = copy.deepcopy(cfg)
         self._model = copy.copy(model)
         self._body_id = tracked_body_id(self._model, cfg)
@@ -45,11 +45,8 @@ class OffscreenRenderer:
                 f"ViewerConfig: width and height must be at least 1 pixel, "
                 f"got {cfg.width} x {cfg.height}."
             )
-        visual = self._model.vis.global_
-        visual.offwidth = max(visual.offwidth, cfg.width)
-        visual.offheight = max(visual.offheight, cfg.height)
         if cfg.fovy is not None:
-            visual.fovy = cfg.fovy
+            self._model.vis.global_.fovy = cfg.fovy
         self._data = mujoco.MjData(self._model)
         self._option = mujoco.MjvOption()
         self._option.geomgroup[:] = cfg.geom_group
@@ -58,8 +55,7 @@ class OffscreenRenderer:
         self._camera.distance = cfg.distance
         self._camera.azimuth = cfg.azimuth
         self._camera.elevation = cfg.elevation
-        use_working_gl()
-        self._renderer = mujoco.Renderer(self._model, cfg.height, cfg.width)
+        self._renderer = Renderer(self._model, cfg.height, cfg.width)
 
     @property
     def renderer(self) -> mujoco.Renderer:
