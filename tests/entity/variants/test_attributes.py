@@ -67,6 +67,15 @@ def test_warp_names_what_it_holds_once(attribute):
         build({"object": cfg}, 2, "warp")
 
 
+def test_warp_needs_meshes_to_leave_geoms_out():
+    """Refuse to leave out a primitive, which MuJoCo Warp could only do in all worlds."""
+    box = {"type": mujoco.mjtGeom.mjGEOM_BOX, "size": [0.02, 0.02, 0.02]}
+    boxed = prop(1, lambda spec: spec.body("prop").add_geom(**box))
+    with pytest.raises(ValueError, match=r"differ in geom_(contype|type|conaffinity)"):
+        build({"object": variants(variants={"here": boxed, "none": None})}, 2, "warp")
+    assert build({"object": variants(variants={"here": boxed, "none": None})}, 2)
+
+
 def hinged(**joint):
     """Return a prop with a lid on a hinge."""
 

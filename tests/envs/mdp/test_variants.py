@@ -100,5 +100,6 @@ def test_a_resumed_environment_goes_on_with_the_same_variants():
     other.load_state_dict(state)
     for _ in range(80):  # beyond the end of an episode
         ours, theirs = env.step(action)[0]["actor"], other.step(action)[0]["actor"]
-        assert (ours == theirs).all()
+        assert isinstance(ours, torch.Tensor) and isinstance(theirs, torch.Tensor)
+        assert torch.equal(ours, theirs)
         assert torch.equal(env.sim.data.qpos, other.sim.data.qpos)
