@@ -431,7 +431,7 @@ def _with_own_colors(model: mujoco.MjModel) -> mujoco.MjModel:
     model = copy.copy(model)
     default = np.isclose(model.geom_rgba, (0.5, 0.5, 0.5, 1.0)).all(axis=1)
     own = np.asarray((model.geom_matid >= 0) & ~default)
-    textured = (model.mat_texid >= 0).any(axis=1)
+    textured = np.asarray(np.any(model.mat_texid >= 0, axis=1))
     own[own] &= ~textured[model.geom_matid[own]]
     model.geom_matid[own] = -1
     return model

@@ -48,7 +48,7 @@ _STATUS_SECONDS = 0.2
 _LOOKS_SECONDS = 0.5
 _CHECKPOINT_SECONDS = 2.0
 _TERM_FRAMES = 3
-_MAX_BYTES_PER_SECOND = 10e6
+_MAX_BYTES_PER_SECOND = 20e6
 """What browsers take in on one connection without falling behind."""
 
 
@@ -228,11 +228,10 @@ class ViserPlayViewer(BaseViewer):
             now = self._clock()
             self._poll_checkpoints(now)
             pending = bool(self._pending) or self._labels_of is None
-            stride = math.ceil(
-                self._grid.bytes_per_update / self.frame_time / _MAX_BYTES_PER_SECOND
-            )
+            rate = self._grid.bytes_per_update / (2 * self.frame_time)
+            stride = 2 * max(math.ceil(rate / _MAX_BYTES_PER_SECOND), 1)
             due = self._should_submit_scene_update(self._frame, self._paused, pending)
-            if due and (pending or self._frame % max(stride, 1) == 0):
+            if due and (pending or self._frame % stride == 0):
                 self._draw(self._grid, now)
             if self._frame % _TERM_FRAMES == 0:
                 self._terms.update(self._paused)
