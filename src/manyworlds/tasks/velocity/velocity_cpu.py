@@ -44,7 +44,7 @@ def use_cpu_preset(
     # A short horizon has less noise in what is learned from a step; few samples ask for that, and
     # for a value function and a policy that move faster.
     rl_cfg.algorithm.gamma, rl_cfg.algorithm.use_clipped_value_loss = 0.97, False
-    rl_cfg.algorithm.desired_kl, rl_cfg.algorithm.entropy_coef = 0.015, 0.008
+    rl_cfg.algorithm.desired_kl = 0.015
 
 
 def _simplify_contacts(cfg: ManagerBasedRlEnvCfg, self_collisions: bool) -> None:
