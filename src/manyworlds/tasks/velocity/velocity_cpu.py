@@ -45,6 +45,8 @@ def use_cpu_preset(
     # for a value function and a policy that move faster.
     rl_cfg.algorithm.gamma, rl_cfg.algorithm.use_clipped_value_loss = 0.97, False
     rl_cfg.algorithm.desired_kl = 0.015
+    # With the task's own price of certainty, or less, policies settle on standing still.
+    rl_cfg.algorithm.entropy_coef = 0.015
 
 
 def _simplify_contacts(cfg: ManagerBasedRlEnvCfg, self_collisions: bool) -> None:
