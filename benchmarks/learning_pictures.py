@@ -60,7 +60,7 @@ def draw_policy(task: str, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, pat
     with torch_threads(1), torch.inference_mode():
         for step in range(last + 1):
             if step in due:
-                renderer.update(env.sim.data, 0)
+                renderer.update(env.sim.data, env_idx=0)
                 pictures.append(renderer.render().copy())
             if sensor is not None and step * env.step_dt >= start:
                 touching.append((sensor.data.found[0] > 0).tolist())

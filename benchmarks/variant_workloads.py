@@ -20,11 +20,11 @@ def rock(seed: int) -> Callable[[], Any]:
     mesh.make_sphere(subdivision=2)
     vertices = np.array(mesh.uservert).reshape(-1, 3)
     vertices *= 0.05 * np.random.default_rng(seed).uniform(0.8, 1.2, (len(vertices), 1))
-    faces = np.array(mesh.userface)
+    faces = np.array(mesh.userface).tolist()
 
     def make() -> mujoco.MjSpec:
         spec = mujoco.MjSpec()
-        spec.add_mesh(name="rock", uservert=vertices.ravel(), userface=faces)
+        spec.add_mesh(name="rock", uservert=vertices.ravel().tolist(), userface=faces)
         body = spec.worldbody.add_body(name="rock")
         body.add_freejoint()
         body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="rock")
