@@ -24,7 +24,7 @@ from manyworlds.managers import (
     TerminationTermCfg,
 )
 from manyworlds.tasks.push.shapes import OUTLINE_DIRECTIONS, SHAPES
-from manyworlds.utils.indices import EnvIds, assign
+from manyworlds.utils.indices import EnvIds, as_index
 
 if TYPE_CHECKING:
     from manyworlds.utils.debug_visualizer import DebugVisualizer
@@ -264,11 +264,11 @@ class held_at_goal(ManagerTermBase):  # noqa: N801
     def __call__(self, env: ManagerBasedRlEnv, hold_s: float) -> torch.Tensor:
         """Count control steps at the goal, shape [num_envs]."""
         arrived = goal_distance(env) < SUCCESS_DISTANCE
-        self._steps = (self._steps + 1) * arrived
+        self._steps.add_(1).mul_(arrived)
         return self._steps > self._needed
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Begin to count anew."""
-        assign(self._steps, 0, env_ids)
+        self._steps[as_index(env_ids)] = 0
 
 
