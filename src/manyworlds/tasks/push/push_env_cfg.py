@@ -126,7 +126,7 @@ def push_variants_env_cfg(
         decimation=4,
         episode_length_s=10.0,
         scene=SceneCfg(
-            num_envs=len(shapes) if play else 2048,
+            num_envs=len(shapes) if play else 1024,
             env_spacing=1.5,
             entities={mdp.OBJECT: object_cfg(shapes), mdp.PUSHER: pusher_cfg()},
             spec_fn=_floor,
@@ -177,8 +177,8 @@ def push_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
     return RslRlOnPolicyRunnerCfg(
         experiment_name="push",
         num_steps_per_env=24,
-        max_iterations=150,
-        save_interval=50,
+        max_iterations=300,
+        save_interval=25,
         obs_groups={"actor": ("actor",), "critic": ("actor",)},
         actor=RslRlModelCfg(
             hidden_dims=(128, 128),
@@ -186,6 +186,6 @@ def push_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
         ),
         critic=RslRlModelCfg(hidden_dims=(128, 128)),
         algorithm=RslRlPpoAlgorithmCfg(
-            num_learning_epochs=4, num_mini_batches=4, gamma=0.98, entropy_coef=0.003
+            num_learning_epochs=4, num_mini_batches=4, gamma=0.985, entropy_coef=0.003
         ),
     )
