@@ -228,16 +228,23 @@ def away(env: ManagerBasedRlEnv) -> torch.Tensor:
     return (goal_distance(env) - SUCCESS_DISTANCE).clamp(min=0.0)
 
 
-def not_behind(env: ManagerBasedRlEnv, distance: float) -> torch.Tensor:
-    """How far the pusher is from the place behind the object [m], 0 at the goal, shape [num_envs].
+def going_behind(env: ManagerBasedRlEnv, radius: float) -> torch.Tensor:
+    """Speed of the pusher on its way round the object to the side away from the goal [m/s].
+
+    The way leads to a circle round the object and along its nearer arc; what is gained on it is
+    lost on the way back, so that there is nothing to gain by circling. Shape [num_envs].
 
     Args:
         env: the environment.
-        distance: of that place from the object's centre, on the far side of the goal [m].
+        radius: of the circle [m].
     """
-    left = to_goal(env)
-    behind = -distance * torch.nn.functional.normalize(left, dim=1, eps=1e-6)
-    return (_to_pusher(env) - behind).norm(dim=1) * (left.norm(dim=1) > SUCCESS_DISTANCE)
+    axis, data = goal_axis(env), env.scene[PUSHER].data
+    place = in_goal_frame(axis, _to_pusher(env))
+    speed = in_goal_frame(axis, data.joint_vel - env.scene[OBJECT].data.joint_vel[:, :2])
+    distance = place.norm(dim=1).clamp(min=1e-3)
+    inwards = -(place * speed).sum(dim=1) / distance
+    turn = (place[:, 0] * speed[:, 1] - place[:, 1] * speed[:, 0]) / distance.square()
+    return radius * turn * place[:, 1].sign() + inwards * (distance > radius)
 
 
 def at_goal(env: ManagerBasedRlEnv) -> torch.Tensor:
@@ -270,5 +277,3 @@ class held_at_goal(ManagerTermBase):  # noqa: N801
     def reset(self, env_ids: EnvIds = None) -> None:
         """Begin to count anew."""
         self._steps[as_index(env_ids)] = 0
-
-

@@ -104,9 +104,7 @@ def _observations() -> dict[str, ObservationGroupCfg | None]:
         "pusher": ObservationTermCfg(func=mdp.pusher_place, scale=8.0),
         "pusher_velocity": ObservationTermCfg(func=mdp.pusher_velocity, scale=2.0),
         "object_velocity": ObservationTermCfg(func=mdp.object_velocity, scale=(4.0, 4.0, 0.5)),
-        "outline": ObservationTermCfg(
-            func=mdp.outline, scale=10.0, params={"num_directions": 16}
-        ),
+        "outline": ObservationTermCfg(func=mdp.outline, scale=10.0, params={"num_directions": 16}),
     }
     return {"actor": ObservationGroupCfg(terms=terms)}
 
@@ -151,8 +149,8 @@ def push_variants_env_cfg(
             "progress": RewardTermCfg(func=mdp.progress, weight=10.0),
             "at_goal": RewardTermCfg(func=mdp.at_goal, weight=1.0),
             "away": RewardTermCfg(func=mdp.away, weight=-2.0),
-            "not_behind": RewardTermCfg(
-                func=mdp.not_behind, weight=-2.0, params={"distance": 0.08}
+            "going_behind": RewardTermCfg(
+                func=mdp.going_behind, weight=5.0, params={"radius": 0.1}
             ),
             "smooth": RewardTermCfg(func=action_rate_l2, weight=-0.02),
         },
