@@ -1,14 +1,15 @@
 """Terms of pushing: the goal, what is observed, the action, rewards and the end.
 
-All places are in the plane, from a world's origin. Policies see and act in the frame of the goal: x
-points from the object to its goal, so that what is learned in one direction serves in all.
+All places are in the plane, from the bases of object and pusher, which coincide. Policies see and
+act in the frame of the goal: x points from the object to its goal, so that what is learned in one
+direction serves in all.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -91,7 +92,7 @@ class GoalCommand(CommandTerm):
 
     @property
     def command(self) -> torch.Tensor:
-        """Goals from the worlds' origins [m], shape [num_envs, 2]."""
+        """Goals from the object's base [m], shape [num_envs, 2]."""
         return self.goal
 
     def _resample_command(self, env_ids: torch.Tensor) -> None:
@@ -106,7 +107,7 @@ class GoalCommand(CommandTerm):
 
     def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
         for env in visualizer.get_env_indices(self.num_envs):
-            center = self._env.scene.env_origins[env].cpu().numpy().copy()
+            center = self._env.scene[OBJECT].data.root_link_pos_w[env].cpu().numpy().copy()
             center[:2] += self.goal[env].cpu().numpy()
             start, end = center.copy(), center.copy()
             end[2] += 0.002

@@ -131,9 +131,10 @@ def push_variants_env_cfg(
         ),
         sim=SimulationCfg(mujoco=MujocoCfg(timestep=0.01, iterations=10, ls_iterations=10)),
         viewer=ViewerConfig(
-            distance=1.1,
-            elevation=-55.0,
+            distance=1.0,
+            elevation=-60.0,
             lookat=(0.0, -0.03, 0.0),
+            enable_shadows=False,
             enable_reflections=False,
             max_extra_envs=0,
         ),
