@@ -22,6 +22,7 @@ from manyworlds.managers import (
     CommandTermCfg,
     ManagerTermBase,
     ObservationTermCfg,
+    RewardTermCfg,
     TerminationTermCfg,
 )
 from manyworlds.tasks.push.shapes import OUTLINE_DIRECTIONS, SHAPES
@@ -229,23 +230,49 @@ def away(env: ManagerBasedRlEnv) -> torch.Tensor:
     return (goal_distance(env) - SUCCESS_DISTANCE).clamp(min=0.0)
 
 
-def going_behind(env: ManagerBasedRlEnv, radius: float) -> torch.Tensor:
-    """Speed of the pusher on its way round the object to the side away from the goal [m/s].
+def way_behind(env: ManagerBasedRlEnv, radius: float) -> torch.Tensor:
+    """Length of the pusher's way round the object to the side away from the goal [m].
 
-    The way leads to a circle round the object and along its nearer arc; what is gained on it is
-    lost on the way back, so that there is nothing to gain by circling. Shape [num_envs].
+    The way leads straight to a circle round the object and along its nearer arc. Inside the circle
+    it counts the less the farther behind the pusher is, so that pushing costs nothing. Shape
+    [num_envs].
 
     Args:
         env: the environment.
         radius: of the circle [m].
     """
-    axis, data = goal_axis(env), env.scene[PUSHER].data
-    place = in_goal_frame(axis, _to_pusher(env))
-    speed = in_goal_frame(axis, data.joint_vel - env.scene[OBJECT].data.joint_vel[:, :2])
-    distance = place.norm(dim=1).clamp(min=1e-3)
-    inwards = -(place * speed).sum(dim=1) / distance
-    turn = (place[:, 0] * speed[:, 1] - place[:, 1] * speed[:, 0]) / distance.square()
-    return radius * turn * place[:, 1].sign() + inwards * (distance > radius)
+    place = in_goal_frame(goal_axis(env), _to_pusher(env))
+    turn = torch.atan2(place[:, 1].abs(), -place[:, 0])
+    outside = place.norm(dim=1) - radius
+    return radius * turn + torch.where(outside > 0.0, outside, -outside * turn / math.pi)
+
+
+class going_behind(ManagerTermBase):  # noqa: N801
+    """Speed at which the pusher's way round the object gets shorter [m/s], shape [num_envs].
+
+    It adds up to what the way was at first and is at last, so that nothing is gained by going in
+    circles (Ng, Harada and Russell, 1999).
+    """
+
+    state_attributes = ("_last", "_begun")
+
+    def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        with torch.inference_mode(False):
+            self._last = torch.zeros(env.num_envs, device=env.device)
+            self._begun = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
+
+    def __call__(self, env: ManagerBasedRlEnv, radius: float) -> torch.Tensor:
+        """Compare with the step before; the first step of an episode has none."""
+        way = way_behind(env, radius)
+        gained = (self._last - way) * self._begun
+        self._last.copy_(way)
+        self._begun.fill_(True)
+        return gained / env.step_dt
+
+    def reset(self, env_ids: EnvIds = None) -> None:
+        """Begin anew."""
+        self._begun[as_index(env_ids)] = False
 
 
 def at_goal(env: ManagerBasedRlEnv) -> torch.Tensor:

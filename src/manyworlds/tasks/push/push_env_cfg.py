@@ -151,7 +151,7 @@ def push_variants_env_cfg(
             "at_goal": RewardTermCfg(func=mdp.at_goal, weight=1.0),
             "away": RewardTermCfg(func=mdp.away, weight=-2.0),
             "going_behind": RewardTermCfg(
-                func=mdp.going_behind, weight=5.0, params={"radius": 0.1}
+                func=mdp.going_behind, weight=5.0, params={"radius": 0.12}
             ),
             "smooth": RewardTermCfg(func=action_rate_l2, weight=-0.02),
         },
@@ -176,7 +176,7 @@ def push_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
     return RslRlOnPolicyRunnerCfg(
         experiment_name="push",
         num_steps_per_env=24,
-        max_iterations=300,
+        max_iterations=100,
         save_interval=25,
         obs_groups={"actor": ("actor",), "critic": ("actor",)},
         actor=RslRlModelCfg(
