@@ -127,18 +127,47 @@ def test_success_asks_for_half_a_second_at_the_goal():
 
 
 def test_rewards_of_progress_are_signed():
-    """Reward the object's speed to the goal, and the pusher's way round to the far side."""
+    """Reward the object's speed to the goal, and charge for its distance from the region."""
     env = make(2, ("box", "disc"))
     place(env, [0.0, 0.0, 0.0], [0.0, 0.2], [0.3, 0.0])
     env.scene["object"].write_joint_velocity_to_sim(torch.tensor([[0.2, 0.1, 0.0]] * 2))
     env.sim.forward()
     assert mdp.progress(env).tolist() == pytest.approx([0.2, 0.2])
     env.scene["object"].write_joint_velocity_to_sim(torch.zeros(2, 3))
-    # At the side: backwards is along the arc, inwards is along the radius.
-    env.scene["pusher"].write_joint_velocity_to_sim(torch.tensor([[-0.4, 0.0], [0.0, -0.4]]))
     env.sim.forward()
-    assert mdp.going_behind(env, 0.1).tolist() == pytest.approx([0.2, 0.4])
+    assert mdp.progress(env).tolist() == [0.0, 0.0]
     assert mdp.away(env).tolist() == pytest.approx([0.25, 0.25])
+
+
+def test_the_way_behind_leads_round():
+    """Measure straight ways outside the circle, arcs on it, and nothing where one pushes."""
+    env = make(1, ("box",))
+    ways = {
+        (-0.1, 0.0): 0.0,
+        (-0.04, 0.0): 0.0,
+        (-0.3, 0.0): 0.2,
+        (0.0, 0.1): 0.05 * math.pi,
+        (0.0, -0.25): 0.05 * math.pi + 0.15,
+        (0.25, 0.0): 0.1 * math.pi + 0.15,
+        (0.05, 0.0): 0.1 * math.pi + 0.05,
+    }
+    for pusher, way in ways.items():
+        place(env, [0.0, 0.0, 0.0], pusher, [0.3, 0.0])
+        assert mdp.way_behind(env, 0.1).item() == pytest.approx(way, abs=1e-6)
+
+
+def test_going_behind_adds_up():
+    """Gain what the way got shorter, and nothing in the step after a reset."""
+    env = make(1, ("box",))
+    term = env.reward_manager.get_term_cfg("going_behind")
+    gained = []
+    for pusher in ([0.3, 0.1], [0.0, 0.2], [-0.1, 0.0], [0.3, 0.1]):
+        place(env, [0.0, 0.0, 0.0], pusher, [0.3, 0.0])
+        gained.append(term.func(env, **term.params).item() * env.step_dt)
+    first = mdp.way_behind(env, **term.params).item()
+    assert gained[0] == 0.0 and gained[1] > 0.0 and gained[2] > 0.0
+    assert gained[1] + gained[2] == pytest.approx(first, abs=1e-5)
+    assert sum(gained) == pytest.approx(0.0, abs=1e-5)
 
 
 def test_friction_stops_what_is_not_pushed():
