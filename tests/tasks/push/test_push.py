@@ -90,8 +90,8 @@ def test_outlines_are_seen_from_the_goal():
     place(env, [0.0, 0.0, math.pi / 2.0], [0.0, -0.2], [0.0, 0.3])
     term = env.observation_manager.get_term_cfg("actor", "outline")
     seen = term.func(env, **term.params)
-    assert seen.shape == (2, 17)
-    assert seen[0, [0, 4, 8, 12]].tolist() == pytest.approx([0.1, 0.03, 0.1, 0.03], abs=1e-6)
+    assert seen.shape == (2, 25)
+    assert seen[0, [0, 6, 12, 18]].tolist() == pytest.approx([0.1, 0.03, 0.1, 0.03], abs=1e-6)
     gap = 0.2 - mdp.PUSHER_RADIUS
     assert seen[:, -1].tolist() == pytest.approx([gap - 0.1, gap - 0.07], abs=1e-3)
 

@@ -104,7 +104,7 @@ def _observations() -> dict[str, ObservationGroupCfg | None]:
         "pusher": ObservationTermCfg(func=mdp.pusher_place, scale=8.0),
         "pusher_velocity": ObservationTermCfg(func=mdp.pusher_velocity, scale=2.0),
         "object_velocity": ObservationTermCfg(func=mdp.object_velocity, scale=(4.0, 4.0, 0.5)),
-        "outline": ObservationTermCfg(func=mdp.outline, scale=10.0, params={"num_directions": 16}),
+        "outline": ObservationTermCfg(func=mdp.outline, scale=10.0, params={"num_directions": 24}),
     }
     return {"actor": ObservationGroupCfg(terms=terms)}
 
@@ -176,8 +176,8 @@ def push_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
     return RslRlOnPolicyRunnerCfg(
         experiment_name="push",
         num_steps_per_env=24,
-        max_iterations=100,
-        save_interval=25,
+        max_iterations=120,
+        save_interval=20,
         obs_groups={"actor": ("actor",), "critic": ("actor",)},
         actor=RslRlModelCfg(
             hidden_dims=(128, 128),

@@ -122,7 +122,7 @@ def _star(count: int, outer: float, inner: float) -> Points:
     return tuple((r * math.cos(a), r * math.sin(a)) for r, a in zip(radii, turns, strict=True))
 
 
-def _scaled(points: tuple[tuple[int, int], ...], unit: float) -> Points:
+def _scaled(points: Points, unit: float) -> Points:
     return tuple((x * unit, y * unit) for x, y in points)
 
 
@@ -133,6 +133,12 @@ _PLUS = (
     *((2, 3), (1, 3), (1, 2), (0, 2), (0, 1), (1, 1)),
 )
 _U = ((0, 0), (3, 0), (3, 3), (2, 3), (2, 1), (1, 1), (1, 3), (0, 3))
+_J = ((0, 0), (2, 0), (2, 3), (1, 3), (1, 1), (0, 1))
+_H = (
+    *((0, 0), (1, 0), (1, 1), (2, 1), (2, 0), (3, 0)),
+    *((3, 3), (2, 3), (2, 2), (1, 2), (1, 3), (0, 3)),
+)
+_V = ((0.0, 0.0), (1.5, 1.2), (3.0, 0.0), (3.0, 1.1), (1.5, 2.3), (0.0, 1.1))
 _Z = ((0, 0), (2, 0), (2, 2), (3, 2), (3, 3), (1, 3), (1, 1), (0, 1))
 
 SHAPES: dict[str, Shape] = {
@@ -146,6 +152,9 @@ SHAPES: dict[str, Shape] = {
     "plus": Shape(_scaled(_PLUS, 0.055), 0.359, (0.44, 0.4, 0.73)),
     "U": Shape(_scaled(_U, 0.055), 0.6, (0.65, 0.42, 0.71)),
     "star": Shape(_star(5, 0.11, 0.05), 1.0, (0.85, 0.47, 0.62)),
+    "J": Shape(_scaled(_J, 0.055), 0.2, (0.45, 0.71, 0.6)),
+    "H": Shape(_scaled(_H, 0.05), 0.8, (0.72, 0.6, 0.3)),
+    "V": Shape(_scaled(_V, 0.055), 0.5, (0.4, 0.55, 0.85)),
     "Z": Shape(_scaled(_Z, 0.055), 0.3, (0.55, 0.45, 0.38)),
     "ellipse": Shape(_round(24, 0.1, 0.055), 0.6, (0.5, 0.53, 0.58)),
 }
@@ -202,7 +211,7 @@ def object_spec(name: str) -> mujoco.MjSpec:
     density = shape.mass / shape.mesh.volume
     for i, (vertices, faces) in enumerate(shape.pieces):
         spec.add_mesh(
-            name=f"piece_{i}", uservert=vertices.flatten(), userface=faces.flatten().astype(int)
+            name=f"piece_{i}", uservert=vertices.ravel().tolist(), userface=faces.ravel().tolist()
         )
         body.add_geom(
             name=f"piece_{i}",
