@@ -155,7 +155,7 @@ def _play_env(
     shapes: Sequence[str], worlds_per_shape: int, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path
 ) -> tuple[ManagerBasedRlEnv, Policy]:
     """Worlds with starts and goals that training has not seen, and the trained policy for them."""
-    env_cfg = push_variants_env_cfg(play=True, shapes=shapes)
+    env_cfg = push_variants_env_cfg(shapes=shapes)
     env_cfg.scene.num_envs = worlds_per_shape * len(shapes)
     env_cfg.seed = rl_cfg.seed + UNSEEN_SEED
     env = ManagerBasedRlEnv(env_cfg)

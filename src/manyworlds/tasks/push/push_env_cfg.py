@@ -122,7 +122,7 @@ def push_variants_env_cfg(
         shapes = tuple(SHAPES) if play else TRAINED
     return ManagerBasedRlEnvCfg(
         decimation=4,
-        episode_length_s=10.0,
+        episode_length_s=1e9 if play else 10.0,
         scene=SceneCfg(
             num_envs=len(shapes) if play else 1024,
             env_spacing=1.5,
