@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: help demo test check bench bench-gpu format clean
 
 help:
-	@echo "make demo    train a cartpole, film it, and watch it in the browser (about 3 minutes)"
+	@echo "make demo    train a pusher of many shapes, film it, and watch it (under 4 minutes)"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, layers, lengths"
 	@echo "make bench   measure speed and append to benchmarks/results.jsonl"
@@ -49,7 +49,7 @@ clean:
 
 .venv/.user: pyproject.toml | .venv/bin/python
 	@echo "installing manyworlds into .venv; this takes a few minutes the first time ..."
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[train,lab]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[train,lab,meshes]'
 	@touch $@
 
 .venv/.dev: pyproject.toml | .venv/bin/python

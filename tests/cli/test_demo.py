@@ -10,12 +10,13 @@ from manyworlds.cli.main import main
 from manyworlds.utils import gl
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
+pytest.importorskip("coacd", reason="shapes need the extra 'meshes'")
 
 
 def run_demo(tmp_path) -> dict:
     """Run a demo of two iterations; return its summary and files."""
-    args = ["--num-envs", "16", "--iterations", "2", "--log-root", str(tmp_path), "--no-view"]
-    assert main(["demo", *args]) == 0
+    sizes = ["--num-envs", "20", "--iterations", "2", "--evaluation-worlds", "2"]
+    assert main(["demo", *sizes, "--log-root", str(tmp_path), "--no-view"]) == 0
     (run,) = (tmp_path / "demo").iterdir()
     summary = json.loads((run / "summary.json").read_text())
     return {"summary": summary, "files": {path.name for path in run.iterdir()}}
@@ -28,11 +29,13 @@ def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys):
     result = run_demo(tmp_path)
     assert {"model_1.pt", "policy.onnx", "params", "learning_curve.png"} <= result["files"]
     assert result["summary"]["video"] in result["files"]
-    assert result["summary"]["evaluation_worlds"] == 256
-    assert -1.0 <= result["summary"]["mean_cos_angle_last_5s"] <= 1.0
+    assert "success_by_shape.png" in result["files"]
+    assert set(result["summary"]["episodes"].values()) == {2}
+    assert len(result["summary"]["success"]) >= 10
+    assert all(0.0 <= share <= 1.0 for share in result["summary"]["success"].values())
     assert result["summary"]["solved"] is False
     out = capsys.readouterr().out
-    assert "mean cos(angle) over 256 unseen worlds" in out and "summary.json" in out
+    assert "success by shape" in out and "ellipse" in out and "summary.json" in out
 
 
 def test_without_opengl_everything_but_the_video_is_there(tmp_path, capsys, monkeypatch):
@@ -40,5 +43,5 @@ def test_without_opengl_everything_but_the_video_is_there(tmp_path, capsys, monk
     monkeypatch.setattr(gl, "gl_available", lambda: "OpenGL is missing: install libegl1.")
     result = run_demo(tmp_path)
     assert result["summary"]["video"] is None
-    assert not {name for name in result["files"] if name.startswith("four_worlds")}
+    assert not {name for name in result["files"] if name.startswith("six_worlds")}
     assert "no video: OpenGL is missing: install libegl1." in capsys.readouterr().out

@@ -1,11 +1,10 @@
-"""`manyworlds demo`: train, evaluate and look at a cartpole swing-up policy."""
+"""`manyworlds demo`: train a pusher of objects of many shapes, evaluate it and look at it."""
 
 from __future__ import annotations
 
-import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,38 +13,50 @@ import numpy as np
 from rich.console import Console
 
 from manyworlds.cli.common import parse
+from manyworlds.cli.evaluate import UNSEEN_SEED
 from manyworlds.cli.policy import Policy, load_policy
 from manyworlds.cli.progress import TrainingProgress
 from manyworlds.cli.train import print_files
-from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl import RslRlOnPolicyRunnerCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from manyworlds.tasks.push.evaluation import (
+    TARGET,
+    ShapeResult,
+    evaluate_shapes,
+    plot_success,
+    success_table,
+)
+from manyworlds.tasks.push.push_env_cfg import push_variants_env_cfg
+from manyworlds.tasks.push.shapes import SHAPES
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.torch import torch_threads
 
 if TYPE_CHECKING:
     from manyworlds.rl.training import TrainingResult
 
-TASK = "Cartpole-Swingup"
-EVALUATION_WORLDS = 256
-EVALUATION_S = 10.0
-"""Length of the evaluation [s]; its last half counts."""
-VIDEO_S = 10.0
-VIDEO_FPS = 20
-_UNSEEN_SEED = 1_000_003
+TASK = "Push-Variants"
+EVALUATION_WORLDS = 100
+"""Worlds of each shape."""
+FILMED = ("bar", "L", "U", "star", "Z", "ellipse")
+"""Shapes in the film; the last two are not trained on."""
+VIDEO_S = 8.0
+VIDEO_FPS = 25
 
 
 @dataclass(kw_only=True)
 class DemoConfig:
-    """Train a cartpole to swing up its pole, then watch it."""
+    """Train a pusher of objects of many shapes, then watch it."""
 
-    num_envs: int = 1024
-    """Parallel worlds to train in."""
+    num_envs: int | None = None
+    """Parallel worlds to train in; None takes the task's own number."""
     iterations: int | None = None
     """Training iterations; None takes the task's own."""
     seed: int = 42
     log_root: Path = Path("runs")
     """Where the run folder is made."""
+    evaluation_worlds: int = EVALUATION_WORLDS
+    """Worlds of each shape in which the policy is judged."""
     view: bool = True
     """On a terminal, show the trained policy in the browser at the end."""
     port: int = 8080
@@ -60,7 +71,7 @@ def main(argv: list[str]) -> int:
 
     console = Console()
     env_cfg, rl_cfg = load_env_cfg(TASK), load_rl_cfg(TASK)
-    env_cfg.scene.num_envs = cfg.num_envs
+    env_cfg.scene.num_envs = cfg.num_envs or env_cfg.scene.num_envs
     rl_cfg.seed = cfg.seed
     if cfg.iterations is not None:
         rl_cfg.max_iterations = cfg.iterations
@@ -73,20 +84,17 @@ def main(argv: list[str]) -> int:
         print_files(result.files, console)
         return 130
     console.print("evaluating and filming ...")
-    upright = evaluate(rl_cfg, result.checkpoint)
-    files = [*result.files, result.run.path / "params"]
-    video, reason = record_video(rl_cfg, result.checkpoint, result.run.path / "four_worlds")
+    shapes = evaluate(rl_cfg, result.checkpoint, cfg.evaluation_worlds)
+    chart = plot_success(shapes, result.run.path / "success_by_shape.png")
+    files = [*result.files, result.run.path / "params", chart]
+    video, reason = record_video(rl_cfg, result.checkpoint, result.run.path / "six_worlds")
     if video is None:
         console.print(f"no video: {reason}", highlight=False)
     else:
         files.append(video)
-    summary = _summary(result, upright, video, time.perf_counter() - started)
+    summary = _summary(result, shapes, video, time.perf_counter() - started)
     files.append(write_summary(result.run, summary))
-    console.print(
-        f"mean cos(angle) over {EVALUATION_WORLDS} unseen worlds in the last "
-        f"{EVALUATION_S / 2:.0f} s: {upright:.3f}",
-        highlight=False,
-    )
+    console.print(success_table(shapes), highlight=False)
     print_files(files, console)
     if cfg.view and sys.stdout.isatty():
         _show(rl_cfg, result.checkpoint, cfg.port)
@@ -96,45 +104,40 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def evaluate(rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path) -> float:
-    """Mean cosine of the pole's angle, over fresh worlds and the last half of the evaluation."""
-    env, policy = _play_env(EVALUATION_WORLDS, rl_cfg, checkpoint)
-    steps = round(EVALUATION_S / env.step_dt)
-    hinge = env.scene["cartpole"].joint_names.index("hinge_1")
-    cosines = []
-    obs = env.get_observations()
-    with torch_threads(1):
-        for step in range(steps):
-            obs = env.step(policy(obs))[0]
-            if step >= steps // 2:
-                angle = env.scene["cartpole"].data.joint_pos[:, hinge]
-                cosines.append(angle.cos().mean().item())
-    return sum(cosines) / len(cosines)
+def evaluate(
+    rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, worlds_per_shape: int
+) -> list[ShapeResult]:
+    """Judge the policy in fresh worlds of all shapes, those held out of training among them."""
+    env, policy = _play_env(tuple(SHAPES), worlds_per_shape, rl_cfg, checkpoint)
+    return evaluate_shapes(env, policy)
 
 
 def record_video(
     rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, path_stem: Path
 ) -> tuple[Path | None, str]:
-    """Film four worlds side by side; return the video, or None and what is missing."""
+    """Film six worlds side by side; return the video, or None and what is missing."""
     from manyworlds.utils.gl import gl_available
     from manyworlds.viewer.video import write_video
 
     reason = gl_available()
     if reason is not None:
         return None, reason
-    env, policy = _play_env(4, rl_cfg, checkpoint, any_angle=True)
+    env, policy = _play_env(FILMED, 1, rl_cfg, checkpoint)
     return write_video(path_stem, _frames(env, policy), VIDEO_FPS), ""
 
 
 def _frames(env: ManagerBasedRlEnv, policy: Policy) -> Iterator[np.ndarray]:
     from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
 
-    renderer = OffscreenRenderer(env.sim.mj_model, env.cfg.viewer)
+    sim = env.sim
+    renderer = OffscreenRenderer(
+        sim.mj_model, env.cfg.viewer, sim_model=sim.model, expanded_fields=sim.expanded_fields
+    )
     obs = env.get_observations()
     try:
         with torch_threads(1):
             for _ in range(round(VIDEO_S / env.step_dt)):
-                yield renderer.render_grid(env.sim.data, range(4), columns=2)
+                yield renderer.render_grid(sim.data, range(len(FILMED)), 3, env.update_visualizers)
                 obs = env.step(policy(obs))[0]
     finally:
         renderer.close()
@@ -144,29 +147,23 @@ def _show(rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, port: int) -> None:
     from manyworlds.cli.play import watch
 
     require_extra("viser", "lab")
-    env, policy = _play_env(9, rl_cfg, checkpoint, any_angle=True)
+    env, policy = _play_env(tuple(SHAPES), 1, rl_cfg, checkpoint)
     watch(env, policy, port=port)
 
 
 def _play_env(
-    num_envs: int, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, any_angle: bool = False
+    shapes: Sequence[str], worlds_per_shape: int, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path
 ) -> tuple[ManagerBasedRlEnv, Policy]:
-    """Worlds with start states that training has not seen, and the trained policy for them.
-
-    With `any_angle` poles start at all angles, so that one sees different worlds.
-    """
-    env_cfg: ManagerBasedRlEnvCfg = load_env_cfg(TASK, play=True)
-    env_cfg.scene.num_envs = num_envs
-    env_cfg.seed = rl_cfg.seed + _UNSEEN_SEED
-    reset_hinge = env_cfg.events["reset_hinge"]
-    if any_angle and reset_hinge is not None:
-        reset_hinge.params["position_range"] = (-math.pi, math.pi)
+    """Worlds with starts and goals that training has not seen, and the trained policy for them."""
+    env_cfg = push_variants_env_cfg(shapes=shapes)
+    env_cfg.scene.num_envs = worlds_per_shape * len(shapes)
+    env_cfg.seed = rl_cfg.seed + UNSEEN_SEED
     env = ManagerBasedRlEnv(env_cfg)
     return env, load_policy(env, rl_cfg, checkpoint)
 
 
 def _summary(
-    result: TrainingResult, upright: float, video: Path | None, seconds: float
+    result: TrainingResult, shapes: Sequence[ShapeResult], video: Path | None, seconds: float
 ) -> dict[str, Any]:
     last = result.records[-1]
     collect = sum(r.collect_time for r in result.records)
@@ -176,13 +173,13 @@ def _summary(
         "task": TASK,
         "iterations": last.iteration,
         "mean_return": last.mean_return,
-        "evaluation_worlds": EVALUATION_WORLDS,
-        "mean_cos_angle_last_5s": upright,
+        "episodes": {shape.name: shape.episodes for shape in shapes},
+        "success": {shape.name: shape.success for shape in shapes},
         "training_time_s": collect + learn,
         "learner_share": learn / (collect + learn),
         "env_steps_per_s_median": float(np.median(rates)),
         "total_time_s": seconds,
         "checkpoint": result.checkpoint.name,
         "video": None if video is None else video.name,
-        "solved": math.isfinite(upright) and upright >= 0.95,
+        "solved": all(shape.success >= TARGET for shape in shapes),
     }

@@ -28,7 +28,7 @@ def main(argv: list[str]) -> int:
     task, argv = take_task(argv, "train")
     # What takes long to import comes after what can go wrong without it.
     from manyworlds.cli.options import TrainConfig
-    from manyworlds.sim.choice import choose_device
+    from manyworlds.sim import choose_device
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls, use_cpu_preset
     from manyworlds.utils.config import update_from_plain
     from manyworlds.utils.extras import require_extra

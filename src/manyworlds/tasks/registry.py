@@ -46,6 +46,11 @@ _CARTPOLE = "manyworlds.tasks.cartpole.cartpole_env_cfg"
 _BUILTIN: dict[str, tuple[str, str, str]] = {
     "Cartpole-Balance": (_CARTPOLE, "cartpole_balance_env_cfg", "cartpole_ppo_runner_cfg"),
     "Cartpole-Swingup": (_CARTPOLE, "cartpole_swingup_env_cfg", "cartpole_ppo_runner_cfg"),
+    "Push-Variants": (
+        "manyworlds.tasks.push.push_env_cfg",
+        "push_variants_env_cfg",
+        "push_ppo_runner_cfg",
+    ),
     "Reach": ("manyworlds.tasks.reach.reach_env_cfg", "env_cfg", "rl_cfg"),
     **{
         f"Velocity-{ground.capitalize()}-{robot.capitalize()}": (

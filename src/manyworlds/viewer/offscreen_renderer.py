@@ -133,7 +133,11 @@ class OffscreenRenderer:
         return self.renderer.render()
 
     def render_grid(
-        self, data: Any, env_ids: Sequence[int], columns: int | None = None
+        self,
+        data: Any,
+        env_ids: Sequence[int],
+        columns: int | None = None,
+        debug_vis_callback: Callable[[MujocoNativeDebugVisualizer], None] | None = None,
     ) -> np.ndarray:
         """Draw several worlds side by side, row by row, with a thin gap between them.
 
@@ -141,6 +145,7 @@ class OffscreenRenderer:
             data: per-world arrays, as for `update`.
             env_ids: the worlds, at least one.
             columns: pictures in a row; None makes the grid about square.
+            debug_vis_callback: draws over each world, such as `env.update_visualizers`.
 
         Returns:
             uint8 RGB, shape (rows * height + gaps, columns * width + gaps, 3).
@@ -156,7 +161,7 @@ class OffscreenRenderer:
         grid = np.empty((rows * step_y - _GAP_PIXELS, columns * step_x - _GAP_PIXELS, 3), np.uint8)
         grid[:] = _GAP_COLOR
         for i, env_idx in enumerate(env_ids):
-            self.update(data, env_idx=int(env_idx))
+            self.update(data, debug_vis_callback, env_idx=int(env_idx))
             y, x = i // columns * step_y, i % columns * step_x
             grid[y : y + self._cfg.height, x : x + self._cfg.width] = self.render()
         return grid

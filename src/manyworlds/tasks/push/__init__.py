@@ -1,0 +1,1 @@
+"""A planar pusher brings objects of many shapes to goals."""

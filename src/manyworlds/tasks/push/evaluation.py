@@ -1,0 +1,126 @@
+"""How often a policy succeeds with each shape, as a table and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.tasks.push.mdp import OBJECT
+from manyworlds.tasks.push.shapes import HELD_OUT, SHAPES
+from manyworlds.utils.extras import require_extra
+from manyworlds.utils.os import atomic_path
+from manyworlds.utils.table import render_table
+from manyworlds.utils.torch import torch_threads
+
+TARGET = 0.85
+"""Share of episodes that should succeed with every shape."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapeResult:
+    """One episode in each world of a shape."""
+
+    name: str
+    episodes: int
+    successes: int
+    mean_time_s: float
+    """Length of the successful episodes [s]; NaN if there are none."""
+
+    @property
+    def success(self) -> float:
+        """Share of episodes that succeeded."""
+        return self.successes / self.episodes
+
+    @property
+    def held_out(self) -> bool:
+        """Whether no policy is trained on the shape."""
+        return self.name in HELD_OUT
+
+
+@torch.inference_mode()
+def evaluate_shapes(
+    env: ManagerBasedRlEnv, policy: Callable[[Any], torch.Tensor]
+) -> list[ShapeResult]:
+    """Run one episode in each world, from its reset to its end, and count by shape.
+
+    Args:
+        env: the environment, which resets finished worlds; each variant has a world.
+        policy: from observations to actions.
+    """
+    running = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+    won = torch.zeros_like(running)
+    steps = torch.zeros(env.num_envs, device=env.device)
+    with torch_threads(1):
+        obs, _ = env.reset()
+        for _ in range(env.max_episode_length):
+            obs = env.step(policy(obs))[0]
+            steps += running
+            won |= running & env.termination_manager.get_term("success")
+            running &= ~env.reset_buf
+            if not running.any():
+                break
+    variants = env.sim.world_to_variant[OBJECT]
+    results = []
+    for i, name in enumerate(env.scene[OBJECT].cfg.variants):
+        of_shape = variants == i
+        results.append(
+            ShapeResult(
+                name=name,
+                episodes=int(of_shape.sum()),
+                successes=int((of_shape & won).sum()),
+                mean_time_s=steps[of_shape & won].mean().item() * env.step_dt,
+            )
+        )
+    return results
+
+
+def success_table(results: Sequence[ShapeResult]) -> str:
+    """Lay the results out for a terminal."""
+    return render_table(
+        "success by shape",
+        ("shape", "mass [kg]", "trained on", "episodes", "success %", "mean time [s]"),
+        [
+            (
+                result.name,
+                SHAPES[result.name].mass,
+                "no" if result.held_out else "yes",
+                result.episodes,
+                round(100.0 * result.success, 1),
+                round(result.mean_time_s, 2),
+            )
+            for result in results
+        ],
+    )
+
+
+def plot_success(results: Sequence[ShapeResult], path: Path) -> Path:
+    """Draw a bar for each shape in its colour; return the path of the PNG."""
+    require_extra("matplotlib", "train")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    bars = axes.bar(
+        [f"{result.name}\n{SHAPES[result.name].mass:g} kg" for result in results],
+        [100.0 * result.success for result in results],
+        color=[SHAPES[result.name].rgb for result in results],
+        hatch=["//" if result.held_out else "" for result in results],
+        edgecolor="white",
+    )
+    axes.bar_label(bars, fmt="%.0f", fontsize=9)
+    axes.axhline(100.0 * TARGET, color="#444444", lw=1.0, ls="--")
+    axes.set_ylim(0.0, 108.0)
+    axes.set_ylabel("success [%]")
+    axes.set_title("success by shape (hatched: not trained on)", fontsize=10)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=150)
+    return path

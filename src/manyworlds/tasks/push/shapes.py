@@ -1,0 +1,223 @@
+"""Prisms of many shapes that slide on a floor: outlines, convex pieces, specs."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import os
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.utils.extras import require_extra
+from manyworlds.utils.os import atomic_path
+
+HEIGHT = 0.05
+"""Height of all prisms [m]."""
+FLOOR_FRICTION = 0.4
+"""Coefficient of friction between objects and the floor."""
+OUTLINE_DIRECTIONS = 128
+"""Directions in which `Shape.radii` measures."""
+# Above this concavity, as a share of the shape's size, a piece is cut further.
+_COACD = {"threshold": 0.05, "seed": 0, "preprocess_mode": "off"}
+GRAVITY = 9.81
+
+Points = tuple[tuple[float, float], ...]
+Piece = tuple[np.ndarray, np.ndarray]
+"""Vertices [m], shape [num_vertices, 3], and triangles, shape [num_faces, 3]."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A prism's cross-section, mass and colour."""
+
+    points: Points
+    """Corners of the outline in order [m]."""
+    mass: float
+    """[kg]."""
+    rgb: tuple[float, float, float]
+
+    @functools.cached_property
+    def outline(self) -> np.ndarray:
+        """Corners, counter-clockwise, from the centre of mass [m], shape [num_corners, 2]."""
+        polygon = self._polygon
+        corners = np.array(polygon.exterior.coords[:-1])
+        corners -= np.array(polygon.centroid.coords[0])
+        return corners if polygon.exterior.is_ccw else corners[::-1].copy()
+
+    @functools.cached_property
+    def mesh(self) -> Any:
+        """The prism, a `trimesh.Trimesh` that stands on the plane of height 0."""
+        polygon = _shapely().Polygon(self.outline)
+        return _trimesh().creation.extrude_polygon(polygon, HEIGHT, engine="earcut")
+
+    @functools.cached_property
+    def radii(self) -> np.ndarray:
+        """How far the outline reaches from the centre [m], shape [OUTLINE_DIRECTIONS].
+
+        Where a ray from the centre leaves the outline more than once, the last time counts; 0
+        where it never meets it, as in the opening of a U whose centre is outside.
+        """
+        angles = np.arange(OUTLINE_DIRECTIONS) * (2.0 * math.pi / OUTLINE_DIRECTIONS)
+        return np.array([_reach(self.outline, angle) for angle in angles])
+
+    @functools.cached_property
+    def pieces(self) -> list[Piece]:
+        """Convex pieces that make up the prism."""
+        polygon = self._polygon
+        if math.isclose(polygon.area, polygon.convex_hull.area, rel_tol=1e-9):
+            return [(np.asarray(self.mesh.vertices), np.asarray(self.mesh.faces))]
+        return convex_pieces(self.mesh)
+
+    @property
+    def radius_of_gyration(self) -> float:
+        """About the vertical axis through the centre [m]."""
+        return math.sqrt(self.mesh.moment_inertia[2, 2] / self.mesh.volume)
+
+    @property
+    def _polygon(self) -> Any:
+        return _shapely().Polygon(self.points)
+
+
+def _trimesh() -> Any:
+    return require_extra("trimesh", "meshes")
+
+
+def _shapely() -> Any:
+    return require_extra("shapely", "meshes")
+
+
+def _reach(outline: np.ndarray, angle: float) -> float:
+    """Distance to the farthest point of the outline along a ray from the origin."""
+    along = np.array([math.cos(angle), math.sin(angle)])
+    across = np.array([-along[1], along[0]])
+    start, end = outline, np.roll(outline, -1, axis=0)
+    side_start, side_end = start @ across, end @ across
+    crosses = (side_start <= 0.0) != (side_end <= 0.0)
+    if not crosses.any():
+        return 0.0
+    share = side_start[crosses] / (side_start[crosses] - side_end[crosses])
+    hits = (start[crosses] + share[:, None] * (end - start)[crosses]) @ along
+    return max(0.0, hits.max())
+
+
+def _box(length: float, width: float) -> Points:
+    return ((0.0, 0.0), (length, 0.0), (length, width), (0.0, width))
+
+
+def _round(count: int, x: float, y: float | None = None) -> Points:
+    y = x if y is None else y
+    turns = [2.0 * math.pi * (i + 0.5) / count for i in range(count)]
+    return tuple((x * math.cos(a), y * math.sin(a)) for a in turns)
+
+
+def _star(count: int, outer: float, inner: float) -> Points:
+    turns = [math.pi * i / count for i in range(2 * count)]
+    radii = (outer, inner) * count
+    return tuple((r * math.cos(a), r * math.sin(a)) for r, a in zip(radii, turns, strict=True))
+
+
+def _scaled(points: Points, unit: float) -> Points:
+    return tuple((x * unit, y * unit) for x, y in points)
+
+
+_L = ((0, 0), (3, 0), (3, 1), (1, 1), (1, 3), (0, 3))
+_T = ((1, 0), (2, 0), (2, 2), (3, 2), (3, 3), (0, 3), (0, 2), (1, 2))
+_PLUS = (
+    *((1, 0), (2, 0), (2, 1), (3, 1), (3, 2), (2, 2)),
+    *((2, 3), (1, 3), (1, 2), (0, 2), (0, 1), (1, 1)),
+)
+_U = ((0, 0), (3, 0), (3, 3), (2, 3), (2, 1), (1, 1), (1, 3), (0, 3))
+_J = ((0, 0), (2, 0), (2, 3), (1, 3), (1, 1), (0, 1))
+_H = (
+    *((0, 0), (1, 0), (1, 1), (2, 1), (2, 0), (3, 0)),
+    *((3, 3), (2, 3), (2, 2), (1, 2), (1, 3), (0, 3)),
+)
+_V = ((0.0, 0.0), (1.5, 1.2), (3.0, 0.0), (3.0, 1.1), (1.5, 2.3), (0.0, 1.1))
+_Z = ((0, 0), (2, 0), (2, 2), (3, 2), (3, 3), (1, 3), (1, 1), (0, 1))
+
+SHAPES: dict[str, Shape] = {
+    "box": Shape(_box(0.12, 0.12), 0.1, (0.84, 0.33, 0.28)),
+    "bar": Shape(_box(0.2, 0.06), 0.167, (0.95, 0.61, 0.25)),
+    "triangle": Shape(_round(3, 0.095), 0.278, (0.93, 0.79, 0.3)),
+    "hexagon": Shape(_round(6, 0.08), 0.464, (0.56, 0.72, 0.35)),
+    "disc": Shape(_round(24, 0.07), 0.774, (0.3, 0.63, 0.46)),
+    "L": Shape(_scaled(_L, 0.055), 0.129, (0.26, 0.63, 0.71)),
+    "T": Shape(_scaled(_T, 0.055), 0.215, (0.29, 0.49, 0.76)),
+    "plus": Shape(_scaled(_PLUS, 0.055), 0.359, (0.44, 0.4, 0.73)),
+    "U": Shape(_scaled(_U, 0.055), 0.6, (0.65, 0.42, 0.71)),
+    "star": Shape(_star(5, 0.11, 0.05), 1.0, (0.85, 0.47, 0.62)),
+    "J": Shape(_scaled(_J, 0.055), 0.2, (0.45, 0.71, 0.6)),
+    "H": Shape(_scaled(_H, 0.05), 0.8, (0.72, 0.6, 0.3)),
+    "V": Shape(_scaled(_V, 0.055), 0.5, (0.4, 0.55, 0.85)),
+    "Z": Shape(_scaled(_Z, 0.055), 0.3, (0.55, 0.45, 0.38)),
+    "ellipse": Shape(_round(24, 0.1, 0.055), 0.6, (0.5, 0.53, 0.58)),
+}
+"""All shapes by name; their masses span a decade."""
+HELD_OUT = ("Z", "ellipse")
+"""Shapes that no policy is trained on."""
+TRAINED = tuple(name for name in SHAPES if name not in HELD_OUT)
+"""Shapes that policies are trained on."""
+
+
+def convex_pieces(mesh: Any) -> list[Piece]:
+    """Cut a mesh into nearly convex pieces.
+
+    Cutting takes seconds, so that what CoACD (Wei et al., 2022, arXiv:2205.02961) found is kept by
+    content in the user's cache folder.
+    """
+    vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
+    coacd = require_extra("coacd", "meshes")
+    key = hashlib.sha256(repr((coacd.__name__, sorted(_COACD.items()))).encode())
+    key.update(vertices.tobytes() + faces.tobytes())
+    path = _cache_folder() / f"{key.hexdigest()[:32]}.npz"
+    if path.exists():
+        with np.load(path) as kept:
+            return list(zip(*[iter(kept.values())] * 2, strict=True))
+    coacd.set_log_level("error")
+    pieces = [(v, f) for v, f in coacd.run_coacd(coacd.Mesh(vertices, faces), **_COACD)]
+    with atomic_path(path) as temporary:
+        np.savez(temporary, *chain.from_iterable(pieces))
+    return pieces
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "manyworlds" / "convex_pieces"
+
+
+def object_spec(name: str) -> mujoco.MjSpec:
+    """Make an object that slides along x and y and turns about z.
+
+    Its joints have the dry friction of the floor, so that physics has no contacts with the floor to
+    solve. Friction is that of each direction alone, which is more than Coulomb's by up to a factor
+    of sqrt(2) on diagonals; its moment takes the radius of gyration for the arm.
+    """
+    shape = SHAPES[name]
+    friction = FLOOR_FRICTION * shape.mass * GRAVITY
+    spec = mujoco.MjSpec()
+    body = spec.worldbody.add_body(name="object")
+    slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
+    body.add_joint(name="x", type=slide, axis=(1, 0, 0), frictionloss=friction)
+    body.add_joint(name="y", type=slide, axis=(0, 1, 0), frictionloss=friction)
+    body.add_joint(
+        name="yaw", type=hinge, axis=(0, 0, 1), frictionloss=friction * shape.radius_of_gyration
+    )
+    density = shape.mass / shape.mesh.volume
+    for i, (vertices, faces) in enumerate(shape.pieces):
+        spec.add_mesh(
+            name=f"piece_{i}", uservert=vertices.ravel().tolist(), userface=faces.ravel().tolist()
+        )
+        body.add_geom(
+            name=f"piece_{i}",
+            type=mujoco.mjtGeom.mjGEOM_MESH,
+            meshname=f"piece_{i}",
+            density=density,
+            rgba=(*shape.rgb, 1.0),
+        )
+    return spec
