@@ -172,7 +172,7 @@ def state_index(model: mujoco.MjModel) -> Index:
     }
     index = {}
     for name, elements in places.items():
-        bit = int(mujoco.mjtState[f"mjSTATE_{name.upper()}"])
+        bit = int(getattr(mujoco.mjtState, f"mjSTATE_{name.upper()}"))
         # Parts of a state follow each other in the order of their bits.
         offset = mujoco.mj_stateSize(model, STATE & (bit - 1))
         index[name] = {
