@@ -35,7 +35,11 @@ def report_of(widths: dict[str, int], types: dict[str, str], kinds: dict[str, st
         # Two were recorded that end alike, and a later rule does not change that.
         ({"c/hip": 1, "d/hip": 1}, ONE, {}),
         # Under another prefix.
-        ({"c/hip": 1, "c/knee": 1}, ONE, {"c/hip": ("a/hip", "bare"), "c/knee": ("a/knee", "bare")}),
+        (
+            {"c/hip": 1, "c/knee": 1},
+            ONE,
+            {"c/hip": ("a/hip", "bare"), "c/knee": ("a/knee", "bare")},
+        ),
         (
             {"Leg_A_hip": 1, "Leg_A_knee": 1},
             {"hip": "hinge", "knee": "hinge"},
@@ -53,11 +57,15 @@ def report_of(widths: dict[str, int], types: dict[str, str], kinds: dict[str, st
         ({"base": 7}, ONE, {}),
         ({"a/hip": 1, "base": 7, "box": 7}, ONE, {"a/hip": ("a/hip", "exact")}),
         ({"a/hip": 1, "base": 7}, {**ONE, "a/box": "free"}, {"a/hip": ("a/hip", "exact")}),
-        ({"a/hip": 1, "base": 7}, {**ONE, "box": "free"}, {"a/hip": ("a/hip", "exact"), "base": ("a/root", "free")}),
+        (
+            {"a/hip": 1, "base": 7},
+            {**ONE, "box": "free"},
+            {"a/hip": ("a/hip", "exact"), "base": ("a/root", "free")},
+        ),
         # What is there has another width.
         ({"a/hip": 4}, ONE, {}),
     ],
-)  # fmt: skip
+)
 def test_rules(recorded, types, matched):
     """Match joints by name, and leave alone what is not sure."""
     report = report_of(recorded, types)
