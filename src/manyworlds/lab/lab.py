@@ -43,6 +43,7 @@ class LabCfg:
     start_owner: str = "panel"
     """Who has the robots at first."""
     recorder: RecorderCfg = field(default_factory=RecorderCfg)
+    """What is kept of what happens."""
 
 
 class LiveLab:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import re
@@ -59,14 +60,15 @@ class Recorder:
     def __init__(
         self, engine: PhysicsEngine, model_hash: str = "", cfg: RecorderCfg | None = None
     ) -> None:
-        self.cfg = RecorderCfg() if cfg is None else cfg
+        self.cfg = RecorderCfg() if cfg is None else copy.copy(cfg)
         self.folder = Path(self.cfg.folder)
         self.camera: Callable[[], Sequence[float]] | None = None
         """Tells `CAMERA` of who looks, to be recorded, too; set it before `start`."""
         self._engine = engine
         self._hash = model_hash
         self._active = LIVE
-        self._lock = threading.Lock()
+        self._switch = threading.Lock()  # of those who start and stop
+        self._lock = threading.Lock()  # of the rows
         self._rows: deque[np.ndarray] = deque()
         self._shift, self._last = 0.0, -math.inf
         self._size = mujoco.mj_stateSize(engine.model, STATE)
@@ -85,6 +87,12 @@ class Recorder:
     def num_frames(self) -> int:
         """Frames of the live session that memory keeps."""
         return len(self._rows)
+
+    @property
+    def duration(self) -> float:
+        """From the first of these frames to the last [s]."""
+        with self._lock:
+            return float(self._rows[-1][0] - self._rows[0][0]) if self._rows else 0.0
 
     @property
     def path(self) -> Path | None:
@@ -113,27 +121,29 @@ class Recorder:
             file = f"live_{datetime.now():%Y-%m-%d_%H-%M-%S_%f}.mcap"
         if file and not file.endswith(".mcap"):
             raise ValueError(f"A recording is written as it comes to '.mcap' only, not '{file}'.")
-        with self._engine.lock():
+        with self._switch:
             if self.is_recording:
                 raise RuntimeError("This world is recorded already: stop that first.")
+            path = self._path(file) if file else None
             self._empty = self._layout()
             row_bytes = 8 * (1 + self._empty.values.shape[1])
             self._max_rows = max(1, int(self.cfg.max_megabytes * 1e6 / row_bytes))
             self._max_duration = self.cfg.max_duration if max_duration is None else max_duration
-            path = self._path(file) if file else None
             self._file = RecordingFile(path, self._empty, self._max_rows) if path else None
-            self.clear()
-            self._shift, self._last = 0.0, -math.inf
-            self._handle = self._engine.on_post_step(self._record)
+            with self._lock:
+                self._rows.clear()
+                self._shift, self._last = 0.0, -math.inf
+                self._handle = self._engine.on_post_step(self._record)
 
     def stop(self) -> None:
         """End the live session and its file; nothing happens if there is none."""
-        with self._engine.lock():
-            handle, self._handle = self._handle, None
+        with self._switch:
+            with self._lock:
+                handle, self._handle = self._handle, None
             if handle is not None:
                 handle.remove()
-        if handle is not None and self._file is not None:
-            self._file.close()
+                if self._file is not None:
+                    self._file.close()
 
     def clear(self) -> None:
         """Forget the live session; its file stays."""
@@ -228,15 +238,17 @@ class Recorder:
         mujoco.mj_getState(model, data, row[1 : 1 + self._size], STATE)
         if "camera" in self._empty.index and self.camera is not None:
             row[1 + self._size :] = self.camera()
-        # Time goes on in a recording where the world's goes back, as at a reset.
-        time = data.time + self._shift
-        if time <= self._last:
-            self._shift += self._last + model.opt.timestep - time
-            time = self._last + model.opt.timestep
-        row[0] = self._last = time
         with self._lock:
+            if self._handle is None:  # it was stopped in the middle of this step
+                return
+            # Time goes on in a recording where the world's goes back, as at a reset.
+            time = data.time + self._shift
+            if time <= self._last:
+                self._shift += self._last + model.opt.timestep - time
+                time = self._last + model.opt.timestep
+            row[0] = self._last = time
             self._rows.append(row)
             while len(self._rows) > self._max_rows or self._rows[0][0] < time - self._max_duration:
                 self._rows.popleft()
-        if self._file is not None:
-            self._file.put(row)
+            if self._file is not None:
+                self._file.put(row)

@@ -134,6 +134,11 @@ class Replay:
         return self._recording.duration if self._recording else 0.0
 
     @property
+    def num_frames(self) -> int:
+        """How many frames are played."""
+        return len(self._recording) if self._recording else 0
+
+    @property
     def rate(self) -> float:
         """Recorded seconds per simulated second; below zero it plays backwards."""
         return self._rate
@@ -187,7 +192,6 @@ class Replay:
         self.stop()
         self._recorder.stop()
         self._was_paused = self._engine.paused
-        self._engine.paused = False
 
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             self._before = self._states.capture("", model, data) if restore else None
@@ -195,10 +199,11 @@ class Replay:
             self._is_file = session != LIVE
             self._map(model, recording, report)
             self._time, self._playing = 0.0, True
-            self._drive = self._engine.drivers.push(self, self.name)
             self._show(model, data)
+            self._drive = self._engine.drivers.push(self, self.name)
 
         self._engine.do(begin)
+        self._engine.paused = False  # afterwards, lest physics takes a step before
         return report
 
     def stop(self) -> None:
