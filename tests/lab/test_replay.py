@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import mujoco
@@ -270,6 +271,58 @@ def test_a_running_world_replays(lab):
         time.sleep(0.002)
     assert lab.snapshot.driver == "replay" and lab.engine.state == "running"
     lab.replay.stop()
+
+
+def test_another_replay_takes_over(lab):
+    """Start while one plays: the end returns to where the world was before both."""
+    lab.recorder.save("arm.mcap")
+    lab.pause()
+    lab.engine.pump()
+    before = state_of(lab)
+    lab.replay.start()
+    lab.step(7)
+    lab.replay.start("arm.mcap")
+    lab.step(7)
+    assert lab.replay.session == "arm.mcap" and not lab.paused
+    lab.replay.stop()
+    assert np.array_equal(state_of(lab), before) and lab.engine.drivers.top.owner == "engine"
+    assert lab.paused
+
+
+def test_many_hands_do_no_harm(lab):
+    """Start, stop, seek and record from several threads at once: the world comes back whole."""
+    lab.recorder.save("arm.mcap")
+    lab.pause()
+    lab.start()
+    before = lab.engine.do(lambda model, data: state_of(lab))
+    verbs = [
+        lambda: lab.replay.start("arm.mcap"),
+        lab.replay.stop,
+        lab.replay.pause,
+        lab.replay.play,
+        lambda: lab.replay.seek(0.05),
+        lambda: lab.replay.step_frames(-2),
+        lab.recorder.stop,
+        lambda: lab.recorder.load(LIVE),
+    ]
+    wrong = []
+
+    def act(seed: int) -> None:
+        for verb in np.random.default_rng(seed).integers(len(verbs), size=60):
+            try:
+                verbs[verb]()
+            except Exception as error:
+                if "Nothing is played" not in str(error):
+                    wrong.append(error)
+
+    threads = [threading.Thread(target=act, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lab.replay.stop()
+    assert wrong == [] and lab.engine.state == "running" and not lab.engine.callback_errors
+    assert np.array_equal(lab.engine.do(lambda model, data: state_of(lab)), before)
 
 
 def test_recordings_survive_changes_of_the_world(lab, tmp_path):

@@ -160,7 +160,7 @@ def read_mcap(path: Path) -> Recording:
 
 def _decode(header: dict[str, Any], rows: list[bytes], complete: bool) -> Recording:
     width = int(header["width"])
-    table = np.frombuffer(b"".join(rows), "<f8").reshape(len(rows), 1 + width).astype(float)
+    table = np.frombuffer(b"".join(rows), "<f8").reshape(len(rows), 1 + width)
     index = {
         str(field): {str(name): (int(start), int(count)) for name, (start, count) in parts.items()}
         for field, parts in header["index"].items()

@@ -189,11 +189,12 @@ class Replay:
         report = match_joints(recording, types, self._robot_of)
         if not report.matched:
             raise ValueError(f"The session '{session}' fits no joint of this world:\n{report}")
-        self.stop()
         self._recorder.stop()
-        self._was_paused = self._engine.paused
 
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            self._end(model, data)
+            self._was_paused = self._engine.paused
+            self._engine.set_paused(False)
             self._before = self._states.capture("", model, data) if restore else None
             self._recording, self.session, self.report = recording, session, report
             self._is_file = session != LIVE
@@ -203,25 +204,22 @@ class Replay:
             self._drive = self._engine.drivers.push(self, self.name)
 
         self._engine.do(begin)
-        self._engine.paused = False  # afterwards, lest physics takes a step before
         return report
 
     def stop(self) -> None:
         """Give the world back to who had it, as `start` was told; nothing happens without one."""
-
-        def end(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-            drive, self._drive = self._drive, None
-            if drive is None:
-                return
-            self._playing = False
-            self._engine.drivers.remove(drive)
-            if self._before is not None:
-                self._states.put(self._before, model, data)
-
         if self.is_active:
-            if self._before is not None:
-                self._engine.paused = self._was_paused
-            self._engine.do(end)
+            self._engine.do(self._end)
+
+    def _end(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        drive, self._drive = self._drive, None
+        if drive is None:
+            return
+        self._playing = False
+        self._engine.drivers.remove(drive)
+        if self._before is not None:
+            self._states.put(self._before, model, data)
+            self._engine.set_paused(self._was_paused)
 
     def play(self) -> None:
         """Go on; from the beginning if it was at the end."""
