@@ -110,7 +110,13 @@ def _history(run: RunFolder, weights: dict[str, float]) -> dict[str, Any]:
     curves: dict[str, Any] = {}
     for name, weight in weights.items():
         scalars = events.Scalars(f"Episode_Reward/{name}")
-        means = [float(np.mean([e.value for e in part])) / weight for part in _parts(scalars)]
+        tag = f"Curriculum/{name}_weight/weight"
+        known = tag in events.Tags()["scalars"]
+        then = {e.step: e.value for e in events.Scalars(tag)} if known else {}
+        means = [
+            float(np.mean([e.value / then.get(e.step, weight) for e in part]))
+            for part in _parts(scalars)
+        ]
         curves[name] = [
             [round(minutes[part[-1].step], 3), round(mean, 4)]
             for part, mean in zip(_parts(scalars), means, strict=True)

@@ -50,7 +50,7 @@ def draw_curve(line: dict[str, Any], path: Path) -> None:
 def draw_policy(task: str, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, path: Path) -> None:
     """Draw a policy at work: pictures one after the other and, of robots with feet, footfalls."""
     env, policy = _one_world(task, rl_cfg, checkpoint)
-    sensor = env.scene.sensors.get("feet_ground_contact")
+    sensor: Any = env.scene.sensors.get("feet_ground_contact")
     start, every = (2.0, 0.08) if sensor is not None else (0.0, 1.0)  # [s]
     pictures, touching = [], []
     renderer = OffscreenRenderer(env.sim.mj_model, env.cfg.viewer)

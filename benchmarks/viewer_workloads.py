@@ -49,14 +49,15 @@ def scene_update(seconds: float) -> Figures | None:
         data = env.sim.data
         states.append((data.xpos.numpy().copy(), data.xquat.numpy().copy()))
     anchors = np.zeros((1024, 3))
-    grid.update(*states[0], anchors, 0)
+    grid.update(states[0][0], states[0][1], anchors, 0)
     set_up = perf_counter() - start
     times, cpu = [], []
     with _client(page_url(server)):
         end = perf_counter() + seconds
         while perf_counter() < end or len(times) < 10:
             start, busy = perf_counter(), process_time()
-            grid.update(*states[len(times) % 5], anchors, 0)
+            positions, quaternions = states[len(times) % 5]
+            grid.update(positions, quaternions, anchors, 0)
             times.append(perf_counter() - start)
             # viser sends in a thread of its own.
             sleep(max(0.0, start + _FRAME_SECONDS - perf_counter()))

@@ -255,6 +255,17 @@ def scene_workload(name: str, module: str = "scene_workloads") -> Callable[[floa
     return measure
 
 
+def variant_workload(name: str, *args: int) -> Callable[[float], Figures | None]:
+    """Find a workload in the module of variants once it is needed."""
+
+    def measure(seconds: float) -> Figures | None:
+        from benchmarks import variant_workloads
+
+        return getattr(variant_workloads, name)(*args, seconds)
+
+    return measure
+
+
 # Name -> what it measures, the least ratio that is good enough, and how to measure it in a
 # number of seconds.
 WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]] = {
@@ -322,6 +333,24 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         "Go1, 1024 worlds, env.step without / with the page of a training and a client",
         0.99,
         scene_workload("training_view", "viewer_workloads"),
+    ),
+    "variants-step": (
+        "1024 worlds, 4 substeps: one mesh as one variant / 64 copies of it as 64 variants",
+        0.97,
+        variant_workload("step"),
+    ),
+    **{
+        f"variants-build-{count}": (
+            f"{count} variants: merged model and each variant compiled in sequence / the scene",
+            1.05,
+            variant_workload("construction", count),
+        )
+        for count in (100, 1000)
+    },
+    "variants-memory": (
+        "64 variants: a compiled model / the rows of one world",
+        None,
+        variant_workload("memory"),
     ),
     **{
         name: (

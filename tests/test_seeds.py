@@ -58,35 +58,29 @@ class Block:
     """Why it cannot run."""
 
 
-WORLDS = "not yet: worlds that differ"
 USE_DR = "from mjlab.envs.mdp import dr"
 OUTLINE = "an outline: it leaves out what stands for `...`"
 OLDER = "older than the interface that we follow: "
 
 TABLE = {
-    "000-0": Block(error="ImportError: no mjlab.entity.VariantEntityCfg", why=WORLDS),
-    "000-1": Block(
-        after="000-0",
-        check="assert scene_cfg.num_envs == 4096",
-        error="ImportError: no mjlab.entity.VariantEntityCfg",
-        why=WORLDS,
-    ),
+    "000-0": Block(check="assert object_cfg.weights() == (1.0, 2.0)"),
+    "000-1": Block(after="000-0", check="assert scene_cfg.num_envs == 4096"),
     "000-2": Block(
         after="000-1",
         before="scene_cfg.num_envs = 12; env = make_env(scene_cfg)",
         check="assert (env.sim.world_to_variant['object'] == 1).sum() == 8",
-        error="ImportError: no mjlab.entity.VariantEntityCfg",
-        why=WORLDS,
     ),
     "000-3": Block(
-        before="from mjlab.entity import VariantEntityCfg; make_a = make_b = make_c = None",
-        error="ImportError: no mjlab.entity.VariantEntityCfg",
-        why=WORLDS,
+        after="000-0",
+        before="make_a = make_b = make_c = make_cone_spec",
+        check="scene_cfg = SceneCfg(num_envs=4, entities={'object': cfg})\n"
+        "assert make_env(scene_cfg).sim.world_to_variant['object'].tolist() == [0, 1, 2, 0]",
     ),
     "000-4": Block(
-        before="from mjlab.entity import VariantEntityCfg; make_easy = make_hard = None",
-        error="ImportError: no mjlab.entity.VariantEntityCfg",
-        why=WORLDS,
+        after="000-0",
+        before="make_easy = make_hard = make_sphere_spec",
+        check="scene_cfg = SceneCfg(num_envs=5, entities={'object': cfg})\n"
+        "assert make_env(scene_cfg).sim.world_to_variant['object'].tolist() == [0, 0, 1, 1, 1]",
     ),
     "001-0": Block(
         check="friction = randomized('geom_friction', foot_friction)\n"

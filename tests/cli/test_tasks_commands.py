@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+import torch
 
 from manyworlds.cli import play as play_module
 from manyworlds.cli.common import play_env_cfg
@@ -16,6 +18,7 @@ from manyworlds.cli.main import main
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import registry
 from manyworlds.utils.config import load_yaml
+from manyworlds.utils.gl import gl_available
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 
@@ -197,6 +200,74 @@ def test_play_loads_the_newest_run_into_its_own_worlds(tmp_path, monkeypatch, ca
     assert play_env_cfg("Cartpole-Swingup", run).episode_length_s > 1e6
     assert main([*args, "--checkpoint", str(run.path / "model_0.pt"), "--agent", "trained"]) == 0
     assert main([*args, "--agent", "random"]) == 0
+
+
+def test_play_follows_a_run_that_goes_on(tmp_path, monkeypatch, capsys):
+    """Offer the run's checkpoints; follow the newest unless one was named."""
+    shown = {}
+    monkeypatch.setattr(play_module, "watch", lambda env, policy, **kwargs: shown.update(kwargs))
+    assert train(tmp_path) == 0
+    args = ["play", "Cartpole-Swingup", "--log-root", str(tmp_path), "--num-envs", "2"]
+    assert main(args) == 0
+    manager = shown["checkpoints"]
+    assert manager.follow
+    assert manager.current_name == "model_1.pt"
+    name, _ = manager.fetch_available()[-1]
+    assert callable(manager.load_checkpoint(name))
+    path = RunFolder.latest(tmp_path).path / name
+    assert main([*args, "--checkpoint-file", str(path)]) == 0
+    assert not shown["checkpoints"].follow
+    assert shown["checkpoints"].current_name == name
+    assert main([*args, "--agent", "zero"]) == 0
+    assert shown["checkpoints"] is None
+
+
+def test_play_changes_the_worlds(monkeypatch):
+    """Take the number of worlds and endless episodes from the command line."""
+    shown = {}
+    monkeypatch.setattr(play_module, "watch", lambda env, policy, **kwargs: shown.update(env=env))
+    args = ["play", "Cartpole-Swingup", "--agent", "zero"]
+    assert main([*args, "--num-envs", "3", "--no-terminations"]) == 0
+    assert shown["env"].num_envs == 3
+    assert shown["env"].termination_manager.active_terms == []
+
+
+def test_play_films(tmp_path, monkeypatch, capsys):
+    """Film without a window, as long and as large as asked for."""
+    if (reason := gl_available()) is not None:
+        pytest.skip(reason)
+    args = ["play", "Cartpole-Swingup", "--agent", "random", "--log-root", str(tmp_path)]
+    size = ["--video-height", "48", "--video-width", "64"]
+    assert main([*args, "--video", "--video-length", "3", *size]) == 0
+    (file,) = (tmp_path / "videos" / "play").iterdir()
+    assert str(file) in capsys.readouterr().out
+    assert main([*args, "--video", "--camera", "nowhere"]) == 1
+    assert "nowhere" in capsys.readouterr().err
+    assert main([*args, "--video", "--video-length", "0"]) == 1
+
+
+def test_play_in_a_window_needs_a_display(monkeypatch, capsys):
+    """Say what else there is where no window can be opened."""
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert main(["play", "Cartpole-Swingup", "--agent", "zero", "--viewer", "native"]) == 1
+    assert "--viewer viser" in capsys.readouterr().err
+
+
+def test_train_with_a_page(tmp_path, capsys):
+    """Serve a page while training, and end it; the policy is that of a run without one."""
+    pytest.importorskip("viser", reason="the page needs the extra 'lab'")
+    assert train(tmp_path / "plain") == 0
+    assert train(tmp_path / "seen", "--view", "--view-port", "8410", "--view-worlds", "4") == 0
+    assert "watch at http://127.0.0.1:84" in capsys.readouterr().out
+    with pytest.raises(OSError), socket.create_connection(("127.0.0.1", 8410), timeout=5):
+        pass
+    plain, seen = (
+        torch.load(RunFolder.latest(tmp_path / run).last_checkpoint(), weights_only=False)
+        for run in ("plain", "seen")
+    )
+    for name, weights in plain["actor_state_dict"].items():
+        assert torch.equal(weights, seen["actor_state_dict"][name]), name
 
 
 def test_runs_are_named_in_short_or_not_at_all(tmp_path, monkeypatch, capsys):

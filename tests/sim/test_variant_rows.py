@@ -12,7 +12,7 @@ from mujoco.batch import MODEL_FIELDS
 
 from manyworlds.sim import NanGuardCfg, RecomputeLevel, Simulation, SimulationCfg
 from manyworlds.sim.variant_fields import VARIANT_DEPENDENT_FIELDS, fields_of, kinds
-from tests.entity.variants.props import MESH, add_rock, build, floor, prop, variants
+from tests.entity.variants.props import MESH, add_rock, build, prop, variants
 from tests.entity.variants.truth import alone, assert_same_fields, assert_same_path
 
 ROCKS = {f"rock_{i}": prop(i, friction=[0.3 + 0.1 * i, 0.01, 0.001]) for i in range(3)}
@@ -130,7 +130,7 @@ def test_the_flight_recorder_names_variants(tmp_path):
     """Let a world go bad; its record says which variant it held."""
     from manyworlds.scene import Scene, SceneCfg
 
-    cfg = SceneCfg(num_envs=3, entities={"object": variants(variants=ROCKS)}, spec_fn=floor)
+    cfg = SceneCfg(num_envs=3, entities={"object": variants(variants=ROCKS)}, env_spacing=0)
     scene = Scene(cfg)
     guard = NanGuardCfg(enabled=True, buffer_size=4, output_dir=str(tmp_path))
     info = scene.collect_variant_info()

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from manyworlds.rl.run_folder import RunFolder
+from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
 from manyworlds.viewer.viser.checkpoints import checkpoints_of, format_time_ago
 from manyworlds.viewer.viser.decor import DecorLayer
 from manyworlds.viewer.viser.reward_bar_panel import RewardBarPanel
@@ -145,7 +146,7 @@ def test_page_shows_rewards(open_page):
         viewer.tick()
     assert "+3.000" in viewer._terms.reward_bar_panel._html.content
     viewer.select_env(0)
-    assert "+0.000" in viewer._terms.reward_bar_panel._html.content
+    assert "+1.000" in viewer._terms.reward_bar_panel._html.content
 
 
 def test_debug_shapes(open_page):
@@ -279,6 +280,32 @@ def test_steering(open_page, make_env, rest, server):
     viewer.tick()
     assert env.command_manager.steered == {1: [0.5]}
     viewer.close()
+
+
+def test_camera(make_env, server):
+    """Show what a camera sees, enlarged, and its frustum where the camera is."""
+    xml = """<mujoco><worldbody><camera name="c" pos="1 2 3"/></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    rgb = torch.zeros(2, 4, 6, 3, dtype=torch.uint8)
+    rgb[1, 0, 0] = torch.tensor([10, 20, 30])
+    depth = torch.linspace(1.0, 5.0, 48).reshape(2, 4, 6, 1)
+    cfg = SimpleNamespace(name="c", width=6, height=4, data_types=("rgb", "depth"))
+    sensor = SimpleNamespace(cfg=cfg, camera_idx=0, data=SimpleNamespace(rgb=rgb, depth=depth))
+    poses = SimpleNamespace(
+        cam_xpos=torch.tensor([[[1.0, 2, 3]]] * 2), cam_xmat=torch.eye(3).expand(2, 1, 3, 3)
+    )
+    viewer = ViserCameraViewer(server, sensor, model, min_display_size=8)
+    viewer.update(poses, 1, np.array([10.0, 0.0, 0.0]))
+    picture = viewer._images["rgb"].image
+    assert picture.shape == (8, 12, 3)
+    assert picture[1, 1].tolist() == [10, 20, 30]
+    grey = viewer._images["depth"].image[:, :, 0]
+    assert grey[0, 0] == 255
+    assert grey[-1, -1] == 0
+    np.testing.assert_allclose(viewer._frustum.position, [11, 2, 3])
+    # MuJoCo's cameras look along -z, viser's along z: half a turn about x.
+    np.testing.assert_allclose(np.abs(viewer._frustum.wxyz), [0, 1, 0, 0], atol=1e-6)
+    viewer.cleanup()
 
 
 @pytest.mark.parametrize(

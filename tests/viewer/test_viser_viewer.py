@@ -248,9 +248,14 @@ def test_env_origins(open_viewer):
     before = _body(viewer, "cartpole/cart").batched_positions.copy()
     origins = torch.tensor([[10.0 * i, 5.0, 0.0] for i in range(4)])
     viewer.env.scene = SimpleNamespace(env_origins=origins)
+    # These worlds are all at zero, wherever their origins are.
     _draw(viewer)
-    after = _body(viewer, "cartpole/cart").batched_positions
-    np.testing.assert_allclose(after, before - origins.numpy(), atol=1e-5)
+    cart = _body(viewer, "cartpole/cart")
+    np.testing.assert_allclose(cart.batched_positions, before, atol=1e-5)
+    viewer.pause()
+    viewer.env.sim.data.xpos += origins[:, None]
+    _draw(viewer)
+    np.testing.assert_allclose(cart.batched_positions, before, atol=1e-5)
 
 
 def test_given_server(make_env, rest):
@@ -396,7 +401,8 @@ def test_browser(make_env, rest, page):
         for _ in range(40):
             shot = image_module.open(io.BytesIO(canvas.screenshot())).convert("RGB")
             pixels = np.asarray(shot).astype(int)
-            carts = (pixels[..., 2] > pixels[..., 0] + 60).mean()
+            blue = pixels[..., 2] > pixels[..., 0] + 60
+            carts = blue.mean()
             if carts > 0.002:
                 break
             page.wait_for_timeout(500)
@@ -408,6 +414,13 @@ def test_browser(make_env, rest, page):
         page.keyboard.press(".")
         page.wait_for_function("document.querySelector('input[inputmode=decimal]').value === '1'")
         assert viewer.env_idx == 1
+        # Select the world that is lowest in the picture, which is of the last row.
+        rows, columns = np.nonzero(blue)
+        lowest = rows.argmax()
+        corner = canvas.bounding_box()
+        page.mouse.click(corner["x"] + int(columns[lowest]), corner["y"] + int(rows[lowest]) - 2)
+        page.wait_for_function("document.querySelector('input[inputmode=decimal]').value > 5")
+        assert viewer.env_idx in (6, 7, 8)
         page.keyboard.press("Space")
         page.get_by_role("button", name="Pause").wait_for()
     finally:

@@ -63,6 +63,11 @@ def main(argv: list[str]) -> int:
     console = Console() if is_main else Console(file=io.StringIO())
     runner = load_runner_cls(task)
     with TrainingProgress(console) as progress, contextlib.closing(_Watchers(cfg, console)) as seen:
+
+        def report(record: IterationRecord) -> None:
+            progress.update(record)
+            seen.note(record)
+
         result = train(
             task,
             cfg.env,
@@ -71,7 +76,7 @@ def main(argv: list[str]) -> int:
             device=cfg.device,
             resume=resume,
             on_start=seen.start,
-            on_iteration=lambda record: (progress.update(record), seen.note(record)),
+            on_iteration=report,
             **({} if runner is None else {"runner_cls": runner}),
         )
     result.files += seen.files

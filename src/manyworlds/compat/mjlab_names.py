@@ -67,6 +67,13 @@ ABSENT: dict[str, str] = {
     "mjlab.entity.data.compute_velocity_from_cvel": (
         "the nearest are EntityData.body_link_vel_w and body_com_vel_w"
     ),
+    "mjlab.entity.variants.GeomSignature": "geoms may differ: see docs/variants.md",
+    "mjlab.entity.variants.MeshVariantResult": (
+        "the nearest are Simulation.mj_model and world_to_variant"
+    ),
+    "mjlab.entity.variants.build_variant_model": (
+        "the nearest is Simulation(spec=..., variant_info=scene.collect_variant_info())"
+    ),
     "mjlab.scripts._cli": _COMMAND.format("--help"),
     "mjlab.scripts.csv_to_npz": _COMMAND.format("motion convert"),
     "mjlab.scripts.gcs": "nothing is downloaded",

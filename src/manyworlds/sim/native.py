@@ -523,7 +523,8 @@ def computed_constants(
     for field, values in rows.items():
         batch.expand(field)[:] = values
     batch.set_const()
-    found = {field: batch.expanded(field) for field in MODEL_FIELDS - rows.keys()}
+    expanded: Any = batch.expanded
+    found = {field: expanded(field) for field in MODEL_FIELDS - rows.keys()}
     return {field: np.array(values) for field, values in found.items() if values is not None}
 
 

@@ -48,6 +48,7 @@ _COMPUTED = frozenset(
     )
 )
 
+_NONE = np.zeros(0, np.int64)
 # By type of joint.
 _DOFS = np.array([dof_width(i) for i in range(4)])
 _POSITIONS = np.array([qpos_width(i) for i in range(4)])
@@ -89,7 +90,10 @@ def kind_of(field: str) -> str:
 
 def element_ids(model: mujoco.MjModel, elements: Elements) -> dict[str, np.ndarray]:
     """Return the rows of elements in a model that their spec was compiled to, by kind."""
-    ids = {kind: np.array([e.id for e in items], np.int64) for kind, items in elements.items()}
+    ids = {
+        kind: np.array([e.id for e in items], np.int64) if items else _NONE
+        for kind, items in elements.items()
+    }
     joints, tendons = ids["jnt"], ids["tendon"]
     types = model.jnt_type[joints]
     ids["dof"] = _ranges(model.jnt_dofadr[joints], _DOFS[types])
@@ -99,5 +103,6 @@ def element_ids(model: mujoco.MjModel, elements: Elements) -> dict[str, np.ndarr
 
 
 def _ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    spans = [np.arange(a, a + n) for a, n in zip(starts, counts, strict=True)]
-    return np.concatenate(spans) if spans else np.zeros(0, np.int64)
+    if not len(starts):
+        return _NONE
+    return np.concatenate([np.arange(a, a + n) for a, n in zip(starts, counts, strict=True)])

@@ -170,7 +170,7 @@ def _tables(
         columns = ids[kind_of(field)]
         compiled = getattr(model, field)[columns]
         shape = (len(absent), *compiled.shape)
-        values = np.array(np.broadcast_to(rows.get(field, compiled), shape))
+        values = np.array(np.broadcast_to({field: compiled, **rows}[field], shape))
         problem = engine.expansion_problem(field)
         if field in _OFF:
             # Where a geom cannot be told not to collide, having no mesh must do.

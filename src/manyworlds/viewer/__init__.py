@@ -1,4 +1,4 @@
-"""Showing worlds: pictures, videos, and the browser.
+"""Showing worlds: pictures, videos, MuJoCo's window, and the browser.
 
 Names are loaded on first use, so that asking `gl_available` needs neither OpenGL nor MuJoCo.
 """
@@ -12,14 +12,18 @@ if TYPE_CHECKING:
     from manyworlds.utils.gl import gl_available
     from manyworlds.utils.viewer_config import ViewerConfig
     from manyworlds.viewer.base import BaseViewer, VerbosityLevel, ViewerAction, ViewerStatus
+    from manyworlds.viewer.native.viewer import NativeMujocoViewer
     from manyworlds.viewer.offscreen_renderer import OffscreenRenderer, attach_renderer
+    from manyworlds.viewer.training_view import TrainingView
     from manyworlds.viewer.video import write_video
     from manyworlds.viewer.video_recorder import VideoRecorder
     from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
 __all__ = [
     "BaseViewer",
+    "NativeMujocoViewer",
     "OffscreenRenderer",
+    "TrainingView",
     "VerbosityLevel",
     "VideoRecorder",
     "ViewerAction",
@@ -33,7 +37,9 @@ __all__ = [
 
 _MODULES = {
     "BaseViewer": "manyworlds.viewer.base",
+    "NativeMujocoViewer": "manyworlds.viewer.native.viewer",
     "OffscreenRenderer": "manyworlds.viewer.offscreen_renderer",
+    "TrainingView": "manyworlds.viewer.training_view",
     "VerbosityLevel": "manyworlds.viewer.base",
     "VideoRecorder": "manyworlds.viewer.video_recorder",
     "ViewerAction": "manyworlds.viewer.base",

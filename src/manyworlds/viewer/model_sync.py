@@ -24,6 +24,7 @@ VIEWER_MODEL_FIELDS = frozenset(
         "geom_quat",
         "geom_rgba",
         "geom_size",
+        "geom_type",
         "site_pos",
         "site_quat",
         "site_rgba",

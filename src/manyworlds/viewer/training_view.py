@@ -267,6 +267,8 @@ class _TrainingPage:
         return True
 
     def _draw(self) -> None:
+        from manyworlds.viewer.viser.layout import own_origins
+
         model, world = self._world.model, self._world
         positions = np.empty((self._count, model.nbody, 3))
         quaternions = np.empty((self._count, model.nbody, 4))
@@ -275,12 +277,10 @@ class _TrainingPage:
             positions[i], quaternions[i] = world.data.xpos, world.data.xquat
         self._grid.sync_looks(slice(0, self._count))
         anchors = np.zeros((self._count, 3))
-        if self._grid.landscape:
-            pass
-        elif self._follow:
+        if not self._grid.landscape and self._follow:
             anchors[:, :2] = positions[:, self._follow, :2]
-        elif len(np.unique(positions[:, 1], axis=0)) == self._count:
-            anchors[:] = self._origins
+        elif not self._grid.landscape:
+            anchors = own_origins(self._origins, positions[:, min(1, model.nbody - 1)])
         self._grid.update(positions, quaternions, anchors, 0)
 
     def _look(self) -> None:
@@ -303,7 +303,6 @@ class _TrainingPage:
             height=160,
             scales={"x": {"time": False}},
             legend={"show": False},
-            visible=False,
         )
         self._show_progress()
 
@@ -325,7 +324,7 @@ class _TrainingPage:
         )
         if len(self._curve) > 1:
             steps, returns = np.array(self._curve).T
-            self._plot.data, self._plot.visible = (steps, returns), True
+            self._plot.data = steps, returns
 
 
 def _floating_root(model: mujoco.MjModel) -> int:

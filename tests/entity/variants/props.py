@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import mujoco
@@ -27,7 +27,7 @@ def add_rock(spec: mujoco.MjSpec, name: str, seed: int, size: float = 0.05) -> s
     return name
 
 
-def prop(seed: int, edit: Callable[[mujoco.MjSpec], None] | None = None, **geom: Any) -> Any:
+def prop(seed: int, edit: Callable[[mujoco.MjSpec], Any] | None = None, **geom: Any) -> Any:
     """Return a function that makes a free prop of one rock."""
 
     def make() -> mujoco.MjSpec:
@@ -52,11 +52,13 @@ def floor(spec: mujoco.MjSpec) -> None:
 
 
 def build(
-    entities: dict[str, EntityCfg], num_envs: int = 1, engine: str = "native", **scene: Any
+    entities: Mapping[str, EntityCfg], num_envs: int = 1, engine: str = "native", **scene: Any
 ) -> tuple[Scene, Simulation]:
     """Build a scene on the floor, and its simulation."""
     cfg = SceneCfg(
-        num_envs=num_envs, entities=entities, **{"spec_fn": floor, "env_spacing": 0.0, **scene}
+        num_envs=num_envs,
+        entities=dict(entities),
+        **{"spec_fn": floor, "env_spacing": 0.0, **scene},
     )
     built = Scene(cfg)
     info = built.collect_variant_info()

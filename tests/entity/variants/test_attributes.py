@@ -52,7 +52,7 @@ def test_native_worlds_have_what_their_variant_says(attribute):
         for check in (field, "body_inertia", "dof_invweight0", "body_invweight0", "geom_rbound"):
             np.testing.assert_array_equal(row_of(sim, check, world), getattr(single, check))
         values.append(row_of(sim, field, world)[element])
-    assert not np.array_equal(*values)
+    assert not np.array_equal(values[0], values[1])
     assert field in sim.per_world_default_fields
 
 
@@ -65,6 +65,15 @@ def test_warp_names_what_it_holds_once(attribute):
         ValueError, match=f"'object' differ in {field}.* {one} for 'one' and {other}"
     ):
         build({"object": cfg}, 2, "warp")
+
+
+def test_warp_needs_meshes_to_leave_geoms_out():
+    """Refuse to leave out a primitive, which MuJoCo Warp could only do in all worlds."""
+    box = {"type": mujoco.mjtGeom.mjGEOM_BOX, "size": [0.02, 0.02, 0.02]}
+    boxed = prop(1, lambda spec: spec.body("prop").add_geom(**box))
+    with pytest.raises(ValueError, match=r"differ in geom_(contype|type|conaffinity)"):
+        build({"object": variants(variants={"here": boxed, "none": None})}, 2, "warp")
+    assert build({"object": variants(variants={"here": boxed, "none": None})}, 2)
 
 
 def hinged(**joint):
@@ -98,7 +107,7 @@ def test_poses_and_joints_follow_the_variant(one, other, field):
     again = {"one": hinged(**one), "other": hinged(**other)}
     _, sim = build({"object": cfg}, 2)
     rows = [row_of(sim, field, world) for world in range(2)]
-    assert not np.array_equal(*rows)
+    assert not np.array_equal(rows[0], rows[1])
     for row, make in zip(rows, again.values(), strict=True):
         single = build({"object": variants(variants={"x": make}).of_variant("x")})[1]
         np.testing.assert_array_equal(row, getattr(single.mj_model, field))

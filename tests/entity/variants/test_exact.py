@@ -28,7 +28,7 @@ def rocks(count, seed, **geom):
 def primitive(kind, size, pos=(0, 0, 0), **geom):
     """Return an edit that adds a primitive."""
     size = [*size, *[0] * (3 - len(size))]
-    return lambda spec: spec.body("prop").add_geom(type=kind, size=size, pos=pos, **geom) and None
+    return lambda spec: spec.body("prop").add_geom(type=kind, size=size, pos=pos, **geom)
 
 
 def lid(x, limit=1.0, **geom):
@@ -49,7 +49,7 @@ def lid(x, limit=1.0, **geom):
 
 def all_of(*edits):
     """Return an edit that makes several."""
-    return lambda spec: [edit(spec) for edit in edits] and None
+    return lambda spec: [edit(spec) for edit in edits]
 
 
 CASES = {
@@ -86,6 +86,24 @@ def _replace(spec, edit):
 def test_worlds_are_their_variants(name):
     """Compare fields and 300 steps of each world with its variant compiled alone."""
     assert_exact({"prop": variants(variants=CASES[name])}, 2 * len(CASES[name]))
+
+
+def test_meshes_that_are_made_of_points():
+    """Take meshes without faces, which are those of their hull, and one whose inertia is."""
+
+    def shape(make):
+        return prop(1, lambda spec: make(spec.meshes[0]))
+
+    def cone(mesh):
+        mesh.userface = []
+        mesh.make_cone(nedge=16, radius=0.02)
+        mesh.scale[2] = 0.05
+
+    def convex(mesh):
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+
+    found = {"cone": shape(cone), "rock": prop(1), "convex": shape(convex)}
+    assert_exact({"prop": variants(variants=found)}, 3)
 
 
 def test_two_entities_with_variants():

@@ -10,6 +10,7 @@ from manyworlds.entity import EntityCfg, VariantEntityCfg
 from manyworlds.entity.variants import SlotKey, build_merged_variant_spec
 from manyworlds.utils.spec_config import CollisionCfg
 from tests.entity.variants.props import MESH, add_rock, build, prop, variants
+from tests.entity.variants.truth import assert_exact
 
 BOX = mujoco.mjtGeom.mjGEOM_BOX
 
@@ -46,7 +47,8 @@ def test_slots_cover_the_most_geoms_of_any_variant():
     assert metadata.num_mesh_geoms == 5
     assert metadata.variant_mesh_names[0][:2] == ("sphere_vis", "sphere_col_0")
     assert metadata.variant_mesh_names[0][3:] == (None, None)
-    assert metadata.variant_slot_specs[1][0].contype == 0
+    visual = metadata.variant_slot_specs[1][0]
+    assert visual is not None and visual.contype == 0
     names = {mesh.name for mesh in spec.meshes}
     assert {"sphere/sphere_vis", "cone/cone_col_3"} <= names and len(names) == 8
 
@@ -157,6 +159,28 @@ def test_a_scene_with_variants_can_be_written(tmp_path):
     scene.write(tmp_path / "scene")
     again = mujoco.MjModel.from_xml_path(str(tmp_path / "scene" / "scene.xml"))
     assert again.nmesh == sim.mj_model.nmesh == 2
+    np.testing.assert_allclose(again.mesh_vert, sim.mj_model.mesh_vert, atol=1e-6)
+
+
+def test_files_of_the_same_name_are_told_apart(tmp_path):
+    """Load two variants from folders whose files have the same names."""
+    import trimesh
+
+    found = {}
+    for name, size in (("cup", 0.05), ("jug", 0.07)):
+        folder = tmp_path / name
+        (folder / "assets").mkdir(parents=True)
+        trimesh.creation.icosphere(1, size).export(folder / "assets" / "shape.obj")
+        (folder / "prop.xml").write_text(
+            "<mujoco><compiler meshdir='assets'/><asset><mesh file='shape.obj'/></asset>"
+            "<worldbody><body><freejoint/><geom type='mesh' mesh='shape'/></body></worldbody>"
+            "</mujoco>"
+        )
+        found[name] = lambda path=folder / "prop.xml": mujoco.MjSpec.from_file(str(path))
+    scene, sim = assert_exact({"object": variants(variants=found)}, 2)
+    assert sim.model.geom_rbound[1, -1] > 1.3 * sim.model.geom_rbound[0, -1]
+    scene.write(tmp_path / "scene")
+    again = mujoco.MjModel.from_xml_path(str(tmp_path / "scene" / "scene.xml"))
     np.testing.assert_allclose(again.mesh_vert, sim.mj_model.mesh_vert, atol=1e-6)
 
 

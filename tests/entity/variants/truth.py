@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import mujoco
@@ -18,7 +19,7 @@ from tests.entity.variants.props import build
 _OTHER = {"bvh_aabb", "geom_dataid", "geom_matid", "dof_length"}
 
 
-def alone(cfgs: dict[str, EntityCfg], sim: Simulation, world: int) -> dict[str, EntityCfg]:
+def alone(cfgs: Mapping[str, EntityCfg], sim: Simulation, world: int) -> dict[str, EntityCfg]:
     """Return the entities of one world, each as the variant that it is there; absent ones not."""
     found: dict[str, EntityCfg] = {}
     for name, cfg in cfgs.items():
@@ -32,7 +33,7 @@ def alone(cfgs: dict[str, EntityCfg], sim: Simulation, world: int) -> dict[str, 
 
 
 def assert_exact(
-    cfgs: dict[str, EntityCfg], num_envs: int, steps: int = 300, **kwargs: Any
+    cfgs: Mapping[str, EntityCfg], num_envs: int, steps: int = 300, **kwargs: Any
 ) -> tuple[Scene, Simulation]:
     """Compare each world with its variants compiled alone: model fields, then its path."""
     scene, sim = build(cfgs, num_envs, **kwargs)

@@ -86,7 +86,7 @@ def test_policies_can_observe_the_variant():
     env = make_env()
     obs = env.step(torch.zeros(6, 0))[0]["actor"]
     index = env.sim.world_to_variant["object"]
-    assert obs.shape == (6, 4)
+    assert isinstance(obs, torch.Tensor) and obs.shape == (6, 4)
     assert torch.equal(obs[:, 0], index.float())
     assert torch.equal(obs[:, 1:].argmax(dim=1), index) and (obs[:, 1:].sum(dim=1) == 1).all()
 
@@ -100,5 +100,6 @@ def test_a_resumed_environment_goes_on_with_the_same_variants():
     other.load_state_dict(state)
     for _ in range(80):  # beyond the end of an episode
         ours, theirs = env.step(action)[0]["actor"], other.step(action)[0]["actor"]
+        assert isinstance(ours, torch.Tensor) and isinstance(theirs, torch.Tensor)
         assert torch.equal(ours, theirs)
         assert torch.equal(env.sim.data.qpos, other.sim.data.qpos)

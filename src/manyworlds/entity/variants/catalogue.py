@@ -94,9 +94,11 @@ def _compile(whole: mujoco.MjSpec, names: list[str]) -> mujoco.MjModel:
 
 @contextmanager
 def _crude_hulls(meshes: Sequence[Any]) -> Iterator[None]:
-    """Save the time for convex hulls that nothing is read of: a mesh's inertia may need its own."""
-    convex = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-    kept = [(mesh, mesh.maxhullvert) for mesh in meshes if mesh.inertia != convex]
+    """Save the time for convex hulls that nothing is read of.
+
+    A mesh's inertia may need its own, and one without faces takes those of its hull.
+    """
+    kept = [(mesh, mesh.maxhullvert) for mesh in meshes if not _needs_hull(mesh)]
     for mesh, _ in kept:
         mesh.maxhullvert = 4
     try:
@@ -104,3 +106,9 @@ def _crude_hulls(meshes: Sequence[Any]) -> Iterator[None]:
     finally:
         for mesh, count in kept:
             mesh.maxhullvert = count
+
+
+def _needs_hull(mesh: mujoco.MjsMesh) -> bool:
+    convex = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+    has_faces = len(mesh.userface) or mesh.file.lower().endswith((".stl", ".obj"))
+    return mesh.inertia == convex or not has_faces

@@ -115,12 +115,15 @@ class VariantEntity(Entity):
 
     def _prepare_spec(self) -> None:
         cfg = self.cfg
-        alone = {n: Entity(cfg.of_variant(n)) if fn else None for n, fn in cfg.variants.items()}
+        alone = cfg.of_variant(next(name for name, fn in cfg.variants.items() if fn))
+        specs: dict[str, mujoco.MjSpec | None] = {}
+        for name, spec_fn in cfg.variants.items():
+            if spec_fn is not None:
+                alone.spec_fn = spec_fn
+            specs[name] = None if spec_fn is None else Entity(alone).spec
         super()._prepare_spec()
         self.spec, self.variant_metadata = merge_variants(
-            self.spec,
-            {name: entity and entity.spec for name, entity in alone.items()},
-            cfg.assignment if callable(cfg.assignment) else cfg.weights(),
+            self.spec, specs, cfg.assignment if callable(cfg.assignment) else cfg.weights()
         )
 
     def _spec_fn(self) -> mujoco.MjSpec:

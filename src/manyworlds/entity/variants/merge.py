@@ -175,7 +175,7 @@ def _name(places: list[_Place]) -> None:
     for place in places:
         key = place.key
         pad = f"{RESERVED_NAME_PREFIXES[0]}{key.body_path[1:]}/{key.role}/{key.ordinal}"
-        names = {geom.name if geom is not None else None for geom in place.geoms}
+        names = {geom.name if geom is not None else "" for geom in place.geoms}
         place.name = names.pop() if len(names) == 1 else pad
 
 

@@ -123,7 +123,7 @@ class VariantMetadata:
     def has_primitive(self) -> np.ndarray:
         """Which geoms are a primitive in some variant, [geom]."""
         without = np.array([[name is None for name in row] for row in self.meshes])
-        return (self.filled & without).any(axis=0)
+        return np.any(self.filled & without, axis=0)
 
     @property
     def variant_mesh_names(self) -> tuple[tuple[str | None, ...], ...]:

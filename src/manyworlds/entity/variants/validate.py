@@ -105,7 +105,7 @@ def _check_alone(name: str, lists: dict[str, list[Any]]) -> None:
             raise variant_error(
                 name, f"it has {kind}, which variants cannot have", "make it an entity of its own"
             )
-    for element in chain.from_iterable(lists[kind] for kind in _NAMED):
+    for element in chain.from_iterable(lists[kind] for kind in _NAMED if lists[kind]):
         if element.name.startswith(RESERVED_NAME_PREFIXES):
             raise variant_error(
                 name,

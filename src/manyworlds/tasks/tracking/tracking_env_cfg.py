@@ -62,7 +62,7 @@ class TrackedRobot:
     """Tracked bodies that are not to be much too high or too low."""
     relative_actions: bool = False
     """Whether actions are added to the motion's joint positions, not to the robot's initial ones.
-    Learning is much faster then; a policy that is to go without the motion needs the other way."""
+    Untrained episodes last three times as long then, so that balance is learned from the start."""
     viewer: ViewerConfig = field(default_factory=ViewerConfig)
     mujoco: MujocoCfg = field(default_factory=MujocoCfg)
 

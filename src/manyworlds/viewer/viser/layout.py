@@ -94,6 +94,18 @@ def grid_slots(count: int, size: np.ndarray, azimuth: float) -> np.ndarray:
     return x[:, None] * right + y[:, None] * away
 
 
+def own_origins(origins: np.ndarray, roots: np.ndarray) -> np.ndarray:
+    """Say where worlds begin: at their origins if their robots are there, else all at zero.
+
+    Args:
+        origins: of the worlds [m], shape (count, 3).
+        roots: where a body of each world is [m], shape (count, 3).
+    """
+    apart = np.nan_to_num(roots - roots.mean(axis=0))
+    wanted = origins - origins.mean(axis=0)
+    return origins if np.linalg.norm(apart - wanted) < np.linalg.norm(apart) else 0.0 * origins
+
+
 def camera_to_see(
     box: np.ndarray, azimuth: float, elevation: float, fovy: float, aspect: float
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,15 @@ from manyworlds.viewer.model_sync import as_numpy
 from manyworlds.viewer.viser.shapes import Instances, Shape, compose, drawn_size, pieces, rotate
 
 _FIELDS = {
-    "geom": ("geom_dataid", "geom_matid", "geom_pos", "geom_quat", "geom_rgba", "geom_size"),
+    "geom": (
+        "geom_dataid",
+        "geom_matid",
+        "geom_pos",
+        "geom_quat",
+        "geom_rgba",
+        "geom_size",
+        "geom_type",
+    ),
     "site": ("site_matid", "site_pos", "site_quat", "site_rgba", "site_size"),
 }
 _MATERIAL_FIELDS = ("mat_rgba", "mat_texid")
@@ -126,22 +134,23 @@ class Looks:
 
     def _pieces(self, kind: str, element: int, count: int) -> list[_Piece]:
         model = self._model
-        geom_type = int(getattr(model, f"{kind}_type")[element])
+        types = self._row(f"{kind}_type", element, count).astype(int)
         position = self._row(f"{kind}_pos", element, count)
         quaternion = self._row(f"{kind}_quat", element, count)
-        size = drawn_size(geom_type, self._row(f"{kind}_size", element, count))
+        sizes = self._row(f"{kind}_size", element, count)
         material = self._row(f"{kind}_matid", element, count)
         mesh_id = np.full(count, -1)
-        if kind == "geom" and geom_type == _MESH:
-            mesh_id = self._row("geom_dataid", element, count)
+        if kind == "geom":
+            mesh_id = np.where(types == _MESH, self._row("geom_dataid", element, count), -1)
         rgba, textured = self._colors(kind, element, material, count)
+        body = int(getattr(model, f"{kind}_bodyid")[element])
         found = []
-        for one_mesh in np.unique(mesh_id).tolist():
+        for geom_type, one_mesh in sorted(set(zip(types.tolist(), mesh_id.tolist(), strict=True))):
+            size = drawn_size(geom_type, sizes)
             for shape, along, scale in pieces(geom_type, one_mesh, size):
-                here = (mesh_id == one_mesh) & (rgba[:, 3] > 0)
+                here = (types == geom_type) & (mesh_id == one_mesh) & (rgba[:, 3] > 0)
                 offset = rotate(quaternion, np.column_stack([0 * along, 0 * along, along]))
                 values = (position + offset, quaternion, scale, rgba)
-                body = int(getattr(model, f"{kind}_bodyid")[element])
                 for own_shape, own in self._textured(shape, element, here, material, textured):
                     worlds = np.flatnonzero(own)
                     if len(worlds):

@@ -81,7 +81,7 @@ class WorldGrid:
         sim_model: `sim.model`, for what differs between worlds.
         expanded_fields: `sim.expanded_fields`, what differs between worlds.
         on_click: called with the index, among those shown, of a world that was clicked.
-        can_select: whether a world is marked and drawn with all its faces.
+        can_select: whether worlds have labels, and one is marked and drawn with all its faces.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -389,7 +389,8 @@ class WorldGrid:
         return batch
 
     def _add_labels(self) -> list[viser.LabelHandle]:
-        places = self.places if 1 < self.count <= MAX_LABELS else self.places[:0]
+        labelled = self._can_select and 1 < self.count <= MAX_LABELS
+        places = self.places if labelled else self.places[:0]
         labels = [
             self.server.scene.add_label(
                 f"{_ROOT}/label_{i}",
@@ -428,8 +429,9 @@ class WorldGrid:
 def _with_own_colors(model: mujoco.MjModel) -> mujoco.MjModel:
     """A copy in which a geom's own colour, which wins in MuJoCo, is not hidden by its material."""
     model = copy.copy(model)
-    own = (model.geom_matid >= 0) & ~np.isclose(model.geom_rgba, (0.5, 0.5, 0.5, 1.0)).all(axis=1)
-    textured = (model.mat_texid >= 0).any(axis=1)
+    default = np.isclose(model.geom_rgba, (0.5, 0.5, 0.5, 1.0)).all(axis=1)
+    own = np.asarray((model.geom_matid >= 0) & ~default)
+    textured = np.asarray(np.any(model.mat_texid >= 0, axis=1))
     own[own] &= ~textured[model.geom_matid[own]]
     model.geom_matid[own] = -1
     return model

@@ -43,7 +43,7 @@ def _quiet() -> Iterator[None]:
 
 def page_url(server: viser.ViserServer) -> str:
     """The address of a server's page."""
-    host = server.get_host()
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    host: str = server.get_host()
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host) or host
     host = f"[{host}]" if ":" in host else host
     return f"http://{host}:{server.get_port()}"

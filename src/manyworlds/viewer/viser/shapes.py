@@ -20,6 +20,7 @@ Shape = tuple[Any, ...]
 ('textured', geom id, mesh id, material id, its colour, its textures)."""
 
 _Geom = mujoco.mjtGeom
+_LEAST_CELLS = 3
 _HEAD = 0.2
 """How much of an arrow is its head, as in MuJoCo's own pictures."""
 
@@ -224,22 +225,26 @@ def simplified(mesh: Any, faces: int) -> Any:
     if len(mesh.faces) <= faces or mesh.visual.kind == "texture":
         return mesh
     vertices = np.asarray(mesh.vertices)
+    low, extent = vertices.min(axis=0), np.maximum(np.ptp(vertices, axis=0), 1e-9)
     # A surface of n cells along the longest side has about 4 n^2 faces.
-    cells = max(int(np.sqrt(faces / 2.0)), 3)
+    cells = max(int(np.sqrt(faces / 2.0)), _LEAST_CELLS)
     while True:
-        index = ((vertices - vertices.min(axis=0)) / np.ptp(vertices, axis=0).max() * cells).round()
+        # What is thin stays a solid: it has some cells in each direction.
+        size = np.minimum(extent.max() / cells, extent / _LEAST_CELLS)
+        index = ((vertices - low) / size).round()
         _, first, cell = np.unique(index, axis=0, return_index=True, return_inverse=True)
         cell = cell.ravel()
-        kept = np.sort(cell[mesh.faces], axis=1)
-        flat = (kept[:, 0] == kept[:, 1]) | (kept[:, 1] == kept[:, 2])
-        _, unique = np.unique(kept[~flat], axis=0, return_index=True)
-        if len(unique) <= faces or cells <= 3:
+        corners = cell[mesh.faces]
+        corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
+        # The same face twice is one, but a face and its back are two.
+        turn = (np.arange(3) + corners.argmin(axis=1)[:, None]) % 3
+        corners = np.unique(np.take_along_axis(corners, turn, axis=1), axis=0)
+        if len(corners) <= faces or cells <= _LEAST_CELLS:
             break
-        cells = max(int(cells * 0.8), 3)
+        cells = max(int(cells * 0.85), _LEAST_CELLS)
     count = np.bincount(cell)[:, None]
     middle = np.stack([np.bincount(cell, vertices[:, i]) for i in range(3)], axis=1) / count
     colors = np.asarray(mesh.visual.vertex_colors)[first]
-    corners = cell[mesh.faces][~flat][unique]
     return trimesh.Trimesh(middle, corners, vertex_colors=colors, process=False)
 
 

@@ -60,7 +60,7 @@ def add_visualization_tab(server: viser.ViserServer, viewer: ViserPlayViewer, ta
 
 def add_command_tab(server: viser.ViserServer, viewer: ViserPlayViewer, tabs: Any) -> None:
     """Sliders for commands that can be steered, and what command terms add of their own."""
-    manager = getattr(viewer.env.unwrapped, "command_manager", None)
+    manager: Any = getattr(viewer.env.unwrapped, "command_manager", None)
     terms = {name: manager.get_term(name) for name in manager.active_terms} if manager else {}
     steered = {name: term for name, term in terms.items() if hasattr(term, "steering")}
     own = [term for term in terms.values() if _has_gui(term)]

@@ -22,7 +22,7 @@ from manyworlds.viewer.base import (
 from manyworlds.viewer.camera import tracked_body_id
 from manyworlds.viewer.viser.checkpoints import CheckpointManager, format_time_ago
 from manyworlds.viewer.viser.decor import DecorLayer
-from manyworlds.viewer.viser.layout import camera_to_see, static_body
+from manyworlds.viewer.viser.layout import camera_to_see, own_origins, static_body
 from manyworlds.viewer.viser.overlays import (
     ViserCameraOverlays,
     ViserContactOverlays,
@@ -48,7 +48,7 @@ _STATUS_SECONDS = 0.2
 _LOOKS_SECONDS = 0.5
 _CHECKPOINT_SECONDS = 2.0
 _TERM_FRAMES = 3
-_MAX_BYTES_PER_SECOND = 10e6
+_MAX_BYTES_PER_SECOND = 20e6
 """What browsers take in on one connection without falling behind."""
 
 
@@ -111,6 +111,7 @@ class ViserPlayViewer(BaseViewer):
         self._follow = self._tracked != 0 and not static_body(model, self._tracked)
         if not self._follow:
             self._tracked = _first_free_body(model)
+        self._root = min(1, model.nbody - 1)
         self._address = (host, port)
         self._own_server = viser_server is None
         self._server = viser_server
@@ -227,11 +228,10 @@ class ViserPlayViewer(BaseViewer):
             now = self._clock()
             self._poll_checkpoints(now)
             pending = bool(self._pending) or self._labels_of is None
-            stride = math.ceil(
-                self._grid.bytes_per_update / self.frame_time / _MAX_BYTES_PER_SECOND
-            )
+            rate = self._grid.bytes_per_update / (2 * self.frame_time)
+            stride = 2 * max(math.ceil(rate / _MAX_BYTES_PER_SECOND), 1)
             due = self._should_submit_scene_update(self._frame, self._paused, pending)
-            if due and (pending or self._frame % max(stride, 1) == 0):
+            if due and (pending or self._frame % stride == 0):
                 self._draw(self._grid, now)
             if self._frame % _TERM_FRAMES == 0:
                 self._terms.update(self._paused)
@@ -275,6 +275,7 @@ class ViserPlayViewer(BaseViewer):
         self._pending.add(UpdateReason.ENV_SWITCH)
         if self._grid is not None:
             self._terms.on_env_switch()
+            self._terms.update(paused=False)  # show the last step of this world
             self._debug.on_env_switch()
             self._contacts.on_env_switch()
 
@@ -421,7 +422,7 @@ class ViserPlayViewer(BaseViewer):
             scene = getattr(self.env.unwrapped, "scene", None)
             origins = getattr(scene, "env_origins", None)
             if isinstance(origins, torch.Tensor):
-                anchors[:] = _numpy(origins[rows])
+                anchors[:] = own_origins(_numpy(origins[rows]), positions[:, self._root])
         return anchors
 
     def _move_camera(self, grid: WorldGrid, selected: int) -> None:

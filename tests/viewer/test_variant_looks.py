@@ -1,0 +1,73 @@
+"""Worlds whose objects have different shapes, as viewers see them."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from manyworlds.entity import VariantEntityCfg
+from manyworlds.scene import Scene, SceneCfg
+from manyworlds.sim import Simulation
+from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, sync_model_fields
+from manyworlds.viewer.viser.looks import Looks
+
+
+def primitive(kind: mujoco.mjtGeom, size: tuple[float, float, float]):
+    """Make a function that makes an object of one shape."""
+
+    def make() -> mujoco.MjSpec:
+        spec = mujoco.MjSpec()
+        body = spec.worldbody.add_body(name="object")
+        body.add_freejoint(name="free")
+        body.add_geom(name="shape", type=kind, size=size)
+        return spec
+
+    return make
+
+
+def make_sim() -> Simulation:
+    """Six worlds: two with a box, two with a capsule, two with nothing."""
+    cfg = VariantEntityCfg(
+        variants={
+            "box": primitive(mujoco.mjtGeom.mjGEOM_BOX, (0.2, 0.3, 0.1)),
+            "capsule": primitive(mujoco.mjtGeom.mjGEOM_CAPSULE, (0.1, 0.2, 0.0)),
+            "nothing": None,
+        }
+    )
+    scene = Scene(SceneCfg(num_envs=6, entities={"object": cfg}))
+    sim = Simulation(6, spec=scene.spec, variant_info=scene.collect_variant_info())
+    scene.initialize(sim.mj_model, sim.model, sim.data)
+    sim.forward()
+    return sim
+
+
+def test_the_page_draws_each_world_its_own_shape():
+    """Find a box where a box is, the pieces of a capsule where that is, and else nothing."""
+    sim = make_sim()
+    looks = Looks(sim.mj_model, sim.model, sim.expanded_fields)
+    looks.read(slice(0, 6))
+    poses = sim.data.xpos.numpy(), sim.data.xquat.numpy()
+    seen = [
+        (shape[0], instances.worlds.tolist())
+        for shape, instances in looks.instances("geom", list(range(sim.mj_model.ngeom)), *poses)
+    ]
+    assert sorted(seen) == [
+        ("box", [0, 1]),
+        ("cylinder", [2, 3]),
+        ("sphere", [2, 3]),
+        ("sphere", [2, 3]),
+    ]
+
+
+def test_pictures_have_each_worlds_shape():
+    """Copy the fields that pictures depend on: type and size are those of the world."""
+    sim = make_sim()
+    model = sim.mj_model.__copy__()
+    fields = VIEWER_MODEL_FIELDS & sim.expanded_fields
+    expected = {0: mujoco.mjtGeom.mjGEOM_BOX, 3: mujoco.mjtGeom.mjGEOM_CAPSULE}
+    for world, kind in expected.items():
+        sync_model_fields(model, sim.model, fields, world)
+        assert model.geom_type[0] == int(kind)
+    assert np.allclose(model.geom_size[0, :2], (0.1, 0.2))
+    sync_model_fields(model, sim.model, fields, 5)
+    assert model.geom_rgba[0, 3] == 0.0
