@@ -354,9 +354,13 @@ class Replay:
         return self.bindings.get(self._robot_of(name) or "", Binding())
 
     def _do(self, command: Command) -> None:
-        if not self.is_active:
-            raise RuntimeError("Nothing is played: start a replay first.")
-        self._engine.do(command)
+        def checked(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            # Only here it is sure that nobody has stopped the replay meanwhile.
+            if self._drive is None:
+                raise RuntimeError("Nothing is played: start a replay first.")
+            command(model, data)
+
+        self._engine.do(checked)
 
     def _robot_of(self, name: str) -> str | None:
         """The robot that an element belongs to."""
