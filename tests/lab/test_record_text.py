@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nst
 
@@ -31,6 +31,7 @@ def recordings(draw) -> Recording:
     return Recording(np.array(sorted(ticks)) * 1e-6, values, index)
 
 
+@settings(deadline=None, max_examples=60)
 @given(recordings())
 def test_csv_keeps_names_and_eight_decimals(tmp_path_factory, recording):
     """Write and read back; a second time changes nothing."""
@@ -47,6 +48,7 @@ def test_csv_keeps_names_and_eight_decimals(tmp_path_factory, recording):
     assert path.read_text() == text
 
 
+@settings(deadline=None, max_examples=60)
 @given(recordings())
 def test_json_keeps_every_digit(tmp_path_factory, recording):
     """Write and read back."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nst
 
@@ -15,6 +15,7 @@ from manyworlds.lab.world import STATE
 quaternions = nst.arrays(float, 4, elements=st.floats(-1.0, 1.0))
 
 
+@settings(deadline=None, max_examples=60)
 @given(quaternions, quaternions, st.floats(0.0, 1.0))
 def test_quaternions_stay_of_unit_length(first, second, alpha):
     """Sample between any two rotations: of unit length, on the shortest arc, at constant speed."""
