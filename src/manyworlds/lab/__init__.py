@@ -5,6 +5,10 @@ from manyworlds.lab.controllers import Controller, Passthrough, PdController, Po
 from manyworlds.lab.drivers import Driver, Puppet
 from manyworlds.lab.engine import FaultError, PhysicsEngine
 from manyworlds.lab.lab import LabCfg, LiveLab
+from manyworlds.lab.matching import Match, MatchReport
+from manyworlds.lab.recorder import LIVE, Recorder, RecorderCfg
+from manyworlds.lab.recording import Recording, RecordingError
+from manyworlds.lab.replay import Binding, Replay
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedState, SavedStates
 from manyworlds.lab.views import View
@@ -18,6 +22,8 @@ from manyworlds.lab.world import (
 )
 
 __all__ = [
+    "LIVE",
+    "Binding",
     "CompileError",
     "ControlDesk",
     "Controller",
@@ -25,12 +31,19 @@ __all__ = [
     "FaultError",
     "LabCfg",
     "LiveLab",
+    "Match",
+    "MatchReport",
     "Passthrough",
     "PdController",
     "PhysicsEngine",
     "Pose",
     "PoseSequencer",
     "Puppet",
+    "Recorder",
+    "RecorderCfg",
+    "Recording",
+    "RecordingError",
+    "Replay",
     "RobotControl",
     "SavedState",
     "SavedStates",

@@ -140,7 +140,7 @@ class PhysicsEngine:
 
     @paused.setter
     def paused(self, paused: bool) -> None:
-        self.post(lambda model, data: self._set_paused(paused))
+        self.post(lambda model, data: self.set_paused(paused))
 
     @property
     def mode(self) -> Mode:
@@ -364,7 +364,8 @@ class PhysicsEngine:
         self._fault = ""
         self.pacer.restart()
 
-    def _set_paused(self, paused: bool) -> None:
+    def set_paused(self, paused: bool) -> None:
+        """Let time stand or go by from now on; for commands, others set `paused`."""
         self._paused = paused
         self.pacer.restart()
 

@@ -18,6 +18,8 @@ from manyworlds.lab.control import NOBODY, RobotControl
 from manyworlds.lab.engine import Command, Mode, PhysicsEngine
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.perturb import Perturbation
+from manyworlds.lab.recorder import Recorder, RecorderCfg
+from manyworlds.lab.replay import Replay
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
 from manyworlds.lab.views import View, make_view
@@ -40,6 +42,8 @@ class LabCfg:
     """Options of MuJoCo that count instead of the model's, by their names in `mujoco.MjOption`."""
     start_owner: str = "panel"
     """Who has the robots at first."""
+    recorder: RecorderCfg = field(default_factory=RecorderCfg)
+    """What is kept of what happens."""
 
 
 class LiveLab:
@@ -47,7 +51,8 @@ class LiveLab:
 
     It only holds together what does the work: `engine` moves the world on, `controls` says who
     moves each robot, `states` are the named states, `keyframes` poses of the model, `perturbation`
-    pulls at bodies. Use it as a context manager, or call `stop`.
+    pulls at bodies, `recorder` and `replay` keep and show what happened. Use it as a context
+    manager, or call `stop`.
 
     Args:
         world: what it shows.
@@ -74,6 +79,8 @@ class LiveLab:
         self.keyframes = Keyframes(self.engine, world.robots)
         self.perturbation = Perturbation(self.engine)
         self.states = SavedStates(self.engine, world.model_hash)
+        self.recorder = Recorder(self.engine, world.model_hash, cfg.recorder)
+        self.replay = Replay(self.engine, self.recorder, self.states, world.robots, world.reset)
         for robot in self.controls:
             robot.take(cfg.start_owner)
         self.status.append("compiled")
@@ -117,12 +124,15 @@ class LiveLab:
 
     def start(self) -> None:
         """Let time go by."""
+        if self.recorder.cfg.auto_record:
+            self.recorder.start()
         self.engine.start()
         self.status.append("running")
 
     def stop(self) -> None:
-        """End the engine's thread; a second time does nothing."""
+        """End the engine's thread and the recording; a second time does nothing."""
         self.engine.stop()
+        self.recorder.stop()
         if self.status[-1] != "stopped":
             self.status.append("stopped")
 

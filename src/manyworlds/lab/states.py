@@ -77,7 +77,7 @@ class SavedStates:
             raise ValueError(
                 f"'{name}' is no name for a state: use letters, digits, spaces, dots, hyphens."
             )
-        saved: SavedState = self._engine.do(lambda model, data: self._capture(name, model, data))
+        saved: SavedState = self._engine.do(lambda model, data: self.capture(name, model, data))
         self._states[name] = saved
         return saved
 
@@ -88,7 +88,7 @@ class SavedStates:
             KeyError: there is none of this name.
         """
         saved = self[name]
-        self._engine.do(lambda model, data: self._put(saved, model, data))
+        self._engine.do(lambda model, data: self.put(saved, model, data))
 
     def write(self, name: str, folder: Path) -> Path:
         """Write a saved state into a folder as `NAME.npz`."""
@@ -133,13 +133,15 @@ class SavedStates:
         self._states[saved.name] = saved
         return saved
 
-    def _capture(self, name: str, model: mujoco.MjModel, data: mujoco.MjData) -> SavedState:
+    def capture(self, name: str, model: mujoco.MjModel, data: mujoco.MjData) -> SavedState:
+        """Copy the present state without keeping it; in the engine's thread."""
         state = np.empty(mujoco.mj_stateSize(model, STATE))
         mujoco.mj_getState(model, data, state, STATE)
         targets = {robot.name: robot.command.targets for robot in self._engine.controls}
         return SavedState(name, float(data.time), state, targets, self._hash)
 
-    def _put(self, saved: SavedState, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    def put(self, saved: SavedState, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Return to a state; in the engine's thread."""
         self._engine.mend()
         mujoco.mj_setState(model, data, saved.state, STATE)
         # What derives from the state, for those who look before the next step; the warm start of

@@ -1,0 +1,178 @@
+"""Recordings in MCAP files (https://mcap.dev/spec), which keep what was written if they are cut.
+
+A file has one metadata record, `recording`, whose `header` is JSON with the names, and one message
+a frame on the topic `state`: the time and the row of values as little-endian float64. Binary,
+since a state is hundreds of doubles a step, of which no digit may be lost; the header tells which
+is which.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from manyworlds.lab.recording import Recording, RecordingError
+from manyworlds.utils.extras import require_extra
+from manyworlds.utils.os import atomic_path
+
+if TYPE_CHECKING:
+    from mcap.writer import Writer
+
+FLUSH_S = 0.25
+"""How often what was recorded is handed to the operating system; so much a killed process loses."""
+
+_ENCODING = "x-float64-le"
+_MAX_RECORD = 2**30
+
+
+class RecordingFile:
+    """Writes rows as they come, from a thread of its own, so that nobody waits for the disk.
+
+    Args:
+        path: the file; there must be none.
+        empty: a recording without frames, whose names and types the rows have.
+        max_rows: how many rows may wait for the disk.
+
+    Raises:
+        FileExistsError: there is such a file.
+    """
+
+    def __init__(self, path: Path, empty: Recording, max_rows: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.error = ""
+        """Why the file ends before the recording does."""
+        self._max_rows = max_rows
+        self._rows: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
+        self._closing = threading.Event()
+        self._stream = path.open("xb")
+        self._file = _Frames(self._stream, empty)
+        self._thread = threading.Thread(target=self._run, name="manyworlds-recorder", daemon=True)
+        self._thread.start()
+
+    def put(self, row: np.ndarray) -> None:
+        """Write a row soon: the time, and the values; it must not change any more."""
+        if self.error:
+            return
+        if self._rows.qsize() >= self._max_rows:
+            self.error = f"The disk is too slow: '{self.path.name}' ends at {row[0]:.3f} s."
+            return
+        self._rows.put(row)
+
+    def close(self) -> None:
+        """Write the rest and the end of the file."""
+        self._closing.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            with self._stream:
+                closing = False
+                while not closing:
+                    closing = self._closing.wait(FLUSH_S)
+                    while not self._rows.empty():
+                        self._file.add(self._rows.get())
+                    self._file.flush()
+                self._file.finish()
+        except OSError as error:
+            self.error = f"'{self.path.name}' ends here: {error}."
+
+
+class _Frames:
+    """The records of one file.
+
+    Args:
+        stream: where to.
+        recording: what the header says.
+    """
+
+    def __init__(self, stream: BinaryIO, recording: Recording) -> None:
+        library = require_extra("mcap.writer", "lab")
+        self._writer: Writer = library.Writer(stream, compression=library.CompressionType.LZ4)
+        header = {
+            "version": 1,
+            "model_hash": recording.model_hash,
+            "joint_types": dict(recording.joint_types),
+            "index": {field: dict(elements) for field, elements in recording.index.items()},
+            "width": recording.values.shape[1],
+        }
+        self._writer.start(profile="manyworlds")
+        self._writer.add_metadata("recording", {"header": json.dumps(header)})
+        self._channel = self._writer.register_channel("state", _ENCODING, 0)
+        self._count = 0
+        self.flush()
+
+    def add(self, row: np.ndarray) -> None:
+        nanoseconds = max(0, round(float(row[0]) * 1e9))
+        data = row.astype("<f8", copy=False).tobytes()
+        self._writer.add_message(self._channel, nanoseconds, data, nanoseconds, self._count)
+        self._count += 1
+
+    def flush(self) -> None:
+        self._writer.flush()
+
+    def finish(self) -> None:
+        self._writer.finish()
+
+
+def write_mcap(path: Path, recording: Recording) -> None:
+    """Write a recording; an earlier file is replaced as a whole."""
+    with atomic_path(path) as temporary, temporary.open("wb") as stream:
+        file = _Frames(stream, recording)
+        for row in np.column_stack([recording.times, recording.values]):
+            file.add(row)
+        file.finish()
+
+
+def read_mcap(path: Path) -> Recording:
+    """Read a recording, also one whose file was cut off or is damaged at its end.
+
+    Raises:
+        RecordingError: it is no recording.
+    """
+    reader = require_extra("mcap.stream_reader", "lab")
+    records = require_extra("mcap.records", "lab")
+    header: dict[str, Any] = {}
+    rows: list[bytes] = []
+    complete = False
+    with path.open("rb") as stream:
+        source = reader.StreamReader(stream, validate_crcs=True, record_size_limit=_MAX_RECORD)
+        try:
+            for record in source.records:
+                if isinstance(record, records.Metadata) and record.name == "recording":
+                    header = json.loads(record.metadata["header"])
+                elif isinstance(record, records.Message):
+                    rows.append(record.data)
+            complete = True
+        except Exception as error:  # of many kinds, as the bytes happen to be
+            if not header:
+                raise RecordingError(f"it is no recording: {error}.", path.name) from error
+    try:
+        return _decode(header, rows, complete)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordingError(f"its header and its frames disagree: {error}.", path.name) from error
+
+
+def _decode(header: dict[str, Any], rows: list[bytes], complete: bool) -> Recording:
+    width = int(header["width"])
+    table = np.frombuffer(b"".join(rows), "<f8").reshape(len(rows), 1 + width)
+    index = {
+        str(field): {str(name): (int(start), int(count)) for name, (start, count) in parts.items()}
+        for field, parts in header["index"].items()
+    }
+    places = [place for parts in index.values() for place in parts.values()]
+    if any(start < 0 or count < 1 or start + count > width for start, count in places):
+        raise ValueError(f"an element lies outside the {width} columns")
+    used = [1 + start + k for start, count in places for k in range(count)]
+    if not np.isfinite(table[:, [0, *used]]).all():
+        raise ValueError("numbers are not finite")
+    times = table[:, 0].copy()
+    if (np.diff(times) <= 0.0).any():
+        raise ValueError("times do not ascend")
+    kinds = {str(name): str(kind) for name, kind in header["joint_types"].items()}
+    return Recording(times, table[:, 1:], index, kinds, str(header["model_hash"]), complete)

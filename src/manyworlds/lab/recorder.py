@@ -1,0 +1,254 @@
+"""Recording what happens in a world: a frame for each physics step, in memory and in a file."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.engine import Handle, PhysicsEngine
+from manyworlds.lab.record_mcap import RecordingFile, read_mcap, write_mcap
+from manyworlds.lab.record_text import read_csv, read_json, write_csv, write_json
+from manyworlds.lab.recording import CAMERA, Recording, joint_types, state_index
+from manyworlds.lab.world import STATE
+
+LIVE = "Live"
+"""The session that is recorded here."""
+
+_WRITERS = {".mcap": write_mcap, ".csv": write_csv, ".json": write_json}
+_NAME = re.compile(r"\w[\w .-]{0,99}(\.mcap|\.csv|\.json)")
+
+
+@dataclass(kw_only=True)
+class RecorderCfg:
+    """What is kept of what happens."""
+
+    folder: Path = Path("recordings")
+    """Where recordings lie; made when there is something to write."""
+    to_file: bool = True
+    """Whether the live session is written to a file of its own while it is recorded."""
+    max_duration: float = 60.0
+    """How much of the live session memory keeps [s]; the file keeps all."""
+    max_megabytes: float = 256.0
+    """How much memory it may take, and as much again what waits for the disk."""
+    auto_record: bool = False
+    """Whether to begin with the lab."""
+
+
+class Recorder:
+    """Records a world, and knows the recordings that there are.
+
+    The sessions are `LIVE` and the files of one folder, by their names; nothing is read before it
+    is asked for.
+
+    Args:
+        engine: moves the world on.
+        model_hash: of the engine's model.
+        cfg: what is kept; it is not changed.
+    """
+
+    def __init__(
+        self, engine: PhysicsEngine, model_hash: str = "", cfg: RecorderCfg | None = None
+    ) -> None:
+        self.cfg = RecorderCfg() if cfg is None else copy.copy(cfg)
+        self.folder = Path(self.cfg.folder)
+        self.camera: Callable[[], Sequence[float]] | None = None
+        """Tells `CAMERA` of who looks, to be recorded, too; set it before `start`."""
+        self._engine = engine
+        self._hash = model_hash
+        self._active = LIVE
+        self._switch = threading.Lock()  # of those who start and stop
+        self._lock = threading.Lock()  # of the rows
+        self._rows: deque[np.ndarray] = deque()
+        self._shift, self._last = 0.0, -math.inf
+        self._size = mujoco.mj_stateSize(engine.model, STATE)
+        self._empty = self._layout()
+        self._max_duration = self.cfg.max_duration
+        self._max_rows = 1
+        self._handle: Handle | None = None
+        self._file: RecordingFile | None = None
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether steps are recorded at present."""
+        return self._handle is not None
+
+    @property
+    def num_frames(self) -> int:
+        """Frames of the live session that memory keeps."""
+        return len(self._rows)
+
+    @property
+    def duration(self) -> float:
+        """From the first of these frames to the last [s]."""
+        with self._lock:
+            return float(self._rows[-1][0] - self._rows[0][0]) if self._rows else 0.0
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the live session."""
+        return self._file.path if self._file else None
+
+    @property
+    def error(self) -> str:
+        """Why the file of the live session ends too early; empty if it does not."""
+        return self._file.error if self._file else ""
+
+    def start(self, file: str = "", max_duration: float | None = None) -> None:
+        """Begin the live session anew; a frame follows for each physics step.
+
+        Args:
+            file: name of the file to write as well, `NAME.mcap`; by default one of the date, or
+                none if `to_file` is off.
+            max_duration: how much memory keeps [s]; by default what the config says.
+
+        Raises:
+            RuntimeError: it is recording already.
+            ValueError: the name is none for a recording's file.
+            FileExistsError: there is such a file.
+        """
+        if not file and self.cfg.to_file:
+            file = f"live_{datetime.now():%Y-%m-%d_%H-%M-%S_%f}.mcap"
+        if file and not file.endswith(".mcap"):
+            raise ValueError(f"A recording is written as it comes to '.mcap' only, not '{file}'.")
+        with self._switch:
+            if self.is_recording:
+                raise RuntimeError("This world is recorded already: stop that first.")
+            path = self._path(file) if file else None
+            self._empty = self._layout()
+            row_bytes = 8 * (1 + self._empty.values.shape[1])
+            self._max_rows = max(1, int(self.cfg.max_megabytes * 1e6 / row_bytes))
+            self._max_duration = self.cfg.max_duration if max_duration is None else max_duration
+            self._file = RecordingFile(path, self._empty, self._max_rows) if path else None
+            with self._lock:
+                self._rows.clear()
+                self._shift, self._last = 0.0, -math.inf
+                self._handle = self._engine.on_post_step(self._record)
+
+    def stop(self) -> None:
+        """End the live session and its file; nothing happens if there is none."""
+        with self._switch:
+            with self._lock:
+                handle, self._handle = self._handle, None
+            if handle is not None:
+                handle.remove()
+                if self._file is not None:
+                    self._file.close()
+
+    def clear(self) -> None:
+        """Forget the live session; its file stays."""
+        with self._lock:
+            self._rows.clear()
+
+    @property
+    def sessions(self) -> list[str]:
+        """Names of the recordings there are: the live one, then files."""
+        if not self.folder.is_dir():
+            return [LIVE]
+        with os.scandir(self.folder) as entries:
+            files = [e.name for e in entries if _NAME.fullmatch(e.name) and e.is_file()]
+        return [LIVE, *sorted(files)]
+
+    @property
+    def active(self) -> str:
+        """Name of the session that is played or saved if none is named."""
+        return self._active
+
+    @active.setter
+    def active(self, name: str) -> None:
+        if name != LIVE and not self._path(name).is_file():
+            raise KeyError(f"There is no recording '{name}' in '{self.folder}'.")
+        self._active = name
+
+    def load(self, name: str = "") -> Recording:
+        """Return a session, the active one by default.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the name is none for a recording's file.
+            RecordingError: it cannot be read.
+        """
+        name = name or self._active
+        if name == LIVE:
+            with self._lock:
+                rows = list(self._rows)
+            table = np.array(rows) if rows else np.empty((0, 1 + self._empty.values.shape[1]))
+            empty = self._empty
+            return Recording(
+                table[:, 0], table[:, 1:], empty.index, empty.joint_types, empty.model_hash
+            )
+        path = self._path(name)
+        if path.suffix == ".mcap":
+            return read_mcap(path)
+        if path.suffix == ".json":
+            return read_json(path)
+        return read_csv(path, self._engine.model.opt.timestep)
+
+    def save(self, name: str, session: str = "") -> Path:
+        """Write a session to the folder; the suffix says how: `.mcap`, `.csv` or `.json`.
+
+        MCAP keeps all, JSON positions and velocities of joints, CSV positions with eight decimals.
+
+        Args:
+            name: name of the file; an earlier one is replaced.
+            session: which; the active one by default.
+
+        Raises:
+            ValueError: the name is none for a recording's file, or the session has no frames.
+        """
+        path = self._path(name)
+        recording = self.load(session)
+        if not len(recording):
+            raise ValueError(f"The session '{session or self._active}' has no frames to save.")
+        _WRITERS[path.suffix](path, recording)
+        return path
+
+    def _path(self, name: str) -> Path:
+        """Find a file of the folder; names cannot lead out of it."""
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"'{name}' is no name for a recording's file: use letters, digits, spaces, dots, "
+                f"hyphens, and end with {', '.join(_WRITERS)}."
+            )
+        return self.folder / name
+
+    def _layout(self) -> Recording:
+        """What rows are: a state, and the camera if somebody tells it."""
+        model, width = self._engine.model, self._size
+        index = dict(state_index(model))
+        if self.camera is not None:
+            index["camera"] = {"camera": (width, len(CAMERA))}
+            width += len(CAMERA)
+        return Recording(np.empty(0), np.empty((0, width)), index, joint_types(model), self._hash)
+
+    def _record(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
+        if not moved:
+            return
+        row = np.empty(1 + self._empty.values.shape[1])
+        mujoco.mj_getState(model, data, row[1 : 1 + self._size], STATE)
+        if "camera" in self._empty.index and self.camera is not None:
+            row[1 + self._size :] = self.camera()
+        with self._lock:
+            if self._handle is None:  # it was stopped in the middle of this step
+                return
+            # Time goes on in a recording where the world's goes back, as at a reset.
+            time = data.time + self._shift
+            if time <= self._last:
+                self._shift += self._last + model.opt.timestep - time
+                time = self._last + model.opt.timestep
+            row[0] = self._last = time
+            self._rows.append(row)
+            while len(self._rows) > self._max_rows or self._rows[0][0] < time - self._max_duration:
+                self._rows.popleft()
+            if self._file is not None:
+                self._file.put(row)

@@ -1,0 +1,187 @@
+"""What was recorded: states of a world over time, by the names of its elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.world import STATE
+from manyworlds.utils.mujoco import dof_width, qpos_width
+
+Index = Mapping[str, Mapping[str, tuple[int, int]]]
+"""By field of `mujoco.MjData` and name of the element: its first column and how many it has."""
+
+CAMERA = ("x", "y", "z", "pitch", "yaw", "roll")
+"""Columns of the field `camera`: where somebody looked from [m], and how [degrees]."""
+
+_SNAP_S = 1e-6  # clocks add up timesteps, with rounding errors far below this
+_JOINT_TYPES = {
+    mujoco.mjtJoint.mjJNT_FREE: "free",
+    mujoco.mjtJoint.mjJNT_BALL: "ball",
+    mujoco.mjtJoint.mjJNT_SLIDE: "slide",
+    mujoco.mjtJoint.mjJNT_HINGE: "hinge",
+}
+
+
+class RecordingError(ValueError):
+    """A file that is no recording, or a damaged one.
+
+    Args:
+        message: what is wrong.
+        file: name of the file.
+        line: where it is, from one; 0 if it is of no line.
+    """
+
+    def __init__(self, message: str, file: str, line: int = 0) -> None:
+        super().__init__(f"{file}{f', line {line}' if line else ''}: {message}")
+        self.file, self.line = file, line
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """States over time.
+
+    Attributes:
+        times: time of each frame [s], ascending.
+        values: a row for each frame.
+        index: which columns belong to which element; columns of no element are MuJoCo's own.
+        joint_types: free, ball, slide or hinge, by the joint's name, where it is known.
+        model_hash: the model it was made with; empty if it is not known.
+        complete: whether the file had its end; else these are the frames before it was cut off.
+    """
+
+    times: np.ndarray
+    values: np.ndarray
+    index: Index
+    joint_types: Mapping[str, str] = field(default_factory=dict)
+    model_hash: str = ""
+    complete: bool = True
+
+    def __len__(self) -> int:
+        """How many frames there are."""
+        return len(self.times)
+
+    @cached_property
+    def clock(self) -> np.ndarray:
+        """Time of each frame since the first [s]."""
+        return self.times - self.times[0]
+
+    @property
+    def duration(self) -> float:
+        """From the first frame to the last [s]."""
+        return float(self.times[-1] - self.times[0]) if len(self) else 0.0
+
+    @property
+    def joints(self) -> list[str]:
+        """Names of the joints."""
+        return list(self.index.get("qpos", ()))
+
+    def columns(self, field: str, name: str) -> np.ndarray:
+        """An element's numbers in all frames, shape [num_frames, width].
+
+        Raises:
+            KeyError: there is no such field or element.
+        """
+        start, width = self.index[field][name]
+        return self.values[:, start : start + width]
+
+    def find(self, time: float) -> tuple[int, float]:
+        """Find the frame at or before a time since the first one.
+
+        Returns:
+            Its number, and how far the time is on the way to the next, below one.
+        """
+        last = len(self) - 1
+        frame = int(np.searchsorted(self.clock, time + _SNAP_S, side="right")) - 1
+        if frame < 0 or frame >= last:
+            return min(max(frame, 0), last), 0.0
+        before, after = self.clock[frame], self.clock[frame + 1]
+        if time - before < _SNAP_S:
+            return frame, 0.0
+        return frame, float((time - before) / (after - before))
+
+    def sample(self, time: float) -> np.ndarray:
+        """The values at a time since the first frame [s]; exactly a frame's at its own time.
+
+        Numbers go straight from frame to frame, quaternions on the shortest arc at constant
+        speed (Shoemake 1985), angles of the camera the shorter way round.
+        """
+        frame, alpha = self.find(time)
+        here = self.values[frame]
+        if alpha:
+            there = self.values[frame + 1]
+            row = here + alpha * (there - here)
+        else:
+            there, row = here, here.copy()
+        arc = np.empty(3)
+        for columns in self._quaternions:
+            quat, following = here[columns].copy(), there[columns].copy()
+            mujoco.mju_normalize4(quat)
+            if alpha:
+                mujoco.mju_normalize4(following)
+                mujoco.mju_subQuat(arc, following, quat)
+                mujoco.mju_quatIntegrate(quat, arc, alpha)
+            row[columns] = quat
+        for start, _ in self.index.get("camera", {}).values():
+            angles = slice(start + 3, start + 6)
+            turn = (there[angles] - here[angles] + 180.0) % 360.0 - 180.0
+            row[angles] = here[angles] + alpha * turn
+        return row
+
+    @cached_property
+    def _quaternions(self) -> list[slice]:
+        """Columns of each quaternion."""
+        joints = self.index.get("qpos", {}).values()
+        ends = [start + width for start, width in joints if width in (4, 7)]
+        ends += [start + width for start, width in self.index.get("mocap_quat", {}).values()]
+        return [slice(end - 4, end) for end in ends]
+
+
+def joint_names(model: mujoco.MjModel) -> list[str]:
+    """Names of all joints; `BODY:0` stands for the first joint of a body if it has none."""
+    names = []
+    for joint in range(model.njnt):
+        body = model.jnt_bodyid[joint]
+        number = joint - model.body_jntadr[body]
+        names.append(model.joint(joint).name or f"{_body_name(model, body)}:{number}")
+    return names
+
+
+def joint_types(model: mujoco.MjModel) -> dict[str, str]:
+    """Type of each joint, by name."""
+    kinds = (_JOINT_TYPES[mujoco.mjtJoint(int(kind))] for kind in model.jnt_type)
+    return dict(zip(joint_names(model), kinds, strict=True))
+
+
+def state_index(model: mujoco.MjModel) -> Index:
+    """Where elements have their numbers in a vector of `mjSTATE_INTEGRATION`."""
+    joints, kinds = joint_names(model), model.jnt_type.tolist()
+    actuators = [model.actuator(i).name or f"actuator_{i}" for i in range(model.nactuator)]
+    mocaps = {int(i): _body_name(model, body) for body, i in enumerate(model.body_mocapid)}
+    places = {
+        "qpos": zip(joints, model.jnt_qposadr, map(qpos_width, kinds), strict=True),
+        "qvel": zip(joints, model.jnt_dofadr, map(dof_width, kinds), strict=True),
+        "act": zip(actuators, model.actuator_actadr, model.actuator_actnum, strict=True),
+        "ctrl": zip(actuators, model.actuator_ctrladr, model.actuator_ctrlnum, strict=True),
+        "mocap_pos": [(name, 3 * i, 3) for i, name in mocaps.items() if i >= 0],
+        "mocap_quat": [(name, 4 * i, 4) for i, name in mocaps.items() if i >= 0],
+    }
+    index = {}
+    for name, elements in places.items():
+        bit = int(getattr(mujoco.mjtState, f"mjSTATE_{name.upper()}"))
+        # Parts of a state follow each other in the order of their bits.
+        offset = mujoco.mj_stateSize(model, STATE & (bit - 1))
+        index[name] = {
+            element: (offset + int(start), int(width))
+            for element, start, width in elements
+            if width
+        }
+    return index
+
+
+def _body_name(model: mujoco.MjModel, body: int) -> str:
+    return model.body(body).name or f"body_{body}"

@@ -1,0 +1,372 @@
+"""Showing a recording in a world, in the place of physics."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.drivers import Drive
+from manyworlds.lab.engine import Command, PhysicsEngine
+from manyworlds.lab.matching import MatchReport, match_joints
+from manyworlds.lab.recorder import LIVE, Recorder
+from manyworlds.lab.recording import Recording, joint_types, state_index
+from manyworlds.lab.states import SavedState, SavedStates
+from manyworlds.lab.world import STATE
+
+_END_S = 1e-6  # how near to the last frame is at it
+
+
+@dataclass
+class Binding:
+    """How one robot takes part in replays; read when a replay begins."""
+
+    enabled: bool = True
+    """Whether it is moved; else it keeps its state."""
+    relative: bool | None = None
+    """Whether the first frame lands where the robot's free root is in the initial state; None does
+    so for files, and not for the live session."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A rigid motion of one free joint."""
+
+    turn: np.ndarray
+    """Quaternion."""
+    start: np.ndarray
+    """Where the recording's first frame is [m]."""
+    end: np.ndarray
+    """Where it shall be [m]."""
+    columns: tuple[int, ...] = ()
+    """Where a row has the joint's pose and, if it was recorded, its velocity."""
+
+    @classmethod
+    def between(cls, first: np.ndarray, pose: np.ndarray) -> Placement:
+        """Take one pose to another; both are those of free joints."""
+        back, turn = np.empty(4), np.empty(4)
+        mujoco.mju_negQuat(back, first[3:])
+        mujoco.mju_mulQuat(turn, pose[3:], back)
+        mujoco.mju_normalize4(turn)
+        return cls(turn, first[:3].copy(), pose[:3].copy())
+
+    def apply(self, row: np.ndarray) -> None:
+        """Move a row; angular velocities are in the body's frame and stay."""
+        qpos, *qvel = self.columns
+        position, quat, velocity = row[qpos:][:3], row[qpos + 3 :][:4], np.empty(3)
+        mujoco.mju_rotVecQuat(position, position - self.start, self.turn)
+        position += self.end
+        mujoco.mju_mulQuat(quat, self.turn, quat.copy())
+        for column in qvel:
+            mujoco.mju_rotVecQuat(velocity, row[column:][:3], self.turn)
+            row[column:][:3] = velocity
+
+
+class Replay:
+    """Plays recordings. It is itself the driver that moves the world on meanwhile.
+
+    Only what was recorded and is there is moved: joints by `match_joints`, controls and mocap
+    bodies by their names; all else keeps its state. `mj_forward` tells what derives from that, and
+    the world's time is the time since the recording's first frame.
+
+    Args:
+        engine: moves the world on.
+        recorder: knows the recordings.
+        states: knows how to return to where the world was.
+        prefixes: prefix of each robot's elements, by the robot's name.
+        reset_data: puts data into the initial state.
+    """
+
+    name = "replay"
+
+    def __init__(
+        self,
+        engine: PhysicsEngine,
+        recorder: Recorder,
+        states: SavedStates,
+        prefixes: Mapping[str, str],
+        reset_data: Command,
+    ) -> None:
+        self.bindings = {robot: Binding() for robot in prefixes}
+        """How each robot takes part, by its name; may be handed on to a changed world's replay."""
+        self.loop = True
+        """Whether it begins again after its last frame."""
+        self.session = ""
+        """Name of what is played."""
+        self.report = MatchReport()
+        """Which recorded joints move which, in the newest replay."""
+        self._engine, self._recorder, self._states = engine, recorder, states
+        self._prefixes, self._reset_data = dict(prefixes), reset_data
+        self._recording: Recording | None = None
+        self._drive: Drive | None = None
+        self._before: SavedState | None = None
+        self._was_paused = False
+        self._time = 0.0
+        self._rate = 1.0
+        self._playing = False
+        self._row: np.ndarray | None = None
+        self._is_file = False
+        self._sources = self._targets = self._at_rest = np.empty(0, int)
+        self._placements: list[Placement] = []
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a recording moves the world, playing or not."""
+        return self._drive is not None
+
+    @property
+    def playing(self) -> bool:
+        """Whether playback goes on with the world's time."""
+        return self._playing
+
+    @property
+    def time(self) -> float:
+        """Since the first frame [s]."""
+        return self._time
+
+    @property
+    def duration(self) -> float:
+        """From the first frame to the last [s]."""
+        return self._recording.duration if self._recording else 0.0
+
+    @property
+    def num_frames(self) -> int:
+        """How many frames are played."""
+        return len(self._recording) if self._recording else 0
+
+    @property
+    def rate(self) -> float:
+        """Recorded seconds per simulated second; below zero it plays backwards."""
+        return self._rate
+
+    @rate.setter
+    def rate(self, rate: float) -> None:
+        if not math.isfinite(rate) or rate == 0.0:
+            raise ValueError(f"The rate must be a number other than zero, got {rate}.")
+        self._rate = rate
+
+    @property
+    def label(self) -> str:
+        """What to show to people; empty if nothing is played."""
+        if not self.is_active:
+            return ""
+        return f"REPLAY: {self.time:.2f} / {self.duration:.2f} [{self.session}]"
+
+    @property
+    def camera(self) -> np.ndarray | None:
+        """Where was looked from at this moment (`CAMERA`), if it was recorded."""
+        row, recording = self._row, self._recording
+        if row is None or recording is None or "camera" not in recording.index:
+            return None
+        ((start, width),) = recording.index["camera"].values()
+        return row[start : start + width]
+
+    def start(self, session: str = "", restore: bool = True) -> MatchReport:
+        """Show the first frame and play on from there; the world is let go and not recorded.
+
+        Args:
+            session: what to play, by default the recorder's active session.
+            restore: whether `stop` returns to the present state; else physics goes on from the
+                frame that is shown then.
+
+        Returns:
+            Which recorded joints move which.
+
+        Raises:
+            ValueError: it has no frames, or none of its joints is here; then nothing changes.
+            RecordingError: it cannot be read.
+            FileNotFoundError: there is no such file.
+        """
+        session = session or self._recorder.active
+        recording = self._recorder.load(session)
+        if not len(recording):
+            raise ValueError(f"The session '{session}' has no frames to play.")
+        types = joint_types(self._engine.model)
+        report = match_joints(recording, types, self._robot_of)
+        if not report.matched:
+            raise ValueError(f"The session '{session}' fits no joint of this world:\n{report}")
+        self._recorder.stop()
+
+        def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            self._end(model, data)
+            self._was_paused = self._engine.paused
+            self._engine.set_paused(False)
+            self._before = self._states.capture("", model, data) if restore else None
+            self._recording, self.session, self.report = recording, session, report
+            self._is_file = session != LIVE
+            self._map(model, recording, report)
+            self._time, self._playing = 0.0, True
+            self._show(model, data)
+            self._drive = self._engine.drivers.push(self, self.name)
+
+        self._engine.do(begin)
+        return report
+
+    def stop(self) -> None:
+        """Give the world back to who had it, as `start` was told; nothing happens without one."""
+        if self.is_active:
+            self._engine.do(self._end)
+
+    def _end(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        drive, self._drive = self._drive, None
+        if drive is None:
+            return
+        self._playing = False
+        self._engine.drivers.remove(drive)
+        if self._before is not None:
+            self._states.put(self._before, model, data)
+            self._engine.set_paused(self._was_paused)
+
+    def play(self) -> None:
+        """Go on; from the beginning if it was at the end."""
+
+        def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            end = self.duration if self._rate > 0.0 else 0.0
+            if abs(self._time - end) < _END_S:
+                self._time = self.duration - end
+                self._show(model, data)
+            self._playing = True
+
+        self._do(go)
+
+    def pause(self) -> None:
+        """Stay at the frame that is shown."""
+        self._do(lambda model, data: setattr(self, "_playing", False))
+
+    def seek(self, time: float) -> None:
+        """Show a moment, also in a world that is paused.
+
+        Args:
+            time: since the first frame [s]; what lies outside is the first or the last frame.
+
+        Raises:
+            ValueError: it is no number.
+            RuntimeError: nothing is played.
+        """
+        if math.isnan(time):
+            raise ValueError("The time must be a number, got nan.")
+
+        def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            self._time = min(max(float(time), 0.0), self.duration)
+            self._show(model, data)
+
+        self._do(go)
+
+    def step_frames(self, num_frames: int = 1) -> None:
+        """Stop playing and show a frame further on, or before if below zero.
+
+        Raises:
+            RuntimeError: nothing is played.
+        """
+
+        def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            assert self._recording is not None
+            self._playing = False
+            frame, _ = self._recording.find(self._time)
+            frame = min(max(frame + num_frames, 0), len(self._recording) - 1)
+            self._time = float(self._recording.clock[frame])
+            self._show(model, data)
+
+        self._do(go)
+
+    def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+        """Show the next moment; the engine calls it."""
+        playing = self._playing
+        if playing:
+            self._advance(self._rate * model.opt.timestep)
+        self._show(model, data)
+        return playing
+
+    def _advance(self, by: float) -> None:
+        assert self._recording is not None
+        time, end = self._time + by, self.duration
+        if self.loop and end > 0.0:
+            # The last frame lasts as long as the others do on average.
+            period = end * len(self._recording) / (len(self._recording) - 1)
+            time = (time + _END_S) % period - _END_S
+        elif time >= end - _END_S if by > 0.0 else time <= _END_S:
+            self._playing = False
+        self._time = min(max(time, 0.0), end)
+
+    def _show(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Put the present moment into the world."""
+        assert self._recording is not None
+        row = self._recording.sample(self._time)
+        for placement in self._placements:
+            placement.apply(row)
+        state = np.empty(mujoco.mj_stateSize(model, STATE))
+        mujoco.mj_getState(model, data, state, STATE)
+        state[0] = self._time
+        state[self._at_rest] = 0.0
+        state[self._targets] = row[self._sources]
+        mujoco.mj_setState(model, data, state, STATE)
+        mujoco.mj_forward(model, data)
+        self._row = row
+
+    def _map(self, model: mujoco.MjModel, recording: Recording, report: MatchReport) -> None:
+        """Find the columns of the recording that go into the state, and where in it they go."""
+        index = state_index(model)
+        names = {match.joint: match.recorded for match in report.matched}
+        joints = [joint for joint in names if self._binding(joint).enabled]
+        pairs = [("qpos", names[joint], joint) for joint in joints]
+        pairs += [("qvel", names[joint], joint) for joint in joints]
+        for field in ("act", "ctrl", "mocap_pos", "mocap_quat"):
+            same = (name for name in recording.index.get(field, ()) if name in index[field])
+            pairs += [(field, name, name) for name in same if self._binding(name).enabled]
+        sources, targets, at_rest = [], [], []
+        for field, recorded, name in pairs:
+            source, target = recording.index.get(field, {}).get(recorded), index[field][name]
+            if source is not None and source[1] == target[1]:
+                sources += _columns(source)
+                targets += _columns(target)
+            elif field == "qvel":
+                at_rest += _columns(target)
+        self._sources, self._targets = np.array(sources, int), np.array(targets, int)
+        self._at_rest = np.array(at_rest, int)
+        self._placements = self._place(model, recording, {joint: names[joint] for joint in joints})
+
+    def _place(
+        self, model: mujoco.MjModel, recording: Recording, joints: Mapping[str, str]
+    ) -> list[Placement]:
+        """Move robots that are played relative to where they begin, by their first free joint."""
+        data = mujoco.MjData(model)
+        self._reset_data(model, data)
+        types, placements = joint_types(model), []
+        addresses = dict(zip(types, model.jnt_qposadr, strict=True))
+        roots: dict[str | None, Placement] = {}
+        for joint, recorded in joints.items():
+            relative = self._binding(joint).relative
+            if types[joint] != "free" or not (self._is_file if relative is None else relative):
+                continue
+            robot, pose = self._robot_of(joint), data.qpos[addresses[joint] :][:7]
+            first = recording.columns("qpos", recorded)[0]
+            root = roots.setdefault(robot, Placement.between(first, pose))
+            places = (recording.index.get(field, {}).get(recorded) for field in ("qpos", "qvel"))
+            placements.append(dataclasses.replace(root, columns=tuple(p[0] for p in places if p)))
+        return placements
+
+    def _binding(self, name: str) -> Binding:
+        """How the robot of an element takes part."""
+        return self.bindings.get(self._robot_of(name) or "", Binding())
+
+    def _do(self, command: Command) -> None:
+        def checked(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            # Only here it is sure that nobody has stopped the replay meanwhile.
+            if self._drive is None:
+                raise RuntimeError("Nothing is played: start a replay first.")
+            command(model, data)
+
+        self._engine.do(checked)
+
+    def _robot_of(self, name: str) -> str | None:
+        """The robot that an element belongs to."""
+        robots = [robot for robot, prefix in self._prefixes.items() if name.startswith(prefix)]
+        return max(robots, key=lambda robot: len(self._prefixes[robot]), default=None)
+
+
+def _columns(place: tuple[int, int]) -> range:
+    return range(place[0], place[0] + place[1])

@@ -1,0 +1,448 @@
+"""Replay: what was recorded is what is shown, by name, and the world is given back."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.lab import (
+    LIVE,
+    LabCfg,
+    LiveLab,
+    Puppet,
+    RecorderCfg,
+    World,
+    world_from_spec,
+)
+from manyworlds.lab.recording import Recording
+from manyworlds.lab.world import STATE
+from tests.lab.conftest import ARM
+
+BOT = """
+<mujoco>
+  <worldbody>
+    <body name="base" pos="0 0 1">
+      <freejoint name="root"/><geom size=".1"/>
+      <body name="leg"><joint name="hip" axis="0 1 0"/><geom size=".05" pos="0 0 -.2"/></body>
+    </body>
+  </worldbody>
+  <actuator><motor name="hip" joint="hip"/></actuator>
+</mujoco>
+"""
+
+
+def make_lab(world: World, folder, **cfg) -> LiveLab:
+    """A lab whose recordings lie in a folder, and that writes none by itself."""
+    return LiveLab(world, LabCfg(recorder=RecorderCfg(folder=folder, to_file=False), **cfg))
+
+
+@pytest.fixture
+def lab(world, tmp_path):
+    """A lab with a recording of a hundred steps of a moving arm, which went on after it."""
+    lab = make_lab(world, tmp_path)
+    lab["arm"].write("panel", {"elbow": 4.0, "shoulder": 2.0})
+    lab.recorder.start()
+    lab.step(100)
+    lab.recorder.stop()
+    lab["arm"].write("panel", {"elbow": -4.0})
+    lab.step(33)
+    yield lab
+    lab.stop()
+
+
+@pytest.fixture
+def two_bots(tmp_path):
+    """Two robots of one kind, one of them turned about and elsewhere."""
+    spec = mujoco.MjSpec()
+    for name, pos, quat in (("a", [0, 0, 0], [1, 0, 0, 0]), ("b", [3, 4, 0], [0, 0, 0, 1])):
+        frame = spec.worldbody.add_frame(pos=pos, quat=quat)
+        spec.attach(mujoco.MjSpec.from_string(BOT), prefix=f"{name}/", frame=frame)
+    lab = make_lab(World(spec=spec, model=spec.compile(), robots={"a": "a/", "b": "b/"}), tmp_path)
+    yield lab
+    lab.stop()
+
+
+def state_of(lab: LiveLab) -> np.ndarray:
+    """All that MuJoCo knows."""
+    state = np.empty(mujoco.mj_stateSize(lab.world.model, STATE))
+    mujoco.mj_getState(lab.world.model, lab.engine.data, state, STATE)
+    return state
+
+
+def write(folder, name: str, rows: str) -> None:
+    """Write a table."""
+    (folder / name).write_text(rows)
+
+
+def test_each_frame_is_shown_as_it_was(lab):
+    """Play a hundred frames at the speed of the recording: each one, bit for bit, once a step."""
+    live = lab.recorder.load(LIVE)
+    report = lab.replay.start()
+    assert [match.rule for match in report.matched] == ["exact"] * 3 and not report.unmatched
+    data = lab.engine.data
+    for frame in range(100):
+        assert lab.replay.time == lab.snapshot.time == pytest.approx(0.002 * frame)
+        assert lab.snapshot.driver == "replay"
+        for joint in ("shoulder", "elbow", "ball:0"):
+            id = {"shoulder": 0, "elbow": 1, "ball:0": 2}[joint]
+            start = lab.world.model.jnt_qposadr[id]
+            columns = live.columns("qpos", joint)[frame]
+            assert np.array_equal(data.qpos[start:][: len(columns)], columns)
+            start, columns = lab.world.model.jnt_dofadr[id], live.columns("qvel", joint)[frame]
+            assert np.array_equal(data.qvel[start:][: len(columns)], columns)
+        assert np.array_equal(data.ctrl, [2.0, 4.0])
+        lab.step()
+    assert lab.replay.label == "REPLAY: 0.00 / 0.20 [Live]"  # from the beginning
+
+
+def test_what_derives_from_a_frame_is_known(lab):
+    """Look at sensors and contacts of a frame in which the ball lies on the floor."""
+    model, data = lab.world.model, lab.engine.data
+
+    def put_ball(height: float) -> None:
+        def put(model, data):
+            data.qpos[2:5], data.qvel[2:] = [1.0, 1.0, height], 0.0
+
+        lab.post(put)
+
+    put_ball(0.049)
+    lab.recorder.start()
+    lab.step(2)
+    put_ball(2.0)
+    lab.step(2)
+    assert data.ncon == 0
+    lab.replay.start()
+    assert data.ncon == 1 and data.sensordata[0] == data.qpos[1]
+    check = mujoco.MjData(model)
+    check.qpos[:], check.qvel[:], check.ctrl[:] = data.qpos, data.qvel, data.ctrl
+    mujoco.mj_forward(model, check)
+    assert np.array_equal(check.xpos[1:4], data.xpos[1:4])
+    assert check.qacc == pytest.approx(data.qacc, abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["live", "direct"])
+@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("paused", [False, True])
+def test_the_world_comes_back(lab, mode, threaded, paused):
+    """Replay for a while in each mode: state and commands are as before, and steps go on."""
+    lab.engine.mode = mode
+    if paused or threaded:
+        lab.pause()
+    if threaded:
+        lab.start()
+    lab.engine.do(lambda model, data: None)
+    lab.recorder.save("arm.mcap")
+    lab.recorder.start()
+    before, targets = state_of(lab), lab["arm"].command.targets
+    lab.replay.start("arm.mcap")
+    assert not lab.recorder.is_recording
+    lab.step(5)
+    assert not lab.paused and lab.snapshot.driver == "replay"
+    lab["arm"].write("panel", {"elbow": 9.0})
+    lab.replay.stop()
+    lab.replay.stop()
+    assert lab.paused is (paused or threaded)
+    assert np.array_equal(state_of(lab), before)
+    assert np.array_equal(lab["arm"].command.targets, targets)
+    assert lab.engine.drivers.top.driver.name == "physics" and lab.replay.label == ""
+    assert lab.step(3).time == pytest.approx(before[0] + 0.006)
+
+
+def test_physics_goes_on_from_a_frame(lab):
+    """Stop without returning: the steps are those that followed the frame."""
+    live = lab.recorder.load(LIVE)
+    lab.replay.start(restore=False)
+    lab.replay.seek(0.1)
+    lab.replay.stop()
+    lab["arm"].write("panel", {"elbow": 4.0, "shoulder": 2.0})
+    assert lab.step().qpos[1] == pytest.approx(live.columns("qpos", "elbow")[51, 0], abs=1e-9)
+
+
+def test_drivers_below_come_back(lab):
+    """Replay on top of a puppet, which is taken away meanwhile or afterwards."""
+    puppet = lab.engine.drive(Puppet(), "test")
+    lab.replay.start()
+    assert lab.step().driver == "replay"
+    lab.replay.stop()
+    assert lab.engine.drivers.top is puppet
+    lab.replay.start()
+    lab.engine.release(puppet)
+    assert lab.step().driver == "replay"
+    lab.replay.stop()
+    assert lab.step().driver == "physics"
+
+
+def test_seeking_is_exact(lab):
+    """Seek to each frame in any order, also while the world stands, and beyond the ends."""
+    live = lab.recorder.load(LIVE)
+    lab.replay.start()
+    lab.pause()
+    lab.engine.pump()
+    assert lab.paused
+    for frame in np.random.default_rng(0).permutation(100):
+        lab.replay.seek(live.clock[frame])
+        assert lab.snapshot.qpos[1] == live.columns("qpos", "elbow")[frame, 0]
+        assert lab.snapshot.time == live.clock[frame] == lab.replay.time
+    lab.replay.seek(99.0)
+    assert lab.replay.time == lab.replay.duration
+    lab.replay.seek(-1.0)
+    assert lab.replay.time == 0.0
+    with pytest.raises(ValueError, match="must be a number"):
+        lab.replay.seek(float("nan"))
+
+
+def test_frames_one_by_one(lab):
+    """Step through frames, forwards and backwards, over the ends."""
+    elbow = lab.recorder.load(LIVE).columns("qpos", "elbow")[:, 0]
+    lab.replay.start()
+    frame = 0
+    for by in (1, 1, 5, -2, -100, 1000, -1):
+        lab.replay.step_frames(by)
+        frame = min(max(frame + by, 0), 99)
+        assert lab.snapshot.qpos[1] == elbow[frame] and not lab.replay.playing
+    assert lab.step(3).qpos[1] == elbow[frame]  # it stays there
+
+
+def test_rate_and_loop(lab):
+    """Play at other speeds, backwards, around, and to the end."""
+    elbow = lab.recorder.load(LIVE).columns("qpos", "elbow")[:, 0]
+    replay = lab.replay
+    replay.start()
+    replay.rate = 2.0
+    assert [lab.step().qpos[1] for _ in range(60)] == [elbow[2 * k % 100] for k in range(1, 61)]
+    replay.rate = -1.0
+    replay.seek(0.002)
+    assert [lab.step().qpos[1] for _ in range(3)] == [elbow[0], elbow[99], elbow[98]]
+    replay.rate = 0.5
+    replay.seek(0.0)
+    assert lab.step().qpos[1] == pytest.approx((elbow[0] + elbow[1]) / 2.0, abs=1e-12)
+    replay.loop, replay.rate = False, 1.0
+    replay.seek(0.196)
+    assert [lab.step().qpos[1] for _ in range(3)] == [elbow[99]] * 3 and not replay.playing
+    assert replay.label == "REPLAY: 0.20 / 0.20 [Live]"
+    replay.play()
+    assert lab.snapshot.qpos[1] == elbow[0] and lab.step().qpos[1] == elbow[1]
+    replay.rate = -1.0
+    lab.step(2)
+    assert not replay.playing and lab.snapshot.qpos[1] == elbow[0]
+    replay.play()
+    assert lab.snapshot.qpos[1] == elbow[99] and lab.step().qpos[1] == elbow[98]
+    for rate in (0.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="rate must be"):
+            replay.rate = rate
+
+
+def test_an_hour_does_not_drift(world, tmp_path):
+    """Advance over half a million timesteps: the clock still meets every frame."""
+    lab = make_lab(world, tmp_path)
+    times = np.cumsum(np.full(500_000, 0.002)) + 1e3
+    values = np.arange(500_000.0)[:, None]
+    lab.replay._recording = recording = Recording(times, values, {"qpos": {"elbow": (0, 1)}})
+    for frame in range(1, 499_999):
+        lab.replay._advance(0.002)
+        if frame % 5000 == 0:
+            assert recording.sample(lab.replay._time)[0] == frame
+    lab.stop()
+
+
+def test_a_pause_stays(lab):
+    """Pause the replay in a world that goes on, reset it, and play on."""
+    elbow = lab.recorder.load(LIVE).columns("qpos", "elbow")[:, 0]
+    lab.replay.start()
+    lab.step(10)
+    lab.replay.pause()
+    steps = lab.engine.num_steps
+    assert lab.step(4).qpos[1] == elbow[10] and lab.engine.num_steps == steps
+    lab.reset()
+    assert lab.step().qpos[1] == elbow[10]
+    lab.replay.play()
+    assert lab.step().qpos[1] == elbow[11]
+
+
+def test_a_running_world_replays(lab):
+    """Let a threaded world play, in real time."""
+    lab.start()
+    lab.replay.start()
+    while lab.replay.time < 0.05:
+        time.sleep(0.002)
+    assert lab.snapshot.driver == "replay" and lab.engine.state == "running"
+    lab.replay.stop()
+
+
+def test_another_replay_takes_over(lab):
+    """Start while one plays: the end returns to where the world was before both."""
+    lab.recorder.save("arm.mcap")
+    lab.pause()
+    lab.engine.pump()
+    before = state_of(lab)
+    lab.replay.start()
+    lab.step(7)
+    lab.replay.start("arm.mcap")
+    lab.step(7)
+    assert lab.replay.session == "arm.mcap" and not lab.paused
+    lab.replay.stop()
+    assert np.array_equal(state_of(lab), before) and lab.engine.drivers.top.owner == "engine"
+    assert lab.paused
+
+
+def test_many_hands_do_no_harm(lab):
+    """Start, stop, seek and record from several threads at once: the world comes back whole."""
+    lab.recorder.save("arm.mcap")
+    lab.pause()
+    lab.start()
+    before = lab.engine.do(lambda model, data: state_of(lab))
+    verbs = [
+        lambda: lab.replay.start("arm.mcap"),
+        lab.replay.stop,
+        lab.replay.pause,
+        lab.replay.play,
+        lambda: lab.replay.seek(0.05),
+        lambda: lab.replay.step_frames(-2),
+        lab.recorder.stop,
+        lambda: lab.recorder.load(LIVE),
+    ]
+    wrong = []
+
+    def act(seed: int) -> None:
+        for verb in np.random.default_rng(seed).integers(len(verbs), size=60):
+            try:
+                verbs[verb]()
+            except Exception as error:
+                if "Nothing is played" not in str(error):
+                    wrong.append(error)
+
+    threads = [threading.Thread(target=act, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lab.replay.stop()
+    assert wrong == [] and lab.engine.state == "running" and not lab.engine.callback_errors
+    assert np.array_equal(lab.engine.do(lambda model, data: state_of(lab)), before)
+
+
+def test_recordings_survive_changes_of_the_world(lab, tmp_path):
+    """Replay in a world with an obstacle more, before all others: joints are found by name."""
+    live = lab.recorder.load(LIVE)
+    lab.recorder.save("arm.mcap")
+    obstacle = '<body name="box" pos="5 5 1"><freejoint/><geom size=".1"/></body><body name="upper"'
+    world = world_from_spec(
+        mujoco.MjSpec.from_string(ARM.replace('<body name="upper"', obstacle)), "arm"
+    )
+    other = make_lab(world, tmp_path)
+    box = other.engine.data.qpos[:7].copy()
+    report = other.replay.start("arm.mcap")
+    assert report.unmoved == ["box:0"] and len(report.matched) == 3
+    other.step(50)
+    qpos = other.engine.data.qpos
+    assert np.array_equal(qpos[:7], box)
+    assert qpos[8] == live.columns("qpos", "elbow")[50, 0]
+    other.stop()
+
+
+def test_mocap_bodies_are_replayed(lab):
+    """Move the post about while recording."""
+    lab.recorder.start()
+    for k in range(5):
+        lab.post(lambda model, data, k=k: data.mocap_pos.__setitem__((0, 2), k))
+        lab.step()
+    lab.replay.start()
+    assert [lab.snapshot.mocap_pos[0, 2], *(lab.step().mocap_pos[0, 2] for _ in range(4))] == [
+        *range(5)
+    ]
+
+
+def test_robots_land_where_they_are_placed(two_bots, tmp_path):
+    """Play a table of a free root on a turned robot: its first frame lands at the placed pose."""
+    root = ",".join(f"b/root[{k}]" for k in range(7))
+    write(tmp_path, "go.csv", f"time,{root},b/hip\n0,9,9,9,1,0,0,0,.1\n1,10,9,9,1,0,0,0,.2\n")
+    placed = two_bots.snapshot.qpos[8:15]
+    two_bots.replay.start("go.csv")
+    assert two_bots.snapshot.qpos[8:15] == pytest.approx(placed, abs=1e-12)
+    two_bots.replay.seek(1.0)  # a metre ahead, which is the other way for who is turned about
+    assert two_bots.snapshot.qpos[8:11] == pytest.approx(placed[:3] - [1, 0, 0], abs=1e-12)
+    assert two_bots.snapshot.qpos[11:15] == pytest.approx(placed[3:], abs=1e-12)
+    assert two_bots.snapshot.qpos[15] == pytest.approx(0.2)
+    two_bots.replay.bindings["b"].relative = False
+    two_bots.replay.start("go.csv")
+    assert two_bots.snapshot.qpos[8:11].tolist() == [9, 9, 9]
+
+
+def test_velocities_turn_with_the_robot(two_bots):
+    """Throw a robot, and replay it relative to where it began: the step fits the velocity."""
+
+    def throw(model, data):
+        data.qvel[7:13] = [1, 0, 5, 0.1, 0.2, 3]
+
+    two_bots.post(throw)
+    two_bots.recorder.start()
+    two_bots.step(50)
+    two_bots.recorder.stop()
+    two_bots.reset()
+    assert two_bots.replay.bindings["b"].relative is None
+    two_bots.replay.bindings["b"].relative = True
+    two_bots.replay.start(LIVE)
+    data = two_bots.engine.data
+    for _ in range(20):
+        before = data.qpos.copy()
+        two_bots.step()
+        moved = np.empty(two_bots.world.model.nv)
+        mujoco.mj_differentiatePos(two_bots.world.model, moved, 0.002, before, data.qpos)
+        assert moved == pytest.approx(data.qvel, abs=1e-9)
+
+
+def test_disabled_robots_keep_their_state(two_bots):
+    """Replay both, then one only."""
+    two_bots.recorder.start()
+    two_bots.step(50)
+    two_bots.recorder.stop()
+    two_bots.reset()
+    two_bots.replay.bindings["a"].enabled = False
+    before = two_bots.snapshot
+    two_bots.replay.start()
+    after = two_bots.step(30)
+    assert np.array_equal(after.qpos[:8], before.qpos[:8])
+    assert np.array_equal(after.qvel[:7], before.qvel[:7])
+    assert not np.array_equal(after.qpos[8:], before.qpos[8:])
+
+
+def test_positions_alone_are_at_rest(two_bots, tmp_path):
+    """Play a table without velocities on a robot that falls: it does not fall in the replay."""
+    write(tmp_path, "go.csv", "hip\n.1\n.2\n")
+    with pytest.raises(ValueError, match="fits no joint of this world:\n.*\nhip: ambiguous"):
+        two_bots.replay.start("go.csv")
+    assert not two_bots.replay.is_active
+    write(tmp_path, "go.csv", "a/hip\n.1\n.2\n")
+    two_bots.post(lambda model, data: data.qvel.__setitem__(6, 3.0))
+    two_bots.step()
+    assert two_bots.snapshot.qvel[6] != 0.0
+    two_bots.replay.start("go.csv")
+    assert two_bots.snapshot.qpos[7] == 0.1 and two_bots.snapshot.qvel[6] == 0.0
+    assert two_bots.step().qpos[7] == pytest.approx(0.2)  # a row a timestep
+
+
+def test_the_camera_comes_along(lab, tmp_path):
+    """Play a table with a camera."""
+    assert lab.replay.camera is None
+    cameras = ",".join(f"cam_{axis}" for axis in ("x", "y", "z", "pitch", "yaw", "roll"))
+    write(tmp_path, "go.csv", f"time,elbow,{cameras}\n0,0,1,2,3,4,5,6\n1,0,3,2,3,4,5,6\n")
+    lab.replay.start("go.csv")
+    lab.replay.seek(0.5)
+    assert lab.replay.camera.tolist() == [2, 2, 3, 4, 5, 6]
+
+
+def test_what_cannot_be_played_is_refused(lab, tmp_path):
+    """Play nothing, what is not there, and what was not started; the world stays as it is."""
+    other = make_lab(lab.world, tmp_path)
+    with pytest.raises(ValueError, match="'Live' has no frames to play"):
+        other.replay.start()
+    with pytest.raises(FileNotFoundError):
+        other.replay.start("none.mcap")
+    with pytest.raises(RuntimeError, match="Nothing is played"):
+        other.replay.seek(0.0)
+    assert other.step().driver == "physics"
+    other.stop()
