@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.context import PageContext, Part
+from manyworlds.lab.page.hotkeys import Hotkeys
+from manyworlds.lab.page.options import OptionsPart
+from manyworlds.lab.page.overlays import OverlayPart
+from manyworlds.lab.page.poses import KeyframePart, SavedStatePart
+from manyworlds.lab.page.pull import PullPart
 from manyworlds.lab.page.robot import RobotPart
 from manyworlds.lab.page.top_bar import TopBar
+from manyworlds.lab.page.tree import TreePart
+from manyworlds.lab.page.watch import PlotPart, ReadoutPart
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.viewer.viser.server import new_server, page_url, stop_server
 
@@ -21,6 +28,10 @@ if TYPE_CHECKING:
 PartMaker = Callable[[PageContext], Part]
 TABS: dict[str, tuple[str, tuple[PartMaker, ...]]] = {
     "Robot": ("robot", (RobotPart,)),
+    "Watch": ("chart-line", (PlotPart, ReadoutPart)),
+    "View": ("eye", (OverlayPart,)),
+    "World": ("world", (TreePart, OptionsPart)),
+    "States": ("device-floppy", (KeyframePart, SavedStatePart)),
 }
 """The tabs by title: their icon, and the parts in them."""
 
@@ -64,13 +75,16 @@ class LabPage:
         with self.server.atomic():
             view = WorldView(self.server, lab.world.model, lab.snapshot)
             self.context = PageContext(lab, self.server, view)
-            self.parts: dict[str, Part] = {"TopBar": TopBar(self.context)}
+            top_bar = TopBar(self.context)
+            self.parts: dict[str, Part] = {"TopBar": top_bar, "PullPart": PullPart(self.context)}
             group: Any = self.server.gui.add_tab_group()
             for title, (icon, makers) in tabs.items():
                 with group.add_tab(title, icon=icon):
                     for make in makers:
                         part = make(self.context)
                         self.parts[type(part).__name__] = part
+            overlays: Any = self.parts.get("OverlayPart")
+            self.hotkeys = Hotkeys(self.context, top_bar, overlays)
         self._due = dict.fromkeys(self.parts, 0.0)
         self.update()
 

@@ -15,9 +15,9 @@ SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5
 """Speeds to choose from, in simulated seconds per second."""
 
 _BANNER = (
-    '<div style="position:fixed;top:18px;left:calc((100vw - 322px) / 2);z-index:1000;pointer-events:none;'
+    '<div style="position:fixed;top:18px;left:calc((100vw - 322px) / 2);z-index:1000;'
     "transform:translateX(-50%);font:600 22px/1 system-ui,sans-serif;letter-spacing:.28em;"
-    "padding:.5em .8em .5em 1.08em;border-radius:6px;color:#fff;"
+    "pointer-events:none;padding:.5em .8em .5em 1.08em;border-radius:6px;color:#fff;"
     'background:{color}">{text}</div>'
 )
 _ROW = '<div style="opacity:.6">{}</div><div>{}</div>'

@@ -31,7 +31,6 @@ class WorldView:
         server: of the page.
         model: the compiled model.
         snapshot: the state in which the camera looks at what moves.
-        on_mesh: called for each mesh that is made.
     """
 
     def __init__(
@@ -39,10 +38,13 @@ class WorldView:
         server: viser.ViserServer,
         model: mujoco.MjModel,
         snapshot: Snapshot,
-        on_mesh: OnMesh | None = None,
     ) -> None:
         self.server = server
         self.model = model
+        self.on_mesh: OnMesh = lambda handle, bodies: None
+        """Called for each mesh that is made from now on."""
+        self.meshes: list[tuple[Any, tuple[int, ...]]] = []
+        """Handles of meshes, and the bodies that each draws."""
         self.follow = 0
         """The body that stays in the middle of the picture; 0 for none."""
         self.offset = np.zeros(3)
@@ -51,7 +53,9 @@ class WorldView:
         self._frames = [
             server.scene.add_frame(name, show_axes=False) for name in ("/worlds", "/over")
         ]
-        self.grid = WorldGrid(server, model, ViewerConfig(), 1, can_select=False, on_mesh=on_mesh)
+        self.grid = WorldGrid(
+            server, model, ViewerConfig(), 1, can_select=False, on_mesh=self._note_mesh
+        )
         self.grid.rebuild()
         self._look(snapshot)
 
@@ -66,6 +70,10 @@ class WorldView:
             with self.server.atomic():
                 for frame in self._frames:
                     frame.position = offset
+
+    def _note_mesh(self, handle: Any, bodies: tuple[int, ...]) -> None:
+        self.meshes.append((handle, bodies))
+        self.on_mesh(handle, bodies)
 
     def show_groups(self, kind: str, groups: list[bool]) -> None:
         """Choose which groups of geoms or sites are drawn."""
@@ -91,7 +99,7 @@ class WorldView:
 
 
 def moving_box(model: mujoco.MjModel, snapshot: Snapshot) -> np.ndarray:
-    """Return the box around the geoms that can move [m], shape (2, 3); a meter if there are none."""
+    """Return the box around the geoms that can move [m], shape (2, 3)."""
     body = model.geom_bodyid.tolist()
     geoms = [geom for geom in range(model.ngeom) if not static_body(model, body[geom])]
     if not geoms:

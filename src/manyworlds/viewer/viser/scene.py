@@ -211,6 +211,11 @@ class WorldGrid:
             for label, text in zip(self._labels, texts, strict=False):
                 label.text = text
 
+    def show(self, visible: bool) -> None:
+        """Show or hide the meshes; the ground stays."""
+        for batch in self._batches:
+            batch.handle.visible = visible
+
     def show_labels(self, visible: bool) -> None:
         """Show or hide the lines over the worlds."""
         with self.server.atomic():
