@@ -23,6 +23,7 @@ TYPE_COLORS = {
 METERS_PER_NEWTON = 0.001
 LONGEST_NEWTONS = 1000.0
 _ARC = 20
+_MESH_NUMBER = 1000
 
 
 @dataclass
@@ -49,10 +50,10 @@ class Drawing:
         size: np.ndarray,
         rgba: np.ndarray,
     ) -> None:
-        """Draw geoms of one type, to which 100 times a mesh's number from 1 on is added."""
+        """Draw geoms of one type, or of the mesh `kind // _MESH_NUMBER - 1`."""
         if not len(positions):
             return
-        mesh, kind = divmod(kind, 100)
+        mesh, kind = divmod(int(kind), _MESH_NUMBER)
         axis = _rotated_z(quats)
         rgba = np.broadcast_to(rgba, (len(positions), 4))
         for shape, along, scale in pieces(kind, mesh - 1, size):
@@ -86,7 +87,7 @@ def joint_axes(
 ) -> None:
     """Draw axes of hinges and slides, and of limited ones the range, where they are, and 0."""
     for joint in ids.tolist():
-        kind = model.jnt_type[joint]
+        kind = int(model.jnt_type[joint])
         if kind not in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
             continue
         anchor, axis = joints.anchors[joint], joints.axes[joint]
@@ -146,13 +147,13 @@ def solid_geoms(
     drawing: Drawing, model: mujoco.MjModel, snapshot: Snapshot, geoms: np.ndarray, rgba: np.ndarray
 ) -> None:
     """Draw geoms in colours that are not their own, shape (len(geoms), 4)."""
-    kinds = model.geom_type[geoms] + 100 * (
+    kinds = model.geom_type[geoms] + _MESH_NUMBER * (
         (model.geom_type[geoms] == _Geom.mjGEOM_MESH) * (model.geom_dataid[geoms] + 1)
     )
     for kind in np.unique(kinds).tolist():
         rows = np.flatnonzero(kinds == kind)
         own = geoms[rows]
-        size = drawn_size(kind % 100, model.geom_size[own])
+        size = drawn_size(kind % _MESH_NUMBER, model.geom_size[own])
         drawing.add(
             kind, snapshot.geom_xpos[own], quats_of(snapshot.geom_xmat[own]), size, rgba[rows]
         )

@@ -19,9 +19,9 @@ from manyworlds.viewer.viser.shapes import ShapeLayer, merge_instances
 OVERLAYS: dict[str, tuple[str, type | None]] = {
     "contact_points": ("Contact points", Contacts),
     "contact_forces": ("Contact forces", Contacts),
-    "collision": ("Collision shapes of robots", None),
-    "other_collision": ("Collision shapes of the rest", None),
-    "joints": ("Joint axes and ranges", Joints),
+    "collision": ("Robots' colliders", None),
+    "other_collision": ("Other colliders", None),
+    "joints": ("Joints", Joints),
     "sites": ("Sites", None),
     "tendons": ("Tendons", Tendons),
 }
@@ -49,7 +49,7 @@ class OverlayPart:
         )
         self.coloring = gui.add_dropdown("Colours by", COLORINGS, hint="Sleeping bodies are dim.")
         self.selected_only = gui.add_checkbox(
-            "Of the selected robot only", False, visible=len(ctx.robots) > 1
+            "Selected robot only", False, visible=len(ctx.robots) > 1
         )
         names = {model.body(body).name: body for body in range(1, model.nbody)}
         self.follow = gui.add_dropdown("Follow", ("nothing", *names))

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     import viser
 
 PartMaker = Callable[[PageContext], Part]
-TABS: dict[str, tuple[str, tuple[PartMaker, ...]]] = {
-    "Robot": ("robot", (RobotPart,)),
-    "Watch": ("chart-line", (PlotPart, ReadoutPart)),
-    "View": ("eye", (OverlayPart,)),
-    "World": ("world", (TreePart, OptionsPart)),
-    "States": ("device-floppy", (KeyframePart, SavedStatePart)),
+TABS: dict[str, tuple[PartMaker, ...]] = {
+    "Robot": (RobotPart,),
+    "Watch": (PlotPart, ReadoutPart),
+    "View": (OverlayPart,),
+    "World": (TreePart, OptionsPart),
+    "States": (KeyframePart, SavedStatePart),
 }
-"""The tabs by title: their icon, and the parts in them."""
+"""The parts in each tab, by its title."""
 
 
 class LabPage:
@@ -61,7 +61,7 @@ class LabPage:
         host: str = "127.0.0.1",
         port: int = 8080,
         frame_rate: float = 30.0,
-        tabs: dict[str, tuple[str, tuple[PartMaker, ...]]] = TABS,
+        tabs: dict[str, tuple[PartMaker, ...]] = TABS,
     ) -> None:
         self.lab = lab
         self.server: viser.ViserServer = new_server(host, port)
@@ -78,8 +78,8 @@ class LabPage:
             top_bar = TopBar(self.context)
             self.parts: dict[str, Part] = {"TopBar": top_bar, "PullPart": PullPart(self.context)}
             group: Any = self.server.gui.add_tab_group()
-            for title, (icon, makers) in tabs.items():
-                with group.add_tab(title, icon=icon):
+            for title, makers in tabs.items():
+                with group.add_tab(title):
                     for make in makers:
                         part = make(self.context)
                         self.parts[type(part).__name__] = part

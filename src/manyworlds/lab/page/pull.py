@@ -13,7 +13,6 @@ from manyworlds.lab.snapshot import Snapshot
 
 _TURN_PER_SCREEN = 2 * np.pi
 """How far a body turns when the mouse crosses the whole picture [rad]."""
-_COLOR = (250, 176, 5)
 
 
 class PullPart:
@@ -32,8 +31,6 @@ class PullPart:
         self._target: np.ndarray | None = None
         self._quat: np.ndarray | None = None
         self._start: tuple[np.ndarray, np.ndarray] | None = None
-        self._local = np.zeros(3)
-        self._line: Any = None
         ctx.view.on_mesh = self.attach
         for handle, bodies in ctx.view.meshes:
             self.attach(handle, bodies)
@@ -79,7 +76,7 @@ class PullPart:
         self._ctx.lab.perturbation.release()
 
     def update(self, snapshot: Snapshot) -> None:
-        """Renew the pull while the mouse rests, and draw it."""
+        """Renew the pull while the mouse rests; viser draws it."""
         pert = self._ctx.lab.perturbation
         with self._lock:
             target, quat = self._target, self._quat
@@ -87,7 +84,6 @@ class PullPart:
             pert.pull(target)
         if quat is not None:
             pert.turn(quat)
-        self._draw(snapshot, target)
 
     def _begin(self, event: Any, body: int) -> None:
         point = np.array(event.start_position) - self._ctx.view.offset
@@ -97,8 +93,6 @@ class PullPart:
         with self._lock:
             self._client = event.client_id
             self._start = np.array(event.end_screen_pos), snapshot.xquat[body].copy()
-            rotation = _matrix(snapshot.xquat[body])
-            self._local = rotation.T @ (point - snapshot.xpos[body])
         self._move(event)
 
     def _move(self, event: Any) -> None:
@@ -116,20 +110,6 @@ class PullPart:
         with self._lock:
             self._quat = turned
         self._ctx.lab.perturbation.turn(turned)
-
-    def _draw(self, snapshot: Snapshot, target: np.ndarray | None) -> None:
-        if target is None:
-            if self._line is not None:
-                self._line.visible = False
-            return
-        body = self._ctx.body
-        grabbed = snapshot.xpos[body] + _matrix(snapshot.xquat[body]) @ self._local
-        points = np.array([[grabbed, target]], np.float32)
-        if self._line is None:
-            self._line = self._ctx.server.scene.add_line_segments(
-                "/over/pull", points=points, colors=_COLOR, thickness=4.0, thickness_units="screen"
-            )
-        self._line.points, self._line.visible = points, True
 
 
 def _matrix(quat: np.ndarray) -> np.ndarray:

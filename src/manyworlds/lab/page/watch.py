@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ class PlotPart:
 
 
 class ReadoutPart:
-    """Numbers of all joints and sensors.
+    """Numbers of all joints and sensors of the selected robot.
 
     Args:
         ctx: of the page.
@@ -97,7 +98,8 @@ class ReadoutPart:
 
     def __init__(self, ctx: PageContext) -> None:
         model = ctx.lab.world.model
-        self._model, self._axes, self._sensors = model, axes(model), sensors(model)
+        self._ctx, self._model = ctx, model
+        self._axes, self._sensors = axes(model), sensors(model)
         self._names = [model.joint(joint).name or f"joint {joint}" for joint in self._axes]
         with ctx.gui.add_folder("Joints", visible=bool(self._axes)):
             self.joints = ctx.gui.add_html("")
@@ -106,19 +108,29 @@ class ReadoutPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the numbers."""
+        prefix = self._ctx.lab.world.robots.get(self._ctx.robot, "")
         q = snapshot.qpos[self._model.jnt_qposadr[self._axes]]
         v = snapshot.qvel[self._model.jnt_dofadr[self._axes]]
-        self.joints.content = _table(
-            (name, joint_axis_unit(self._model, joint), f"{position:.3f}", f"{velocity:.2f}/s")
-            for name, joint, position, velocity in zip(self._names, self._axes, q, v, strict=True)
-        )
+        rows = []
+        for name, joint, position, velocity in zip(self._names, self._axes, q, v, strict=True):
+            if name.startswith(prefix):
+                unit = joint_axis_unit(self._model, joint)
+                values = (_number(position), _number(velocity))
+                rows.append((name.removeprefix(prefix), f"{unit}, {unit}/s", *values))
+        self.joints.content = _table(rows)
         self.sensors.content = _table(
-            (s.name, s.unit, " ".join(f"{value:.3g}" for value in s.read(snapshot)))
+            (s.name.removeprefix(prefix), s.unit, " ".join(map(_number, s.read(snapshot).tolist())))
             for s in self._sensors
+            if s.name.startswith(prefix)
         )
 
 
-def _table(rows: Any) -> str:
+def _number(value: float) -> str:
+    # The sum makes a zero of what would be shown as -0.
+    return f"{round(value, 3) + 0.0:.3f}" if abs(value) < 1000.0 else f"{value:.4g}"
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> str:
     lines = []
     for name, unit, *values in rows:
         cells = "".join(f'<td style="text-align:right">{html.escape(v)}</td>' for v in values)
