@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,31 +65,33 @@ def main(argv: list[str]) -> int:
 
         require_extra("viser", "lab")
         check_address(cfg.host, cfg.port)
-    lab = open_lab(cfg)
-    with lab, contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt):
         if cfg.headless:
-            print(f"{cfg.target} is alive, without a page (Ctrl-C ends)", flush=True)
-            _wait(lab, cfg.seconds)
+            with open_lab(cfg):
+                print(f"{cfg.target} is alive, without a page (Ctrl-C ends)", flush=True)
+                _wait(cfg.seconds)
         else:
-            _serve(lab, cfg)
+            _serve(cfg)
     return 0
 
 
-def _serve(lab: LiveLab, cfg: LabOptions) -> None:
-    from manyworlds.lab.page import LabPage
+def _serve(cfg: LabOptions) -> None:
+    from manyworlds.lab.page import ReloadablePage
 
-    page = LabPage(lab, host=cfg.host, port=cfg.port)
+    page = ReloadablePage(lambda: open_lab(cfg), host=cfg.host, port=cfg.port)
     try:
-        page.start()
+        page.open()
+        if page.error:
+            print(f"does not compile: {page.error}", flush=True)
         print(f"lab at {page.url} (Ctrl-C ends)", flush=True)
-        _wait(lab, cfg.seconds)
+        _wait(cfg.seconds)
     finally:
         page.close()
 
 
-def _wait(lab: LiveLab, seconds: float | None) -> None:
-    until = None if seconds is None else time.monotonic() + seconds
-    while lab.engine.state != "stopped" and (until is None or time.monotonic() < until):
+def _wait(seconds: float | None) -> None:
+    until = math.inf if seconds is None else time.monotonic() + seconds
+    while time.monotonic() < until:
         time.sleep(_HEARTBEAT_S)
 
 

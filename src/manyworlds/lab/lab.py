@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 
 from manyworlds import __version__
-from manyworlds.lab.control import NOBODY, RobotControl
+from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.engine import Command, Mode, PhysicsEngine
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.perturb import Perturbation
@@ -39,7 +39,7 @@ class LabCfg:
     """Simulated seconds per second, 0.05 to 10, or infinity for as fast as possible."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of MuJoCo that count instead of the model's, by their names in `mujoco.MjOption`."""
-    start_owner: str = "panel"
+    start_owner: str = PANEL
     """Who has the robots at first."""
 
 
@@ -179,7 +179,7 @@ class LiveLab:
             ValueError: the policy does not fit it, or there are several robots and none is named.
             MissingExtraError: the extra 'train' is not installed.
         """
-        from manyworlds.lab.policy import POLICY, PolicyController
+        from manyworlds.lab.policy import PolicyController
 
         if not robot:
             names = [control.name for control in self.controls]

@@ -9,11 +9,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import RobotControl
+from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.rl import OnnxPolicy
-
-POLICY = "policy"
-"""The owner of robots that a policy moves."""
 
 
 class PolicyController:

@@ -2,5 +2,6 @@
 
 from manyworlds.lab.page.context import PageContext, Part
 from manyworlds.lab.page.page import LabPage
+from manyworlds.lab.page.reload import ReloadablePage
 
-__all__ = ["LabPage", "PageContext", "Part"]
+__all__ = ["LabPage", "PageContext", "Part", "ReloadablePage"]

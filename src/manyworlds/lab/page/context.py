@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from manyworlds.lab.page.world_view import WorldView
 
-PANEL = "panel"
-"""The owner of robots that the page steers."""
 _ERRORS = (ValueError, KeyError, OSError, RuntimeError)
 
 

@@ -20,7 +20,7 @@ from manyworlds.lab.page.top_bar import TopBar
 from manyworlds.lab.page.tree import TreePart
 from manyworlds.lab.page.watch import PlotPart, ReadoutPart
 from manyworlds.lab.page.world_view import WorldView
-from manyworlds.viewer.viser.server import new_server, page_url, stop_server
+from manyworlds.viewer.viser.server import clear, new_server, page_url, stop_server
 
 if TYPE_CHECKING:
     import viser
@@ -49,6 +49,7 @@ class LabPage:
         port: the port to listen on; if it is taken, the next free one is used. See `url`.
         frame_rate: pictures per second at most [1/s].
         tabs: what is in the panel; see `TABS`.
+        server: draw in this server instead of a new one; it is not stopped on `close`.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -62,9 +63,11 @@ class LabPage:
         port: int = 8080,
         frame_rate: float = 30.0,
         tabs: dict[str, tuple[PartMaker, ...]] = TABS,
+        server: viser.ViserServer | None = None,
     ) -> None:
         self.lab = lab
-        self.server: viser.ViserServer = new_server(host, port)
+        self._own_server = server is None
+        self.server: viser.ViserServer = new_server(host, port) if server is None else server
         self.url = page_url(self.server)
         """The address of the page."""
         self.errors: list[str] = []
@@ -109,13 +112,15 @@ class LabPage:
                 del self._due[name]
 
     def close(self) -> None:
-        """Stop serving; a second time does nothing."""
+        """Stop serving, or clear a server that was given; a second time does nothing."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(3.0)
             self._thread = None
-        if self.server is not None:
+        if self._own_server:
             stop_server(self.server)
+        else:
+            clear(self.server)
 
     def _run(self) -> None:
         while not self._stopping.is_set():

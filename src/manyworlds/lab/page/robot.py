@@ -9,11 +9,12 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import NOBODY, RobotControl
-from manyworlds.lab.page.context import PANEL, PageContext
+from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
+from manyworlds.lab.page.context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 
 _ON_JOINT = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+_MOST_COMMANDS = 6
 
 
 @dataclass
@@ -39,16 +40,17 @@ class RobotPart:
         if not ctx.robots:
             gui.add_markdown("This world has no actuators.")
             return
+        self._owners = {PANEL, NOBODY, *(robot.owner for robot in lab.controls)}
         self.owner = gui.add_dropdown(
             "Owner",
-            (PANEL, NOBODY),
+            tuple(sorted(self._owners)),
             initial_value=PANEL,
             hint="Who steers the robot: these sliders, nobody, a policy, a client ...",
         )
         ctx.on_change(self.owner, lambda owner: lab[ctx.robot].take(owner))
         self.neutral = gui.add_button("Neutral", hint="Tell all actuators what they begin with.")
         ctx.on_click(self.neutral, self._to_neutral)
-        self._owners = {PANEL, NOBODY}
+        self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls}
         self.sliders = {robot.name: self._add_sliders(robot) for robot in lab.controls}
 
     def update(self, snapshot: Snapshot) -> None:
@@ -64,6 +66,7 @@ class RobotPart:
             self.owner.value = owner
         for name, sliders in self.sliders.items():
             sliders.folder.visible = name == ctx.robot
+            self.commands[name].folder.visible = name == ctx.robot and owner == POLICY
         self._show(ctx.lab[ctx.robot], self.sliders[ctx.robot], snapshot)
 
     def _show(self, robot: RobotControl, sliders: _Sliders, snapshot: Snapshot) -> None:
@@ -84,6 +87,26 @@ class RobotPart:
                 value = float(np.clip(np.nan_to_num(values[i]), handle.min, handle.max))
                 if handle.value != value:
                     handle.value = value
+
+    def _add_commands(self, robot: RobotControl) -> _Sliders:
+        """Sliders for what a policy is asked to do."""
+        gui = self._ctx.gui
+        commands: dict[str, np.ndarray] = getattr(robot.controller, "commands", {})
+        folder = gui.add_folder("Commands of the policy", visible=False)
+        handles = []
+        with folder:
+            for name, values in commands.items():
+                # Long commands are poses and motions, which nobody gives by hand.
+                for i, value in enumerate(values.tolist() if values.size <= _MOST_COMMANDS else []):
+                    reach = max(1.0, abs(value))
+                    label = f"{name} {i}" if values.size > 1 else name
+                    handle = gui.add_slider(label, -reach, reach, 0.05, value)
+
+                    def send(value: float, values=values, i=i) -> None:
+                        self._ctx.lab.post(lambda model, data: values.__setitem__(i, value))
+
+                    handles.append(self._ctx.on_change(handle, send))
+        return _Sliders(folder, handles, None)
 
     def _add_sliders(self, robot: RobotControl) -> _Sliders:
         gui, model = self._ctx.gui, self._ctx.lab.world.model
