@@ -99,7 +99,7 @@ def test_robots_that_do_not_fit_are_refused(run):
     path = run / "scene" / "scene.xml"
     text = path.read_text()
     renamed = run / "scene" / "renamed.xml"
-    renamed.write_text(text.replace("cartpole/hinge", "cartpole/elbow"))
+    renamed.write_text(text.replace("cartpole/hinge_1", "cartpole/elbow"))
     lab = LiveLab(world_from_file(renamed, by_prefix=True))
     with pytest.raises(ValueError, match=r"The model lacks .*joints? cartpole/hinge"):
         lab.run_policy(run / "policy.onnx")

@@ -52,11 +52,25 @@ def quadruped():
         served.close()
 
 
+def on_screen(camera, canvas: dict[str, float], point: np.ndarray) -> tuple[float, float]:
+    """Where on the browser's page a point of the world is drawn [pixel]."""
+    forward = camera.look_at - camera.position
+    forward = forward / np.linalg.norm(forward)
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    right = right / np.linalg.norm(right)
+    offset = point - camera.position
+    scale = canvas["height"] / 2 / np.tan(camera.fov / 2) / (offset @ forward)
+    return (
+        canvas["x"] + canvas["width"] / 2 + scale * (offset @ right),
+        canvas["y"] + canvas["height"] / 2 - scale * (offset @ np.cross(right, forward)),
+    )
+
+
 def test_a_slider_moves_a_joint(quadruped, browser):
     """Load the page, press play, drag a slider: the joint of the robot moves there."""
     lab, served = quadruped
     browser.goto(served.url)
-    browser.get_by_text("PAUSED").wait_for()
+    browser.get_by_text("PAUSED", exact=True).first.wait_for()
     browser.get_by_role("button", name="Play").click()
     browser.get_by_role("button", name="Pause").wait_for()
     assert not lab.paused
@@ -86,8 +100,8 @@ def test_the_mouse_pulls_a_body(quadruped, browser):
     browser.get_by_text("real time").wait_for()
     browser.wait_for_timeout(4000)
     before = lab.snapshot.qpos[:3].copy()
-    # The camera looks at the middle of the robot.
-    x, y = (900 - 322) / 2, 330
+    (client,) = served.server.get_clients().values()
+    x, y = on_screen(client.camera, browser.locator("canvas").first.bounding_box(), before)
     browser.keyboard.down("Control")
     browser.mouse.move(x, y)
     browser.mouse.down(button="right")
@@ -107,5 +121,5 @@ def test_the_mouse_pulls_a_body(quadruped, browser):
             break
     assert lab.perturbation.body == 0 and (lab.snapshot.xfrc_applied == 0.0).all()
     browser.keyboard.press("Space")
-    browser.get_by_text("PAUSED").wait_for()
+    browser.get_by_text("PAUSED", exact=True).first.wait_for()
     assert lab.paused and not served.errors
