@@ -70,3 +70,17 @@ def test_only_bodies_can_be_grabbed(lab):
     for body in (0, 99):
         with pytest.raises(ValueError, match="nothing to grab"):
             lab.perturbation.grab(body, [0.0, 0.0, 0.0])
+
+
+def test_a_grab_waits_for_its_pull(lab):
+    """Let steps go by between grab and pull, as with a slow hand: the pull counts."""
+    lab.perturbation.grab(3, lab.snapshot.xpos[3])
+    for _ in range(5):
+        lab.engine.pump()
+    assert lab.perturbation.body == 3 and (lab.snapshot.xfrc_applied == 0.0).all()
+    lab.perturbation.pull(lab.snapshot.xpos[3] + [0.0, 0.0, 1.0])
+    lab.engine.pump()
+    assert lab.snapshot.xfrc_applied[3, 2] > 0.0
+    lab.perturbation.release()
+    lab.engine.pump()
+    assert lab.perturbation.body == 0 and (lab.snapshot.xfrc_applied == 0.0).all()

@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("manyworlds.cli.train", "train a policy for a task"),
     "evaluate": ("manyworlds.cli.evaluate", "tell how well a policy does what a task rewards"),
     "play": ("manyworlds.cli.play", "watch a trained policy"),
+    "lab": ("manyworlds.cli.lab", "walk into a world: look at it, pull at it, steer it"),
     "motion": ("manyworlds.cli.motion", "make motions to track, of recordings or of our own"),
     "list": ("manyworlds.cli.list", "list the tasks"),
     "new-task": ("manyworlds.cli.new_task", "write a file with a task of your own, ready to train"),

@@ -13,6 +13,10 @@ from manyworlds.lab.controllers import Controller, Passthrough, RobotActuators
 
 NOBODY = "nobody"
 """The owner of a robot whose actuators rest."""
+PANEL = "panel"
+"""The owner of robots that the page steers."""
+POLICY = "policy"
+"""The owner of robots that a policy steers."""
 
 
 @dataclass(frozen=True)

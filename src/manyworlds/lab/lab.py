@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 
 from manyworlds import __version__
-from manyworlds.lab.control import NOBODY, RobotControl
+from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.engine import Command, Mode, PhysicsEngine
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.perturb import Perturbation
@@ -27,6 +27,7 @@ from manyworlds.lab.world import World, world_from_env
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.lab.policy import PolicyController
 
 
 @dataclass(kw_only=True)
@@ -40,7 +41,7 @@ class LabCfg:
     """Simulated seconds per second, 0.05 to 10, or infinity for as fast as possible."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of MuJoCo that count instead of the model's, by their names in `mujoco.MjOption`."""
-    start_owner: str = "panel"
+    start_owner: str = PANEL
     """Who has the robots at first."""
     recorder: RecorderCfg = field(default_factory=RecorderCfg)
     """What is kept of what happens."""
@@ -169,6 +170,45 @@ class LiveLab:
     def snapshot(self) -> Snapshot:
         """The newest picture of the world."""
         return self.engine.snapshot
+
+    def run_policy(
+        self, path: str | Path, robot: str = "", commands: Mapping[str, Any] | None = None
+    ) -> PolicyController:
+        """Let an exported policy move a robot, from the initial state on.
+
+        Args:
+            path: the policy.
+            robot: the robot; the only one if empty.
+            commands: what command terms ask for; 0 where nothing is given.
+
+        Returns:
+            The control law, whose `commands` may be changed at any time.
+
+        Raises:
+            KeyError: there is no such robot.
+            ValueError: the policy does not fit it, or there are several robots and none is named.
+            MissingExtraError: the extra 'train' is not installed.
+        """
+        from manyworlds.lab.policy import PolicyController
+
+        if not robot:
+            names = [control.name for control in self.controls]
+            if len(names) != 1:
+                raise ValueError(f"Name the robot that the policy moves: {', '.join(names)}.")
+            robot = names[0]
+        control = self[robot]
+        law = PolicyController(path, self.world.model, control, commands)
+
+        def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            control.controller = law
+            control.take(POLICY)
+
+        if law.policy.motion is not None:
+            # A motion begins where it says, not where the model does.
+            self.engine.on_reset(lambda model, data, moved: law.policy.reset(data))
+        self.engine.do(begin)
+        self.reset()
+        return law
 
     def view(self, kind: str, name: str) -> View:
         """Return an element's arrays in the model and the data, by name with or without prefix.

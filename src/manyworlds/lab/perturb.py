@@ -38,7 +38,7 @@ class Perturbation:
         # Where the body's center and the point that was grabbed were.
         self._center = self._point = np.zeros(3)
         self._renewed = 0.0
-        self._pulling = False
+        self._pulling = self._held = False
         engine.on_pre_step(self._apply)
 
     @property
@@ -72,11 +72,11 @@ class Perturbation:
     def release(self) -> None:
         """Let go: no force is left at the next step."""
         with self._lock:
-            self._pert.active = 0
+            self._held = False
 
     def _renew(self, active: mujoco.mjtPertBit, **values: np.ndarray) -> None:
         with self._lock:
-            if not self._pulling:
+            if not self._held:
                 return
             for name, value in values.items():
                 getattr(self._pert, name)[:] = value
@@ -95,16 +95,21 @@ class Perturbation:
             mujoco.mjv_initPerturb(model, data, self._scene, self._pert)
             self._pert.refselpos[:] = point
             self._center, self._point = self._pert.refpos.copy(), point
-            self._pulling = True
+            self._pert.active = 0
+            self._pulling = self._held = True
+            self._renewed = self._clock()
 
     def _apply(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         with self._lock:
             if not self._pulling:
                 return
-            if self._pert.active and self._clock() - self._renewed > SILENCE_S:
-                self._pert.active = 0
-            if not self._pert.active:
+            if self._clock() - self._renewed > SILENCE_S:
+                self._held = False
+            if not self._held:
                 self._clear(data)
+                self._pulling = False
+            elif not self._pert.active:
+                return
             elif self._engine.paused:
                 mujoco.mjv_applyPerturbPose(model, data, self._pert, 1)
                 mujoco.mj_forward(model, data)
@@ -116,5 +121,3 @@ class Perturbation:
         """Take the force away, with the lock held."""
         if self._pulling:
             data.xfrc_applied[self._pert.select] = 0.0
-            if not self._pert.active:
-                self._pulling = False

@@ -17,7 +17,8 @@ import numpy as np
 from manyworlds.lab.control import ControlDesk, RobotControl
 from manyworlds.lab.controllers import RobotActuators
 from manyworlds.scene import Scene, SceneCfg
-from manyworlds.utils.spec import export_spec
+from manyworlds.sim import MujocoCfg
+from manyworlds.utils.spec import add_ground_plane, export_spec, set_options
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -118,8 +119,14 @@ def world_from_spec(spec: mujoco.MjSpec, name: str = "") -> World:
     return World(spec=spec, model=_compile(spec), robots={name or spec.modelname or "robot": ""})
 
 
-def world_from_file(path: Path) -> World:
+def world_from_file(path: Path, *, plane: bool = False, by_prefix: bool = False) -> World:
     """Compile an MJCF or URDF file; its options stay as they are.
+
+    Args:
+        path: the file.
+        plane: whether to add a floor.
+        by_prefix: whether elements `robot/...` belong to a robot called `robot`, as in the scene
+            that an entity was exported with; else all belong to one robot, called as the file.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -131,13 +138,22 @@ def world_from_file(path: Path) -> World:
         spec = mujoco.MjSpec.from_file(str(path))
     except ValueError as error:
         raise CompileError(f"{path}: {' '.join(str(error).split())}") from error
+    if plane:
+        add_ground_plane(spec)
     world = world_from_spec(spec, path.stem)
-    world.sources = {path.stem: path.name}
+    if by_prefix:
+        names = [body.name for body in spec.bodies if "/" in body.name]
+        world.robots = {name: f"{name}/" for name in dict.fromkeys(n.split("/")[0] for n in names)}
+    world.sources = dict.fromkeys(world.robots, path.name)
     return world
 
 
-def world_from_scene(cfg: SceneCfg) -> World:
+def world_from_scene(cfg: SceneCfg, options: MujocoCfg | None = None) -> World:
     """Build one world of a scene; each entity that has actuators is a robot.
+
+    Args:
+        cfg: the scene; one world of it is built.
+        options: MuJoCo's options; None takes the scene's own.
 
     Raises:
         CompileError: it does not compile.
@@ -146,7 +162,11 @@ def world_from_scene(cfg: SceneCfg) -> World:
     cfg.num_envs = 1
     scene = Scene(cfg)
     robots = {name: f"{name}/" for name in scene.entities}
-    return World(spec=scene.spec, model=_compile(scene.spec), robots=robots)
+    model = _compile(scene.spec)
+    if options is not None:
+        options.apply(model)
+        set_options(scene.spec, model.opt)
+    return World(spec=scene.spec, model=model, robots=robots)
 
 
 def world_from_env(env: ManagerBasedRlEnv, env_id: int) -> World:

@@ -11,13 +11,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import mujoco
 import torch
 
 from manyworlds.rl.policy_description import action_entity, describe_policy, gains
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.os import atomic_path
-from manyworlds.utils.spec import export_spec
+from manyworlds.utils.spec import export_spec, set_options
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -133,9 +132,7 @@ def export_policy(
 def export_scene(env: ManagerBasedRlEnv, output_dir: Path) -> Path:
     """Write the scene with the options that it is simulated with, as `export_spec` does."""
     spec = env.scene.spec.copy()
-    model = env.sim.mj_model
-    for name in (n for n in dir(mujoco.MjOption()) if not n.startswith("_")):
-        setattr(spec.option, name, getattr(model.opt, name))
+    set_options(spec, env.sim.mj_model.opt)
     return export_spec(spec, output_dir)
 
 

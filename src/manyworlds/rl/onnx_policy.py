@@ -60,22 +60,22 @@ class OnnxPolicy:
         self._fns = dict(observation_fns or {})
         self._check_timestep()
         self.entities = self.description["entities"]
-        try:
-            self._actuators = PlainActuators(model, self.description)
-            self.addresses = {
-                name: (int(model.joint(name).qposadr[0]), int(model.joint(name).dofadr[0]))
-                for entity in self.entities.values()
-                for name in entity["joint_names"]
-            }
-        except KeyError as error:
-            raise ValueError(
-                f"The model lacks what '{path}' names: {error.args[0]} Use the scene exported "
-                "beside the policy."
-            ) from None
+        self._check_names()
+        self._actuators = PlainActuators(model, self.description)
+        self.addresses = {
+            name: (int(model.joint(name).qposadr[0]), int(model.joint(name).dofadr[0]))
+            for entity in self.entities.values()
+            for name in entity["joint_names"]
+        }
         self._check_terms()
         self.motion = PlainMotion.of(self._session, self.description)
         """The motion that the file holds, for policies that track one."""
         self.reset()
+
+    @property
+    def actuator_names(self) -> list[str]:
+        """Actuators that the policy moves, as the model calls them."""
+        return [name for item in self.description["actuators"] for name in item["controls"]]
 
     @property
     def control_period(self) -> float:
@@ -130,14 +130,30 @@ class OnnxPolicy:
 
     def step(self, data: mujoco.MjData) -> np.ndarray:
         """Act, and advance the world by one control period; return the action."""
+        action = self.begin_period(data)
+        for _ in range(self.description["decimation"]):
+            self.apply(data)
+            mujoco.mj_step(self.model, data)
+        self.end_period(data)
+        return action
+
+    def begin_period(self, data: mujoco.MjData) -> np.ndarray:
+        """Act, for whoever steps by himself; return the action.
+
+        Then come `decimation` times `apply` and a physics step, and `end_period`.
+        """
         action = self.act(data)
         self._actuators.take(action, self._offsets())
-        for _ in range(self.description["decimation"]):
-            self._actuators.apply(data)
-            mujoco.mj_step(self.model, data)
+        return action
+
+    def apply(self, data: mujoco.MjData) -> None:
+        """Write `ctrl`, before each physics step."""
+        self._actuators.apply(data)
+
+    def end_period(self, data: mujoco.MjData) -> None:
+        """Compute what the next action is chosen by."""
         self._refresh(data)
         self._go_to_frame(self.time_step + 1)
-        return action
 
     def observe(self, data: mujoco.MjData, group: str) -> np.ndarray:
         """Compute a group of observations, shape [n]; histories advance by one."""
@@ -216,6 +232,26 @@ class OnnxPolicy:
                 "`manyworlds train`, or update manyworlds."
             )
         return description
+
+    def _check_names(self) -> None:
+        """Refuse a model that lacks what the description names, with all that it lacks."""
+        wanted = {
+            "joint": [n for entity in self.entities.values() for n in entity["joint_names"]],
+            "actuator": self.actuator_names,
+        }
+        for item in self.description["actuators"]:
+            wanted.setdefault(item["transmission"], []).extend(item["targets"])
+        lacks = []
+        for kind, names in wanted.items():
+            known = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+            missing = [n for n in names if mujoco.mj_name2id(self.model, known, n) < 0]
+            if missing:
+                lacks.append(f"{kind}s {', '.join(dict.fromkeys(missing))}")
+        if lacks:
+            raise ValueError(
+                f"The model lacks what '{self.path}' names: {'; '.join(lacks)}. Use the scene "
+                "exported beside the policy."
+            )
 
     def _check_timestep(self) -> None:
         wanted = self.description["physics_timestep_s"]

@@ -44,6 +44,7 @@ __all__ = [
     "get_non_free_joints",
     "is_joint_limited",
     "non_default_option_fields",
+    "set_options",
 ]
 
 
@@ -123,6 +124,12 @@ def add_checker_material(spec: mujoco.MjSpec, name: str, square: float = 0.5) ->
     material = spec.add_material(name=name, texuniform=True, texrepeat=2 * [0.5 / square])
     material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = name
     return name
+
+
+def set_options(spec: mujoco.MjSpec, option: mujoco.MjOption) -> None:
+    """Give a spec all options of a compiled model."""
+    for name in (name for name in dir(option) if not name.startswith("_")):
+        setattr(spec.option, name, getattr(option, name))
 
 
 def add_ground_plane(spec: mujoco.MjSpec, name: str = "ground_plane") -> mujoco.MjsGeom:

@@ -82,6 +82,8 @@ class WorldGrid:
         expanded_fields: `sim.expanded_fields`, what differs between worlds.
         on_click: called with the index, among those shown, of a world that was clicked.
         can_select: whether worlds have labels, and one is marked and drawn with all its faces.
+        on_mesh: called with each mesh's handle and the bodies that it draws, one instance each in
+            each world.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -98,6 +100,7 @@ class WorldGrid:
         expanded_fields: Set[str] | None = None,
         on_click: Callable[[int], None] | None = None,
         can_select: bool = True,
+        on_mesh: Callable[[Any, tuple[int, ...]], None] | None = None,
     ) -> None:
         self.server = server
         self.count = count
@@ -110,6 +113,7 @@ class WorldGrid:
         self._conversions: Any = require_extra("mjviser.conversions", "lab")
         self._on_click = on_click
         self._can_select = can_select
+        self._on_mesh = on_mesh
         self._nodes: list[Any] = []
         self._meshes: dict[tuple[int, ...], Any] = {}
         self._batches: list[_Batch] = []
@@ -206,6 +210,11 @@ class WorldGrid:
         with self.server.atomic():
             for label, text in zip(self._labels, texts, strict=False):
                 label.text = text
+
+    def show(self, visible: bool) -> None:
+        """Show or hide the meshes; the ground stays."""
+        for batch in self._batches:
+            batch.handle.visible = visible
 
     def show_labels(self, visible: bool) -> None:
         """Show or hide the lines over the worlds."""
@@ -378,6 +387,8 @@ class WorldGrid:
             cast_shadow=not static,
         )
         batch = _Batch(handle, bodies, copies, len(mesh.faces), coarse, detail)
+        if self._on_mesh is not None:
+            self._on_mesh(handle, bodies)
         if self._on_click is not None and self.count > 1 and not (static or detail):
             on_click = self._on_click
 

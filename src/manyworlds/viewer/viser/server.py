@@ -24,6 +24,13 @@ def new_server(host: str, port: int) -> viser.ViserServer:
     return server
 
 
+def clear(server: viser.ViserServer) -> None:
+    """Take everything off a page."""
+    server.gui.reset()
+    server.scene.reset()
+    server.gui.main_panel.dock_right()
+
+
 def stop_server(server: viser.ViserServer) -> None:
     """Stop a server, as quietly as it was started."""
     with _quiet():

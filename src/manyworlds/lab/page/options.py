@@ -1,0 +1,98 @@
+"""MuJoCo's options, while the world goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+
+from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+
+_CHOICES = {
+    "integrator": ("Integrator", mujoco.mjtIntegrator, "mjINT_"),
+    "solver": ("Solver", mujoco.mjtSolver, "mjSOL_"),
+    "cone": ("Friction cone", mujoco.mjtCone, "mjCONE_"),
+}
+_NUMBERS = {
+    "timestep": ("Timestep [s]", 1e-4, 0.05, 1e-4),
+    "iterations": ("Iterations", 1, 200, 1),
+    "impratio": ("Impedance ratio", 0.1, 100.0, 0.1),
+}
+_SWITCHES = {
+    "Contacts": mujoco.mjtDisableBit.mjDSBL_CONTACT,
+    "Gravity": mujoco.mjtDisableBit.mjDSBL_GRAVITY,
+    "Joint limits": mujoco.mjtDisableBit.mjDSBL_LIMIT,
+    "Actuation": mujoco.mjtDisableBit.mjDSBL_ACTUATION,
+}
+
+
+class OptionsPart:
+    """Options of the model; each change is a command, and what anybody else changes is shown.
+
+    Args:
+        ctx: of the page.
+    """
+
+    period = 0.5
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._option = ctx.lab.world.model.opt
+        self.inputs: dict[str, Any] = {}
+        gui = ctx.gui
+        with gui.add_folder("Physics"):
+            for name, (label, kind, prefix) in _CHOICES.items():
+                values = {
+                    value.name.removeprefix(prefix).lower(): value
+                    for value in kind.__members__.values()
+                }
+                handle = gui.add_dropdown(label, tuple(values))
+                self._add(name, handle, lambda chosen, values=values: int(values[chosen]))
+            for name, (label, low, high, step) in _NUMBERS.items():
+                value = type(step)(getattr(self._option, name))
+                low, high = min(low, value), max(high, value)
+                handle = gui.add_number(label, value, min=low, max=high, step=step)
+                self._add(name, handle, lambda value: value)
+            gravity = tuple(self._option.gravity.tolist())
+            handle = gui.add_vector3("Gravity [m/s²]", gravity, step=0.01)
+            self._add("gravity", handle, lambda value: value)
+            for label, bit in _SWITCHES.items():
+                box = gui.add_checkbox(label, True)
+                self.inputs[label] = ctx.on_change(
+                    box, lambda on, bit=int(bit): self._post(lambda: self._switch(bit, on))
+                )
+        self.update(ctx.lab.snapshot)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the options as they are."""
+        values: dict[str, Any] = {name: getattr(self._option, name) for name in _NUMBERS}
+        values["gravity"] = tuple(self._option.gravity.tolist())
+        for name, (_, kind, prefix) in _CHOICES.items():
+            present = kind(getattr(self._option, name)).name
+            values[name] = present.removeprefix(prefix).lower()
+        for label, bit in _SWITCHES.items():
+            values[label] = not self._option.disableflags & int(bit)
+        for name, value in values.items():
+            if self.inputs[name].value != value:
+                self.inputs[name].value = value
+
+    def _add(self, name: str, handle: Any, convert: Any) -> None:
+        def change(value: Any) -> None:
+            converted = convert(value)
+            self._post(lambda: self._set(name, converted))
+
+        self.inputs[name] = self._ctx.on_change(handle, change)
+
+    def _set(self, name: str, value: Any) -> None:
+        if name == "gravity":
+            self._option.gravity[:] = value
+        else:
+            setattr(self._option, name, value)
+
+    def _switch(self, bit: int, on: bool) -> None:
+        flags = self._option.disableflags
+        self._option.disableflags = flags & ~bit if on else flags | bit
+
+    def _post(self, action: Any) -> None:
+        self._ctx.lab.post(lambda model, data: action())

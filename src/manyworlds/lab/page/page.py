@@ -1,0 +1,130 @@
+"""A lab as a page in the browser."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from manyworlds.lab.lab import LiveLab
+from manyworlds.lab.page.context import PageContext, Part
+from manyworlds.lab.page.hotkeys import Hotkeys
+from manyworlds.lab.page.options import OptionsPart
+from manyworlds.lab.page.overlays import OverlayPart
+from manyworlds.lab.page.poses import KeyframePart, SavedStatePart
+from manyworlds.lab.page.pull import PullPart
+from manyworlds.lab.page.robot import RobotPart
+from manyworlds.lab.page.top_bar import TopBar
+from manyworlds.lab.page.tree import TreePart
+from manyworlds.lab.page.watch import PlotPart, ReadoutPart
+from manyworlds.lab.page.world_view import WorldView
+from manyworlds.viewer.viser.server import clear, new_server, page_url, stop_server
+
+if TYPE_CHECKING:
+    import viser
+
+PartMaker = Callable[[PageContext], Part]
+TABS: dict[str, tuple[PartMaker, ...]] = {
+    "Robot": (RobotPart,),
+    "Watch": (PlotPart, ReadoutPart),
+    "View": (OverlayPart,),
+    "World": (TreePart, OptionsPart),
+    "States": (KeyframePart, SavedStatePart),
+}
+"""The parts in each tab, by its title."""
+
+
+class LabPage:
+    """Serves a page that shows a lab and steers it.
+
+    Parts read snapshots, at the rate of pictures at most, and change the world by the lab's verbs
+    only; the engine does not know that there is a page.
+
+    Args:
+        lab: what to show; the page does not start or stop it.
+        host: the address to listen on; '0.0.0.0' lets everyone on the network in, without a
+            password.
+        port: the port to listen on; if it is taken, the next free one is used. See `url`.
+        frame_rate: pictures per second at most [1/s].
+        tabs: what is in the panel; see `TABS`.
+        server: draw in this server instead of a new one; it is not stopped on `close`.
+
+    Raises:
+        MissingExtraError: the extra 'lab' is not installed.
+    """
+
+    def __init__(
+        self,
+        lab: LiveLab,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        frame_rate: float = 30.0,
+        tabs: dict[str, tuple[PartMaker, ...]] = TABS,
+        server: viser.ViserServer | None = None,
+    ) -> None:
+        self.lab = lab
+        self._own_server = server is None
+        self.server: viser.ViserServer = new_server(host, port) if server is None else server
+        self.url = page_url(self.server)
+        """The address of the page."""
+        self.errors: list[str] = []
+        """Tracebacks of parts that failed, which are not updated any more."""
+        self._period = 1.0 / frame_rate
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        with self.server.atomic():
+            view = WorldView(self.server, lab.world.model, lab.snapshot)
+            self.context = PageContext(lab, self.server, view)
+            top_bar = TopBar(self.context)
+            self.parts: dict[str, Part] = {"TopBar": top_bar, "PullPart": PullPart(self.context)}
+            group: Any = self.server.gui.add_tab_group()
+            for title, makers in tabs.items():
+                with group.add_tab(title):
+                    for make in makers:
+                        part = make(self.context)
+                        self.parts[type(part).__name__] = part
+            overlays: Any = self.parts.get("OverlayPart")
+            self.hotkeys = Hotkeys(self.context, top_bar, overlays)
+        self._due = dict.fromkeys(self.parts, 0.0)
+        self.update()
+
+    def start(self) -> None:
+        """Keep the page up to date, from a thread of its own, while anybody looks at it."""
+        self._thread = threading.Thread(target=self._run, name="manyworlds-page", daemon=True)
+        self._thread.start()
+
+    def update(self) -> None:
+        """Show the newest snapshot: all parts that are due."""
+        snapshot, now = self.lab.snapshot, time.monotonic()
+        self.context.view.update(snapshot)
+        for name, due in list(self._due.items()):
+            if now < due:
+                continue
+            self._due[name] = now + self.parts[name].period
+            try:
+                self.parts[name].update(snapshot)
+            except Exception:
+                self.errors.append(traceback.format_exc())
+                self.context.message = f"{name} failed: {self.errors[-1].splitlines()[-1]}"
+                del self._due[name]
+
+    def close(self) -> None:
+        """Stop serving, or clear a server that was given; a second time does nothing."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(3.0)
+            self._thread = None
+        if self._own_server:
+            stop_server(self.server)
+        else:
+            clear(self.server)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            begun = time.monotonic()
+            if self.server.get_clients():
+                self.update()
+            self._stopping.wait(max(0.0, begun + self._period - time.monotonic()))

@@ -1,0 +1,125 @@
+"""Pulling and turning bodies with the mouse, as in MuJoCo's simulate."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+
+_TURN_PER_SCREEN = 2 * np.pi
+"""How far a body turns when the mouse crosses the whole picture [rad]."""
+
+
+class PullPart:
+    """Ctrl and the right button pull at a body, Ctrl and the left one turn it; a click selects it.
+
+    Args:
+        ctx: of the page.
+    """
+
+    period = 0.0
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._lock = threading.Lock()
+        self._client: int | None = None
+        self._target: np.ndarray | None = None
+        self._quat: np.ndarray | None = None
+        self._start: tuple[np.ndarray, np.ndarray] | None = None
+        ctx.view.on_mesh = self.attach
+        for handle, bodies in ctx.view.meshes:
+            self.attach(handle, bodies)
+        server = ctx.server
+
+        @server.on_client_disconnect
+        def _(client: Any) -> None:
+            if client.client_id == self._client:
+                self.end()
+
+    def attach(self, handle: Any, bodies: tuple[int, ...]) -> None:
+        """Let a mesh be clicked and dragged.
+
+        Args:
+            handle: the mesh's.
+            bodies: which bodies it draws, one instance each.
+        """
+
+        async def drag(event: Any) -> None:
+            body = bodies[event.instance_index or 0]
+            self._ctx.attempt(lambda: self.drag(event, body))
+
+        handle.on_drag("right", modifier="cmd/ctrl")(drag)
+        handle.on_drag("left", modifier="cmd/ctrl")(drag)
+
+        @handle.on_click
+        def _(event: Any) -> None:
+            self._ctx.body = bodies[event.instance_index or 0]
+
+    def drag(self, event: Any, body: int) -> None:
+        """Take part in a drag: grab the body, pull or turn it, let it go."""
+        if event.phase == "start":
+            self._begin(event, body)
+        elif event.client_id == self._client and event.phase == "update":
+            self._move(event)
+        elif event.client_id == self._client:
+            self.end()
+
+    def end(self) -> None:
+        """Let go."""
+        with self._lock:
+            self._client = self._target = self._quat = None
+        self._ctx.lab.perturbation.release()
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Renew the pull while the mouse rests; viser draws it."""
+        pert = self._ctx.lab.perturbation
+        with self._lock:
+            target, quat = self._target, self._quat
+        if target is not None:
+            pert.pull(target)
+        if quat is not None:
+            pert.turn(quat)
+
+    def _begin(self, event: Any, body: int) -> None:
+        point = np.array(event.start_position) - self._ctx.view.offset
+        snapshot = self._ctx.lab.snapshot
+        self._ctx.body = body
+        self._ctx.lab.perturbation.grab(body, point)
+        with self._lock:
+            self._client = event.client_id
+            self._start = np.array(event.end_screen_pos), snapshot.xquat[body].copy()
+        self._move(event)
+
+    def _move(self, event: Any) -> None:
+        if event.button == "right":
+            with self._lock:
+                self._target = np.array(event.end_position) - self._ctx.view.offset
+            self._ctx.lab.perturbation.pull(self._target)
+            return
+        assert self._start is not None
+        start, quat = self._start
+        right, down = (np.array(event.end_screen_pos) - start) * _TURN_PER_SCREEN
+        camera = _matrix(np.array(event.client.camera.wxyz))
+        # To the right turns about the camera's up, down about its right; y of the camera is down.
+        turned = _turned(_turned(quat, -camera[:, 1], right), camera[:, 0], -down)
+        with self._lock:
+            self._quat = turned
+        self._ctx.lab.perturbation.turn(turned)
+
+
+def _matrix(quat: np.ndarray) -> np.ndarray:
+    matrix = np.empty(9)
+    mujoco.mju_quat2Mat(matrix, np.asarray(quat, float))
+    return matrix.reshape(3, 3)
+
+
+def _turned(quat: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
+    turn, result = np.empty(4), np.empty(4)
+    mujoco.mju_axisAngle2Quat(turn, np.ascontiguousarray(axis), float(angle))
+    mujoco.mju_mulQuat(result, turn, quat)
+    return result

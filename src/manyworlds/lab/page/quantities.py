@@ -1,0 +1,97 @@
+"""What can be read and plotted: joints, actuators and sensors, with units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.snapshot import Snapshot
+
+_UNITS = {
+    "TOUCH": "N",
+    "ACCELEROMETER": "m/s²",
+    "VELOCIMETER": "m/s",
+    "GYRO": "rad/s",
+    "FORCE": "N",
+    "TORQUE": "N m",
+    "MAGNETOMETER": "T",
+    "RANGEFINDER": "m",
+    "TENDONPOS": "m",
+    "TENDONVEL": "m/s",
+    "TENDONACTFRC": "N",
+    "BALLANGVEL": "rad/s",
+    "FRAMEPOS": "m",
+    "FRAMELINVEL": "m/s",
+    "FRAMEANGVEL": "rad/s",
+    "FRAMELINACC": "m/s²",
+    "FRAMEANGACC": "rad/s²",
+    "SUBTREECOM": "m",
+    "SUBTREELINVEL": "m/s",
+    "SUBTREEANGMOM": "kg m²/s",
+    "GEOMDIST": "m",
+    "E_POTENTIAL": "J",
+    "E_KINETIC": "J",
+    "CLOCK": "s",
+}
+"""Units of sensors that have the same wherever they sit; others have none, or that of a joint."""
+_AXIS_UNITS = {"JOINTPOS": "", "JOINTVEL": "/s", "JOINTLIMITPOS": "", "JOINTLIMITVEL": "/s"}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that can be read from a snapshot."""
+
+    name: str
+    unit: str
+    read: Callable[[Snapshot], np.ndarray]
+    """Returns its values, shape (n,)."""
+
+
+def joint_axis_unit(model: mujoco.MjModel, joint: int) -> str:
+    """The unit of a hinge's or a slide's position."""
+    return "m" if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE else "rad"
+
+
+def axes(model: mujoco.MjModel) -> list[int]:
+    """Joints that have one position: hinges and slides."""
+    kinds = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+    return np.flatnonzero(np.isin(model.jnt_type, kinds)).tolist()
+
+
+def quantities(model: mujoco.MjModel) -> list[Quantity]:
+    """All that can be plotted, joints first."""
+    found = []
+    for joint in axes(model):
+        name, unit = model.joint(joint).name or f"joint {joint}", joint_axis_unit(model, joint)
+        q, v = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+        found.append(Quantity(f"{name} position", unit, lambda s, q=q: s.qpos[q : q + 1]))
+        found.append(Quantity(f"{name} velocity", f"{unit}/s", lambda s, v=v: s.qvel[v : v + 1]))
+    found += sensors(model)
+    for i in range(model.nactuator):
+        name = model.actuator(i).name or f"actuator {i}"
+        found.append(Quantity(f"{name} force", "", lambda s, i=i: s.actuator_force[i : i + 1]))
+        at = int(model.actuator_ctrladr[i])
+        count = int(model.actuator_ctrlnum[i])
+        found.append(Quantity(f"{name} control", "", lambda s, a=at, n=count: s.ctrl[a : a + n]))
+    return found
+
+
+def sensors(model: mujoco.MjModel) -> list[Quantity]:
+    """All sensors with all their values."""
+    found = []
+    for i in range(model.nsensor):
+        place = slice(int(model.sensor_adr[i]), int(model.sensor_adr[i] + model.sensor_dim[i]))
+        name = model.sensor(i).name or f"sensor {i}"
+        unit = _sensor_unit(model, i)
+        found.append(Quantity(name, unit, lambda s, place=place: s.sensordata[place]))
+    return found
+
+
+def _sensor_unit(model: mujoco.MjModel, sensor: int) -> str:
+    kind = mujoco.mjtSensor(model.sensor_type[sensor]).name.removeprefix("mjSENS_")
+    if kind in _AXIS_UNITS:
+        return joint_axis_unit(model, int(model.sensor_objid[sensor])) + _AXIS_UNITS[kind]
+    return _UNITS.get(kind, "")

@@ -1,0 +1,111 @@
+"""The top of the panel: how things are, and the buttons that everybody needs."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import Any
+
+from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+
+_PLAY: Any = "player-play"
+_PAUSE: Any = "player-pause"
+SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
+"""Speeds to choose from, in simulated seconds per second."""
+
+_BANNER = (
+    '<div style="position:fixed;top:18px;left:calc((100vw - 322px) / 2);z-index:1000;'
+    "transform:translateX(-50%);font:600 22px/1 system-ui,sans-serif;letter-spacing:.28em;"
+    "pointer-events:none;padding:.5em .8em .5em 1.08em;border-radius:6px;color:#fff;"
+    'background:{color}">{text}</div>'
+)
+_ROW = '<div style="opacity:.6">{}</div><div>{}</div>'
+
+
+class TopBar:
+    """Time, pace, steps and owner; play, step, reset and speed; what keeps a robot from moving.
+
+    Args:
+        ctx: of the page.
+    """
+
+    period = 0.2
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        gui, lab = ctx.gui, ctx.lab
+        self.banner = gui.add_html("")
+        self.status = gui.add_html("")
+        self.play = ctx.on_click(gui.add_button("Pause", icon=_PAUSE), self.toggle)
+        actions = {"Step": lambda: lab.step(1), "Reset": lab.reset}
+        self.run = gui.add_button_group("Run", tuple(actions))
+        self.run.on_click(lambda event: ctx.attempt(actions[event.target.value]))
+        self.speed = gui.add_dropdown(
+            "Speed", tuple(SPEEDS), initial_value=_speed_name(lab.engine.speed)
+        )
+        ctx.on_change(self.speed, lambda name: setattr(lab.engine, "speed", SPEEDS[name]))
+        self.robot: Any = None
+        if len(ctx.robots) > 1:
+            self.robot = gui.add_dropdown("Robot", tuple(ctx.robots), initial_value=ctx.robot)
+            ctx.on_change(self.robot, lambda name: setattr(ctx, "robot", name))
+
+    def toggle(self) -> None:
+        """Pause, or play."""
+        lab = self._ctx.lab
+        lab.engine.paused = not lab.paused
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show how things are."""
+        ctx, lab = self._ctx, self._ctx.lab
+        paused = snapshot.paused
+        label, icon = ("Play", _PLAY) if paused else ("Pause", _PAUSE)
+        if self.play.label != label:
+            self.play.label, self.play.icon = label, icon
+        self.banner.content = _banner(paused, lab.engine.fault)
+        name = _speed_name(lab.engine.speed)
+        if self.speed.value != name:
+            if name not in self.speed.options:
+                self.speed.options = (*SPEEDS, name)
+            self.speed.value = name
+        rows = [
+            ("Time", f"{snapshot.time:.3f} s"),
+            ("Pace", "paused" if paused else f"{lab.engine.pace.real_time_factor:.2f}x real time"),
+            ("Steps", f"{snapshot.step:,}".replace(",", " ")),
+        ]
+        notes = []
+        if ctx.robot:
+            rows.append(("Owner", lab[ctx.robot].owner))
+            notes = self._notes()
+        if ctx.message:
+            notes.insert(0, ctx.message)
+        self.status.content = _status(rows, notes, error=ctx.message or lab.engine.fault)
+
+    def _notes(self) -> list[str]:
+        """What keeps the robot from moving, but for what the page shows anyway."""
+        reasons = self._ctx.lab.why_not_moving(self._ctx.robot)
+        return [f"not moving: {r}" if i == 0 else r for i, r in enumerate(reasons)]
+
+
+def _speed_name(speed: float) -> str:
+    for name, value in SPEEDS.items():
+        if value == speed:
+            return name
+    return f"{speed:g}x"
+
+
+def _banner(paused: bool, fault: str) -> str:
+    if fault:
+        return _BANNER.format(color="#c92a2a", text="STOPPED")
+    return _BANNER.format(color="rgba(33,37,41,.82)", text="PAUSED") if paused else ""
+
+
+def _status(rows: list[tuple[str, str]], notes: list[str], error: str) -> str:
+    cells = "".join(_ROW.format(name, html.escape(value)) for name, value in rows)
+    color = "#c92a2a" if error else "#5c677d"
+    lines = "".join(f"<div>{html.escape(note[:400])}</div>" for note in notes)
+    return (
+        '<div style="padding:.4em 1em .3em;font-size:.9em;font-variant-numeric:tabular-nums">'
+        f'<div style="display:grid;grid-template-columns:4em 1fr;gap:.15em .5em">{cells}</div>'
+        f'<div style="margin-top:.4em;color:{color};overflow-wrap:anywhere">{lines}</div></div>'
+    )

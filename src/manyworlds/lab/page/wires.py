@@ -1,0 +1,112 @@
+"""Collision shapes as wires: lines that are sent once and then only moved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.page.drawing import quats_of, type_color
+from manyworlds.lab.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import viser
+
+_Geom = mujoco.mjtGeom
+_SEGMENTS = 24
+
+
+class Wires:
+    """Wires around geoms; they cost nothing while none is shown.
+
+    Args:
+        server: where to draw.
+        model: the compiled model.
+    """
+
+    def __init__(self, server: viser.ViserServer, model: mujoco.MjModel) -> None:
+        self._server, self._model = server, model
+        self._handles: dict[int, Any] = {}
+
+    @property
+    def handles(self) -> dict[int, Any]:
+        """The lines of each geom that was shown so far."""
+        return self._handles
+
+    def show(self, geoms: np.ndarray, snapshot: Snapshot) -> None:
+        """Show the wires of these geoms only."""
+        wanted = set(geoms.tolist())
+        for geom, handle in self._handles.items():
+            handle.visible = geom in wanted
+        quats = quats_of(snapshot.geom_xmat[geoms]) if len(geoms) else np.zeros((0, 4))
+        for geom, quat in zip(geoms.tolist(), quats, strict=True):
+            if geom not in self._handles:
+                points = wire_points(self._model, geom)
+                color = type_color(int(self._model.geom_type[geom]))[:3]
+                self._handles[geom] = self._server.scene.add_line_segments(
+                    f"/over/wire_{geom}",
+                    points=points.astype(np.float32),
+                    colors=tuple(int(255 * c) for c in color),
+                    thickness=1.5,
+                    thickness_units="screen",
+                )
+            self._handles[geom].position = snapshot.geom_xpos[geom]
+            self._handles[geom].wxyz = quat
+
+
+def wire_points(model: mujoco.MjModel, geom: int) -> np.ndarray:
+    """Ends of the lines around a geom in its own frame [m], shape (n, 2, 3); none for planes."""
+    kind, size = int(model.geom_type[geom]), model.geom_size[geom]
+    if kind == _Geom.mjGEOM_BOX:
+        corners = np.array(list(np.ndindex(2, 2, 2))) * 2.0 - 1.0
+        pairs = [
+            (i, j) for i in range(8) for j in range(i) if (corners[i] != corners[j]).sum() == 1
+        ]
+        return corners[np.array(pairs)] * size
+    if kind == _Geom.mjGEOM_MESH:
+        return _hull_edges(model, int(model.geom_dataid[geom]))
+    x, y, z = np.eye(3)
+    if kind in (_Geom.mjGEOM_SPHERE, _Geom.mjGEOM_ELLIPSOID):
+        radii = size[[0, 0, 0]] if kind == _Geom.mjGEOM_SPHERE else size
+        return np.concatenate([_arc(x, y), _arc(y, z), _arc(z, x)]) * radii
+    if kind in (_Geom.mjGEOM_CYLINDER, _Geom.mjGEOM_CAPSULE):
+        radius, half = size[0], size[1]
+        rings = [radius * _arc(x, y) + side * half * z for side in (-1.0, 1.0)]
+        sides = radius * np.array([x, y, -x, -y])[:, None] + half * np.stack([-z, z])
+        caps = []
+        if kind == _Geom.mjGEOM_CAPSULE:
+            caps = [
+                radius * _arc(across, side * z, np.pi) + side * half * z
+                for side in (-1.0, 1.0)
+                for across in (x, y)
+            ]
+        return np.concatenate([*rings, sides, *caps])
+    return np.zeros((0, 2, 3))
+
+
+def _arc(a: np.ndarray, b: np.ndarray, angle: float = 2 * np.pi) -> np.ndarray:
+    steps = np.linspace(0.0, angle, _SEGMENTS + 1)
+    points = np.outer(np.cos(steps), a) + np.outer(np.sin(steps), b)
+    return np.stack([points[:-1], points[1:]], axis=1)
+
+
+def _hull_edges(model: mujoco.MjModel, mesh: int) -> np.ndarray:
+    """Edges of the convex hull that MuJoCo collides with.
+
+    The graph begins with the numbers of vertices and faces; the faces stand at its end, as numbers
+    of the mesh's vertices (source: MuJoCo's documentation of `mesh_graph`).
+    """
+    start = int(model.mesh_graphadr[mesh])
+    first = int(model.mesh_vertadr[mesh])
+    vertices = model.mesh_vert[first : first + int(model.mesh_vertnum[mesh])]
+    if start < 0:
+        faces = model.mesh_face[
+            model.mesh_faceadr[mesh] : model.mesh_faceadr[mesh] + model.mesh_facenum[mesh]
+        ]
+    else:
+        numvert, numface = model.mesh_graph[start : start + 2].tolist()
+        begin = start + 2 + 3 * numvert + 3 * numface
+        faces = model.mesh_graph[begin : begin + 3 * numface].reshape(-1, 3)
+    edges = np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1)
+    return vertices[np.unique(edges, axis=0)]

@@ -1,0 +1,111 @@
+"""The world in the browser: bodies, and a camera that may follow one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.utils.viewer_config import ViewerConfig
+from manyworlds.viewer.viser.layout import camera_to_see, static_body
+from manyworlds.viewer.viser.scene import WorldGrid
+
+if TYPE_CHECKING:
+    import viser
+
+_FOVY, _ASPECT = 45.0, 1.3
+_AZIMUTH, _ELEVATION = 130.0, -20.0
+_AROUND = 1.6
+"""How much larger than the robots what the camera shows is."""
+OnMesh = Callable[[Any, tuple[int, ...]], None]
+"""Called with a mesh's handle and the bodies that it draws, one instance each."""
+
+
+class WorldView:
+    """Draws the bodies of a world.
+
+    Args:
+        server: of the page.
+        model: the compiled model.
+        snapshot: the state in which the camera looks at what moves.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        model: mujoco.MjModel,
+        snapshot: Snapshot,
+    ) -> None:
+        self.server = server
+        self.model = model
+        self.on_mesh: OnMesh = lambda handle, bodies: None
+        """Called for each mesh that is made from now on."""
+        self.meshes: list[tuple[Any, tuple[int, ...]]] = []
+        """Handles of meshes, and the bodies that each draws."""
+        self.follow = 0
+        """The body that stays in the middle of the picture; 0 for none."""
+        self.offset = np.zeros(3)
+        """How far everything is moved for that [m]."""
+        # What moves with the camera's body hangs below these frames.
+        self._frames = [
+            server.scene.add_frame(name, show_axes=False) for name in ("/worlds", "/over")
+        ]
+        self.grid = WorldGrid(
+            server, model, ViewerConfig(), 1, can_select=False, on_mesh=self._note_mesh
+        )
+        self.grid.rebuild()
+        self._look(snapshot)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Draw a snapshot; viser sends only what moved."""
+        self.grid.update(snapshot.xpos[None], snapshot.xquat[None], np.zeros((1, 3)), 0)
+        offset = np.zeros(3)
+        if self.follow:
+            offset[:2] = self._home[:2] - snapshot.xpos[self.follow, :2]
+        if (offset != self.offset).any():
+            self.offset = offset
+            with self.server.atomic():
+                for frame in self._frames:
+                    frame.position = offset
+
+    def _note_mesh(self, handle: Any, bodies: tuple[int, ...]) -> None:
+        self.meshes.append((handle, bodies))
+        self.on_mesh(handle, bodies)
+
+    def show_groups(self, kind: str, groups: list[bool]) -> None:
+        """Choose which groups of geoms or sites are drawn."""
+        if self.grid.groups[kind] != groups:
+            self.grid.groups[kind] = groups
+            self.grid.rebuild()
+
+    def remove(self) -> None:
+        """Take everything out of the scene."""
+        self.grid.remove()
+        for frame in self._frames:
+            frame.remove()
+
+    def _look(self, snapshot: Snapshot) -> None:
+        """Put the camera where it sees all that moves."""
+        box = moving_box(self.model, snapshot)
+        self._home = box.mean(axis=0)
+        wide = self._home + _AROUND * (box - self._home)
+        position, look_at = camera_to_see(wide, _AZIMUTH, _ELEVATION, _FOVY, _ASPECT)
+        camera = self.server.initial_camera
+        camera.fov = float(np.radians(_FOVY))
+        camera.position, camera.look_at = position, look_at
+
+
+def moving_box(model: mujoco.MjModel, snapshot: Snapshot) -> np.ndarray:
+    """Return the box around the geoms that can move [m], shape (2, 3)."""
+    body = model.geom_bodyid.tolist()
+    geoms = [geom for geom in range(model.ngeom) if not static_body(model, body[geom])]
+    if not geoms:
+        return np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]])
+    rotation = snapshot.geom_xmat[geoms].reshape(-1, 3, 3)
+    middle, half = model.geom_aabb[geoms, :3], model.geom_aabb[geoms, 3:]
+    center = snapshot.geom_xpos[geoms] + (rotation @ middle[:, :, None])[:, :, 0]
+    reach = (np.abs(rotation) @ half[:, :, None])[:, :, 0]
+    return np.array([(center - reach).min(axis=0), (center + reach).max(axis=0)])

@@ -1,0 +1,106 @@
+"""`manyworlds lab`."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from manyworlds.cli import lab as command
+from manyworlds.cli.main import main
+from tests.lab.conftest import ARM
+from tests.lab.page.conftest import free_port
+
+_WITHOUT_VISER = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("viser", "mjviser", "trimesh"):
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+sys.meta_path.insert(0, Missing())
+from manyworlds.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def arm(tmp_path) -> Path:
+    """A model file."""
+    path = tmp_path / "arm.xml"
+    path.write_text(ARM)
+    return path
+
+
+def test_headless_needs_no_viser(arm):
+    """Run a model without a page where viser is missing; with a page, the extra is named."""
+    run = [sys.executable, "-c", _WITHOUT_VISER, "lab", str(arm), "--seconds", "0.3"]
+    done = subprocess.run([*run, "--headless"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "alive, without a page" in done.stdout and done.stderr == ""
+    done = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "manyworlds[lab]" in done.stderr
+
+
+def test_control_c_ends_cleanly(arm):
+    """Open the page, fetch it, send the signal: nothing is left and nothing is complained of."""
+    pytest.importorskip("viser", reason="the page needs the extra 'lab'")
+    pytest.importorskip("mjviser", reason="the page needs the extra 'lab'")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "manyworlds", "lab", str(arm), "--port", str(free_port())],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    found = re.match(r"lab at (http://127\.0\.0\.1:\d+) ", line)
+    assert found, line
+    with urllib.request.urlopen(found[1], timeout=10) as page:
+        assert page.status == 200
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_targets(arm, capsys):
+    """Open a task, refuse what is nothing, and say what does not compile."""
+    lab = command.open_lab(command.LabOptions(target="Cartpole-Balance"))
+    assert list(lab.world.robots) == ["cartpole"] and lab.world.model.opt.timestep == 0.01
+    lab.stop()
+    assert main(["lab", "nothing", "--headless"]) == 1
+    assert "no model file, task or run 'nothing'" in capsys.readouterr().err
+    assert main(["lab", str(arm), "--headless", "--world", "3"]) == 1
+    assert "a model file has one" in capsys.readouterr().err
+    arm.write_text("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>")
+    assert main(["lab", str(arm), "--headless"]) == 1
+    assert "mass and inertia" in capsys.readouterr().err
+
+
+def test_worlds_of_a_batch_differ():
+    """Open two worlds of a task whose start is drawn at random: they begin differently."""
+    labs = [
+        command.open_lab(command.LabOptions(target="Cartpole-Balance", world=i)) for i in (0, 1)
+    ]
+    first, second = (lab.snapshot.qpos for lab in labs)
+    assert (first != second).any()
+    for lab in labs:
+        lab.stop()
+
+
+def test_a_floor_can_be_added(tmp_path):
+    """Let a ball fall onto the floor that was asked for."""
+    path = tmp_path / "ball.xml"
+    path.write_text(
+        "<mujoco><worldbody><body pos='0 0 .2'><freejoint/><geom size='.1'/></body></worldbody>"
+        "</mujoco>"
+    )
+    lab = command.open_lab(command.LabOptions(target=str(path), plane=True))
+    assert lab.step(1000).qpos[2] == pytest.approx(0.1, abs=0.01)
+    lab.stop()

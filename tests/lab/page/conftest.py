@@ -1,0 +1,62 @@
+"""A page without a browser: hands that click and move what is on it."""
+
+from __future__ import annotations
+
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+import mujoco
+import pytest
+
+from manyworlds.lab import LabCfg, LiveLab, world_from_spec
+from tests.lab.conftest import ARM
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def give(handle: Any, value: Any) -> None:
+    """Give an input a value, as a hand on the page does."""
+    handle._impl.value = value
+    for call in list(handle._impl.update_cb):
+        call(SimpleNamespace(client=object(), client_id=1, target=handle))
+
+
+def press(handle: Any) -> None:
+    """Click a button."""
+    give(handle, True)
+
+
+@pytest.fixture
+def open_page():
+    """Open pages of MJCF texts; without the engine's thread, `pump` moves the world on."""
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
+    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    from manyworlds.lab.page import LabPage
+
+    opened = []
+
+    def make(xml: str = ARM, **kwargs: Any) -> LabPage:
+        lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(xml)), LabCfg(**kwargs))
+        page = LabPage(lab, port=free_port())
+        page._due = dict.fromkeys(page._due, float("-inf"))
+        for part in page.parts.values():
+            part.period = float("-inf")  # each update shows everything
+        opened.append(page)
+        return page
+
+    yield make
+    for page in opened:
+        page.close()
+        page.lab.stop()
+
+
+@pytest.fixture
+def page(open_page):
+    """A page of the arm."""
+    return open_page()

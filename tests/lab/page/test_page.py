@@ -1,0 +1,364 @@
+"""The page of a lab, without a browser."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import mujoco
+import numpy as np
+import pytest
+
+from tests.lab.conftest import ARM
+from tests.lab.page.conftest import give, press
+
+EMPTY = "<mujoco><worldbody/></mujoco>"
+KEYED = ARM.replace(
+    "</actuator>",
+    "</actuator><keyframe><key name='up' qpos='-1.5 0 1 0 .3 1 0 0 0' ctrl='0 0'/></keyframe>",
+)
+
+
+def pump(page, times: int = 1) -> None:
+    """Let the world go on without its thread, and the page show it."""
+    for _ in range(times):
+        page.lab.engine.pump()
+    page.update()
+    assert not page.errors, page.errors[-1]
+
+
+def test_sliders_tell_actuators(page):
+    """Move a slider: its actuator gets the value at the next step, the others keep theirs."""
+    part = page.parts["RobotPart"]
+    give(part.sliders["arm"].handles[1], 5.0)
+    pump(page)
+    assert page.lab.snapshot.ctrl.tolist() == [0.0, 5.0]
+    assert part.sliders["arm"].handles[1].value == 5.0
+    press(part.neutral)
+    pump(page)
+    assert page.lab.snapshot.ctrl.tolist() == [0.0, 0.0]
+    assert part.sliders["arm"].handles[1].value == 0.0
+
+
+def test_sliders_are_locked_while_another_steers(page):
+    """Let a client take the robot: sliders follow it and refuse hands; give it back."""
+    part, robot = page.parts["RobotPart"], page.lab["arm"]
+    slider = part.sliders["arm"].handles[0]
+    robot.take("client")
+    robot.write("client", {"shoulder": -7.0})
+    pump(page)
+    assert slider.disabled and slider.value == -7.0 and part.neutral.disabled
+    assert part.owner.value == "client" and "client" in page.parts["TopBar"].status.content
+    give(slider, 3.0)
+    pump(page)
+    assert robot.command.targets[0] == -7.0
+    give(part.owner, "panel")
+    pump(page)
+    assert robot.owner == "panel" and not slider.disabled
+
+
+def test_a_hand_is_not_fought(page):
+    """Move a slider between updates: nothing sets it back but a reset."""
+    slider = page.parts["RobotPart"].sliders["arm"].handles[0]
+    pump(page)
+    for value in (1.0, 2.0, 3.0):
+        give(slider, value)
+        slider._impl.value = value + 0.05  # the hand is ahead of the page
+        pump(page)
+        assert slider.value == value + 0.05
+    page.lab.reset()
+    pump(page)
+    assert slider.value == 0.0
+
+
+def test_the_top_bar_follows_the_engine(page):
+    """Pause by anybody: label, banner and reason show it; time, steps and pace are told."""
+    bar = page.parts["TopBar"]
+    pump(page, 3)
+    assert bar.play.label == "Pause" and bar.banner.content == ""
+    assert "0.006 s" in bar.status.content and "not moving" not in bar.status.content
+    page.lab.pause()
+    pump(page, 2)
+    assert bar.play.label == "Play" and "PAUSED" in bar.banner.content
+    assert "not moving: the world is paused" in bar.status.content
+    press(bar.play)
+    pump(page, 2)
+    assert bar.play.label == "Pause" and page.lab.snapshot.step == 5
+    give(bar.speed, "max")
+    pump(page)
+    assert math.isinf(page.lab.engine.speed)
+    page.lab.engine.speed = 3.0
+    pump(page, 2)
+    assert bar.speed.value == "3x"
+
+
+def test_a_fault_is_told_and_mended(page):
+    """Break the world: the page says why, and its reset mends it."""
+    page.lab.post(lambda model, data: data.qpos.__setitem__(0, np.inf))
+    pump(page)
+    bar = page.parts["TopBar"]
+    assert "STOPPED" in bar.banner.content and "went bad" in bar.status.content
+    for call in bar.run._impl.update_cb:
+        call(SimpleNamespace(target=SimpleNamespace(value="Reset")))
+    pump(page, 2)
+    assert bar.banner.content == "" and page.lab.engine.state == "ready"
+
+
+def test_what_goes_wrong_is_shown(page):
+    """Ask for what cannot be: the page says it as text, and goes on."""
+    give(page.parts["SavedStatePart"].name, "<b>/evil")
+    press(page.parts["SavedStatePart"].save)
+    pump(page)
+    assert "&lt;b&gt;/evil" in page.parts["TopBar"].status.content
+    press(page.hotkeys and page.parts["RobotPart"].neutral)
+    pump(page)
+    assert "evil" not in page.parts["TopBar"].status.content
+
+
+def test_a_part_that_fails_does_not_end_the_page(page):
+    """Let one part raise: it is named, and the others go on."""
+
+    def fail(snapshot):
+        raise ValueError("no such thing")
+
+    page.parts["TreePart"].update = fail
+    page.update()
+    page.lab.engine.pump()
+    page.update()
+    assert len(page.errors) == 1
+    assert "TreePart failed: ValueError: no such thing" in page.parts["TopBar"].status.content
+
+
+def test_bodies_are_drawn_where_they_are(page):
+    """Let the ball fall: each mesh is at its body's pose in one snapshot."""
+    pump(page, 40)
+    snapshot = page.lab.snapshot
+    drawn = set()
+    for handle, bodies in page.context.view.meshes:
+        for i, body in enumerate(bodies):
+            drawn.add(body)
+            np.testing.assert_allclose(handle.batched_positions[i], snapshot.xpos[body], atol=1e-6)
+            np.testing.assert_allclose(handle.batched_wxyzs[i], snapshot.xquat[body], atol=1e-6)
+    assert drawn == {1, 2, 3, 4} and snapshot.xpos[3, 2] < 0.3
+
+
+def test_the_camera_can_follow_a_body(page):
+    """Follow the ball: the scene moves so that it stays where it was, and back again."""
+    give(page.parts["OverlayPart"].follow, "ball")
+    page.lab.post(lambda model, data: data.qpos.__setitem__(2, 4.0))
+    pump(page, 2)
+    view = page.context.view
+    assert view.offset[0] == pytest.approx(view._home[0] - page.lab.snapshot.xpos[3, 0])
+    assert view._frames[0].position[0] == pytest.approx(view.offset[0])
+    give(page.parts["OverlayPart"].follow, "nothing")
+    pump(page)
+    assert (view.offset == 0.0).all()
+
+
+def test_nothing_is_sent_while_nothing_moves(page, monkeypatch):
+    """Pause: further updates send nothing, and move nothing in the scene."""
+    page.lab.pause()
+    pump(page, 3)
+    page.update()
+    sent = []
+    server = page.server._websock_server
+    monkeypatch.setattr(server, "queue_message", sent.append)
+    for _ in range(5):
+        pump(page)
+    kinds = [type(message).__name__ for message in sent]
+    assert not [kind for kind in kinds if "Gui" in kind or "Scene" in kind], kinds
+    page.lab.play()
+    pump(page, 2)
+    assert sent, "the test does not see what is sent"
+
+
+def test_keys(page):
+    """Press each key: it does what the page says, once a press."""
+    keys, overlays = page.hotkeys.actions, page.parts["OverlayPart"]
+    assert set(keys) == {"P", "space", "N", "R", "tab", *"1234567"}
+    keys["P"]()
+    pump(page)
+    assert page.lab.paused
+    keys["N"]()
+    assert page.lab.snapshot.step == 1
+    keys["R"]()
+    pump(page)
+    assert page.lab.snapshot.time == 0.0
+    for key, names in {
+        "1": {"contact_points", "contact_forces"},
+        "3": {"collision"},
+        "4": {"joints"},
+        "5": {"other_collision"},
+        "7": {"tendons"},
+    }.items():
+        keys[key]()
+        assert overlays.enabled == names
+        keys[key]()
+        assert not overlays.enabled
+    keys["2"]()
+    assert not overlays.visuals.value
+    for coloring in ("Island", "Body", "Robot", "Off"):
+        keys["6"]()
+        assert overlays.coloring.value == coloring
+    keys["tab"]()
+    keys["tab"]()
+
+
+def test_options_change_the_physics(page):
+    """Change options on the page and behind it: the world obeys, the page shows."""
+    part, option = page.parts["OptionsPart"], page.lab.world.model.opt
+    give(part.inputs["timestep"], 0.005)
+    give(part.inputs["integrator"], "rk4")
+    give(part.inputs["gravity"], (0.0, 0.0, 1.0))
+    give(part.inputs["Contacts"], False)
+    assert option.timestep == 0.002
+    pump(page)
+    assert option.timestep == 0.005 and option.integrator == mujoco.mjtIntegrator.mjINT_RK4
+    assert option.gravity.tolist() == [0.0, 0.0, 1.0]
+    assert option.disableflags == mujoco.mjtDisableBit.mjDSBL_CONTACT
+    assert page.lab.snapshot.time == pytest.approx(0.005)
+    page.lab.post(lambda model, data: setattr(model.opt, "iterations", 7))
+    give(part.inputs["Contacts"], True)
+    pump(page)
+    assert part.inputs["iterations"].value == 7 and option.disableflags == 0
+
+
+def test_keyframes(open_page):
+    """Go to a keyframe with and without the root; hold it and let go."""
+    page = open_page(KEYED)
+    part = page.parts["KeyframePart"]
+    press(part.put)
+    assert page.lab.snapshot.qpos[0] == -1.5 and page.lab.snapshot.qpos[2] == 0.5
+    give(part.root, True)
+    press(part.put)
+    assert page.lab.snapshot.qpos[2] == 1.0
+    press(part.hold)
+    pump(page, 50)
+    assert page.lab.snapshot.qpos[0] == pytest.approx(-1.5, abs=0.05)
+    assert part.hold.label == "Stop holding" and page.lab["arm"].owner == "hold"
+    press(part.hold)
+    pump(page)
+    assert part.hold.label == "Hold" and page.lab["arm"].owner == "panel"
+
+
+def test_snapshots(page):
+    """Save two states and return to the first."""
+    part = page.parts["SavedStatePart"]
+    pump(page, 10)
+    give(part.name, "early")
+    press(part.save)
+    pump(page, 10)
+    press(part.save)
+    pump(page)
+    assert tuple(part.choice.options) == tuple(page.lab.states.names)
+    give(part.choice, "early")
+    press(part.restore)
+    assert page.lab.snapshot.time == pytest.approx(0.02)
+
+
+def test_plots_hold_ten_seconds(page):
+    """Plot a joint: the points are those of the snapshots; a reset begins anew."""
+    part = page.parts["PlotPart"]
+    give(part.choice, "shoulder position")
+    times, values = [], []
+    for _ in range(30):
+        pump(page, 20)
+        times.append(page.lab.snapshot.time)
+        values.append(page.lab.snapshot.qpos[0])
+    plot = part.plots["shoulder position"][0]
+    np.testing.assert_allclose(plot.data[0], times)
+    np.testing.assert_allclose(plot.data[1], values)
+    page.lab.reset()
+    pump(page, 3)
+    pump(page, 3)
+    assert len(plot.data[0]) == 2
+    press(part.clear)
+    assert not part.plots
+
+
+def test_read_outs_have_units(page):
+    """Show joints and sensors with their units, as numbers of the snapshot."""
+    pump(page, 100)
+    part = page.parts["ReadoutPart"]
+    assert f"{page.lab.snapshot.qpos[1]:.3f}" in part.joints.content
+    assert "rad/s" in part.joints.content and "angle" in part.sensors.content
+
+
+def test_bodies_can_be_found(page):
+    """Choose a body, and click another: the tree marks it, its mass is told."""
+    part = page.parts["TreePart"]
+    give(part.choice, "lower")
+    pump(page)
+    assert page.context.body == 2
+    assert f"{page.lab.world.model.body_mass[2]:.4g} kg" in part.info.content
+    handle, bodies = next(m for m in page.context.view.meshes if 3 in m[1])
+    for entry in handle._impl.click_cb:
+        entry.callback(SimpleNamespace(instance_index=bodies.index(3)))
+    pump(page)
+    assert part.choice.value == "ball"
+
+
+def drag(phase: str, button: str = "right", end=(0.5, 0.0, 0.9), screen=(0.5, 0.5)):
+    """An event of a drag that began at the ball's middle."""
+    camera = SimpleNamespace(wxyz=np.array([1.0, 0.0, 0.0, 0.0]))
+    return SimpleNamespace(
+        phase=phase,
+        button=button,
+        client_id=4,
+        client=SimpleNamespace(camera=camera),
+        start_position=(0.5, 0.0, 0.3),
+        end_position=end,
+        end_screen_pos=screen,
+    )
+
+
+def test_a_drag_pulls_a_body(page):
+    """Pull the ball up: the force is on it while the hand holds it, and gone when it lets go."""
+    pull = page.parts["PullPart"]
+    pull.drag(drag("start"), 3)
+    pump(page, 2)
+    assert page.lab.snapshot.xfrc_applied[3, 2] > 0.0 and page.context.body == 3
+    pump(page, 200)
+    assert page.lab.snapshot.xpos[3, 2] > 0.35
+    pull.drag(drag("end"), 3)
+    pump(page, 2)
+    assert (page.lab.snapshot.xfrc_applied == 0.0).all()
+    assert page.lab.perturbation.body == 0
+
+
+def test_a_drag_turns_a_body(page):
+    """Turn the ball with the left button: a torque, and no force."""
+    pull = page.parts["PullPart"]
+    pull.drag(drag("start", "left"), 3)
+    pull.drag(drag("update", "left", screen=(0.6, 0.5)), 3)
+    pump(page, 2)
+    wrench = page.lab.snapshot.xfrc_applied[3]
+    assert np.abs(wrench[3:]).max() > 0.0 and (wrench[:3] == 0.0).all()
+
+
+def test_a_drag_of_a_paused_world_poses_a_body(page):
+    """Pull the ball while the world is paused: it is put there at once."""
+    page.lab.pause()
+    pump(page)
+    page.parts["PullPart"].drag(drag("start"), 3)
+    pump(page, 2)
+    assert page.lab.snapshot.xpos[3, 2] == pytest.approx(0.9, abs=1e-6)
+    assert page.lab.snapshot.step == 0
+
+
+def test_an_empty_world_has_a_page(open_page):
+    """Open a world with nothing in it."""
+    page = open_page(EMPTY)
+    pump(page, 3)
+    assert page.lab.snapshot.step == 3
+    page.hotkeys.actions["4"]()
+    page.hotkeys.actions["6"]()
+    pump(page, 2)
+
+
+def test_closing_twice_is_no_matter(open_page):
+    """Close a page that is being shown, twice."""
+    page = open_page()
+    page.start()
+    page.close()
+    page.close()

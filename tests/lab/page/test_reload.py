@@ -1,0 +1,56 @@
+"""Opening a model again from the page."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyworlds.lab import LiveLab, world_from_file
+from tests.lab.conftest import ARM
+from tests.lab.page.conftest import free_port, press
+
+BAD = "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A page of a file that does not compile yet."""
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
+    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    from manyworlds.lab.page import ReloadablePage
+
+    path = tmp_path / "arm.xml"
+    path.write_text(BAD)
+    page = ReloadablePage(lambda: LiveLab(world_from_file(path)), port=free_port())
+    yield page, path
+    page.close()
+
+
+def test_what_does_not_compile_is_a_card(served):
+    """Open a broken file: MuJoCo's text on a card; mend it: a world; break it: both."""
+    served, path = served
+    served.open()
+    assert served.page is None and "mass and inertia" in served.card.content
+    path.write_text(ARM)
+    press(served.button)
+    first = served.page
+    assert first is not None and served.card.content == "" and not first.errors
+    assert first.lab.engine.state == "running"
+    path.write_text(BAD)
+    press(served.button)
+    assert served.page is first and "mass and inertia" in served.card.content
+    assert first.lab.engine.state == "running"
+    path.write_text(ARM.replace('name="ball"', 'name="globe"'))
+    press(served.button)
+    assert served.page is not first and served.card.content == ""
+    assert first.lab.engine.state == "stopped"
+    assert served.page.parts["OverlayPart"].follow.options[3] == "globe"
+
+
+def test_what_is_gone_is_told(served):
+    """Take the file away: opening raises, reloading tells it on the card."""
+    served, path = served
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        served.open()
+    served.reload()
+    assert "no model file" in served.card.content
