@@ -26,32 +26,13 @@ def main(argv: list[str]) -> int:
     """Parse the command line and train."""
     given = argv
     task, argv = take_task(argv, "train")
-    # What takes long to import comes after what can go wrong without it.
-    from manyworlds.cli.options import TrainConfig
-    from manyworlds.sim import choose_device
-    from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls, use_cpu_preset
-    from manyworlds.utils.config import update_from_plain
-    from manyworlds.utils.extras import require_extra
-
-    default = TrainConfig(env=load_env_cfg(task), agent=load_rl_cfg(task))
-    cfg = parse(TrainConfig, default, argv, f"train {task}")
-    on_cpu = cfg.preset == "auto" and choose_device(cfg.env.sim, cfg.device).type == "cpu"
-    if (on_cpu or cfg.preset == "cpu") and use_cpu_preset(task, default.env, default.agent):
-        cfg = parse(TrainConfig, default, argv, f"train {task}")
-    require_extra("rsl_rl", "train")
-    resume = None
-    if cfg.resume or cfg.agent.resume or cfg.checkpoint is not None:
-        patterns = cfg.agent.load_run, cfg.agent.load_checkpoint
-        resume, run = find_run(cfg.checkpoint, cfg.log_root, task, *patterns)
-        if run is not None:
-            update_from_plain(default.env, run.env_params())
-            update_from_plain(default.agent, run.agent_params())
-            cfg = parse(TrainConfig, default, argv, f"train {task}")
+    cfg, resume = _parse(task, argv)
     from rich.console import Console
 
     from manyworlds.cli.progress import TrainingProgress
     from manyworlds.rl.distributed import Ranks
     from manyworlds.rl.training import train
+    from manyworlds.tasks import load_runner_cls
 
     ranks = Ranks.from_environment()
     if cfg.gpu_ids is not None and not ranks.is_distributed:
@@ -83,6 +64,36 @@ def main(argv: list[str]) -> int:
     if is_main:
         _report(task, result, console)
     return 130 if result.interrupted else 0
+
+
+def _parse(task: str, argv: list[str]) -> tuple[TrainConfig, Path | None]:
+    """Parse the command line over the task's configs, or over those of the run to go on from.
+
+    Returns:
+        The configuration, and the checkpoint to go on from, if any.
+    """
+    # What takes long to import comes after what can go wrong without it.
+    from manyworlds.cli.options import TrainConfig
+    from manyworlds.sim import choose_device
+    from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
+    from manyworlds.utils.config import update_from_plain
+    from manyworlds.utils.extras import require_extra
+
+    default = TrainConfig(env=load_env_cfg(task), agent=load_rl_cfg(task))
+    cfg = parse(TrainConfig, default, argv, f"train {task}")
+    on_cpu = cfg.preset == "auto" and choose_device(cfg.env.sim, cfg.device).type == "cpu"
+    if (on_cpu or cfg.preset == "cpu") and use_cpu_preset(task, default.env, default.agent):
+        cfg = parse(TrainConfig, default, argv, f"train {task}")
+    require_extra("rsl_rl", "train")
+    resume = None
+    if cfg.resume or cfg.agent.resume or cfg.checkpoint is not None:
+        patterns = cfg.agent.load_run, cfg.agent.load_checkpoint
+        resume, run = find_run(cfg.checkpoint, cfg.log_root, task, *patterns)
+        if run is not None:
+            update_from_plain(default.env, run.env_params())
+            update_from_plain(default.agent, run.agent_params())
+            cfg = parse(TrainConfig, default, argv, f"train {task}")
+    return cfg, resume
 
 
 def _use_gpus(cfg: TrainConfig, argv: list[str]) -> None:
