@@ -75,18 +75,6 @@ class WorldView:
         self.meshes.append((handle, bodies))
         self.on_mesh(handle, bodies)
 
-    def show_groups(self, kind: str, groups: list[bool]) -> None:
-        """Choose which groups of geoms or sites are drawn."""
-        if self.grid.groups[kind] != groups:
-            self.grid.groups[kind] = groups
-            self.grid.rebuild()
-
-    def remove(self) -> None:
-        """Take everything out of the scene."""
-        self.grid.remove()
-        for frame in self._frames:
-            frame.remove()
-
     def _look(self, snapshot: Snapshot) -> None:
         """Put the camera where it sees all that moves."""
         box = moving_box(self.model, snapshot)
