@@ -66,7 +66,7 @@ def contact_points(drawing: Drawing, contacts: Contacts, radius: float) -> None:
     """Draw a ball at each contact."""
     count = len(contacts.positions)
     size = np.full((count, 3), radius)
-    drawing.add(_Geom.mjGEOM_SPHERE, contacts.positions, _identity(count), size, np.array(RED))
+    drawing.add(int(_Geom.mjGEOM_SPHERE), contacts.positions, _identity(count), size, np.array(RED))
 
 
 def contact_forces(drawing: Drawing, contacts: Contacts, radius: float) -> None:
@@ -74,7 +74,7 @@ def contact_forces(drawing: Drawing, contacts: Contacts, radius: float) -> None:
     length = np.minimum(contacts.forces, LONGEST_NEWTONS) * METERS_PER_NEWTON
     size = np.column_stack([np.full((len(length), 2), radius / 2), length])
     quats = quats_along(contacts.normals)
-    drawing.add(_Geom.mjGEOM_ARROW, contacts.positions, quats, size, np.array(YELLOW))
+    drawing.add(int(_Geom.mjGEOM_ARROW), contacts.positions, quats, size, np.array(YELLOW))
 
 
 def joint_axes(
@@ -140,7 +140,7 @@ def tendons(drawing: Drawing, model: mujoco.MjModel, snapshot: Snapshot, found: 
     radius = model.tendon_width[found.ids]
     size = np.column_stack([radius, radius, length / 2])
     quats = quats_along(along / np.maximum(length, 1e-9)[:, None])
-    drawing.add(_Geom.mjGEOM_CYLINDER, found.points.mean(axis=1), quats, size, rgba)
+    drawing.add(int(_Geom.mjGEOM_CYLINDER), found.points.mean(axis=1), quats, size, rgba)
 
 
 def solid_geoms(
@@ -166,7 +166,7 @@ def is_collider(model: mujoco.MjModel) -> np.ndarray:
 
 def type_color(kind: int) -> tuple[float, float, float, float]:
     """The colour of a collision shape."""
-    return TYPE_COLORS.get(kind, GREEN)
+    return TYPE_COLORS.get(mujoco.mjtGeom(kind), GREEN)
 
 
 def id_color(number: int) -> tuple[float, float, float, float]:

@@ -43,11 +43,11 @@ class Wires:
         for geom, quat in zip(geoms.tolist(), quats, strict=True):
             if geom not in self._handles:
                 points = wire_points(self._model, geom)
-                color = type_color(int(self._model.geom_type[geom]))[:3]
+                color = np.array(type_color(int(self._model.geom_type[geom]))[:3])
                 self._handles[geom] = self._server.scene.add_line_segments(
                     f"/over/wire_{geom}",
                     points=points.astype(np.float32),
-                    colors=tuple(int(255 * c) for c in color),
+                    colors=(255 * color).astype(np.uint8),
                     thickness=1.5,
                     thickness_units="screen",
                 )
