@@ -4,12 +4,11 @@ import mujoco
 import pytest
 import torch
 
+from manyworlds.entity import VariantEntityCfg
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.mdp import dr
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.scene import SceneCfg
-
-variants = pytest.importorskip("manyworlds.entity.variants", reason="needs variants of entities")
 
 SOME = torch.tensor([0, 1])
 # Size [m], mass [kg] and friction by variant.
@@ -28,7 +27,7 @@ def prop(size: float, mass: float, friction: float):
 @pytest.mark.filterwarnings("ignore:dr.body_mass")
 def test_draws_start_from_the_variant():
     """Scale what the world's variant has, also after the world became another variant."""
-    cfg = variants.VariantEntityCfg(
+    cfg = VariantEntityCfg(
         variants={name: prop(*values) for name, values in PROPS.items()},
         assignment=lambda count: [i % 2 for i in range(count)],
     )
