@@ -104,11 +104,11 @@ def plot_success(results: Sequence[ShapeResult], path: Path) -> Path:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     bars = axes.bar(
-        [f"{result.name}\n{SHAPES[result.name].mass:g} kg" for result in results],
+        [f"{result.name}\n{SHAPES[result.name].mass:.2g} kg" for result in results],
         [100.0 * result.success for result in results],
         color=[SHAPES[result.name].rgb for result in results],
         hatch=["//" if result.held_out else "" for result in results],
@@ -116,6 +116,7 @@ def plot_success(results: Sequence[ShapeResult], path: Path) -> Path:
     )
     axes.bar_label(bars, fmt="%.0f", fontsize=9)
     axes.axhline(100.0 * TARGET, color="#444444", lw=1.0, ls="--")
+    axes.tick_params(axis="x", labelsize=8)
     axes.set_ylim(0.0, 108.0)
     axes.set_ylabel("success [%]")
     axes.set_title("success by shape (hatched: not trained on)", fontsize=10)
