@@ -53,5 +53,5 @@ def test_commands_exist():
     """Name only commands that there are."""
     from manyworlds.cli.main import COMMANDS
 
-    named = set(re.findall(r"^(?:pip .* && )?manyworlds ([a-z]+)", README, re.MULTILINE))
+    named = set(re.findall(r"^(?:pip .* && )?manyworlds ([a-z-]+)", README, re.MULTILINE))
     assert named <= set(COMMANDS) and len(named) >= 5
