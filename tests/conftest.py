@@ -13,6 +13,7 @@ import pytest
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.tasks import load_env_cfg
+from tests.browser import browser as browser
 
 EnvFactory = Callable[..., ManagerBasedRlEnv]
 

@@ -14,8 +14,8 @@ import pytest
 
 from manyworlds.cli import lab as command
 from manyworlds.cli.main import main
+from tests.browser import free_port
 from tests.lab.conftest import ARM
-from tests.lab.page.conftest import free_port
 
 _WITHOUT_VISER = """
 import sys

@@ -2,8 +2,6 @@
 
 import importlib
 import io
-import shutil
-import socket
 import threading
 import urllib.request
 from types import SimpleNamespace
@@ -16,15 +14,10 @@ import torch
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.viser import layout
 from manyworlds.viewer.viser.viewer import ViserPlayViewer
+from tests.browser import free_port
 
 viser = pytest.importorskip("viser", reason="needs the extra 'lab'")
 pytest.importorskip("mjviser", reason="needs the extra 'lab'")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture
@@ -34,7 +27,7 @@ def open_viewer(make_env, rest):
 
     def make(num_envs=4, viewer_cfg=None, **kwargs):
         env = make_env(num_envs, viewer_cfg)
-        kwargs = {"frame_rate": 30.0, "port": _free_port(), **kwargs}
+        kwargs = {"frame_rate": 30.0, "port": free_port(), **kwargs}
         viewer = ViserPlayViewer(env, rest, **kwargs)
         viewer.now = 0.0
         viewer._clock = lambda: viewer.now
@@ -260,7 +253,7 @@ def test_env_origins(open_viewer):
 
 def test_given_server(make_env, rest):
     """Draw in a server that was given, and leave it running without our drawings."""
-    server = viser.ViserServer("127.0.0.1", _free_port(), verbose=False)
+    server = viser.ViserServer("127.0.0.1", free_port(), verbose=False)
     try:
         viewer = ViserPlayViewer(make_env(2), rest, viser_server=server)
         viewer.setup()
@@ -362,41 +355,17 @@ def test_first_world_is_far_left():
     assert turned[0, 0] > turned[2, 0]
 
 
-@pytest.fixture
-def page():
-    """A page of a real browser; skip, and say why, where there is none."""
-    api = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra 'dev'")
-    browser_path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if browser_path is None:
-        pytest.skip("needs a browser: apt-get install chromium")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=browser_path,
-            args=[
-                "--no-sandbox",
-                "--disable-background-networking",
-                "--use-angle=swiftshader",
-                "--enable-unsafe-swiftshader",
-            ],
-        )
-        page = browser.new_page(viewport={"width": 800, "height": 480})
-        # Drawing without a graphics card takes long on a busy machine.
-        page.set_default_timeout(120_000)
-        yield page
-        browser.close()
-
-
-def test_browser(make_env, rest, page):
+def test_browser(make_env, rest, browser):
     """Show worlds, controls and status in a real browser; act on its buttons and keys."""
     image_module = pytest.importorskip("PIL.Image")
-    viewer = ViserPlayViewer(make_env(12), rest, frame_rate=5.0, port=_free_port(), num_shown=9)
+    viewer = ViserPlayViewer(make_env(12), rest, frame_rate=5.0, port=free_port(), num_shown=9)
     thread = threading.Thread(target=viewer.run, daemon=True)
     viewer.setup()
     thread.start()
     try:
-        page.goto(viewer.url)
-        page.get_by_text("0 to 8 of 12").wait_for()
-        canvas = page.locator("canvas").first
+        browser.goto(viewer.url)
+        browser.get_by_text("0 to 8 of 12").wait_for()
+        canvas = browser.locator("canvas").first
         carts = 0.0
         for _ in range(40):
             shot = image_module.open(io.BytesIO(canvas.screenshot())).convert("RGB")
@@ -405,24 +374,26 @@ def test_browser(make_env, rest, page):
             carts = blue.mean()
             if carts > 0.002:
                 break
-            page.wait_for_timeout(500)
+            browser.wait_for_timeout(500)
         assert pixels.std() > 5, "the picture is blank"
         assert carts > 0.002, "there are no blue carts in the picture"
-        page.get_by_role("button", name="Pause").click()
-        page.get_by_role("button", name="Play").wait_for()
+        browser.get_by_role("button", name="Pause").click()
+        browser.get_by_role("button", name="Play").wait_for()
         assert viewer.get_status().paused
-        page.keyboard.press(".")
-        page.wait_for_function("document.querySelector('input[inputmode=decimal]').value === '1'")
+        browser.keyboard.press(".")
+        browser.wait_for_function(
+            "document.querySelector('input[inputmode=decimal]').value === '1'"
+        )
         assert viewer.env_idx == 1
         # Select the world that is lowest in the picture, which is of the last row.
         rows, columns = np.nonzero(blue)
         lowest = rows.argmax()
         corner = canvas.bounding_box()
-        page.mouse.click(corner["x"] + int(columns[lowest]), corner["y"] + int(rows[lowest]) - 2)
-        page.wait_for_function("document.querySelector('input[inputmode=decimal]').value > 5")
+        browser.mouse.click(corner["x"] + int(columns[lowest]), corner["y"] + int(rows[lowest]) - 2)
+        browser.wait_for_function("document.querySelector('input[inputmode=decimal]').value > 5")
         assert viewer.env_idx in (6, 7, 8)
-        page.keyboard.press("Space")
-        page.get_by_role("button", name="Pause").wait_for()
+        browser.keyboard.press("Space")
+        browser.get_by_role("button", name="Pause").wait_for()
     finally:
         viewer.close()
         thread.join(10)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,14 +9,8 @@ import mujoco
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
+from tests.browser import free_port
 from tests.lab.conftest import ARM
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def give(handle: Any, value: Any) -> None:

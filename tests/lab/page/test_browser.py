@@ -2,37 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_scene
-from tests.lab.page.conftest import free_port
-
-
-@pytest.fixture
-def browser():
-    """A page of a real browser; skip, and say why, where there is none."""
-    api = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra 'dev'")
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if path is None:
-        pytest.skip("needs a browser: apt-get install chromium")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path,
-            args=[
-                "--no-sandbox",
-                "--disable-background-networking",
-                "--use-angle=swiftshader",
-                "--enable-unsafe-swiftshader",
-            ],
-        )
-        page = browser.new_page(viewport={"width": 900, "height": 640})
-        # Drawing without a graphics card takes long on a busy machine.
-        page.set_default_timeout(120_000)
-        yield page
-        browser.close()
+from tests.browser import free_port
 
 
 @pytest.fixture
@@ -69,6 +43,7 @@ def on_screen(camera, canvas: dict[str, float], point: np.ndarray) -> tuple[floa
 def test_a_slider_moves_a_joint(quadruped, browser):
     """Load the page, press play, drag a slider: the joint of the robot moves there."""
     lab, served = quadruped
+    browser.set_viewport_size({"width": 900, "height": 640})
     browser.goto(served.url)
     browser.get_by_text("PAUSED", exact=True).first.wait_for()
     browser.get_by_role("button", name="Play").click()
@@ -96,6 +71,7 @@ def test_the_mouse_pulls_a_body(quadruped, browser):
     """Drag the robot up with Ctrl and the right button: it follows; space pauses the world."""
     lab, served = quadruped
     lab.play()
+    browser.set_viewport_size({"width": 900, "height": 640})
     browser.goto(served.url)
     browser.get_by_text("real time").wait_for()
     browser.wait_for_timeout(4000)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from manyworlds.lab import LiveLab, world_from_file
+from tests.browser import free_port
 from tests.lab.conftest import ARM
-from tests.lab.page.conftest import free_port, press
+from tests.lab.page.conftest import press
 
 BAD = "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"
 

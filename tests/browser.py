@@ -1,0 +1,39 @@
+"""A real browser for tests, and a port to serve it on."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+
+import pytest
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def browser():
+    """A page of a real browser, 800 x 480; skip, and say why, where there is none."""
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra 'dev'")
+    browser_path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if browser_path is None:
+        pytest.skip("needs a browser: apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=browser_path,
+            args=[
+                "--no-sandbox",
+                "--disable-background-networking",
+                "--use-angle=swiftshader",
+                "--enable-unsafe-swiftshader",
+            ],
+        )
+        page = chromium.new_page(viewport={"width": 800, "height": 480})
+        # Drawing without a graphics card takes long on a busy machine.
+        page.set_default_timeout(120_000)
+        yield page
+        chromium.close()
