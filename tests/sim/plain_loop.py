@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim import Simulation, SimulationCfg
+from manyworlds.sim.flight_replay import FlightRecord
 from manyworlds.sim.status import quiet_mujoco
 
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
@@ -68,3 +69,24 @@ def assert_steps_like_plain_mujoco(
         for world, data in enumerate(datas):
             np.testing.assert_array_equal(sensordata[world], data.sensordata, f"step {step}")
     return datas
+
+
+def assert_replays(record: FlightRecord, index: int = 0) -> int:
+    """Step each sane call from its start as recorded; return how many end in the next one's."""
+    spec, whole = (
+        int(kind) for kind in (mujoco.mjtState.mjSTATE_PHYSICS, mujoco.mjtState.mjSTATE_INTEGRATION)
+    )
+    states, nsubsteps = record.arrays["states"][:, index], record.arrays["nsubsteps"]
+    following, expected = np.empty((2, mujoco.mj_stateSize(record.model, spec)))
+    compared = 0
+    for call in range(int(record.arrays["begins"][index]), len(nsubsteps) - 1):
+        model = record.model_of(index, call)
+        data = mujoco.MjData(model)
+        mujoco.mj_setState(model, data, states[call], whole)
+        mujoco.mj_extractState(model, states[call + 1], whole, expected, spec)
+        if np.isfinite(states[call : call + 2]).all() and np.abs(expected).max() < 1e6:
+            mujoco.mj_step(model, data, int(nsubsteps[call]))
+            mujoco.mj_getState(model, data, following, spec)
+            np.testing.assert_array_equal(following, expected, err_msg=f"call {call}")
+            compared += 1
+    return compared

@@ -6,7 +6,8 @@ import mujoco
 import pytest
 import torch
 
-from manyworlds.sim import MujocoCfg, RecomputeLevel, Simulation, SimulationCfg
+from manyworlds.sensor import SensorContext
+from manyworlds.sim import MujocoCfg, NanGuardCfg, RecomputeLevel, Simulation, SimulationCfg
 from tests.scenes import CLUTTER, HINGE
 
 
@@ -72,6 +73,38 @@ CONSTRUCTION = [
     (lambda: _make(njmax="3"), ValueError, "SimulationCfg.njmax must be a whole number, got '3'"),
     (lambda: _make(num_threads=1.5), ValueError, "num_threads must be a whole number, got 1.5"),
     (lambda: _make(num_threads=None), ValueError, "num_threads must be a whole number, got None"),
+    (lambda: _with(timestep=True), ValueError, "timestep must be a number, got True"),
+    (
+        lambda: Simulation(1, SimulationCfg(mujoco={}), _model()),  # type: ignore[arg-type]
+        TypeError,
+        "SimulationCfg.mujoco must be a MujocoCfg, got dict",
+    ),
+    (
+        lambda: _make(nan_guard=None),
+        TypeError,
+        "SimulationCfg.nan_guard must be a NanGuardCfg, got NoneType",
+    ),
+    (
+        lambda: _make(nan_guard=NanGuardCfg(enabled=True, buffer_size=1.5)),  # type: ignore[arg-type]
+        ValueError,
+        "NanGuardCfg.buffer_size must be a whole number of at least 1, got 1.5",
+    ),
+    (
+        lambda: _make(engine="warp", broadphase=3),
+        ValueError,
+        "broadphase must be one of nxn, .*, got '3'",
+    ),
+    (lambda: Simulation(1, None, _model(), "mps"), ValueError, "on the CPU or on CUDA, got .*mps"),
+    (
+        lambda: MujocoCfg(timestep=-0.002).apply(_model()),
+        ValueError,
+        "MujocoCfg.timestep must be positive and finite, got -0.002",
+    ),
+    (
+        lambda: MujocoCfg().apply(_spec()),  # type: ignore[arg-type]
+        TypeError,
+        "model must be of type MjModel, got MjSpec: compile it",
+    ),
 ]
 
 
@@ -174,6 +207,36 @@ CALLS = [
         lambda s: s.set_state({"state": s.get_state()["state"].numpy()}),
         TypeError,
         "must hold tensors by name, got ndarray",
+    ),
+    (
+        lambda s: s.set_state({**s.get_state(), "sate": torch.zeros(3)}),
+        ValueError,
+        "saved state has 'sate', which this simulation has not: use the same engine, model",
+    ),
+    (
+        lambda s: s.set_state({**s.get_state(), "variant.cup": torch.zeros(3)}),
+        ValueError,
+        "saved state has variants of 'cup', which has none here",
+    ),
+    (lambda s: s.expand_model_fields(None), TypeError, "fields must be a tuple of str, got None"),
+    (lambda s: s.expand_model_fields((3,)), TypeError, r"fields\[0\] must be of type str, got int"),
+    (lambda s: s.get_default_field(3), TypeError, "field must be of type str, got int"),
+    (lambda s: s.set_sensor_context("rays"), TypeError, "must be a sensor context, got str"),
+    (
+        lambda s: s.set_sensor_context(SensorContext(s.mj_model, s.model, _make().data)),
+        ValueError,
+        "sensor context was made for another simulation",
+    ),
+    (
+        lambda s: s.ray(torch.zeros(1, 3, device="meta"), torch.ones(1, 3)),
+        ValueError,
+        r"pnt is on device 'meta', but the worlds are on 'cpu': move it there with \.to",
+    ),
+    (lambda s: s.ray([[0, 0, 0]], torch.ones(1, 3)), TypeError, "pnt must be of type Tensor"),
+    (
+        lambda s: s.ray(torch.zeros(2, 3), torch.ones(2, 3), bodyexclude=torch.ones(3)),
+        ValueError,
+        r"bodyexclude must be one body or one for each of 2 rays, got shape \(3,\)",
     ),
 ]
 

@@ -111,14 +111,14 @@ def test_no_garbage_is_collected_during_a_capture(device):
     """Suspend collection while capturing, and have it on again afterwards, errors included."""
     engine = _make(device)._engine
     seen = []
-    engine._run("probe", lambda model, data: seen.append(gc.isenabled()))
+    engine.run("probe", lambda model, data: seen.append(gc.isenabled()))
     assert seen == [False] and gc.isenabled()
 
     def fail(model: Any, data: Any) -> None:
         raise KeyError("no such thing")
 
     with pytest.raises(KeyError, match="no such thing"):
-        engine._run("failing", fail)
+        engine.run("failing", fail)
     assert gc.isenabled()
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
-
 import mujoco
 import numpy as np
 import pytest
 import torch
 from mujoco.batch import MODEL_FIELDS
 
-from manyworlds.sim import NanGuardCfg, RecomputeLevel, Simulation, SimulationCfg
+from manyworlds.cli.main import main
+from manyworlds.sim import NanGuardCfg, RecomputeLevel
+from manyworlds.sim.flight_replay import FlightRecord
 from manyworlds.sim.variant_fields import VARIANT_DEPENDENT_FIELDS, fields_of, kinds
 from tests.entity.variants.props import MESH, add_rock, build, prop, variants
 from tests.entity.variants.truth import alone, assert_same_fields, assert_same_path
+from tests.sim.plain_loop import assert_replays
 
 ROCKS = {f"rock_{i}": prop(i, friction=[0.3 + 0.1 * i, 0.01, 0.001]) for i in range(3)}
 
@@ -84,6 +85,8 @@ def test_what_cannot_be_assigned_is_named():
         (("object", [0], [3]), r"no variant 3: indices must be in \[0, 3\)"),
         (("object", [0, 0], [1, 2]), "unique"),
         (("object", [7], [0]), "out of range"),
+        (("object", [0, 1], [1, 2, 0]), r"one for each of 2 worlds, got shape \(3,\)"),
+        (("object", [0], [0.5]), "must be one integer .* of float32"),
     ):
         with pytest.raises(ValueError, match=message):
             sim.assign_variants(*args)
@@ -126,21 +129,37 @@ def test_saved_states_know_the_variant():
     assert torch.equal(again.get_default_field("body_mass"), sim.get_default_field("body_mass"))
 
 
-def test_the_flight_recorder_names_variants(tmp_path):
-    """Let a world go bad; its record says which variant it held."""
-    from manyworlds.scene import Scene, SceneCfg
-
-    cfg = SceneCfg(num_envs=3, entities={"object": variants(variants=ROCKS)}, env_spacing=0)
-    scene = Scene(cfg)
-    guard = NanGuardCfg(enabled=True, buffer_size=4, output_dir=str(tmp_path))
-    info = scene.collect_variant_info()
-    sim = Simulation(3, SimulationCfg(nan_guard=guard), spec=scene.spec, variant_info=info)
-    sim.data.qpos[2] = float("nan")
-    with pytest.warns(RuntimeWarning):
+@pytest.mark.filterwarnings("ignore:.*worlds went bad:RuntimeWarning")
+def test_worlds_of_variants_are_replayed(tmp_path, capsys):
+    """Replay worlds, some of another variant on the way, bit for bit; say which was when."""
+    guard = NanGuardCfg(enabled=True, buffer_size=130, output_dir=str(tmp_path))
+    sim = build({"object": variants(variants=SIZES)}, 4, nan_guard=guard)[1]
+    sim.data.qpos[:] = torch.from_numpy(sim.mj_model.key("init_state").qpos).float()
+    ncon, touched = sim.data.ncon, torch.zeros(4)
+    for step in range(140):
+        if step == 60:
+            sim.assign_variants("object", [0, 3], [2, 1])
+        if step == 100:
+            sim.model.body_mass[2, 1] *= 1.5
+            sim.recompute_constants(RecomputeLevel.set_const, [2])
         sim.step()
+        touched += ncon > 0
+    assert (touched[:3] > 20).all() and touched[3] > 0
+    sim.data.qvel[:, 0] = torch.nan
+    sim.step()
     assert sim.nan_guard is not None
-    with np.load(sim.nan_guard.files[0]) as record:
-        assert json.loads(str(record["metadata"]))["variants"] == {"object": [2]}
+    (path,) = sim.nan_guard.files
+    record = FlightRecord.load(path)
+    for world in range(4):
+        assert assert_replays(record, world) == 129
+    assert main(["replay-dump", str(path)]) == 0
+    notes = [line for line in capsys.readouterr().out.splitlines() if "object" in line]
+    assert notes[1::2] == [
+        "  note: object was '0 more', from step call 60 on '2 more'",
+        "  note: object was '1 more'",
+        "  note: object was '2 more'",
+        "  note: object was 'none', from step call 60 on '1 more'",
+    ]
 
 
 def test_absent_geoms_are_not_seen():

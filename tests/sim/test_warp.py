@@ -382,6 +382,6 @@ def test_warp_is_quiet_unless_asked(monkeypatch, chosen: str):
     """Hold back Warp's messages at its default level only, and leave that level alone."""
     sim, seen = _make(), []
     monkeypatch.setattr(wp.config, "log_level", getattr(wp, chosen))
-    sim._engine._run("probe", lambda model, data: seen.append(wp.config.log_level))  # type: ignore[attr-defined]
+    sim._engine.run("probe", lambda model, data: seen.append(wp.config.log_level))  # type: ignore[attr-defined]
     assert seen == [wp.LOG_WARNING if chosen == "LOG_INFO" else getattr(wp, chosen)]
     assert wp.config.log_level == getattr(wp, chosen)

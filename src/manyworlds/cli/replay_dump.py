@@ -30,6 +30,6 @@ def main(argv: list[str]) -> int:
     for index, world in enumerate(arrays["worlds"].tolist()):
         bits = str(WorldStatus(int(arrays["status"][index])).name).lower().replace("|", ", ")
         print(f"world {world} ({bits}): {replay(record, index)}.")
-        for sentence in record.bad_model_values(index):
+        for sentence in (*record.variants(index), *record.bad_model_values(index)):
             print(f"  note: {sentence}")
     return 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mujoco
 import numpy as np
 import torch
@@ -28,3 +30,24 @@ def as_tensor(value: np.ndarray, shape: tuple[int, ...], device: torch.device) -
     dtype = np.float32 if value.dtype.kind == "f" else value.dtype
     with torch.inference_mode(False):
         return torch.from_numpy(value.reshape(shape).astype(dtype)).to(device)
+
+
+def write_field(model: mujoco.MjModel, field: str, row: np.ndarray) -> None:
+    """Write one world's row of a field into a model; options are named 'opt.<name>'.
+
+    MuJoCo skips gravity compensation if no body had any when constants were last computed, so
+    these are computed anew where that number changes, and all other fields kept.
+    """
+    owner: Any = model.opt if field.startswith("opt.") else model
+    name = field.removeprefix("opt.")
+    target = getattr(owner, name)
+    if not isinstance(target, np.ndarray):
+        setattr(owner, name, row.item())
+        return
+    # Of some fields the batch keeps fewer elements than MuJoCo C.
+    target.reshape(-1)[: row.size] = row.reshape(-1)
+    if field == "body_gravcomp" and np.count_nonzero(target) != model.ngravcomp:
+        kept = pristine_fields(model)
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+        for other, value in kept.items():
+            write_field(model, other, value)

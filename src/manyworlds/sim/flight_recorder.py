@@ -21,8 +21,9 @@ from manyworlds.utils.os import atomic_path
 
 if TYPE_CHECKING:
     from manyworlds.sim.engine import Engine
+    from manyworlds.sim.variant_rows import VariantRows
 
-FORMAT = "manyworlds flight record 2"
+FORMAT = "manyworlds flight record 3"
 
 
 class FlightRecorder:
@@ -37,16 +38,17 @@ class FlightRecorder:
     Args:
         cfg: what to record; read anew at each event.
         engine: what steps the worlds.
+        variants: which variants there are, and which world has which.
     """
 
-    def __init__(self, cfg: NanGuardCfg, engine: Engine) -> None:
+    def __init__(self, cfg: NanGuardCfg, engine: Engine, variants: VariantRows) -> None:
         cfg.check()
         self.cfg = cfg
         self.files: list[Path] = []
         """Files written so far."""
-        self.variants: dict[str, torch.Tensor] = {}
-        """The variant of each world by entity, which the file names for its worlds."""
         self._engine = engine
+        self._variants = variants
+        self._variant_slots = [variants.snapshot()] * cfg.buffer_size
         self._slots = engine.record_slots(cfg.buffer_size)
         self._steady = [engine.steady_rows()] * cfg.buffer_size
         self._calls = [(0, False)] * cfg.buffer_size
@@ -59,6 +61,7 @@ class FlightRecorder:
     def step(self, nsubsteps: int, refresh: bool) -> None:
         """Record what the worlds start from, step them, and look at what became of them."""
         slot = self._count % len(self._slots)
+        self._variant_slots[slot] = self._variants.snapshot()
         self._engine.step(nsubsteps, refresh, self._slots[slot])
         self._steady[slot] = self._engine.steady_rows()
         self._calls[slot] = nsubsteps, refresh
@@ -133,7 +136,10 @@ class FlightRecorder:
             "engine": engine.name,
             "num_envs": engine.num_envs,
             "bad_worlds": bad.tolist(),
-            "variants": {name: all_[ids].tolist() for name, all_ in self.variants.items()},
+            "variants": {
+                name: [[names[i] for i in self._variant_slots[slot][name][ids]] for slot in slots]
+                for name, names in self._variants.names.items()
+            },
             "first_call": oldest,
             "time": datetime.datetime.now().astimezone().isoformat(),
             "versions": {"manyworlds": __version__, "mujoco": mujoco.__version__},

@@ -14,6 +14,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from manyworlds.sim.defaults import write_field
 from manyworlds.sim.element_names import element_name
 from manyworlds.sim.flight_recorder import FORMAT
 from manyworlds.sim.status import WorldStatus, quiet_mujoco
@@ -96,6 +97,9 @@ class FlightRecord:
             changes = self._changes(name)
             if len({len(part) for part in changes}) != 1 or any(changes[0] >= calls):
                 raise ValueError(f"the changes of '{name}' do not fit together")
+        for entity, rows in self.metadata["variants"].items():
+            if len(rows) != calls or any(len(row) != worlds for row in rows):
+                raise ValueError(f"the variants of '{entity}' do not fit")
         if not calls or (a["begins"] >= calls).any() or (a["begins"] < 0).any():
             raise ValueError("it holds no calls")
 
@@ -108,7 +112,7 @@ class FlightRecord:
         """
         model = copy.copy(self.model)
         for name, rows in self._rows():
-            _write(model, name, rows[index])
+            write_field(model, name, rows[index])
         for earlier in range(len(self.arrays["nsubsteps"]) if call is None else call + 1):
             self.apply_changes(model, index, earlier)
         return model
@@ -118,7 +122,19 @@ class FlightRecord:
         for name, _ in self._rows():
             calls, worlds, rows = self._changes(name)
             for change in np.flatnonzero((calls == call) & (worlds == index)):
-                _write(model, name, rows[change])
+                write_field(model, name, rows[change])
+
+    def variants(self, index: int) -> Iterator[str]:
+        """Which variant each entity of a world was, in sentences without an end."""
+        first = self.metadata["first_call"]
+        for entity, calls in self.metadata["variants"].items():
+            names = [worlds[index] for worlds in calls][int(self.arrays["begins"][index]) :]
+            since = first + len(calls) - len(names)
+            text, last = f"{entity} was '{names[0]}'", names[0]
+            for call, name in enumerate(names):
+                if name != last:
+                    text, last = f"{text}, from step call {since + call} on '{name}'", name
+            yield text
 
     def bad_model_values(self, index: int) -> Iterator[str]:
         """Sentences on model values of a world that are not finite or absurdly large."""
@@ -205,17 +221,6 @@ def _bad_field(model: mujoco.MjModel, data: mujoco.MjData, fields: tuple[str, ..
         if where is not None:
             return f"{field} of {element_name(model, field, where)} became {values.flat[where]:g}"
     return None
-
-
-def _write(model: mujoco.MjModel, name: str, row: np.ndarray) -> None:
-    """Write one world's row of a field, which the batch may keep fewer elements of than C has."""
-    owner: Any = model.opt if name.startswith("opt.") else model
-    name = name.removeprefix("opt.")
-    target = getattr(owner, name)
-    if isinstance(target, np.ndarray):
-        target.reshape(-1)[: row.size] = row.reshape(-1)
-    else:
-        setattr(owner, name, row.item())
 
 
 def _first_bad(values: np.ndarray, bounded: bool) -> int | None:

@@ -7,6 +7,7 @@ for bit. A tensor's version counter tells cheaply whether anything was written a
 
 from __future__ import annotations
 
+import math
 import warnings
 from _ctypes import CFuncPtr  # what every type of C function derives from
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.fields import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
 from manyworlds.sim.rays import DoubleBuffers, Rays, View
 from manyworlds.sim.recompute import RecomputeLevel
-from manyworlds.sim.state import State, check_shapes
+from manyworlds.sim.state import State, check_known, check_shapes
 from manyworlds.sim.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
 from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import usable_cores
@@ -320,6 +321,7 @@ class NativeEngine:
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
         arrays["status"] = self._errors
         saved = {name: array for name, array in arrays.items() if name in state}
+        check_known(state, {"state", *saved})
         check_shapes(state, {name: self._shape_of(a, env_ids) for name, a in saved.items()})
         self._push()
         ids = slice(None) if env_ids is None else env_ids
@@ -451,6 +453,12 @@ class NativeEngine:
             mirror.pull(env_ids)
         for mirror in self._derived.values():
             mirror.pull(env_ids)
+        # MuJoCo looks at the state only. A sum is finite only if every element is.
+        if (sensors := self._derived.get("sensordata")) is not None:
+            ids = slice(None) if env_ids is None else env_ids
+            if not math.isfinite(sensors.buffer[ids].sum()):
+                bad = ~np.isfinite(sensors.buffer[ids]).all(axis=1)
+                self._errors[ids] |= bad * np.int32(WorldStatus.NAN)
 
 
 class _NativeData:

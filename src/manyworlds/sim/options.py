@@ -9,9 +9,40 @@ from typing import TYPE_CHECKING, Any
 
 import mujoco
 
+from manyworlds.utils.nan_guard import NanGuardCfg
+
 if TYPE_CHECKING:
     from manyworlds.sim.sim import MujocoCfg, SimulationCfg
 
+ENUMS: dict[str, dict[str, Any]] = {
+    "integrator": {
+        "euler": mujoco.mjtIntegrator.mjINT_EULER,
+        "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+    },
+    "cone": {
+        "pyramidal": mujoco.mjtCone.mjCONE_PYRAMIDAL,
+        "elliptic": mujoco.mjtCone.mjCONE_ELLIPTIC,
+    },
+    "jacobian": {
+        "auto": mujoco.mjtJacobian.mjJAC_AUTO,
+        "dense": mujoco.mjtJacobian.mjJAC_DENSE,
+        "sparse": mujoco.mjtJacobian.mjJAC_SPARSE,
+    },
+    "solver": {
+        "newton": mujoco.mjtSolver.mjSOL_NEWTON,
+        "cg": mujoco.mjtSolver.mjSOL_CG,
+        "pgs": mujoco.mjtSolver.mjSOL_PGS,
+    },
+}
+SCALARS = (
+    "timestep",
+    "impratio",
+    "iterations",
+    "tolerance",
+    "ls_iterations",
+    "ls_tolerance",
+    "ccd_iterations",
+)
 _CHOICES = {
     "broadphase": ("nxn", "sap_tile", "sap_segmented"),
     "broadphase_filter": ("plane", "sphere", "aabb", "obb"),
@@ -87,11 +118,14 @@ def check_options(cfg: SimulationCfg) -> None:
             check_count(f"SimulationCfg.{name}", value, least)
     for name, choices in _CHOICES.items():
         value = getattr(cfg, name)
-        for choice in (value,) if isinstance(value, str) else value or ():
+        for choice in value if isinstance(value, tuple | list) else (value,) if value else ():
             if choice not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, got '{choice}'.")
+    if not isinstance(cfg.nan_guard, NanGuardCfg):
+        name = type(cfg.nan_guard).__name__
+        raise TypeError(f"SimulationCfg.nan_guard must be a NanGuardCfg, got {name}: leave it out.")
     if cfg.mujoco is not None:
-        _check_mujoco(cfg.mujoco)
+        check_mujoco(cfg.mujoco)
 
 
 def check_timestep(timestep: float) -> None:
@@ -103,10 +137,20 @@ def check_timestep(timestep: float) -> None:
         )
 
 
-def _check_mujoco(cfg: MujocoCfg) -> None:
+def check_mujoco(cfg: MujocoCfg) -> None:
+    """Refuse physics options that MuJoCo cannot step with.
+
+    Raises:
+        ValueError: names the first such option, its value and the bound.
+    """
+    if not hasattr(cfg, "timestep"):
+        name = type(cfg).__name__
+        raise TypeError(
+            f"SimulationCfg.mujoco must be a MujocoCfg, got {name}: give None to keep the model's."
+        )
     for name in _POSITIVE + _NOT_NEGATIVE:
         value = getattr(cfg, name)
-        if not isinstance(value, Real):
+        if not isinstance(value, Real) or isinstance(value, bool):
             raise ValueError(f"MujocoCfg.{name} must be a number, got {value!r}.")
         value = float(value)
         if name in _POSITIVE and not (value > 0 and math.isfinite(value)):

@@ -10,6 +10,8 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.sim.options import check_type
+
 
 class Rays(NamedTuple):
     """What each ray met first, float32 and int32, one row per world."""
@@ -66,12 +68,22 @@ def check_rays(
     vec: torch.Tensor,
     geomgroup: Sequence[int] | None,
     num_worlds: int,
+    device: torch.device,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Bring origins and directions to shape (num_worlds, nray, 3).
 
     Raises:
-        ValueError: their shapes do not fit, or `geomgroup` has not one flag per group.
+        TypeError: they are no tensors.
+        ValueError: their shapes do not fit, they are on another device than the worlds, or
+            `geomgroup` has not one flag per group.
     """
+    for name, rays in (("pnt", pnt), ("vec", vec)):
+        check_type(name, rays, torch.Tensor, "use torch.as_tensor.")
+        if rays.device != device:
+            raise ValueError(
+                f"{name} is on device '{rays.device}', but the worlds are on '{device}': move it "
+                "there with .to(sim.device)."
+            )
     try:
         shape = torch.broadcast_shapes(pnt.shape, vec.shape, (num_worlds, 1, 3))
     except RuntimeError:

@@ -18,9 +18,13 @@ from manyworlds.sim.defaults import as_tensor
 from manyworlds.sim.fields import check_model_fields, field_shape
 from manyworlds.sim.flight_recorder import FlightRecorder
 from manyworlds.sim.options import (
+    ENUMS,
+    SCALARS,
     check_count,
+    check_mujoco,
     check_options,
     check_timestep,
+    check_tuple,
     check_type,
     choose,
     flag_bits,
@@ -30,7 +34,7 @@ from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.state import State, check_state, check_target, ordered_ids
 from manyworlds.sim.status import status_counts
-from manyworlds.sim.variant_rows import VariantInfo, VariantRows
+from manyworlds.sim.variant_rows import VariantInfo, VariantRows, variant_indices
 from manyworlds.utils.indices import EnvIds, resolve_env_ids
 from manyworlds.utils.nan_guard import NanGuardCfg
 from manyworlds.utils.string import near_matches
@@ -38,36 +42,6 @@ from manyworlds.utils.string import near_matches
 if TYPE_CHECKING:
     from manyworlds.sim.contacts import Contacts
     from manyworlds.sim.engine import SensorContext
-
-_ENUMS: dict[str, dict[str, Any]] = {
-    "integrator": {
-        "euler": mujoco.mjtIntegrator.mjINT_EULER,
-        "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
-    },
-    "cone": {
-        "pyramidal": mujoco.mjtCone.mjCONE_PYRAMIDAL,
-        "elliptic": mujoco.mjtCone.mjCONE_ELLIPTIC,
-    },
-    "jacobian": {
-        "auto": mujoco.mjtJacobian.mjJAC_AUTO,
-        "dense": mujoco.mjtJacobian.mjJAC_DENSE,
-        "sparse": mujoco.mjtJacobian.mjJAC_SPARSE,
-    },
-    "solver": {
-        "newton": mujoco.mjtSolver.mjSOL_NEWTON,
-        "cg": mujoco.mjtSolver.mjSOL_CG,
-        "pgs": mujoco.mjtSolver.mjSOL_PGS,
-    },
-}
-_SCALARS = (
-    "timestep",
-    "impratio",
-    "iterations",
-    "tolerance",
-    "ls_iterations",
-    "ls_tolerance",
-    "ccd_iterations",
-)
 
 
 @dataclass(kw_only=True)
@@ -97,11 +71,14 @@ class MujocoCfg:
         """Write every option into a compiled model.
 
         Raises:
-            ValueError: an option has a name that MuJoCo does not know.
+            TypeError: that is no compiled model.
+            ValueError: an option has a name that MuJoCo does not know, or a senseless value.
         """
-        for name, choices in _ENUMS.items():
+        check_type("model", model, mujoco.MjModel, "compile it.")
+        check_mujoco(self)
+        for name, choices in ENUMS.items():
             setattr(model.opt, name, choose(name, getattr(self, name), choices))
-        for name in _SCALARS:
+        for name in SCALARS:
             setattr(model.opt, name, getattr(self, name))
         model.opt.gravity[:] = self.gravity
         model.opt.disableflags = flag_bits("disableflags", self.disableflags)
@@ -196,9 +173,8 @@ class Simulation:
         self._engine = make_engine(cfg, mj_model, num_envs, device)
         self._variants = VariantRows(self._engine, variant_info or ())
         guard = self.cfg.nan_guard
-        self._recorder = FlightRecorder(guard, self._engine) if guard.enabled else None
-        if self._recorder is not None:
-            self._recorder.variants = self._variants.worlds
+        parts = guard, self._engine, self._variants
+        self._recorder = FlightRecorder(*parts) if guard.enabled else None
         self._sensor_context: SensorContext | None = None
         self._data = WarpBridge(self._engine.data, num_envs)
         self._model = WarpBridge(self._engine.model, num_envs, engine=self._engine)
@@ -283,8 +259,8 @@ class Simulation:
 
     @property
     def sense_graph(self) -> Any:
-        """The CUDA graph of cameras and rays; None where there are none."""
-        return self._engine.graphs.get("sense")
+        """The CUDA graph of the first camera's pictures; None before the second, without graphs."""
+        return next((g for name, g in self._engine.graphs.items() if "sense" in name), None)
 
     def _warp_only(self, name: str, instead: str) -> Any:
         if self.engine == "native":
@@ -402,11 +378,18 @@ class Simulation:
             env_ids: the worlds; None for all. The rows returned are in ascending order of world.
 
         Raises:
-            ValueError: shapes do not fit, or a body or group does not exist.
+            TypeError: the rays are no tensors.
+            ValueError: shapes or devices do not fit, or a body or group does not exist.
         """
         ids = resolve_env_ids(env_ids, self.num_envs)
-        pnt, vec = check_rays(pnt, vec, geomgroup, self.num_envs if ids is None else len(ids))
+        count = self.num_envs if ids is None else len(ids)
+        pnt, vec = check_rays(pnt, vec, geomgroup, count, self.device)
         exclude = torch.as_tensor(bodyexclude, dtype=torch.int32, device=self.device)
+        if exclude.shape not in ((), (1,), pnt.shape[1:2]):
+            raise ValueError(
+                f"bodyexclude must be one body or one for each of {pnt.shape[1]} rays, got shape "
+                f"{tuple(exclude.shape)}: give -1 where a ray is to leave out no body."
+            )
         exclude = exclude.expand(pnt.shape[1])
         rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, ids)
         return rays if cutoff == math.inf else rays.within_(cutoff)
@@ -436,7 +419,22 @@ class Simulation:
         return self._engine.world_copies(resolve_env_ids(env_ids, self.num_envs))
 
     def set_sensor_context(self, ctx: SensorContext) -> None:
-        """Let the sensors of a context cast rays and render in this simulation."""
+        """Let the sensors of a context cast rays and render in this simulation.
+
+        Raises:
+            TypeError: that is no sensor context.
+            ValueError: it was made for another simulation.
+        """
+        if not hasattr(ctx, "attach"):
+            raise TypeError(
+                f"ctx must be a sensor context, got {type(ctx).__name__}: give "
+                "scene.sensor_context after scene.initialize."
+            )
+        if getattr(ctx, "data", self._data) is not self._data:
+            raise ValueError(
+                "The sensor context was made for another simulation: give "
+                "scene.initialize this one's mj_model, model and data first."
+            )
         self._sensor_context = ctx
         ctx.attach(self)
 
@@ -454,6 +452,7 @@ class Simulation:
         """
         if isinstance(fields, str):
             raise ValueError(f"fields must be a tuple of names, got '{fields}': add a comma.")
+        check_tuple("fields", fields, str)
         check_model_fields(self.mj_model, fields, self._engine.defaults)
         if problems := list(filter(None, map(self._engine.expansion_problem, fields))):
             raise ValueError(" ".join(problems))
@@ -497,6 +496,7 @@ class Simulation:
         Raises:
             ValueError: there is no such field.
         """
+        check_type("field", field, str, "give its name.")
         value = self._engine.defaults.get(field)
         if value is None:
             raise ValueError(
@@ -544,7 +544,7 @@ class Simulation:
         ids = ordered_ids(env_ids, self.num_envs)
         check_target(ids)
         ids = np.arange(self.num_envs) if ids is None else ids
-        variants = np.broadcast_to(torch.as_tensor(variant_ids).cpu().numpy(), ids.shape)
+        variants = variant_indices(variant_ids, len(ids))
         if ids.size:
             self._variants.assign(entity, ids, variants)
             self._model.clear_cache()
@@ -552,9 +552,12 @@ class Simulation:
     def create_graph(self) -> None:
         """Have CUDA graphs captured anew; needed after replacing an array of model or data.
 
-        `expand_model_fields` does so itself. Without CUDA there is nothing to do.
+        `expand_model_fields` does so itself. Each graph is captured at the next call. Ask `data`
+        and `model` anew for views of what was replaced. Without CUDA there is nothing to capture.
         """
         self._engine.create_graph()
+        self._data.clear_cache()
+        self._model.clear_cache()
 
     def get_state(self, env_ids: EnvIds = None) -> State:
         """Copy everything that worlds need to go on from here.
@@ -584,7 +587,9 @@ class Simulation:
         if ids is None or ids.size:
             if self._recorder is not None:
                 self._recorder.before_restart(ids)
-            self._engine.load_state_dict(self._variants.take(state, ids), ids)
+            variants, rest = self._variants.split(state, ids)
+            self._engine.load_state_dict(rest, ids)
+            self._variants.take(variants, ids)
 
     def state_dict(self) -> State:
         """The state of all worlds: `get_state()` under torch's name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import torch
@@ -58,7 +58,7 @@ def check_shapes(state: Mapping[str, torch.Tensor], wanted: Mapping[str, tuple[i
     """Compare a saved state with the shapes that a simulation needs.
 
     Raises:
-        ValueError: names the first part that is absent, unknown, or of another shape.
+        ValueError: names the first part that is absent or of another shape.
     """
     remedy = "use the same engine, model, and number of worlds."
     for name, shape in wanted.items():
@@ -69,3 +69,16 @@ def check_shapes(state: Mapping[str, torch.Tensor], wanted: Mapping[str, tuple[i
             raise ValueError(
                 f"The saved {what} {has} {found} but this simulation needs {shape}: {remedy}"
             )
+
+
+def check_known(state: Mapping[str, torch.Tensor], known: Collection[str]) -> None:
+    """Refuse parts of a saved state that nobody would take.
+
+    Raises:
+        ValueError: names them.
+    """
+    if unknown := sorted(state.keys() - set(known)):
+        raise ValueError(
+            f"The saved state has {', '.join(map(repr, unknown))}, which this simulation has not: "
+            "use the same engine, model, and number of worlds."
+        )

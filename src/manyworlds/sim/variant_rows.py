@@ -15,7 +15,7 @@ from manyworlds.sim.defaults import as_tensor
 from manyworlds.sim.fields import field_shape
 from manyworlds.sim.model_fields import derived_fields
 from manyworlds.sim.recompute import RecomputeLevel
-from manyworlds.sim.state import State
+from manyworlds.sim.state import State, check_shapes
 from manyworlds.sim.variant_fields import element_ids, kind_of
 
 if TYPE_CHECKING:
@@ -62,9 +62,11 @@ class VariantRows:
         self._engine = engine
         self._tables: dict[str, dict[str, _Table]] = {}
         self._ids: dict[str, dict[str, np.ndarray]] = {}
-        self._counts = {name: len(info.variant_names) for name, info in variant_info}
+        self.names = {name: tuple(info.variant_names) for name, info in variant_info}
+        """Names of the variants by entity."""
         self.worlds: dict[str, torch.Tensor] = {}
         """The variant of each world by entity, int64, shape (num_envs,)."""
+        self._snapshot: dict[str, torch.Tensor] | None = None
         for name, info in variant_info:
             ids = element_ids(engine.mj_model, info.elements)
             self._tables[name] = _tables(engine, name, info, ids)
@@ -79,9 +81,9 @@ class VariantRows:
     @functools.cached_property
     def _derived(self) -> dict[str, dict[str, _Table]]:
         """What MuJoCo C computes from the tables; only defaults and MuJoCo Warp need it."""
-        model, counts = self._engine.mj_model, self._counts
+        model = self._engine.mj_model
         return {
-            name: _derived_tables(model, counts[name], tables, self._ids[name])
+            name: _derived_tables(model, len(self.names[name]), tables, self._ids[name])
             for name, tables in self._tables.items()
         }
 
@@ -100,28 +102,55 @@ class VariantRows:
         if entity not in self._tables:
             known = ", ".join(map(repr, self._tables)) or "none"
             raise ValueError(f"Entity '{entity}' has no variants; those that have: {known}.")
-        bad = variants[(variants < 0) | (variants >= self._counts[entity])]
-        if bad.size:
-            raise ValueError(
-                f"Entity '{entity}' has no variant {bad[0]}: indices must be in "
-                f"[0, {self._counts[entity]})."
-            )
+        self._check_variants(entity, variants)
+        self._snapshot = None
         worlds = self.worlds[entity]
         worlds[torch.from_numpy(env_ids)] = torch.tensor(variants, device=worlds.device)
         self._write(entity, env_ids, variants)
+
+    def snapshot(self) -> dict[str, torch.Tensor]:
+        """Return a copy of `worlds` as they are now: the same one while nothing changes."""
+        if self._snapshot is None:
+            self._snapshot = {name: worlds.clone() for name, worlds in self.worlds.items()}
+        return self._snapshot
+
+    def _check_variants(self, entity: str, variants: np.ndarray) -> None:
+        count = len(self.names[entity])
+        bad = variants[(variants < 0) | (variants >= count)]
+        if bad.size:
+            raise ValueError(
+                f"Entity '{entity}' has no variant {bad[0]}: indices must be in [0, {count})."
+            )
 
     def state(self, env_ids: np.ndarray | None) -> State:
         """Return the variants of worlds as a part of their state."""
         ids = slice(None) if env_ids is None else torch.from_numpy(env_ids)
         return {f"{_STATE}{name}": worlds[ids].clone() for name, worlds in self.worlds.items()}
 
-    def take(self, state: State, env_ids: np.ndarray | None) -> State:
-        """Take note of the variants that a state was saved with; return the rest of it."""
-        for name, worlds in self.worlds.items():
-            if (saved := state.get(f"{_STATE}{name}")) is not None:
-                ids = slice(None) if env_ids is None else torch.from_numpy(env_ids)
-                worlds[ids] = saved.to(worlds.device)
-        return {key: value for key, value in state.items() if not key.startswith(_STATE)}
+    def split(self, state: State, env_ids: np.ndarray | None) -> tuple[State, State]:
+        """Part a saved state into the variants, by entity, and the rest.
+
+        Raises:
+            ValueError: the variants are not those of these entities and worlds.
+        """
+        saved = {k.removeprefix(_STATE): v for k, v in state.items() if k.startswith(_STATE)}
+        count = self._engine.num_envs if env_ids is None else len(env_ids)
+        check_shapes(saved, {name: (count,) for name in self.worlds})
+        if unknown := saved.keys() - self.worlds.keys():
+            raise ValueError(
+                f"The saved state has variants of '{min(unknown)}', which has none here: use the "
+                "same model."
+            )
+        for name, variants in saved.items():
+            self._check_variants(name, variants.cpu().numpy())
+        return saved, {k: v for k, v in state.items() if not k.startswith(_STATE)}
+
+    def take(self, saved: State, env_ids: np.ndarray | None) -> None:
+        """Take note of the variants that a state was saved with."""
+        self._snapshot = None
+        ids = slice(None) if env_ids is None else torch.from_numpy(env_ids)
+        for name, variants in saved.items():
+            self.worlds[name][ids] = variants.to(self._engine.device)
 
     def default(self, field: str) -> torch.Tensor:
         """Return a field's values in a world as its variants were compiled, (num_envs, ...)."""
@@ -153,6 +182,22 @@ class VariantRows:
     ) -> None:
         for field, table in tables.items():
             self._engine.write_rows(field, env_ids, table.columns, table.values[variants])
+
+
+def variant_indices(variant_ids: Any, count: int) -> np.ndarray:
+    """Bring indices of variants to one for each of `count` worlds.
+
+    Raises:
+        ValueError: they are no integers, or of another number.
+    """
+    variants = torch.as_tensor(variant_ids).cpu().numpy()
+    integers = variants.dtype.kind in "iu" or not variants.size
+    if not integers or variants.shape not in ((), (1,), (count,)):
+        raise ValueError(
+            f"variant_ids must be one integer or one for each of {count} worlds, got shape "
+            f"{variants.shape} of {variants.dtype}."
+        )
+    return np.broadcast_to(variants, (count,))
 
 
 def _tables(

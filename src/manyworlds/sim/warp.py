@@ -20,10 +20,10 @@ import torch
 
 from manyworlds.sim.calibration import contact_room
 from manyworlds.sim.contacts import CONTACT_FIELDS, Contacts
-from manyworlds.sim.defaults import pristine_fields
+from manyworlds.sim.defaults import pristine_fields, write_field
 from manyworlds.sim.rays import Rays, View
 from manyworlds.sim.recompute import RecomputeLevel
-from manyworlds.sim.state import State, check_shapes
+from manyworlds.sim.state import State, check_known, check_shapes
 from manyworlds.sim.status import WorldStatus
 from manyworlds.utils.extras import MissingExtraError
 from manyworlds.utils.string import near_matches
@@ -199,12 +199,12 @@ class WarpEngine:
         if record is not None:
             self.state_rows(out=record)
         for _ in range(nsubsteps):
-            self._run("step", mjw.step)
+            self.run("step", mjw.step)
         if refresh:
             # step1 clears all sensors; those that need accelerations keep their last value.
             sensors = self.data.sensordata
             values = sensors[:, self._late_sensors]
-            self._run("refresh", mjw.step1)
+            self.run("refresh", mjw.step1)
             sensors[:, self._late_sensors] = values
 
     def forward(self, env_ids: np.ndarray | None) -> None:
@@ -214,7 +214,7 @@ class WarpEngine:
             others = np.setdiff1d(np.arange(self.num_envs), env_ids)
             others = torch.from_numpy(others).to(self.device)
             kept = [(tensor, tensor[others]) for tensor in self.data._bound().values()]
-        self._run("forward", mjw.forward)
+        self.run("forward", mjw.forward)
         for tensor, values in kept:
             tensor[others] = values
 
@@ -226,13 +226,13 @@ class WarpEngine:
         if env_ids is not None:
             mask[torch.from_numpy(env_ids).long().to(self.device)] = True
         self._status.masked_fill_(mask, 0)
-        self._run("reset", lambda m, d: mjw.reset_data(m, d, reset=self._resets))
+        self.run("reset", lambda m, d: mjw.reset_data(m, d, reset=self._resets))
 
     def status(self) -> torch.Tensor:
         """Bits of `WorldStatus`, int32, shape (num_envs,); does not wait for the GPU."""
         data = self.data
         # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
-        total = data.qpos.sum(dim=1) + data.qvel.sum(dim=1)
+        total = data.qpos.sum(dim=1) + data.qvel.sum(dim=1) + data.sensordata.sum(dim=1)
         self._status |= (~torch.isfinite(total)).int() * int(WorldStatus.NAN)
         overflow = data.overflow
         for bit, kinds in _STATUS.items():
@@ -312,9 +312,8 @@ class WarpEngine:
 
     def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
         """Draw what a camera sees in all worlds, at poses as last computed."""
-        worlds = (self.mj_model, self.wp_model, self.wp_data)
         with _quiet(), wp.ScopedDevice(self.wp_device):
-            return self._painter.draw(*worlds, view, self.expanded)
+            return self._painter.draw(self, view)
 
     def world_copies(
         self, env_ids: np.ndarray | None
@@ -324,16 +323,10 @@ class WarpEngine:
             self._scratch = copy.copy(self.mj_model), mujoco.MjData(self.mj_model)
         model, data = self._scratch
         states = self.state_rows().double().cpu().numpy()
-        rows = {field: self._rows(field).cpu().numpy() for field in self.expanded}
+        rows = self.model_rows()
         for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
             for field, values in rows.items():
-                name = field.removeprefix("opt.")
-                owner = model if name == field else model.opt
-                target = getattr(owner, name, None)
-                if isinstance(target, np.ndarray):
-                    target[:] = values[world].reshape(target.shape)
-                elif target is not None:
-                    setattr(owner, name, values[world].item())
+                write_field(model, field, values[world])
             state = mujoco.mjtState.mjSTATE_INTEGRATION
             mujoco.mj_setState(model, data, states[world], state)
             yield model, data
@@ -371,7 +364,6 @@ class WarpEngine:
         to_torch(rows).copy_(to_torch(shared))
         setattr(struct._struct, name, rows)
         self._shared[field] = shared
-        struct._forget(name)
         self.expanded.add(field)
         self.create_graph()
 
@@ -477,6 +469,7 @@ class WarpEngine:
                 targets[key] = getattr(self.data, field)
             elif key == "status":
                 targets[key] = self._status
+        check_known(state, targets)
         self._check(state, targets, env_ids)
         ids = self._index(env_ids)
         for field, shared in self._shared.items():
@@ -495,7 +488,7 @@ class WarpEngine:
     def _index(self, env_ids: np.ndarray | None) -> Any:
         return slice(None) if env_ids is None else torch.from_numpy(env_ids).long().to(self.device)
 
-    def _run(self, name: str, function: Callable[[Any, Any], None]) -> None:
+    def run(self, name: str, function: Callable[[Any, Any], None]) -> None:
         """Call a function of model and data, through its graph where graphs can be used.
 
         Warp's stream and PyTorch's default stream wait for each other; with another PyTorch stream

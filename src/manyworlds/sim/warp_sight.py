@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import mujoco_warp as mjw
@@ -12,6 +12,9 @@ import warp as wp
 
 from manyworlds.sim.rays import Rays, View
 from manyworlds.sim.warp_views import to_torch
+
+if TYPE_CHECKING:
+    from manyworlds.sim.warp import WarpEngine
 
 # Fields of a camera that rays prepared in advance would not follow.
 _OPTICS = {"cam_fovy", "cam_intrinsic"}
@@ -30,8 +33,8 @@ def cast_rays(
     """Cast rays into the worlds that an index names."""
     shape = (data.nworld, pnt.shape[1])
     # Rays of the other worlds start far out and lead away.
-    origins, directions = pnt.new_full((2, *shape, 3), 1e9).unbind()
-    origins[worlds], directions[worlds] = pnt, vec
+    origins, directions = torch.full((2, *shape, 3), 1e9, device=pnt.device).unbind()
+    origins[worlds], directions[worlds] = pnt.float(), vec.float()
     # MuJoCo Warp takes -1 throughout for no choice.
     flags = [-1] * mujoco.mjNGROUP if geomgroup is None else map(bool, geomgroup)
     groups: Any = wp.spatial_vector(*map(float, flags))
@@ -51,36 +54,30 @@ class Painter:
     """Draws cameras' views by tracing rays; each view keeps its buffers and its hierarchies."""
 
     def __init__(self) -> None:
-        self._contexts: dict[tuple[View, bool], Any] = {}
+        # Context, buffer of colours if any, and name of the graph.
+        self._views: dict[tuple[View, bool], tuple[Any, Any, str]] = {}
 
-    def draw(
-        self, mj_model: mujoco.MjModel, model: Any, data: Any, view: View, expanded: set[str]
-    ) -> dict[str, torch.Tensor]:
+    def draw(self, engine: WarpEngine, view: View) -> dict[str, torch.Tensor]:
         """Draw a view in all worlds, at poses as last computed."""
-        fixed = not _OPTICS & expanded
-        if (view, fixed) not in self._contexts:
-            self._contexts[view, fixed] = mjw.create_render_context(
-                mj_model,
-                data.nworld,
-                cam_res=(view.width, view.height),
-                render_rgb="rgb" in view.kinds,
-                render_depth="depth" in view.kinds,
-                render_seg="segmentation" in view.kinds,
-                use_textures=view.textures,
-                use_shadows=view.shadows,
-                enabled_geom_groups=list(view.geom_groups),
-                cam_active=[view.camera],
-                use_precomputed_rays=fixed,
-                render_skybox=True,
-            )
-        context = self._contexts[view, fixed]
-        mjw.refit_bvh(model, data, context)
-        mjw.render(model, data, context)
-        size = (data.nworld, view.height, view.width)
+        key = view, not _OPTICS & engine.expanded
+        new = key not in self._views
+        if new:
+            self._views[key] = self._prepare(engine, *key)
+        context, rgb, name = self._views[key]
+
+        def draw(model: Any, data: Any) -> None:
+            mjw.refit_bvh(model, data, context)
+            mjw.render(model, data, context)
+            if rgb is not None:
+                mjw.get_rgb(context, 0, rgb)
+
+        if new:  # builds a kernel, which must not happen during a capture
+            draw(engine.wp_model, engine.wp_data)
+        else:
+            engine.run(name, draw)
+        size = (engine.num_envs, view.height, view.width)
         pictures = {}
-        if "rgb" in view.kinds:
-            rgb = _empty(size, wp.vec3)
-            mjw.get_rgb(context, 0, rgb)
+        if rgb is not None:
             pictures["rgb"] = (to_torch(rgb) * 255.0).round().byte()
         if "depth" in view.kinds:
             depth = to_torch(context.depth_data).reshape(*size, 1)
@@ -88,3 +85,22 @@ class Painter:
         if "segmentation" in view.kinds:
             pictures["segmentation"] = to_torch(context.seg_data).reshape(*size, 2).clone()
         return pictures
+
+    def _prepare(self, engine: WarpEngine, view: View, fixed: bool) -> tuple[Any, Any, str]:
+        context = mjw.create_render_context(
+            engine.mj_model,
+            engine.num_envs,
+            cam_res=(view.width, view.height),
+            render_rgb="rgb" in view.kinds,
+            render_depth="depth" in view.kinds,
+            render_seg="segmentation" in view.kinds,
+            use_textures=view.textures,
+            use_shadows=view.shadows,
+            enabled_geom_groups=list(view.geom_groups),
+            cam_active=[view.camera],
+            use_precomputed_rays=fixed,
+            render_skybox=True,
+        )
+        size = (engine.num_envs, view.height, view.width)
+        rgb = _empty(size, wp.vec3) if "rgb" in view.kinds else None
+        return context, rgb, f"sense {len(self._views)}"

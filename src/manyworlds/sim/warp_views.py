@@ -38,34 +38,35 @@ class WarpStruct:
         self._mj_model = mj_model
         self._device = device
         self._specs: dict[str, Any] = {f.name: f.type for f in dataclasses.fields(struct)}
-        self._tensors: dict[str, torch.Tensor] = {}
+        # The array that each tensor shows, which may have been replaced since.
+        self._tensors: dict[str, tuple[Any, torch.Tensor]] = {}
 
     def _per_world(self, field: str) -> bool:
         """Whether an array has one row per world, or may have."""
         return getattr(self._specs.get(field), "shape", ())[:1] == (self._batched,)
 
-    def _forget(self, field: str) -> None:
-        """Have a field's array, which was replaced, wrapped anew."""
-        self._tensors.pop(field, None)
-
     def __getattr__(self, field: str) -> Any:
         if field.startswith("_"):
             raise AttributeError(field)
-        if field not in self._tensors:
-            value = getattr(self._struct, field, None)
-            if isinstance(value, int | float) or field in self._nested:
-                return value
-            if reason := self._absence(field):
-                raise AttributeError(f"'{field}' is not available: {reason}.")
-            tensor = to_torch(value) if isinstance(value, wp.array) else None
-            tensor = self._view(field, tensor)
-            if tensor is None:
-                raise AttributeError(
-                    f"'{field}' is not a {self._kind} field of the warp engine."
-                    + near_matches(field, dir(self))
-                )
-            self._tensors[field] = tensor
-        return self._tensors[field]
+        value = getattr(self._struct, field, None)
+        if isinstance(value, int | float) or field in self._nested:
+            return value
+        shown = self._tensors.get(field)
+        if shown is None or shown[0] is not value:
+            shown = self._tensors[field] = value, self._wrap(field, value)
+        return shown[1]
+
+    def _wrap(self, field: str, value: Any) -> torch.Tensor:
+        if reason := self._absence(field):
+            raise AttributeError(f"'{field}' is not available: {reason}.")
+        tensor = to_torch(value) if isinstance(value, wp.array) else None
+        tensor = self._view(field, tensor)
+        if tensor is None:
+            raise AttributeError(
+                f"'{field}' is not a {self._kind} field of the warp engine."
+                + near_matches(field, dir(self))
+            )
+        return tensor
 
     def _wp_array(self, field: str) -> Any:
         """Return Warp's own array of a field."""
@@ -98,7 +99,7 @@ class WarpData(WarpStruct):
 
     def _bound(self) -> dict[str, torch.Tensor]:
         """Per-world tensors that somebody has asked for."""
-        return {field: t for field, t in self._tensors.items() if self._per_world(field)}
+        return {field: getattr(self, field) for field in self._tensors if self._per_world(field)}
 
 
 class WarpModel(WarpStruct):

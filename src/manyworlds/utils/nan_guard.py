@@ -27,8 +27,9 @@ class NanGuardCfg:
             ValueError: names the field, its value and the bound.
         """
         for name in ("buffer_size", "max_envs_to_dump", "max_dumps"):
-            if getattr(self, name) < 1:
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
                 raise ValueError(
-                    f"NanGuardCfg.{name} must be at least 1, got {getattr(self, name)}: "
+                    f"NanGuardCfg.{name} must be a whole number of at least 1, got {value!r}: "
                     "set enabled=False to record nothing."
                 )

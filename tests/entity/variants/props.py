@@ -10,7 +10,7 @@ import numpy as np
 
 from manyworlds.entity import EntityCfg, VariantEntityCfg
 from manyworlds.scene import Scene, SceneCfg
-from manyworlds.sim import Simulation, SimulationCfg
+from manyworlds.sim import NanGuardCfg, Simulation, SimulationCfg
 
 MESH = mujoco.mjtGeom.mjGEOM_MESH
 DROP = EntityCfg.InitialStateCfg(pos=(0.0, 0.0, 0.15))
@@ -52,7 +52,11 @@ def floor(spec: mujoco.MjSpec) -> None:
 
 
 def build(
-    entities: Mapping[str, EntityCfg], num_envs: int = 1, engine: str = "native", **scene: Any
+    entities: Mapping[str, EntityCfg],
+    num_envs: int = 1,
+    engine: str = "native",
+    nan_guard: NanGuardCfg | None = None,
+    **scene: Any,
 ) -> tuple[Scene, Simulation]:
     """Build a scene on the floor, and its simulation."""
     cfg = SceneCfg(
@@ -63,6 +67,7 @@ def build(
     built = Scene(cfg)
     info = built.collect_variant_info()
     sim_cfg = SimulationCfg(engine=engine)  # type: ignore[arg-type]
+    sim_cfg.nan_guard = nan_guard or sim_cfg.nan_guard
     sim = Simulation(num_envs, sim_cfg, spec=built.spec, variant_info=info, device="cpu")
     built.initialize(sim.mj_model, sim.model, sim.data)
     return built, sim
