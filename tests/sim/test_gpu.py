@@ -7,6 +7,7 @@ for the CPU have.
 from __future__ import annotations
 
 import gc
+from types import SimpleNamespace
 from typing import Any
 
 import mujoco
@@ -15,13 +16,17 @@ import torch
 
 from manyworlds.sim import NanGuardCfg, RecomputeLevel, Simulation, SimulationCfg, WorldStatus
 from manyworlds.sim.flight_replay import FlightRecord, replay
+from manyworlds.sim.rays import View
 from tests.scenes import CLUTTER
 
 pytest.importorskip("mujoco_warp")
 
 import warp as wp
 
+from manyworlds.sim.warp import can_capture
+
 NUM_ENVS = 3
+CAMERA = '<camera pos="0 -3 1" xyaxes="1 0 0 0 .3 1"/>'
 STATE = ("qpos", "qvel", "qacc_warmstart", "ctrl", "xfrc_applied", "eq_active", "mocap_pos", "time")
 SEEN = ("qpos", "qvel", "xpos", "cvel", "sensordata")
 
@@ -43,7 +48,8 @@ pytestmark = [
 def _make(device: str, captured: bool = True, guard: NanGuardCfg | None = None, **options: Any):
     cfg = SimulationCfg(engine="warp", mujoco=None, **options)
     cfg.nan_guard = guard or cfg.nan_guard
-    sim = Simulation(NUM_ENVS, cfg, mujoco.MjModel.from_xml_string(CLUTTER), device)
+    xml = CLUTTER.replace("<worldbody>", f"<worldbody>{CAMERA}")
+    sim = Simulation(NUM_ENVS, cfg, mujoco.MjModel.from_xml_string(xml), device)
     if device == "cuda" and captured:
         assert sim.use_cuda_graph, "graphs need memory pools and conditional nodes"
     sim._engine.use_cuda_graph = captured
@@ -104,6 +110,75 @@ def test_graphs_are_captured_anew_when_arrays_are_replaced(device):
     _assert_close(sim, plain, SEEN)
     pushed = sim.data.xpos[:, ball, 0].cpu()
     assert pushed[1] < pushed[0], "the heavier ball must move less"
+
+
+@on_each_device
+def test_arrays_that_users_replace_count_after_create_graph(device):
+    """Step with, and show, arrays of model and data that were put in place of the engine's own."""
+    sim, plain = _make(device), _make(device, captured=False)
+    for each in (sim, plain):
+        _ = each.model.body_mass
+        each.data.ctrl[:] = 0.25
+        each.step(2)
+        each.wp_data.ctrl = wp.from_torch(torch.full_like(each.data.ctrl, 2.0))
+        each.wp_model.body_mass = wp.clone(each.wp_model.body_mass)
+        wp.to_torch(each.wp_model.body_mass).mul_(3.0)
+    sim.create_graph()
+    assert not sim._engine.graphs
+    for each in (sim, plain):
+        each.data.clear_cache()
+        each.step(10)
+        assert (each.data.ctrl == 2.0).all()
+    ball = sim.mj_model.body("ball").id
+    compiled = float(sim.mj_model.body_mass[ball])
+    assert sim.model.body_mass[:, ball].tolist() == pytest.approx([3 * compiled] * NUM_ENVS)
+    _assert_close(sim, plain, SEEN)
+    sim.model.body_mass[1] *= 2.0
+    assert sim.model.body_mass[:, ball].tolist() == pytest.approx(
+        [3 * compiled, 6 * compiled, 3 * compiled]
+    )
+
+
+@on_each_device
+def test_pictures_come_from_a_graph(device):
+    """Draw through the graph what is drawn without it, also after bodies have moved."""
+    view = View(camera=0, width=24, height=16, kinds=("rgb", "depth", "segmentation"))
+    other = View(camera=0, width=8, height=8, kinds=("depth",))
+    sim, plain = _make(device), _make(device, captured=False)
+    for _ in range(3):
+        for each in (sim, plain):
+            each.data.qvel[0, 2] += 1.0
+            each.step(30, refresh=True)
+        for name, state in ((n, getattr(plain.data, n)) for n in STATE):
+            getattr(sim.data, name).copy_(state)
+        for each in (sim, plain):
+            each.forward()
+        for one in (view, other):
+            expected, drawn = plain.pictures(one), sim.pictures(one)
+            assert drawn is not None and expected is not None
+            for kind in one.kinds:
+                differs = (drawn[kind] != expected[kind]).float().mean()
+                assert differs <= (0.0 if device == "cpu" else 0.01), kind
+    assert {"sense 0", "sense 1"} < set(sim._engine.graphs)
+    assert sim.sense_graph is sim._engine.graphs["sense 0"]
+    assert plain.sense_graph is None
+    sim.expand_model_fields(("cam_fovy",))
+    assert sim.sense_graph is None
+
+
+@pytest.mark.parametrize("missing", ["is_cuda", "is_mempool_enabled", "is_conditional_graph"])
+def test_graphs_need_cuda_memory_pools_and_conditions(missing, monkeypatch):
+    """Capture graphs only where all three are there."""
+    have = {"is_cuda", "is_mempool_enabled", "is_conditional_graph"}
+
+    def answers(*names: str) -> bool:
+        monkeypatch.setattr(wp, "is_mempool_enabled", lambda device: "is_mempool_enabled" in names)
+        conditional = "is_conditional_graph" in names
+        monkeypatch.setattr(wp, "is_conditional_graph_supported", lambda: conditional)
+        return can_capture(SimpleNamespace(is_cuda="is_cuda" in names))
+
+    assert answers(*have)
+    assert not answers(*(have - {missing}))
 
 
 @on_each_device

@@ -151,7 +151,7 @@ def test_worlds_of_variants_are_replayed(tmp_path, capsys):
     (path,) = sim.nan_guard.files
     record = FlightRecord.load(path)
     for world in range(4):
-        assert assert_replays(record, world) == 129
+        assert assert_replays(record, world) == 128
     assert main(["replay-dump", str(path)]) == 0
     notes = [line for line in capsys.readouterr().out.splitlines() if "object" in line]
     assert notes[1::2] == [

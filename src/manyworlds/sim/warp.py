@@ -176,11 +176,7 @@ class WarpEngine:
                 self._no_rows = to_torch(wp.zeros((num_envs, 0), dtype=float))
         self.device = torch.device(wp.device_to_torch(self.wp_device))
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
-        self.use_cuda_graph = (
-            self.wp_device.is_cuda
-            and wp.is_mempool_enabled(self.wp_device)
-            and wp.is_conditional_graph_supported()
-        )
+        self.use_cuda_graph = can_capture(self.wp_device)
         self.graphs: dict[str, Any] = {}
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._painter = Painter()
@@ -513,6 +509,11 @@ class WarpEngine:
             if collecting:
                 gc.enable()
         return capture.graph
+
+
+def can_capture(device: Any) -> bool:
+    """Whether a Warp device can run MuJoCo Warp from CUDA graphs, loops of its solver included."""
+    return device.is_cuda and wp.is_mempool_enabled(device) and wp.is_conditional_graph_supported()
 
 
 def _put_model(mj_model: mujoco.MjModel) -> Any:
