@@ -60,7 +60,10 @@ def test_a_renamed_name_is_found():
         ),
         ("import mjlab.senser", r"no mjlab\.senser\. Did you mean 'sensor'"),
         ("import mjlab.scripts.trian", r"no mjlab\.scripts\.trian\. Did you mean 'train'"),
-        ("from mjlab.sim.randomization import x", r"nearest is Simulation\.expand_model_fields"),
+        (
+            "from mjlab.sim.randomization import repeat_array_kernel",
+            r"nearest is manyworlds\.sim\.randomization\.expand_model_fields",
+        ),
         (
             "from mjlab.scripts.train import run_train",
             r"nearest is manyworlds\.rl\.training\.train",

@@ -8,12 +8,15 @@ import mujoco
 import pytest
 import torch
 
-from manyworlds.sim import MujocoCfg, Simulation, SimulationCfg, TorchArray
+from manyworlds.sim import MujocoCfg, RecomputeLevel, Simulation, SimulationCfg, TorchArray
 from tests.scenes import CLUTTER, HINGE
 
 pytest.importorskip("mujoco_warp")
 
+import mujoco_warp as mjw
 import warp as wp
+
+from manyworlds.sim.randomization import expand_model_fields
 
 NUM_ENVS = 3
 
@@ -291,6 +294,37 @@ def test_captured_graphs_replay_the_calls():
     assert captured.forward_graph is not None
     assert captured.reset_graph is not None
     assert captured.sense_graph is None
+
+
+def test_fields_of_warps_own_model_are_expanded():
+    """Give rows to arrays of a model that no simulation owns, or to none if one is unknown."""
+    mj_model = mujoco.MjModel.from_xml_string(CLUTTER)
+    model, data = mjw.put_model(mj_model), mjw.make_data(mj_model, NUM_ENVS)
+    shared = model.geom_friction
+    with pytest.raises(ValueError, match="Fields not found in model: 'body_mas', 'opt.gravty'."):
+        expand_model_fields(model, NUM_ENVS, ["geom_friction", "body_mas", "opt.gravty"])
+    assert model.geom_friction is shared
+    expand_model_fields(model, NUM_ENVS, ("geom_friction", "opt.gravity"))
+    rows = model.geom_friction
+    assert wp.to_torch(rows).shape == (NUM_ENVS, mj_model.ngeom, 3)
+    assert (wp.to_torch(rows) == wp.to_torch(shared)).all()
+    expand_model_fields(model, NUM_ENVS, ("geom_friction",))
+    assert model.geom_friction is rows
+    wp.to_torch(model.opt.gravity)[1] = 0.0
+    mjw.step(model, data)
+    falling = wp.to_torch(data.qvel)[:, 2]
+    assert falling[0] == falling[2] < falling[1] - 0.03
+
+
+def test_copies_of_worlds_have_all_rows():
+    """Copy a world that hovers, with options of its own, into structs of MuJoCo C."""
+    sim = _make()
+    sim.model.body_gravcomp[1, 2] = 1.0
+    sim.model.opt.impratio_invsqrt[1] = 0.5
+    compiled = sim.mj_model.opt.impratio
+    sim.recompute_constants(RecomputeLevel.set_const)
+    found = [(m.ngravcomp, m.opt.impratio) for m, _ in sim.world_copies()]
+    assert found == [(0, compiled), (1, 4.0), (0, compiled)]
 
 
 def test_one_world_works():

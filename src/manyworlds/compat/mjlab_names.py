@@ -82,7 +82,9 @@ ABSENT: dict[str, str] = {
     "mjlab.scripts.nan_viz": _COMMAND.format("replay-dump"),
     "mjlab.scripts.play": _COMMAND.format("play"),
     "mjlab.scripts.train": "the nearest is manyworlds.rl.training.train",
-    "mjlab.sim.randomization": "the nearest is Simulation.expand_model_fields",
+    "mjlab.sim.randomization.repeat_array_kernel": (
+        "the nearest is manyworlds.sim.randomization.expand_model_fields"
+    ),
     "mjlab.utils.lab_api.tasks": (
         "import your task modules in your package's __init__, or name them with `--load`"
     ),

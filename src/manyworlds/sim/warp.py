@@ -32,6 +32,7 @@ try:
     import mujoco_warp as mjw
     import warp as wp
 
+    from manyworlds.sim.randomization import repeat_rows
     from manyworlds.sim.warp_sight import Painter, cast_rays
     from manyworlds.sim.warp_views import WarpData, WarpModel, WarpStruct, to_torch
 except ImportError as error:
@@ -355,10 +356,7 @@ class WarpEngine:
             raise ValueError(problem)
         struct, name = self._owner(field)
         shared = getattr(struct._struct, name)
-        shape = (self.num_envs, *shared.shape[1:])
-        rows = wp.empty(shape, dtype=shared.dtype, device=self.wp_device)
-        to_torch(rows).copy_(to_torch(shared))
-        setattr(struct._struct, name, rows)
+        setattr(struct._struct, name, repeat_rows(shared, self.num_envs))
         self._shared[field] = shared
         self.expanded.add(field)
         self.create_graph()
