@@ -291,13 +291,16 @@ def test_bodies_that_began_to_hover_are_replayed(tmp_path):
     assert assert_replays(record, 0) == assert_replays(record, 1) == 7
 
 
-def test_a_sensor_that_goes_bad_is_told(tmp_path, capsys):
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_a_sensor_that_goes_bad_is_told(engine, tmp_path, capsys, quick_compilation):
     """Mark and write the world whose sensors are NaN although its state is finite."""
     xml = """<mujoco><worldbody>
     <body name="hand" mocap="true"><geom size=".1" contype="0" conaffinity="0"/></body>
     <body><joint name="hinge"/><geom size=".1" pos="1 0 0"/></body></worldbody>
     <sensor><framepos name="hand" objtype="body" objname="hand"/></sensor></mujoco>"""
-    sim = _make(tmp_path, xml=xml, num_envs=3)
+    if engine == "warp":
+        pytest.importorskip("mujoco_warp")
+    sim = _make(tmp_path, 3, engine, xml)
     _ = sim.data.sensordata
     sim.step()
     sim.data.mocap_pos[1] = torch.nan

@@ -10,6 +10,7 @@ import torch
 from manyworlds.sim import MujocoCfg, Simulation, SimulationCfg
 from tests.robots import robot_on_floor
 from tests.scenes import CLUTTER, HINGE
+from tests.sim.rich_scene import rich_model
 
 NUM_ENVS = 3
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
@@ -316,6 +317,33 @@ def test_refresh_brings_kinematics_to_the_new_state():
     assert torch.equal(view[0, lagging], _plain_step_sensors(25)[lagging])
     np.testing.assert_array_equal(sim.data.xpos[0].numpy(), data.xpos.astype(np.float32))
     np.testing.assert_array_equal(sim.data.cvel[0].numpy(), data.cvel.astype(np.float32))
+
+
+def test_every_field_belongs_to_its_own_world():
+    """Show no field of another world, which shared a thread, after a step that refreshes."""
+    sim = Simulation(6, SimulationCfg(engine="native", mujoco=None, num_threads=2), rich_model())
+    model, names = sim.mj_model, dir(sim.data.struct)
+    shown = {name: getattr(sim.data, name) for name in names}
+    sim.data.qvel[:] = torch.linspace(-0.5, 0.5, 6)[:, None]
+    plain = [mujoco.MjData(model) for _ in range(6)]
+    for data, qvel in zip(plain, sim.data.qvel.double(), strict=True):
+        data.qvel[:] = qvel
+    for _ in range(5):
+        sim.step(2, refresh=True)
+        for data in plain:
+            mujoco.mj_step(model, data, 2)
+    for data in plain:
+        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_sensorPos(model, data)
+        mujoco.mj_fwdVelocity(model, data)
+        mujoco.mj_sensorVel(model, data)
+    compared = [name for name in names if isinstance(getattr(plain[0], name, None), np.ndarray)]
+    assert len(compared) > 90
+    for name in compared:
+        for world, data in enumerate(plain):
+            mine, expected = shown[name][world].numpy(), getattr(data, name)
+            expected = expected.reshape(mine.shape).astype(mine.dtype)
+            np.testing.assert_array_equal(mine, expected, err_msg=f"{name} of world {world}")
 
 
 def _plain_step_sensors(count: int) -> torch.Tensor:

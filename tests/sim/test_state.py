@@ -138,6 +138,23 @@ def _with_mass(state: dict[str, torch.Tensor], shape: tuple[int, ...]) -> dict[s
     return {**state, "model.body_mass": torch.ones(shape, dtype=torch.float64)}
 
 
+def test_rows_that_are_as_long_by_chance_are_refused():
+    """Tell a model with other sizes by these, though its state rows have the same length."""
+    joint = "<mujoco><worldbody><body><geom size='.1'/>{}</body></worldbody>{}</mujoco>"
+    ball = joint.format("<joint type='ball'/>", "")  # 4 + 3 + 3 + 3 and nothing else that differs
+    rest = "<joint name='a'/><joint axis='0 1 0'/><joint axis='0 0 1'/>"
+    motor = "<actuator><motor joint='a'/></actuator>"
+    first, second = (
+        Simulation(2, model=mujoco.MjModel.from_xml_string(xml), device="cpu").get_state()
+        for xml in (ball, joint.format(rest, motor))
+    )
+    assert first["state"].shape == second["state"].shape
+    sim = Simulation(2, model=mujoco.MjModel.from_xml_string(ball), device="cpu")
+    sim.set_state(first)
+    with pytest.raises(ValueError, match="is of a model with nq = 3, but this one has 4"):
+        sim.set_state(second)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -155,6 +172,11 @@ def _with_mass(state: dict[str, torch.Tensor], shape: tuple[int, ...]) -> dict[s
             lambda s: s.set_state(_with_mass(s.get_state(), (6, 3))),
             ValueError,
             r"'model.body_mass' of shape \(6, 3\) but this simulation needs \(6, 6\)",
+        ),
+        (
+            lambda s: s.set_state({**s.get_state(), "sizes": s.get_state()["sizes"] - 1}),
+            ValueError,
+            r"saved state is of a model with nq = \d+, but this one has \d+: use the same model",
         ),
         (lambda s: s.set_state(s.get_state([1, 2]), [3, 3]), ValueError, r"unique .* \[3, 3\]"),
         (lambda s: s.get_state([6]), ValueError, "World id 6 is out of range: there are 6"),

@@ -129,6 +129,52 @@ def test_saved_states_know_the_variant():
     assert torch.equal(again.get_default_field("body_mass"), sim.get_default_field("body_mass"))
 
 
+def test_states_after_assignments_are_whole():
+    """Go on bit for bit, elsewhere, from worlds that were assigned anew and drawn at random."""
+    cfg = {"object": variants(variants=SIZES)}
+    sim, other = build(cfg, 6)[1], build(cfg, 6)[1]
+    for each in (sim, other):
+        each.data.qpos[:] = torch.from_numpy(each.mj_model.key("init_state").qpos).float()
+    sim.step(40)
+    sim.assign_variants("object", [0, 5], [2, 0])
+    sim.model.geom_friction[:] *= 0.7
+    sim.model.body_mass[2:, 1] *= 1.3
+    sim.recompute_constants(RecomputeLevel.set_const, [2, 3, 4, 5])
+    sim.step(40)
+    saved = sim.get_state()
+    other.step(7)
+    other.assign_variants("object", [1, 2], [0, 0])
+    other.set_state(saved)
+    assert other.world_to_variant["object"].tolist() == [2, 1, 2, 3, 0, 0]
+    for name, rows in sim._engine.model_rows().items():
+        np.testing.assert_array_equal(other._engine.model_rows()[name], rows, err_msg=name)
+    for each in (sim, other):
+        each.assign_variants("object", [4], [1])
+        each.step(100)
+    assert torch.equal(other.get_state()["state"], sim.get_state()["state"])
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"variant.object": torch.tensor([0, 1, 4])}, r"no variant 4: indices must be in \[0, 4\)"),
+        (
+            {"variant.object": torch.tensor([0, 1])},
+            r"'variant.object' of shape \(2,\) .* needs \(3,",
+        ),
+        ({"state": torch.zeros(3, 2)}, r"state has shape \(3, 2\)"),
+    ],
+)
+def test_a_state_that_does_not_fit_leaves_the_variants(bad, message):
+    """Refuse it before any world takes a variant from it."""
+    sim = build({"object": variants(variants=SIZES)}, 3)[1]
+    saved = sim.get_state()
+    sim.assign_variants("object", None, 1)
+    with pytest.raises(ValueError, match=message):
+        sim.set_state({**saved, **bad})
+    assert sim.world_to_variant["object"].tolist() == [1, 1, 1]
+
+
 @pytest.mark.filterwarnings("ignore:.*worlds went bad:RuntimeWarning")
 def test_worlds_of_variants_are_replayed(tmp_path, capsys):
     """Replay worlds, some of another variant on the way, bit for bit; say which was when."""

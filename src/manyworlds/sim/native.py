@@ -24,7 +24,7 @@ from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.fields import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
 from manyworlds.sim.rays import DoubleBuffers, Rays, View
 from manyworlds.sim.recompute import RecomputeLevel
-from manyworlds.sim.state import State, check_known, check_shapes
+from manyworlds.sim.state import State, check_known, check_shapes, check_sizes, model_sizes
 from manyworlds.sim.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
 from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import usable_cores
@@ -302,7 +302,9 @@ class NativeEngine:
         """State rows, model rows, derived fields as last computed, and status."""
         self._push()
         ids = slice(None) if env_ids is None else env_ids
+        sizes = model_sizes(self.mj_model)
         arrays = {"state": self.batch.state, "status": self.status().numpy()}
+        arrays["sizes"] = np.broadcast_to(sizes, (self.num_envs, len(sizes)))
         arrays |= {f"model.{name}": rows for name, rows in self.model_rows().items()}
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
         return {name: torch.from_numpy(array[ids].copy()) for name, array in arrays.items()}
@@ -310,6 +312,7 @@ class NativeEngine:
     def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
         """Take over rows, derived fields and status, element for element."""
         check_shapes(state, {"state": self._shape_of(self.batch.state, env_ids)})
+        check_sizes(state, model_sizes(self.mj_model))
         for key in state:
             kind, _, field = key.partition(".")
             if kind == "model":
@@ -321,7 +324,7 @@ class NativeEngine:
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
         arrays["status"] = self._errors
         saved = {name: array for name, array in arrays.items() if name in state}
-        check_known(state, {"state", *saved})
+        check_known(state, {"state", "sizes", *saved})
         check_shapes(state, {name: self._shape_of(a, env_ids) for name, a in saved.items()})
         self._push()
         ids = slice(None) if env_ids is None else env_ids

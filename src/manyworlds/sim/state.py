@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+import mujoco
 import numpy as np
 import torch
 
@@ -11,6 +12,31 @@ from manyworlds.utils.indices import EnvIds, resolve_env_ids
 
 State = dict[str, torch.Tensor]
 """State rows, model rows (`model.*`), derived fields (`derived.*`) and status, one row a world."""
+
+# What the layout of a state row follows from.
+_SIZES = (
+    *("nq", "nv", "na", "nu", "nhistory", "nbody", "neq", "nmocap", "nuserdata", "npluginstate"),
+)
+
+
+def model_sizes(mj_model: mujoco.MjModel) -> np.ndarray:
+    """Return the sizes of a model that state rows are laid out by, int32."""
+    return np.array([getattr(mj_model, name) for name in _SIZES], np.int32)
+
+
+def check_sizes(state: Mapping[str, torch.Tensor], sizes: np.ndarray) -> None:
+    """Refuse state rows of a model of other sizes, which may be as long by chance.
+
+    Raises:
+        ValueError: names the first size that differs.
+    """
+    for saved in state.get("sizes", torch.zeros(0)).cpu().numpy():
+        for name, theirs, ours in zip(_SIZES, saved.tolist(), sizes.tolist(), strict=True):
+            if theirs != ours:
+                raise ValueError(
+                    f"The saved state is of a model with {name} = {theirs}, but this one has "
+                    f"{ours}: use the same model."
+                )
 
 
 def ordered_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:

@@ -135,7 +135,7 @@ class VariantRows:
         """
         saved = {k.removeprefix(_STATE): v for k, v in state.items() if k.startswith(_STATE)}
         count = self._engine.num_envs if env_ids is None else len(env_ids)
-        check_shapes(saved, {name: (count,) for name in self.worlds})
+        check_shapes(state, {f"{_STATE}{name}": (count,) for name in self.worlds})
         if unknown := saved.keys() - self.worlds.keys():
             raise ValueError(
                 f"The saved state has variants of '{min(unknown)}', which has none here: use the "
