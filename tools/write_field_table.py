@@ -29,7 +29,8 @@ the new values as they are.
 - **warp** computes in float32, for all worlds, and keeps the worlds named. Every level also moves
   static geoms, whose poses a step does not compute.
 - "no" means that the engine cannot hold the field per world. The native engine also expands every
-  other model field that is not an asset; MuJoCo Warp keeps these once for all worlds.
+  other model field that is not an asset; MuJoCo Warp keeps these once for all worlds. Leave `bvh_*`
+  and `oct_*` alone, which follow from the shapes of geoms.
 - *derived*: `recompute_constants` overwrites the field. *cached*: entities keep values computed
   from it.
 - Edits of `sim.mj_model` (its `opt`, too) after construction are not seen: the engine works on a

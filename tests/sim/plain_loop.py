@@ -6,11 +6,16 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.sim import Simulation, SimulationCfg
+from manyworlds.sim import Simulation, SimulationCfg, WorldStatus
 from manyworlds.sim.flight_replay import FlightRecord
 from manyworlds.sim.status import quiet_mujoco
 
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+DIVERGED = (
+    mujoco.mjtWarning.mjWARN_BADQPOS,
+    mujoco.mjtWarning.mjWARN_BADQVEL,
+    mujoco.mjtWarning.mjWARN_BADQACC,
+)
 
 
 def native(model: mujoco.MjModel, num_envs: int) -> Simulation:
@@ -52,6 +57,7 @@ def assert_steps_like_plain_mujoco(
     datas = [mujoco.MjData(model) for _ in range(sim.num_envs)]
     for data, row in zip(datas, sim.state_dict()["state"].numpy(), strict=True):
         mujoco.mj_setState(model, data, row, INTEGRATION)
+    _ = sim.data.sensordata  # now the engine looks at its values, too
     sensordata = sim._engine.batch.bind("sensordata")  # type: ignore[attr-defined]
     expected = np.empty((sim.num_envs, mujoco.mj_stateSize(model, INTEGRATION)))
     for step, ctrl in enumerate(controls):
@@ -68,6 +74,8 @@ def assert_steps_like_plain_mujoco(
         np.testing.assert_array_equal(sim.state_dict()["state"].numpy(), expected, f"step {step}")
         for world, data in enumerate(datas):
             np.testing.assert_array_equal(sensordata[world], data.sensordata, f"step {step}")
+    bad = [[data.warning[kind].number > 0 for kind in DIVERGED] for data in datas]
+    assert ((sim.status & WorldStatus.NAN) != 0).tolist() == list(map(any, bad))
     return datas
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import warp as wp
-
-from manyworlds.sim.warp_views import to_torch
+from manyworlds.sim.warp_views import repeat_rows
 
 
 def expand_model_fields(model: Any, nworld: int, fields_to_expand: Sequence[str]) -> None:
@@ -28,15 +26,8 @@ def expand_model_fields(model: Any, nworld: int, fields_to_expand: Sequence[str]
     places = [(model.opt, f[4:]) if f.startswith("opt.") else (model, f) for f in fields_to_expand]
     found = [getattr(owner, name, None) for owner, name in places]
     arrays = dict(zip(fields_to_expand, found, strict=True))
-    if unknown := [name for name, a in arrays.items() if not isinstance(a, wp.array)]:
+    if unknown := [name for name, a in arrays.items() if not getattr(a, "shape", ())]:
         raise ValueError(f"Fields not found in model: {', '.join(map(repr, unknown))}.")
     for (owner, name), array in zip(places, found, strict=True):
         if array.shape[0] != nworld:
             setattr(owner, name, repeat_rows(array, nworld))
-
-
-def repeat_rows(array: Any, nworld: int) -> Any:
-    """Return a new Warp array with one row per world, each a copy of the only row of `array`."""
-    rows = wp.empty((nworld, *array.shape[1:]), dtype=array.dtype, device=array.device)
-    to_torch(rows).copy_(to_torch(array))
-    return rows

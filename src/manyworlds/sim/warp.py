@@ -32,9 +32,8 @@ try:
     import mujoco_warp as mjw
     import warp as wp
 
-    from manyworlds.sim.randomization import repeat_rows
     from manyworlds.sim.warp_sight import Painter, cast_rays
-    from manyworlds.sim.warp_views import WarpData, WarpModel, WarpStruct, to_torch
+    from manyworlds.sim.warp_views import WarpData, WarpModel, WarpStruct, repeat_rows, to_torch
 except ImportError as error:
     raise MissingExtraError(
         "engine='warp' needs MuJoCo Warp, which is not installed: "

@@ -24,6 +24,13 @@ def to_torch(array: Any) -> torch.Tensor:
         return wp.to_torch(array)
 
 
+def repeat_rows(array: Any, nworld: int) -> Any:
+    """Return a new Warp array with one row per world, each a copy of the only row of `array`."""
+    rows = wp.empty((nworld, *array.shape[1:]), dtype=array.dtype, device=array.device)
+    to_torch(rows).copy_(to_torch(array))
+    return rows
+
+
 class WarpStruct:
     """Attributes of one of MuJoCo Warp's dataclasses, as tensors over the same memory."""
 
