@@ -24,7 +24,7 @@ def expand_model_fields(model: Any, nworld: int, fields_to_expand: Sequence[str]
         ValueError: the model has no such arrays; then none was expanded.
     """
     places = [(model.opt, f[4:]) if f.startswith("opt.") else (model, f) for f in fields_to_expand]
-    found = [getattr(owner, name, None) for owner, name in places]
+    found: list[Any] = [getattr(owner, name, None) for owner, name in places]
     arrays = dict(zip(fields_to_expand, found, strict=True))
     if unknown := [name for name, a in arrays.items() if not getattr(a, "shape", ())]:
         raise ValueError(f"Fields not found in model: {', '.join(map(repr, unknown))}.")
