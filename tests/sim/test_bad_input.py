@@ -252,6 +252,20 @@ def test_call_refuses(call, error, message: str):
     assert torch.equal(sim.get_state()["state"], before)
 
 
+@pytest.mark.parametrize("value", [-0.01, 0.0, float("nan"), float("inf")])
+def test_timesteps_of_worlds_are_checked(value: float):
+    """Refuse to step until the timestep of every world is positive again."""
+    sim = _make()
+    sim.step()
+    sim.model.opt.timestep[1] = value
+    for _ in range(2):
+        with pytest.raises(ValueError, match="opt.timestep must be positive and finite, got"):
+            sim.step()
+    sim.model.opt.timestep[1] = 0.001
+    sim.step()
+    assert sim.data.time.tolist() == pytest.approx([0.004, 0.003, 0.004])
+
+
 def test_warp_refuses_a_status_of_another_size():
     """Compare every part of a saved state with what the warp engine needs."""
     pytest.importorskip("mujoco_warp")

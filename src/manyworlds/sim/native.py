@@ -22,6 +22,7 @@ from manyworlds.sim.absent import ABSENCE_FIELDS, check_absent_geoms
 from manyworlds.sim.contacts import ContactReader, Contacts
 from manyworlds.sim.defaults import pristine_fields
 from manyworlds.sim.fields import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
+from manyworlds.sim.options import check_timestep
 from manyworlds.sim.rays import DoubleBuffers, Rays, View
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State, check_known, check_shapes, check_sizes, model_sizes
@@ -445,6 +446,9 @@ class NativeEngine:
     def _push_row(self, field: str) -> None:
         mirror = self._rows[field]
         if mirror.tensor._version != mirror.version:
+            if field == "opt.timestep":
+                for timestep in (mirror.buffer.min(), mirror.buffer.max()):
+                    check_timestep(float(timestep))
             changed = mirror.push()
             self._note_written(changed.reshape(self.num_envs, -1).any(axis=1))
             self._absence_unchecked |= field in ABSENCE_FIELDS
