@@ -108,21 +108,25 @@ def _history(run: RunFolder, weights: dict[str, float]) -> dict[str, Any]:
     minutes = [s / 60 for s in accumulate(r["collect_time"] + r["learn_time"] for r in records)]
     events = EventAccumulator(str(run.path)).Reload()
     curves: dict[str, Any] = {}
+    agent, num_envs = run.agent_params(), run.env_params()["scene"]["num_envs"]
+    lengths = {e.step: e.value for e in events.Scalars("Train/mean_episode_length")}
     for name, weight in weights.items():
         scalars = events.Scalars(f"Episode_Reward/{name}")
         tag = f"Curriculum/{name}_weight/weight"
         known = tag in events.Tags()["scalars"]
         then = {e.step: e.value for e in events.Scalars(tag)} if known else {}
-        means = [
-            float(np.mean([e.value / then.get(e.step, weight) for e in part]))
+
+        def share(event: Any, then: dict[int, float] = then, weight: float = weight) -> float:
+            # A weight that changes does so in the midst of episodes: take its mean over one.
+            length = round(lengths.get(event.step, 1.0) / agent["num_steps_per_env"])
+            steps = range(max(0, event.step - length), event.step + 1)
+            return event.value / float(np.mean([then.get(step, weight) for step in steps]))
+
+        curves[name] = [
+            [round(minutes[part[-1].step], 3), round(float(np.mean([*map(share, part)])), 4)]
             for part in _parts(scalars)
         ]
-        curves[name] = [
-            [round(minutes[part[-1].step], 3), round(mean, 4)]
-            for part, mean in zip(_parts(scalars), means, strict=True)
-        ]
-    num_envs = run.env_params()["scene"]["num_envs"]
-    steps = num_envs * run.agent_params()["num_steps_per_env"] * len(records)
+    steps = num_envs * agent["num_steps_per_env"] * len(records)
     return {
         "num_envs": num_envs,
         "iterations": len(records),

@@ -43,7 +43,7 @@ def draw_curve(line: dict[str, Any], path: Path) -> None:
     axes.set_title(line["task"], loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
-    axes.legend(frameon=False, fontsize=9)
+    axes.legend(frameon=False, fontsize=9, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.17))
     _save(figure, path)
 
 
