@@ -165,6 +165,76 @@ def test_velocities_are_derivatives_of_positions(case, family):
     assert np.allclose(velocity.numpy(), np.stack(differences), atol=1e-5)
 
 
+def moved(case: Case, mj: mujoco.MjData, time: float) -> mujoco.MjData:
+    """Move all joints at their velocities for a time [s]."""
+    after = mujoco.MjData(case.model)
+    after.mocap_pos[:], after.mocap_quat[:] = mj.mocap_pos, mj.mocap_quat
+    after.qpos[:] = mj.qpos
+    mujoco.mj_integratePos(case.model, after.qpos, mj.qvel, time)
+    mujoco.mj_kinematics(case.model, after)
+    mujoco.mj_comPos(case.model, after)
+    mujoco.mj_tendon(case.model, after)
+    return after
+
+
+def turn(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Rotation vectors in the world that take orientations to others, each shape [n, 4]."""
+    result = np.zeros((len(before), 3))
+    for row, a, b in zip(result, before, after, strict=True):
+        inverse, product = np.zeros(4), np.zeros(4)
+        mujoco.mju_negQuat(inverse, a)
+        mujoco.mju_mulQuat(product, b, inverse)
+        mujoco.mju_quat2Vel(row, product, 1.0)
+    return result
+
+
+def quats(mj: mujoco.MjData, family: str, ids: list[int]) -> np.ndarray:
+    """Orientations of frames, most of which MuJoCo has as matrices."""
+    if family == "body_link":
+        return mj.xquat[ids]
+    name = {"body_com": "ximat", "geom": "geom_xmat", "site": "site_xmat"}[family]
+    result = np.zeros((len(ids), 4))
+    for row, matrix in zip(result, getattr(mj, name)[ids], strict=True):
+        mujoco.mju_mat2Quat(row, matrix)
+    return result
+
+
+@pytest.mark.parametrize("family", OBJECTS)
+def test_angular_velocities_are_derivatives_of_orientations(case, family):
+    """Move all joints a little at their velocities: frames turn as their velocities say."""
+    data, dt = case.data, 1e-6
+    ids = getattr(data.indexing, OBJECTS[family][1]).tolist()
+    differences = [
+        turn(quats(moved(case, mj, -dt), family, ids), quats(moved(case, mj, dt), family, ids))
+        / (2 * dt)
+        for mj in case.mj
+    ]
+    ours = getattr(data, f"{family}_ang_vel_w").double().numpy()
+    assert np.allclose(ours, np.stack(differences), atol=1e-5)
+
+
+def test_rates_are_derivatives(case):
+    """Differentiate joint positions, ball joint orientations and tendon lengths."""
+    data, dt = case.data, 1e-6
+    before = [moved(case, mj, -dt) for mj in case.mj]
+    after = [moved(case, mj, dt) for mj in case.mj]
+
+    def rate(read) -> np.ndarray:
+        pairs = zip(before, after, strict=True)
+        return np.stack([(np.array(read(b)) - read(a)) / (2 * dt) for a, b in pairs])
+
+    q, tendons = data.indexing.joint_q_adr.tolist(), data.indexing.tendon_ids.tolist()
+    assert np.allclose(data.joint_vel, rate(lambda mj: mj.qpos[q]), atol=1e-5)
+    assert np.allclose(data.tendon_vel, rate(lambda mj: mj.ten_length[tendons]), atol=1e-5)
+    adr = data.indexing.ball_joint_q_adr[0].tolist()
+    for world, (a, b) in enumerate(zip(before, after, strict=True)):
+        inverse, product, spin = np.zeros(4), np.zeros(4), np.zeros(3)
+        mujoco.mju_negQuat(inverse, a.qpos[adr])
+        mujoco.mju_mulQuat(product, inverse, b.qpos[adr])  # in the child's frame
+        mujoco.mju_quat2Vel(spin, product, 2 * dt)
+        assert np.allclose(data.ball_joint_ang_vel[world, 0], spin, atol=1e-5)
+
+
 def test_joints_tendons_and_forces_agree_with_mujoco(case):
     """Read one column a joint, tendon and actuator, whatever joints lie between."""
     data, model = case.data, case.model

@@ -87,9 +87,14 @@ class NamedElements:
                 hint = " Ball joints are a kind of their own: see find_ball_joints."
             raise ValueError(f"Cannot select by {kind} name. {error}{hint}") from None
 
-    def find_bodies(self, name_keys: Names, preserve_order: bool = False) -> Matches:
-        """Select bodies; see `find`."""
-        return self.find("body", name_keys, None, preserve_order)
+    def find_bodies(
+        self,
+        name_keys: Names,
+        preserve_order: bool = False,
+        subset: Sequence[str] | None = None,
+    ) -> Matches:
+        """Select bodies; see `find`, whose arguments have another order."""
+        return self.find("body", name_keys, subset, preserve_order)
 
     find_joints = _finder("joint")
     find_geoms = _finder("geom")
