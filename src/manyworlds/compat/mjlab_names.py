@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 def run_command(name: str) -> None:
@@ -49,7 +49,12 @@ RENAMED: dict[str, Any] = {
     "mjlab.scripts.nan_viz:main": partial(run_command, "replay-dump"),
     "mjlab.scripts.play:main": partial(run_command, "play"),
     "mjlab.scripts.train:main": partial(run_command, "train"),
+    "mjlab.scripts.visualize_terrain:ROBOT_CFG_GETTERS": (
+        "manyworlds.cli.visualize_terrain:ROBOT_CFG_GETTERS"
+    ),
+    "mjlab.scripts.visualize_terrain:main": partial(run_command, "terrain"),
     "mjlab.tasks.registry:register_mjlab_task": "manyworlds.tasks.registry:register_task",
+    "mjlab.tasks.velocity.config.go1.env_cfgs:TerrainType": Literal["rough", "obstacles"],
     "mjlab.utils.os:dump_yaml": "manyworlds.utils.config:dump_yaml",
     "mjlab.utils.wrappers:VideoRecorder": "manyworlds.viewer.video_recorder:VideoRecorder",
     "mjlab.utils.wrappers.video_recorder:VideoRecorder": (
@@ -82,6 +87,7 @@ ABSENT: dict[str, str] = {
     "mjlab.scripts.nan_viz": _COMMAND.format("replay-dump"),
     "mjlab.scripts.play": _COMMAND.format("play"),
     "mjlab.scripts.train": "the nearest is manyworlds.rl.training.train",
+    "mjlab.scripts.visualize_terrain.PARAM_HINTS": _COMMAND.format("terrain --change"),
     "mjlab.sim.randomization": "the nearest is Simulation.expand_model_fields",
     "mjlab.utils.lab_api.tasks": (
         "import your task modules in your package's __init__, or name them with `--load`"
