@@ -8,6 +8,7 @@ import torch
 from manyworlds.entity import EntityCfg, EntityData
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation
+from tests.robots import robot_file
 
 LIMBS = """
   <geom name="trunk" type="box" size=".3 .1 .05" pos=".05 .02 0" euler="10 0 30"/>
@@ -40,11 +41,19 @@ MODEL = """
 </mujoco>
 """
 BASES = {"floating": "<freejoint/>", "fixed": "", "hinged": '<joint name="root" axis="0 0 1"/>'}
+ROBOTS = {
+    "go1": "unitree_go1/go1.xml",
+    "g1": "unitree_g1/g1.xml",
+    "yam": "i2rt_yam/yam.xml",
+}
 WORLDS = 4
 
 
 def cfg(base: str) -> EntityCfg:
-    """Configure an entity with hinge, slide, ball joint and tendons on a base of a kind."""
+    """Configure a robot, or hinge, slide, ball joint and tendons on a base of a kind."""
+    if base in ROBOTS:
+        path = str(robot_file(ROBOTS[base]))
+        return EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_file(path))
     xml = MODEL.format(limbs=LIMBS.format(joint=BASES[base]))
     return EntityCfg(
         spec_fn=lambda: mujoco.MjSpec.from_string(xml),
@@ -267,6 +276,28 @@ def test_joints_tendons_and_forces_agree_with_mujoco(case):
     assert torch.allclose(data.qfrc_external, case.stack(external), atol=1e-4)
     with pytest.raises(NotImplementedError, match="use qfrc_actuator"):
         _ = data.joint_torques
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_robots_agree_with_mujoco(robot):
+    """Read frames, joints and actuators of real robots, and their velocities as derivatives."""
+    case = Case(robot)
+    data, model, entity = case.data, case.model, case.scene["robot"]
+    for family in OBJECTS:
+        test_frames_agree_with_mujoco(case, family)
+        test_velocities_are_derivatives_of_positions(case, family)
+        test_angular_velocities_are_derivatives_of_orientations(case, family)
+    test_the_root_is_seen_from_its_own_frame(case)
+    joints = [model.joint(f"robot/{name}") for name in entity.joint_names]
+    q, v = [joint.qposadr[0] for joint in joints], [joint.dofadr[0] for joint in joints]
+    assert close(data.joint_pos, case.stack(lambda mj: mj.qpos[q]))
+    assert close(data.joint_vel, case.stack(lambda mj: mj.qvel[v]))
+    theirs = case.stack(lambda mj: mj.qacc[v])
+    assert torch.allclose(data.joint_acc, theirs, rtol=1e-3, atol=1e-3 * theirs.abs().max())
+    ranges = torch.tensor(np.stack([joint.range for joint in joints]), dtype=torch.float32)
+    assert torch.equal(data.joint_pos_limits[0], ranges)
+    actuators = [model.actuator(f"robot/{name}").id for name in entity.actuator_names]
+    assert close(data.actuator_force, case.stack(lambda mj: mj.actuator_force[actuators]))
 
 
 def test_ball_joints_are_indexed_apart(case):
