@@ -83,6 +83,43 @@ def test_names_leave_out_prefix_world_and_free_joints():
     assert arm.is_fixed_base and not ball.is_fixed_base
 
 
+def test_a_mocap_body_of_the_model_is_a_base():
+    """Place a model's own mocap body where the initial state says, without another one."""
+    xml = BALL.replace('<body name="ball"><freejoint/>', '<body name="ball" mocap="true">')
+    init = EntityCfg.InitialStateCfg(pos=(0.0, 0.0, 1.0))
+    scene, sim = build(
+        post=EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(xml), init_state=init)
+    )
+    post = scene["post"]
+    assert (post.is_mocap, post.is_fixed_base, post.is_articulated) == (True, True, False)
+    assert post.body_names == ("ball",) and post.data.default_root_state.shape == (3, 7)
+    sim.forward()
+    assert post.data.root_link_pos_w.tolist() == [[0.0, 0.0, 1.0]] * 3
+    post.write_mocap_pose_to_sim(torch.tensor([[1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0]]), [2])
+    sim.forward()
+    assert post.data.root_link_pos_w[:, 2].tolist() == [1.0, 1.0, 3.0]
+
+
+def test_ball_joints_start_where_patterns_or_keyframe_say():
+    """Read orientations at reset from a table or from the first keyframe."""
+    text = ARM.replace('name="elbow" axis="0 1 0"', 'name="elbow" type="ball"')
+    text = text.replace('qpos="0.25 -0.5"', 'qpos="0.25 0 0 1 0"')
+
+    def cfg(**init) -> EntityCfg:
+        state = EntityCfg.InitialStateCfg(**init)
+        return EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(text), init_state=state)
+
+    scene, sim = build(
+        a=cfg(joint_pos={"sh.*": 0.5}, ball_joint_quat={"el.*": (0.0, 1.0, 0.0, 0.0)}),
+        b=cfg(joint_pos=None),
+    )
+    quats = [scene[name].data.default_ball_joint_quat[0, 0].tolist() for name in "ab"]
+    assert quats == [[0, 1, 0, 0], [0, 0, 1, 0]]
+    assert sim.mj_model.key("init_state").qpos.tolist() == [0.5, 0, 1, 0, 0, 0.25, 0, 0, 1, 0]
+    assert scene["a"].all_joint_names == ("shoulder", "elbow")
+    assert scene["a"].joint_names == ("shoulder",)
+
+
 def test_find_selects_every_kind():
     """Select by pattern within a kind, and within a subset."""
     arm = Entity(arm_cfg())
@@ -318,7 +355,7 @@ def test_ball_joints_are_hinted_at_where_they_were_meant():
     arm = EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(text)).build()
     with pytest.raises(ValueError, match="see find_ball_joints"):
         arm.find_joints("wri.*")
-    for keys in ("knee", ("elbow", "el.*")):
+    for keys in ("knee", ("elbow", "el.*"), "(elbow"):
         with pytest.raises(ValueError, match="Cannot select by joint") as caught:
             arm.find_joints(keys)
         assert "ball" not in str(caught.value).lower()
@@ -373,6 +410,8 @@ def test_wrong_shapes_of_elements_are_named():
         arm.set_joint_effort_target(torch.zeros(3, 1), joint_ids=[1], env_ids=mask)
     with pytest.raises(ValueError, match="takes 7 numbers"):
         arm.write_mocap_pose_to_sim(torch.zeros(3, 3))
+    with pytest.raises(ValueError, match=r"World id 7 is out of range: there are 3 worlds"):
+        arm.write_joint_position_to_sim(torch.zeros(1, 2), env_ids=[7])
 
 
 def test_parts_of_parts_keep_their_names_apart():
@@ -415,6 +454,8 @@ def test_targets_of_another_kind_are_hinted_at():
 
     with pytest.raises(ValueError, match=r"Matches were found in tendon: elbow_cable: set trans"):
         cfg("elbow_.*").build()
+    with pytest.raises(ValueError, match=r"'\(elbow' is not a regular expression"):
+        cfg("(elbow").build()
     with pytest.warns(UserWarning, match="also match tendon: elbow_cable"):
         assert cfg("elbow.*").build().actuator_names == ("elbow",)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +35,7 @@ from manyworlds.utils.spec_config import (
     warn_overlapping_geom_edits,
 )
 from manyworlds.utils.state import Stateful
-from manyworlds.utils.string import free_name, resolve_expr
+from manyworlds.utils.string import free_name, matches, resolve_expr
 from manyworlds.utils.xml import fix_spec_xml, strip_buffer_textures
 
 # Kinds of elements that actuators drive, named as in `TransmissionType`.
@@ -432,7 +431,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             other: [
                 name
                 for name in self._names[other]
-                if any(re.fullmatch(p, name) for p in cfg.target_names_expr if p != ".*")
+                if any(matches(p, name) for p in cfg.target_names_expr if p != ".*")
             ]
             for other in _DRIVEN
             if other != kind
@@ -441,7 +440,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             f"{other}: {', '.join(names)}" for other, names in others.items() if names
         )
         try:
-            matches = self.find(kind, cfg.target_names_expr)
+            targets = self.find(kind, cfg.target_names_expr)
         except ValueError as error:
             hint = f" Matches were found in {found}: set transmission_type." if found else ""
             raise ValueError(f"{type(cfg).__name__}: {error}{hint}") from None
@@ -451,7 +450,7 @@ class Entity(StateWriters, NamedElements, Stateful):
                 f"but its patterns also match {found}: make them more exact if these were meant.",
                 stacklevel=2,
             )
-        return matches
+        return targets
 
     @property
     def _has_wrench(self) -> bool:
