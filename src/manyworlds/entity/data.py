@@ -177,7 +177,7 @@ class EntityData(DataWriters, Stateful):
         self._set_indices(indexing)
         self._qpos0 = model.qpos0[:, self.q_index].clone()
         self.default_joint_pos_limits = self.joint_pos_limits.clone()
-        """Joint limits as compiled [rad or m], shape [num_envs, num_joints, 2]."""
+        """Joint limits that the worlds began with [rad or m], shape [num_envs, num_joints, 2]."""
 
     def _set_indices(self, indexing: EntityIndexing) -> None:
         """Bring ids to the cheapest form of index."""
