@@ -69,9 +69,6 @@ _VISER_SCENE = "the nearest is manyworlds.viewer.viser.scene.WorldGrid"
 ABSENT: dict[str, str] = {
     "mjlab.TYRO_FLAGS": "give `tyro.cli` what you want of `tyro.conf`",
     "mjlab.actuator.builtin_group.BuiltinActuatorType": "groups form by themselves",
-    "mjlab.entity.data.compute_velocity_from_cvel": (
-        "the nearest are EntityData.body_link_vel_w and body_com_vel_w"
-    ),
     "mjlab.entity.variants.GeomSignature": "geoms may differ: see docs/variants.md",
     "mjlab.entity.variants.MeshVariantResult": (
         "the nearest are Simulation.mj_model and world_to_variant"

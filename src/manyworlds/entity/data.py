@@ -87,6 +87,27 @@ def _column(source: str, index: str, doc: str) -> property:
     return property(read, doc=doc)
 
 
+def compute_velocity_from_cvel(
+    pos: torch.Tensor, subtree_com: torch.Tensor, cvel: torch.Tensor
+) -> torch.Tensor:
+    """World velocities [m/s, rad/s] of points that move with bodies, shape [..., 6].
+
+    Args:
+        pos: the points in the world [m], shape [..., 3].
+        subtree_com: centers of mass of the trees that the bodies belong to [m], shape [..., 3].
+        cvel: MuJoCo's velocities of the bodies [rad/s, m/s], shape [..., 6].
+    """
+    return torch.cat([_point_velocity(pos, subtree_com, cvel), cvel[..., :3]], dim=-1)
+
+
+def _point_velocity(
+    pos: torch.Tensor, subtree_com: torch.Tensor, cvel: torch.Tensor
+) -> torch.Tensor:
+    # MuJoCo's cvel is the velocity of the point of the body that is at its tree's center of mass:
+    # https://mujoco.readthedocs.io/en/stable/computation/index.html#forward-dynamics
+    return cvel[..., 3:] + torch.linalg.cross(cvel[..., :3], pos - subtree_com)
+
+
 @dataclass(frozen=True, kw_only=True)
 class EntityDefaults:
     """Where an entity starts, each [num_envs, ...]; see the attributes of `EntityData`."""
@@ -419,17 +440,18 @@ class EntityData(DataWriters, Stateful):
         return torch.cat([self._pos_w(frame), self._quat_w(frame)], dim=-1)
 
     def _vel_w(self, frame: _Frame) -> torch.Tensor:
-        return torch.cat([self._lin_vel_w(frame), self._ang_vel_w(frame)], dim=-1)
+        return compute_velocity_from_cvel(*self._motion(frame))
 
     def _ang_vel_w(self, frame: _Frame) -> torch.Tensor:
         return self.data.cvel[:, self._carriers[frame.kind], :3]
 
     def _lin_vel_w(self, frame: _Frame) -> torch.Tensor:
-        # MuJoCo's cvel is the velocity of the point of the body that is at its tree's center of
-        # mass: https://mujoco.readthedocs.io/en/stable/computation/index.html#forward-dynamics
-        cvel = self.data.cvel[:, self._carriers[frame.kind]]
-        arm = self._pos_w(frame) - self.data.subtree_com[:, self._roots[frame.kind]]
-        return cvel[..., 3:] + torch.linalg.cross(cvel[..., :3], arm)
+        return _point_velocity(*self._motion(frame))
+
+    def _motion(self, frame: _Frame) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Where frames are, where the centers of mass of their trees are, and `cvel`."""
+        subtree_com = self.data.subtree_com[:, self._roots[frame.kind]]
+        return self._pos_w(frame), subtree_com, self.data.cvel[:, self._carriers[frame.kind]]
 
     def _was_written(self, field: str) -> bool:
         """Whether a model field may have changed since the last call for this field."""

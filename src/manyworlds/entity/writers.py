@@ -71,11 +71,11 @@ class DataWriters:
         angular = quat_apply_inverse(quat, root_velocity[..., 3:])
         self._write_root_qvel(root_velocity[..., :3], angular, env_ids)
 
-    def write_root_velocity_b(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_root_velocity_b(self, root_velocity_b: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root's origin in its own frame [m/s, rad/s]."""
-        quat, root_velocity = self._root_quat(env_ids), self._tensor(root_velocity, 6)
-        linear = quat_apply(quat, root_velocity[..., :3])
-        self._write_root_qvel(linear, root_velocity[..., 3:], env_ids)
+        quat, velocity = self._root_quat(env_ids), self._tensor(root_velocity_b, 6)
+        linear = quat_apply(quat, velocity[..., :3])
+        self._write_root_qvel(linear, velocity[..., 3:], env_ids)
 
     def write_root_com_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
