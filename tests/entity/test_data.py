@@ -7,7 +7,7 @@ import torch
 
 from manyworlds.entity import EntityCfg, EntityData
 from manyworlds.scene import Scene, SceneCfg
-from manyworlds.sim import Simulation
+from manyworlds.sim import MujocoCfg, Simulation, SimulationCfg
 from tests.robots import robot_file
 
 LIMBS = """
@@ -64,10 +64,11 @@ def cfg(base: str) -> EntityCfg:
 class Case:
     """An entity beside another one, all worlds in different motion, and MuJoCo C's own data."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, sim_cfg: SimulationCfg | None = None) -> None:
         entities = {"other": cfg("floating"), "robot": cfg(base)}
         self.scene = Scene(SceneCfg(num_envs=WORLDS, entities=entities), "cpu")
-        self.sim = Simulation(WORLDS, spec=self.scene.spec)
+        sim_cfg = sim_cfg or SimulationCfg()
+        self.sim = Simulation(WORLDS, sim_cfg, spec=self.scene.spec, device="cpu")
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         self.model = self.sim.mj_model
         rng = np.random.default_rng(3)
@@ -298,6 +299,33 @@ def test_robots_agree_with_mujoco(robot):
     assert torch.equal(data.joint_pos_limits[0], ranges)
     actuators = [model.actuator(f"robot/{name}").id for name in entity.actuator_names]
     assert close(data.actuator_force, case.stack(lambda mj: mj.actuator_force[actuators]))
+
+
+@pytest.mark.parametrize("base", ["floating", "fixed"])
+def test_warp_shows_what_the_native_engine_shows(base):
+    """Read every quantity on MuJoCo Warp as on MuJoCo C, up to single precision.
+
+    Without constraints: how far solvers go is not what data are about.
+    """
+    pytest.importorskip("mujoco_warp")
+    free = MujocoCfg(disableflags=("constraint",))
+    ours, theirs = (
+        Case(base, SimulationCfg(engine=engine, mujoco=free)).data for engine in ("warp", "native")
+    )
+    names = [name for name in dir(EntityData) if isinstance(getattr(EntityData, name), property)]
+    read = 0
+    for name in set(names) - {"joint_torques"}:
+        value, expected = getattr(ours, name), getattr(theirs, name)
+        if not isinstance(value, torch.Tensor):
+            assert value == expected, name
+            continue
+        read += value.numel() > 0
+        scale = max(1.0, expected[expected.isfinite()].abs().max().item())
+        if "quat" in name or "pose" in name:
+            value, expected = value[..., -4:], expected[..., -4:]
+            value = value * (value * expected).sum(-1, keepdim=True).sign()
+        torch.testing.assert_close(value, expected, rtol=0, atol=1e-5 * scale, msg=name)
+    assert read > 60
 
 
 def test_ball_joints_are_indexed_apart(case):
