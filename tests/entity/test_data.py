@@ -7,7 +7,8 @@ import torch
 
 from manyworlds.entity import EntityCfg, EntityData
 from manyworlds.scene import Scene, SceneCfg
-from manyworlds.sim import Simulation
+from manyworlds.sim import MujocoCfg, Simulation, SimulationCfg
+from tests.robots import robot_file
 
 LIMBS = """
   <geom name="trunk" type="box" size=".3 .1 .05" pos=".05 .02 0" euler="10 0 30"/>
@@ -40,11 +41,19 @@ MODEL = """
 </mujoco>
 """
 BASES = {"floating": "<freejoint/>", "fixed": "", "hinged": '<joint name="root" axis="0 0 1"/>'}
+ROBOTS = {
+    "go1": "unitree_go1/go1.xml",
+    "g1": "unitree_g1/g1.xml",
+    "yam": "i2rt_yam/yam.xml",
+}
 WORLDS = 4
 
 
 def cfg(base: str) -> EntityCfg:
-    """Configure an entity with hinge, slide, ball joint and tendons on a base of a kind."""
+    """Configure a robot, or hinge, slide, ball joint and tendons on a base of a kind."""
+    if base in ROBOTS:
+        path = str(robot_file(ROBOTS[base]))
+        return EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_file(path))
     xml = MODEL.format(limbs=LIMBS.format(joint=BASES[base]))
     return EntityCfg(
         spec_fn=lambda: mujoco.MjSpec.from_string(xml),
@@ -55,10 +64,11 @@ def cfg(base: str) -> EntityCfg:
 class Case:
     """An entity beside another one, all worlds in different motion, and MuJoCo C's own data."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, sim_cfg: SimulationCfg | None = None) -> None:
         entities = {"other": cfg("floating"), "robot": cfg(base)}
         self.scene = Scene(SceneCfg(num_envs=WORLDS, entities=entities), "cpu")
-        self.sim = Simulation(WORLDS, spec=self.scene.spec)
+        sim_cfg = sim_cfg or SimulationCfg()
+        self.sim = Simulation(WORLDS, sim_cfg, spec=self.scene.spec, device="cpu")
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         self.model = self.sim.mj_model
         rng = np.random.default_rng(3)
@@ -165,6 +175,76 @@ def test_velocities_are_derivatives_of_positions(case, family):
     assert np.allclose(velocity.numpy(), np.stack(differences), atol=1e-5)
 
 
+def moved(case: Case, mj: mujoco.MjData, time: float) -> mujoco.MjData:
+    """Move all joints at their velocities for a time [s]."""
+    after = mujoco.MjData(case.model)
+    after.mocap_pos[:], after.mocap_quat[:] = mj.mocap_pos, mj.mocap_quat
+    after.qpos[:] = mj.qpos
+    mujoco.mj_integratePos(case.model, after.qpos, mj.qvel, time)
+    mujoco.mj_kinematics(case.model, after)
+    mujoco.mj_comPos(case.model, after)
+    mujoco.mj_tendon(case.model, after)
+    return after
+
+
+def turn(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Rotation vectors in the world that take orientations to others, each shape [n, 4]."""
+    result = np.zeros((len(before), 3))
+    for row, a, b in zip(result, before, after, strict=True):
+        inverse, product = np.zeros(4), np.zeros(4)
+        mujoco.mju_negQuat(inverse, a)
+        mujoco.mju_mulQuat(product, b, inverse)
+        mujoco.mju_quat2Vel(row, product, 1.0)
+    return result
+
+
+def quats(mj: mujoco.MjData, family: str, ids: list[int]) -> np.ndarray:
+    """Orientations of frames, most of which MuJoCo has as matrices."""
+    if family == "body_link":
+        return mj.xquat[ids]
+    name = {"body_com": "ximat", "geom": "geom_xmat", "site": "site_xmat"}[family]
+    result = np.zeros((len(ids), 4))
+    for row, matrix in zip(result, getattr(mj, name)[ids], strict=True):
+        mujoco.mju_mat2Quat(row, matrix)
+    return result
+
+
+@pytest.mark.parametrize("family", OBJECTS)
+def test_angular_velocities_are_derivatives_of_orientations(case, family):
+    """Move all joints a little at their velocities: frames turn as their velocities say."""
+    data, dt = case.data, 1e-6
+    ids = getattr(data.indexing, OBJECTS[family][1]).tolist()
+    differences = [
+        turn(quats(moved(case, mj, -dt), family, ids), quats(moved(case, mj, dt), family, ids))
+        / (2 * dt)
+        for mj in case.mj
+    ]
+    ours = getattr(data, f"{family}_ang_vel_w").double().numpy()
+    assert np.allclose(ours, np.stack(differences), atol=1e-5)
+
+
+def test_rates_are_derivatives(case):
+    """Differentiate joint positions, ball joint orientations and tendon lengths."""
+    data, dt = case.data, 1e-6
+    before = [moved(case, mj, -dt) for mj in case.mj]
+    after = [moved(case, mj, dt) for mj in case.mj]
+
+    def rate(read) -> np.ndarray:
+        pairs = zip(before, after, strict=True)
+        return np.stack([(np.array(read(b)) - read(a)) / (2 * dt) for a, b in pairs])
+
+    q, tendons = data.indexing.joint_q_adr.tolist(), data.indexing.tendon_ids.tolist()
+    assert np.allclose(data.joint_vel, rate(lambda mj: mj.qpos[q]), atol=1e-5)
+    assert np.allclose(data.tendon_vel, rate(lambda mj: mj.ten_length[tendons]), atol=1e-5)
+    adr = data.indexing.ball_joint_q_adr[0].tolist()
+    for world, (a, b) in enumerate(zip(before, after, strict=True)):
+        inverse, product, spin = np.zeros(4), np.zeros(4), np.zeros(3)
+        mujoco.mju_negQuat(inverse, a.qpos[adr])
+        mujoco.mju_mulQuat(product, inverse, b.qpos[adr])  # in the child's frame
+        mujoco.mju_quat2Vel(spin, product, 2 * dt)
+        assert np.allclose(data.ball_joint_ang_vel[world, 0], spin, atol=1e-5)
+
+
 def test_joints_tendons_and_forces_agree_with_mujoco(case):
     """Read one column a joint, tendon and actuator, whatever joints lie between."""
     data, model = case.data, case.model
@@ -197,6 +277,55 @@ def test_joints_tendons_and_forces_agree_with_mujoco(case):
     assert torch.allclose(data.qfrc_external, case.stack(external), atol=1e-4)
     with pytest.raises(NotImplementedError, match="use qfrc_actuator"):
         _ = data.joint_torques
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_robots_agree_with_mujoco(robot):
+    """Read frames, joints and actuators of real robots, and their velocities as derivatives."""
+    case = Case(robot)
+    data, model, entity = case.data, case.model, case.scene["robot"]
+    for family in OBJECTS:
+        test_frames_agree_with_mujoco(case, family)
+        test_velocities_are_derivatives_of_positions(case, family)
+        test_angular_velocities_are_derivatives_of_orientations(case, family)
+    test_the_root_is_seen_from_its_own_frame(case)
+    joints = [model.joint(f"robot/{name}") for name in entity.joint_names]
+    q, v = [joint.qposadr[0] for joint in joints], [joint.dofadr[0] for joint in joints]
+    assert close(data.joint_pos, case.stack(lambda mj: mj.qpos[q]))
+    assert close(data.joint_vel, case.stack(lambda mj: mj.qvel[v]))
+    theirs = case.stack(lambda mj: mj.qacc[v])
+    assert torch.allclose(data.joint_acc, theirs, rtol=1e-3, atol=1e-3 * theirs.abs().max())
+    ranges = torch.tensor(np.stack([joint.range for joint in joints]), dtype=torch.float32)
+    assert torch.equal(data.joint_pos_limits[0], ranges)
+    actuators = [model.actuator(f"robot/{name}").id for name in entity.actuator_names]
+    assert close(data.actuator_force, case.stack(lambda mj: mj.actuator_force[actuators]))
+
+
+@pytest.mark.parametrize("base", ["floating", "fixed"])
+def test_warp_shows_what_the_native_engine_shows(base):
+    """Read every quantity on MuJoCo Warp as on MuJoCo C, up to single precision.
+
+    Without constraints: how far solvers go is not what data are about.
+    """
+    pytest.importorskip("mujoco_warp")
+    free = MujocoCfg(disableflags=("constraint",))
+    ours, theirs = (
+        Case(base, SimulationCfg(engine=engine, mujoco=free)).data for engine in ("warp", "native")
+    )
+    names = [name for name in dir(EntityData) if isinstance(getattr(EntityData, name), property)]
+    read = 0
+    for name in set(names) - {"joint_torques"}:
+        value, expected = getattr(ours, name), getattr(theirs, name)
+        if not isinstance(value, torch.Tensor):
+            assert value == expected, name
+            continue
+        read += value.numel() > 0
+        scale = max(1.0, expected[expected.isfinite()].abs().max().item())
+        if "quat" in name or "pose" in name:
+            value, expected = value[..., -4:], expected[..., -4:]
+            value = value * (value * expected).sum(-1, keepdim=True).sign()
+        torch.testing.assert_close(value, expected, rtol=0, atol=1e-5 * scale, msg=name)
+    assert read > 60
 
 
 def test_ball_joints_are_indexed_apart(case):

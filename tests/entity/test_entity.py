@@ -8,6 +8,14 @@ from manyworlds.actuator import BuiltinMotorActuatorCfg, BuiltinPositionActuator
 from manyworlds.entity import Entity, EntityArticulationInfoCfg, EntityCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation
+from manyworlds.utils.spec_config import (
+    CameraCfg,
+    CollisionCfg,
+    GeomCfg,
+    LightCfg,
+    MaterialCfg,
+    TextureCfg,
+)
 
 ARM = """
 <mujoco>
@@ -75,6 +83,43 @@ def test_names_leave_out_prefix_world_and_free_joints():
     assert arm.is_fixed_base and not ball.is_fixed_base
 
 
+def test_a_mocap_body_of_the_model_is_a_base():
+    """Place a model's own mocap body where the initial state says, without another one."""
+    xml = BALL.replace('<body name="ball"><freejoint/>', '<body name="ball" mocap="true">')
+    init = EntityCfg.InitialStateCfg(pos=(0.0, 0.0, 1.0))
+    scene, sim = build(
+        post=EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(xml), init_state=init)
+    )
+    post = scene["post"]
+    assert (post.is_mocap, post.is_fixed_base, post.is_articulated) == (True, True, False)
+    assert post.body_names == ("ball",) and post.data.default_root_state.shape == (3, 7)
+    sim.forward()
+    assert post.data.root_link_pos_w.tolist() == [[0.0, 0.0, 1.0]] * 3
+    post.write_mocap_pose_to_sim(torch.tensor([[1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0]]), [2])
+    sim.forward()
+    assert post.data.root_link_pos_w[:, 2].tolist() == [1.0, 1.0, 3.0]
+
+
+def test_ball_joints_start_where_patterns_or_keyframe_say():
+    """Read orientations at reset from a table or from the first keyframe."""
+    text = ARM.replace('name="elbow" axis="0 1 0"', 'name="elbow" type="ball"')
+    text = text.replace('qpos="0.25 -0.5"', 'qpos="0.25 0 0 1 0"')
+
+    def cfg(**init) -> EntityCfg:
+        state = EntityCfg.InitialStateCfg(**init)
+        return EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(text), init_state=state)
+
+    scene, sim = build(
+        a=cfg(joint_pos={"sh.*": 0.5}, ball_joint_quat={"el.*": (0.0, 1.0, 0.0, 0.0)}),
+        b=cfg(joint_pos=None),
+    )
+    quats = [scene[name].data.default_ball_joint_quat[0, 0].tolist() for name in "ab"]
+    assert quats == [[0, 1, 0, 0], [0, 0, 1, 0]]
+    assert sim.mj_model.key("init_state").qpos.tolist() == [0.5, 0, 1, 0, 0, 0.25, 0, 0, 1, 0]
+    assert scene["a"].all_joint_names == ("shoulder", "elbow")
+    assert scene["a"].joint_names == ("shoulder",)
+
+
 def test_find_selects_every_kind():
     """Select by pattern within a kind, and within a subset."""
     arm = Entity(arm_cfg())
@@ -82,6 +127,10 @@ def test_find_selects_every_kind():
     assert arm.find_joints("elbow") == ([1], ["elbow"])
     assert arm.find_joints("elbow", joint_subset=("elbow",)) == ([0], ["elbow"])
     assert arm.find_sites("tip") == ([0], ["tip"])
+    assert arm.find_bodies((".*er", "base"), True) == ([2, 3, 1], ["upper", "lower", "base"])
+    assert arm.find_bodies("lower", subset=("lower",)) == ([0], ["lower"])
+    assert arm.all_joint_names == ("shoulder", "elbow")
+    assert ball_cfg().build().all_joint_names == ("floating_base_joint",)
     assert arm.find_joints_by_actuator_names("elbow") == ([1], ["elbow"])
     with pytest.raises(ValueError, match=r"Cannot select by joint name.*'wrist' matches none"):
         arm.find_joints("wrist")
@@ -306,7 +355,7 @@ def test_ball_joints_are_hinted_at_where_they_were_meant():
     arm = EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(text)).build()
     with pytest.raises(ValueError, match="see find_ball_joints"):
         arm.find_joints("wri.*")
-    for keys in ("knee", ("elbow", "el.*")):
+    for keys in ("knee", ("elbow", "el.*"), "(elbow"):
         with pytest.raises(ValueError, match="Cannot select by joint") as caught:
             arm.find_joints(keys)
         assert "ball" not in str(caught.value).lower()
@@ -361,3 +410,103 @@ def test_wrong_shapes_of_elements_are_named():
         arm.set_joint_effort_target(torch.zeros(3, 1), joint_ids=[1], env_ids=mask)
     with pytest.raises(ValueError, match="takes 7 numbers"):
         arm.write_mocap_pose_to_sim(torch.zeros(3, 3))
+    with pytest.raises(ValueError, match=r"World id 7 is out of range: there are 3 worlds"):
+        arm.write_joint_position_to_sim(torch.zeros(1, 2), env_ids=[7])
+
+
+def test_parts_of_parts_keep_their_names_apart():
+    """Tell two elbows apart that came with two arms attached to one body."""
+
+    def spec() -> mujoco.MjSpec:
+        spec = mujoco.MjSpec.from_string(BALL)
+        for side in ("left", "right"):
+            part = mujoco.MjSpec.from_string(ARM)
+            part.delete(part.keys[0])
+            spec.attach(part, prefix=f"{side}/", frame=spec.body("ball").add_frame())
+        return spec
+
+    scene, sim = build(arms=EntityCfg(spec_fn=spec), ball=ball_cfg())
+    arms = scene["arms"]
+    names = ("left/shoulder", "left/elbow", "right/shoulder", "right/elbow")
+    assert arms.joint_names == names
+    assert arms.find_joints(".*/elbow") == ([1, 3], ["left/elbow", "right/elbow"])
+    ids = arms.indexing.joint_ids.tolist()
+    assert ids == [sim.mj_model.joint(f"arms/{name}").id for name in names]
+    with pytest.raises(ValueError, match="'elbow' matches none"):
+        arms.find_joints("elbow")
+
+
+TENDON = """
+  <tendon><fixed name="elbow_cable"><joint joint="elbow" coef="1"/></fixed></tendon>
+</mujoco>
+"""
+
+
+def test_targets_of_another_kind_are_hinted_at():
+    """Name what else a pattern matches, as an error if nothing of the kind asked for."""
+
+    def cfg(*patterns: str) -> EntityCfg:
+        motor = BuiltinMotorActuatorCfg(target_names_expr=patterns, effort_limit=1.0)
+        return EntityCfg(
+            spec_fn=lambda: mujoco.MjSpec.from_string(ARM.replace("</mujoco>", TENDON)),
+            articulation=EntityArticulationInfoCfg(actuators=(motor,)),
+        )
+
+    with pytest.raises(ValueError, match=r"Matches were found in tendon: elbow_cable: set trans"):
+        cfg("elbow_.*").build()
+    with pytest.raises(ValueError, match=r"'\(elbow' is not a regular expression"):
+        cfg("(elbow").build()
+    with pytest.warns(UserWarning, match="also match tendon: elbow_cable"):
+        assert cfg("elbow.*").build().actuator_names == ("elbow",)
+
+
+def test_spec_editors_run_in_their_order():
+    """Give geoms a material that shows a texture of the same configuration, then collisions."""
+    cfg = ball_cfg(
+        collisions=(CollisionCfg(geom_names_expr=("ball",), condim=1),),
+        geoms=(GeomCfg(geom_names_expr=("ball",), condim=4, margin=0.01),),
+        materials=(MaterialCfg(name="dots", texture="dots", geom_names_expr=("ball",)),),
+        textures=(TextureCfg(name="dots", type="2d", builtin="flat", width=4, height=4),),
+        cameras=(CameraCfg(name="eye", body="ball"),),
+        lights=(LightCfg(name="lamp", body="ball"),),
+    )
+    with pytest.warns(UserWarning, match="condim"):
+        ball = cfg.build()
+    model = ball.compile()
+    assert (model.geom("ball").condim, model.geom("ball").margin) == (1, 0.01)
+    assert model.geom("ball").matid == model.mat("dots").id
+    assert model.mat("dots").texid.max() == model.tex("dots").id
+    names = (ball.camera_names, ball.light_names, ball.material_names, ball.texture_names)
+    assert names == (("eye",), ("lamp",), ("dots",), ("dots",))
+
+
+def test_a_kind_of_ones_own_is_built_and_served():
+    """Let a subclass decide what is built and take part in the life of the scene."""
+
+    class Ball(Entity):
+        calls: list[str] = []
+
+        def initialize(self, *args) -> None:
+            super().initialize(*args)
+            self.calls.append("initialize")
+
+        def update(self, dt: float) -> None:
+            super().update(dt)
+            self.calls.append(f"update {dt}")
+
+    class BallCfg(EntityCfg):
+        def build(self) -> Ball:
+            return Ball(self)
+
+    scene, _ = build(ball=BallCfg(spec_fn=lambda: mujoco.MjSpec.from_string(BALL)))
+    scene.update(0.5)
+    assert scene["ball"].calls == ["initialize", "update 0.5"]
+
+
+def test_default_limits_stay_those_of_the_model():
+    """Keep the compiled limits where the limits themselves follow a changed range."""
+    scene, sim = build(arm=arm_cfg())
+    sim.model.jnt_range[1, 0] = torch.tensor([-2.0, 2.0])
+    data = scene["arm"].data
+    assert data.joint_pos_limits[1, 0].tolist() == [-2.0, 2.0]
+    assert data.default_joint_pos_limits[:, 0].tolist() == [[-1.0, 1.0]] * 3

@@ -132,6 +132,19 @@ def test_pictures_are_those_of_the_renderer(scenes: list[Scene], options: dict) 
     assert segments <= {-1, int(mujoco.mjtObj.mjOBJ_GEOM)}
 
 
+def test_pictures_are_found_by_camera(scenes: list[Scene]) -> None:
+    """Ask the context for a camera's pictures, whichever of its sensors takes them."""
+    scene, _ = _scene(scenes, _cfg("a", data_types=("rgb",)), _cfg("b", data_types=("depth",)))
+    ctx, camera = scene.sensor_context, scene["a"].camera_idx
+    assert ctx is not None
+    assert torch.equal(ctx.get_rgb(camera), scene["a"].data.rgb)
+    assert torch.equal(ctx.get_depth(camera), scene["b"].data.depth)
+    with pytest.raises(RuntimeError, match="add 'segmentation' to the data_types of sensor 'a'"):
+        ctx.get_segmentation(camera)
+    with pytest.raises(KeyError, match=rf"No sensor has camera 7: choose one of \[{camera}\]"):
+        ctx.get_rgb(7)
+
+
 def test_background_has_no_object(scenes: list[Scene]) -> None:
     """Mark pixels of the sky with -1."""
     up = _cfg(camera_name=None, quat=(0.0, 1.0, 0.0, 0.0), data_types=("segmentation",))

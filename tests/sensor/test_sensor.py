@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import get_type_hints
 
@@ -10,8 +12,20 @@ import mujoco
 import pytest
 import torch
 
-from manyworlds.sensor import Sensor, SensorCfg
-from manyworlds.sensor.sampling import Sampler
+from manyworlds.sensor import (
+    BuiltinSensorCfg,
+    CameraSensorCfg,
+    ContactMatch,
+    ContactSensorCfg,
+    GridPatternCfg,
+    ObjRef,
+    RayCastSensorCfg,
+    Sensor,
+    SensorCfg,
+    TerrainHeightSensorCfg,
+)
+from manyworlds.sensor.sampling import Sampler, leaves
+from manyworlds.utils.gl import gl_available
 from manyworlds.utils.noise import (
     ConstantNoiseCfg,
     GaussianNoiseCfg,
@@ -277,6 +291,47 @@ def test_sampling_never_reads_a_device():
         sampler.advance(0.01)
         sampler.reset(env_ids)
         assert sampler.deliver().clock.shape == (3, 1)
+
+
+BALL_BODY = ObjRef("body", "b", "ball")
+KINDS: dict[str, Callable[..., SensorCfg]] = {
+    "builtin": partial(BuiltinSensorCfg, sensor_type="framepos", obj=BALL_BODY),
+    "contact": partial(
+        ContactSensorCfg,
+        primary=ContactMatch("geom", "g", "ball"),
+        fields=("found", "force", "dist"),
+        track_air_time=True,
+    ),
+    "rays": partial(RayCastSensorCfg, frame=BALL_BODY, pattern=GridPatternCfg(size=(0.2, 0.2))),
+    "heights": partial(TerrainHeightSensorCfg, frame=BALL_BODY),
+    "camera": partial(CameraSensorCfg, width=24, height=16, data_types=("rgb", "depth")),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_period_latency_and_noise(kind: str):
+    """Show, besides a plain sensor, what that one showed when the sample delivered was taken."""
+    if kind == "camera" and (reason := gl_available()):
+        pytest.skip(reason)
+    options = {"update_period": 0.02, "latency": 0.01, "noise": ConstantNoiseCfg(bias=0.5)}
+    cfgs = [KINDS[kind](name="plain"), KINDS[kind](name="late", **options)]
+    scene, sim = build({"ball": entity(BALL, (0.0, 0.0, 0.12))}, *cfgs, num_envs=2)
+    plain, late = (scene.sensors[cfg.prefixed_name] for cfg in cfgs)
+    sim.data.qvel[:, 0] = torch.tensor([0.5, 2.0])
+    sim.forward()
+    noisy = type(late).noise_fields
+    shown: list[dict[str, torch.Tensor]] = []
+    for step in range(12):
+        shown.append({name: value.clone() for name, value in leaves(plain.data).items()})
+        taken = max(0, (step - 2) // 4 * 4)  # a sample each 4 steps, which is 2 steps old or more
+        for name, value in leaves(late.data).items():
+            expected = shown[taken][name]
+            if value.is_floating_point() and (noisy is None or name in noisy):
+                expected = expected + 0.5
+            torch.testing.assert_close(value, expected, rtol=0, atol=1e-5)
+        sim.step()
+        scene.update(0.005)
+    assert any((shown[0][name] != shown[8][name]).any() for name in shown[0])
 
 
 @pytest.mark.parametrize(

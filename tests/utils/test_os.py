@@ -55,7 +55,7 @@ def test_the_last_checkpoint_of_the_last_run_is_found(tmp_path):
             (tmp_path / run / f"model_{i}.pt").touch()
     (tmp_path / "b" / "policy.onnx").touch()
     os.utime(tmp_path / "a", (9e9, 9e9))
-    assert get_checkpoint_path(tmp_path, "[ab]", "model") == tmp_path / "b" / "model_10.pt"
+    assert get_checkpoint_path(tmp_path, "[abc]", "model_.*") == tmp_path / "b" / "model_10.pt"
     assert get_checkpoint_path(tmp_path) == tmp_path / "c_old" / "model_10.pt"
     assert get_checkpoint_path(tmp_path, sort_alpha=False).parent.name == "a"
     for args, message in (

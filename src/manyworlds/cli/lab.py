@@ -69,7 +69,7 @@ def main(argv: list[str]) -> int:
         if cfg.headless:
             with open_lab(cfg):
                 print(f"{cfg.target} is alive, without a page (Ctrl-C ends)", flush=True)
-                _wait(cfg.seconds)
+                wait(cfg.seconds)
         else:
             _serve(cfg)
     return 0
@@ -84,12 +84,13 @@ def _serve(cfg: LabOptions) -> None:
         if page.error:
             print(f"does not compile: {page.error}", flush=True)
         print(f"lab at {page.url} (Ctrl-C ends)", flush=True)
-        _wait(cfg.seconds)
+        wait(cfg.seconds)
     finally:
         page.close()
 
 
-def _wait(seconds: float | None) -> None:
+def wait(seconds: float | None) -> None:
+    """Let time go by [s]; None waits for Ctrl-C."""
     until = math.inf if seconds is None else time.monotonic() + seconds
     while time.monotonic() < until:
         time.sleep(_HEARTBEAT_S)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 def run_command(name: str) -> None:
@@ -49,7 +49,12 @@ RENAMED: dict[str, Any] = {
     "mjlab.scripts.nan_viz:main": partial(run_command, "replay-dump"),
     "mjlab.scripts.play:main": partial(run_command, "play"),
     "mjlab.scripts.train:main": partial(run_command, "train"),
+    "mjlab.scripts.visualize_terrain:ROBOT_CFG_GETTERS": (
+        "manyworlds.cli.visualize_terrain:ROBOT_CFG_GETTERS"
+    ),
+    "mjlab.scripts.visualize_terrain:main": partial(run_command, "terrain"),
     "mjlab.tasks.registry:register_mjlab_task": "manyworlds.tasks.registry:register_task",
+    "mjlab.tasks.velocity.config.go1.env_cfgs:TerrainType": Literal["rough", "obstacles"],
     "mjlab.utils.os:dump_yaml": "manyworlds.utils.config:dump_yaml",
     "mjlab.utils.wrappers:VideoRecorder": "manyworlds.viewer.video_recorder:VideoRecorder",
     "mjlab.utils.wrappers.video_recorder:VideoRecorder": (
@@ -64,9 +69,6 @@ _VISER_SCENE = "the nearest is manyworlds.viewer.viser.scene.WorldGrid"
 ABSENT: dict[str, str] = {
     "mjlab.TYRO_FLAGS": "give `tyro.cli` what you want of `tyro.conf`",
     "mjlab.actuator.builtin_group.BuiltinActuatorType": "groups form by themselves",
-    "mjlab.entity.data.compute_velocity_from_cvel": (
-        "the nearest are EntityData.body_link_vel_w and body_com_vel_w"
-    ),
     "mjlab.entity.variants.GeomSignature": "geoms may differ: see docs/variants.md",
     "mjlab.entity.variants.MeshVariantResult": (
         "the nearest are Simulation.mj_model and world_to_variant"
@@ -85,6 +87,7 @@ ABSENT: dict[str, str] = {
     "mjlab.sim.randomization.repeat_array_kernel": (
         "the nearest is manyworlds.sim.randomization.expand_model_fields"
     ),
+    "mjlab.scripts.visualize_terrain.PARAM_HINTS": _COMMAND.format("terrain --change"),
     "mjlab.utils.lab_api.tasks": (
         "import your task modules in your package's __init__, or name them with `--load`"
     ),

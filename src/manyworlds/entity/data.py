@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from manyworlds.entity.indexing import EntityIndexing
+from manyworlds.entity.writers import DataWriters
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.indices import as_index
+from manyworlds.utils.indices import EnvIds, as_index, assign
 from manyworlds.utils.math import quat_mul
 from manyworlds.utils.state import Stateful
 
@@ -86,6 +87,27 @@ def _column(source: str, index: str, doc: str) -> property:
     return property(read, doc=doc)
 
 
+def compute_velocity_from_cvel(
+    pos: torch.Tensor, subtree_com: torch.Tensor, cvel: torch.Tensor
+) -> torch.Tensor:
+    """World velocities [m/s, rad/s] of points that move with bodies, shape [..., 6].
+
+    Args:
+        pos: the points in the world [m], shape [..., 3].
+        subtree_com: centers of mass of the trees that the bodies belong to [m], shape [..., 3].
+        cvel: MuJoCo's velocities of the bodies [rad/s, m/s], shape [..., 6].
+    """
+    return torch.cat([_point_velocity(pos, subtree_com, cvel), cvel[..., :3]], dim=-1)
+
+
+def _point_velocity(
+    pos: torch.Tensor, subtree_com: torch.Tensor, cvel: torch.Tensor
+) -> torch.Tensor:
+    # MuJoCo's cvel is the velocity of the point of the body that is at its tree's center of mass:
+    # https://mujoco.readthedocs.io/en/stable/computation/index.html#forward-dynamics
+    return cvel[..., 3:] + torch.linalg.cross(cvel[..., :3], pos - subtree_com)
+
+
 @dataclass(frozen=True, kw_only=True)
 class EntityDefaults:
     """Where an entity starts, each [num_envs, ...]; see the attributes of `EntityData`."""
@@ -96,8 +118,8 @@ class EntityDefaults:
     ball_joint_quat: torch.Tensor
 
 
-class EntityData(Stateful):
-    """Reads an entity's part of the simulation; all tensors are [num_envs, ...].
+class EntityData(DataWriters, Stateful):
+    """Reads and writes an entity's part of the simulation; all tensors are [num_envs, ...].
 
     Poses and velocities of frames describe the state at the last `sim.forward` or refreshed step:
     after writing state, call `sim.forward` to have them current. Accelerations and forces are
@@ -118,6 +140,11 @@ class EntityData(Stateful):
         *("default_root_state", "_default_joint_pos", "default_joint_vel", "encoder_bias"),
         *("default_ball_joint_quat", "_qpos0"),
     )
+
+    POS_DIM, QUAT_DIM, LIN_VEL_DIM, ANG_VEL_DIM = 3, 4, 3, 3
+    ROOT_POSE_DIM = POS_DIM + QUAT_DIM
+    ROOT_VEL_DIM = LIN_VEL_DIM + ANG_VEL_DIM
+    ROOT_STATE_DIM = ROOT_POSE_DIM + ROOT_VEL_DIM
 
     def __init__(
         self,
@@ -170,6 +197,8 @@ class EntityData(Stateful):
         self._hard = self._soft = torch.empty(0)
         self._set_indices(indexing)
         self._qpos0 = model.qpos0[:, self.q_index].clone()
+        self.default_joint_pos_limits = self.joint_pos_limits.clone()
+        """Joint limits that the worlds began with [rad or m], shape [num_envs, num_joints, 2]."""
 
     def _set_indices(self, indexing: EntityIndexing) -> None:
         """Bring ids to the cheapest form of index."""
@@ -206,6 +235,30 @@ class EntityData(Stateful):
             roots = indexing.tree_root_ids[ids]
             shared = len(roots) and bool((roots == roots[0]).all())
             self._roots[kind] = slice(roots[0].item(), roots[0].item() + 1) if shared else roots
+
+    # What it is.
+
+    @property
+    def device(self) -> torch.device:
+        """Where its tensors are."""
+        return self.encoder_bias.device
+
+    @property
+    def is_articulated(self) -> bool:
+        """Whether it has joints besides a free one."""
+        return len(self.indexing.joints) + len(self.indexing.ball_joints) > 0
+
+    @property
+    def is_actuated(self) -> bool:
+        """Whether it has actuators."""
+        return len(self.indexing.actuators) > 0
+
+    def clear_state(self, env_ids: EnvIds = None) -> None:
+        """Clear targets and external wrenches in the worlds named."""
+        for target in TARGETS:
+            assign(getattr(self, target), 0.0, env_ids)
+        if self.has_wrench:
+            assign(self.data.xfrc_applied, 0.0, env_ids, self.body_index)
 
     # Joints, tendons and actuators.
 
@@ -387,17 +440,18 @@ class EntityData(Stateful):
         return torch.cat([self._pos_w(frame), self._quat_w(frame)], dim=-1)
 
     def _vel_w(self, frame: _Frame) -> torch.Tensor:
-        return torch.cat([self._lin_vel_w(frame), self._ang_vel_w(frame)], dim=-1)
+        return compute_velocity_from_cvel(*self._motion(frame))
 
     def _ang_vel_w(self, frame: _Frame) -> torch.Tensor:
         return self.data.cvel[:, self._carriers[frame.kind], :3]
 
     def _lin_vel_w(self, frame: _Frame) -> torch.Tensor:
-        # MuJoCo's cvel is the velocity of the point of the body that is at its tree's center of
-        # mass: https://mujoco.readthedocs.io/en/stable/computation/index.html#forward-dynamics
-        cvel = self.data.cvel[:, self._carriers[frame.kind]]
-        arm = self._pos_w(frame) - self.data.subtree_com[:, self._roots[frame.kind]]
-        return cvel[..., 3:] + torch.linalg.cross(cvel[..., :3], arm)
+        return _point_velocity(*self._motion(frame))
+
+    def _motion(self, frame: _Frame) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Where frames are, where the centers of mass of their trees are, and `cvel`."""
+        subtree_com = self.data.subtree_com[:, self._roots[frame.kind]]
+        return self._pos_w(frame), subtree_com, self.data.cvel[:, self._carriers[frame.kind]]
 
     def _was_written(self, field: str) -> bool:
         """Whether a model field may have changed since the last call for this field."""

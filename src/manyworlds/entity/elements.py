@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
-from manyworlds.utils.string import resolve_matching_names
+from manyworlds.utils.string import matches, resolve_matching_names
 
 Names = str | Sequence[str]
 Matches = tuple[list[int], list[str]]
@@ -83,13 +83,19 @@ class NamedElements:
             hint = ""
             keys = [name_keys] if isinstance(name_keys, str) else name_keys
             balls = self._names["ball_joint"] if kind == "joint" else ()
-            if any(re.fullmatch(key, ball) for key in keys for ball in balls):
-                hint = " Ball joints are a kind of their own: see find_ball_joints."
+            with suppress(ValueError):  # what is not a regular expression is named already
+                if any(matches(key, ball) for key in keys for ball in balls):
+                    hint = " Ball joints are a kind of their own: see find_ball_joints."
             raise ValueError(f"Cannot select by {kind} name. {error}{hint}") from None
 
-    def find_bodies(self, name_keys: Names, preserve_order: bool = False) -> Matches:
-        """Select bodies; see `find`."""
-        return self.find("body", name_keys, None, preserve_order)
+    def find_bodies(
+        self,
+        name_keys: Names,
+        preserve_order: bool = False,
+        subset: Sequence[str] | None = None,
+    ) -> Matches:
+        """Select bodies; see `find`, whose arguments have another order."""
+        return self.find("body", name_keys, subset, preserve_order)
 
     find_joints = _finder("joint")
     find_geoms = _finder("geom")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +13,14 @@ import mujoco
 import torch
 
 from manyworlds.actuator import Actuator, ActuatorCfg, ActuatorGroups
-from manyworlds.entity.data import TARGETS, EntityData, EntityDefaults
+from manyworlds.entity.data import EntityData, EntityDefaults
 from manyworlds.entity.elements import Matches, NamedElements, Names
 from manyworlds.entity.indexing import compute_indexing, spec_elements
 from manyworlds.entity.writers import StateWriters
 from manyworlds.sim.options import check_tuple, check_type
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.actuator import TransmissionType
-from manyworlds.utils.indices import EnvIds, assign
+from manyworlds.utils.indices import EnvIds
 from manyworlds.utils.mujoco import is_position_actuator, qpos_width
 from manyworlds.utils.os import write_atomic
 from manyworlds.utils.spec import auto_wrap_fixed_base_mocap, export_spec, get_free_joint
@@ -36,7 +35,7 @@ from manyworlds.utils.spec_config import (
     warn_overlapping_geom_edits,
 )
 from manyworlds.utils.state import Stateful
-from manyworlds.utils.string import free_name, resolve_expr
+from manyworlds.utils.string import free_name, matches, resolve_expr
 from manyworlds.utils.xml import fix_spec_xml, strip_buffer_textures
 
 # Kinds of elements that actuators drive, named as in `TransmissionType`.
@@ -144,11 +143,11 @@ class Entity(StateWriters, NamedElements, Stateful):
         # The spec may come to hold a whole scene, so what is the entity's own is kept apart.
         self._elements = spec_elements(self.spec)
         self._free_joint = get_free_joint(self.spec)
+        self._all_joint_names = tuple(joint.name for joint in self.spec.joints)
         self._names = {
             kind: tuple(element.name for element in elements)
             for kind, elements in self._elements.items()
         }
-        self._has_wrench = False
         self.actuators: list[Actuator] = []
         self._add_actuators()
         self._actuator_groups = ActuatorGroups(self.actuators)
@@ -178,6 +177,11 @@ class Entity(StateWriters, NamedElements, Stateful):
     def is_actuated(self) -> bool:
         """Whether it has actuators."""
         return self.num_actuators > 0
+
+    @property
+    def all_joint_names(self) -> tuple[str, ...]:
+        """Names of all joints in model order, ball joints and a free one included."""
+        return self._all_joint_names
 
     @property
     def has_tendon_actuators(self) -> bool:
@@ -213,12 +217,12 @@ class Entity(StateWriters, NamedElements, Stateful):
         """Compile the entity alone."""
         return self.spec.compile()
 
-    def write_xml(self, path: str | Path) -> None:
+    def write_xml(self, xml_path: str | Path) -> None:
         """Write the entity alone as one MJCF file, which refers to its assets."""
         spec = self.spec.copy()
         strip_buffer_textures(spec)
         spec.compile()
-        write_atomic(Path(path), fix_spec_xml(spec.to_xml()))
+        write_atomic(Path(xml_path), fix_spec_xml(spec.to_xml()))
 
     def to_zip(self, path: str | Path) -> Path:
         """Write the entity alone and its assets into one archive; return where it is."""
@@ -244,10 +248,7 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear targets, external wrenches and what actuators carry, in the worlds named."""
-        for target in TARGETS:
-            assign(getattr(self.data, target), 0.0, env_ids)
-        if self._has_wrench:
-            assign(self.data.data.xfrc_applied, 0.0, env_ids, self.data.body_index)
+        self.data.clear_state(env_ids)
         self._actuator_groups.reset(env_ids)
 
     def clear_state(self, env_ids: EnvIds = None) -> None:
@@ -430,7 +431,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             other: [
                 name
                 for name in self._names[other]
-                if any(re.fullmatch(p, name) for p in cfg.target_names_expr if p != ".*")
+                if any(matches(p, name) for p in cfg.target_names_expr if p != ".*")
             ]
             for other in _DRIVEN
             if other != kind
@@ -439,7 +440,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             f"{other}: {', '.join(names)}" for other, names in others.items() if names
         )
         try:
-            matches = self.find(kind, cfg.target_names_expr)
+            targets = self.find(kind, cfg.target_names_expr)
         except ValueError as error:
             hint = f" Matches were found in {found}: set transmission_type." if found else ""
             raise ValueError(f"{type(cfg).__name__}: {error}{hint}") from None
@@ -449,7 +450,15 @@ class Entity(StateWriters, NamedElements, Stateful):
                 f"but its patterns also match {found}: make them more exact if these were meant.",
                 stacklevel=2,
             )
-        return matches
+        return targets
+
+    @property
+    def _has_wrench(self) -> bool:
+        return self.data.has_wrench
+
+    @_has_wrench.setter
+    def _has_wrench(self, value: bool) -> None:
+        self.data.has_wrench = value
 
     def _drives(self, transmission: TransmissionType) -> bool:
         return any(actuator.transmission_type == transmission for actuator in self.actuators)

@@ -2,79 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import numpy as np
 import torch
 
-from manyworlds.entity.data import EntityData
 from manyworlds.entity.indexing import EntityIndexing
+from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds, as_index, assign
 from manyworlds.utils.math import quat_apply, quat_apply_inverse
 
+if TYPE_CHECKING:
+    from manyworlds.entity.data import EntityData
+
 Ids = Sequence[int] | np.ndarray | slice | torch.Tensor | None
 """Entity-local ids of elements, or a mask over them; None for all."""
+P = ParamSpec("P")
 
 
-class StateWriters:
-    """Writes state, targets and controls of the worlds and elements named (None for all).
+class DataWriters:
+    """Writes state and controls of the worlds and elements named (None for all).
 
     Where both are named, values have a row for each world and a column for each element. NumPy
     arrays are taken, too. Derived quantities follow at the next `sim.forward` or step.
 
     Raises:
-        ValueError: the base is of the other kind, or an id is out of range.
+        ValueError: the base is of the other kind, an id is out of range, or a shape is wrong.
     """
 
-    data: EntityData
+    data: WarpBridge
+    model: WarpBridge
     indexing: EntityIndexing
-    is_fixed_base: bool
-    is_mocap: bool
-    _has_wrench: bool
+    encoder_bias: torch.Tensor
+    body_index: slice | torch.Tensor
+    q_index: slice | torch.Tensor
+    v_index: slice | torch.Tensor
+    ctrl_index: slice | torch.Tensor
+    free_q_index: slice | torch.Tensor
+    free_v_index: slice | torch.Tensor
+    has_wrench = False
+    """Whether an external wrench may be applied."""
+
+    @property
+    def is_fixed_base(self) -> bool:
+        """Whether the root has no free joint."""
+        return len(self.indexing.free_joint_q_adr) == 0
 
     # The root.
 
-    def write_root_state_to_sim(self, root_state: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_root_state(self, root_state: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set pose [m, wxyz] and world velocity [m/s, rad/s], shape [len(env_ids), 13]."""
         root_state = self._tensor(root_state, 13)
-        self.write_root_link_pose_to_sim(root_state[..., :7], env_ids)
-        self.write_root_link_velocity_to_sim(root_state[..., 7:], env_ids)
+        self.write_root_pose(root_state[..., :7], env_ids)
+        self.write_root_velocity(root_state[..., 7:], env_ids)
 
-    def write_root_link_pose_to_sim(self, root_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_root_pose(self, root_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the root's pose in the world [m, wxyz], shape [len(env_ids), 7]."""
         self._require_floating_base("pose")
         root_pose = self._tensor(root_pose, 7)
-        assign(self.data.data.qpos, root_pose, env_ids, self.data.free_q_index)
+        assign(self.data.qpos, root_pose, env_ids, self.free_q_index)
 
-    def write_root_link_velocity_to_sim(
-        self, root_velocity: torch.Tensor, env_ids: EnvIds = None
-    ) -> None:
+    def write_root_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
         # MuJoCo keeps a free joint's linear velocity in the world, its angular one in the body.
         quat, root_velocity = self._root_quat(env_ids), self._tensor(root_velocity, 6)
         angular = quat_apply_inverse(quat, root_velocity[..., 3:])
         self._write_root_qvel(root_velocity[..., :3], angular, env_ids)
 
-    def write_root_link_velocity_b_to_sim(
-        self, root_velocity: torch.Tensor, env_ids: EnvIds = None
-    ) -> None:
+    def write_root_velocity_b(self, root_velocity_b: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root's origin in its own frame [m/s, rad/s]."""
-        quat, root_velocity = self._root_quat(env_ids), self._tensor(root_velocity, 6)
-        linear = quat_apply(quat, root_velocity[..., :3])
-        self._write_root_qvel(linear, root_velocity[..., 3:], env_ids)
+        quat, velocity = self._root_quat(env_ids), self._tensor(root_velocity_b, 6)
+        linear = quat_apply(quat, velocity[..., :3])
+        self._write_root_qvel(linear, velocity[..., 3:], env_ids)
 
-    def write_root_com_velocity_to_sim(
-        self, root_velocity: torch.Tensor, env_ids: EnvIds = None
-    ) -> None:
+    def write_root_com_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
         quat, root_velocity = self._root_quat(env_ids), self._tensor(root_velocity, 6)
-        offset = self.data.model.body_ipos[:, self.indexing.root_body_id]
+        offset = self.model.body_ipos[:, self.indexing.root_body_id]
         arm = quat_apply(quat, offset if env_ids is None else offset[env_ids])
         linear = root_velocity[..., :3] - torch.linalg.cross(root_velocity[..., 3:], arm)
         angular = quat_apply_inverse(quat, root_velocity[..., 3:])
         self._write_root_qvel(linear, angular, env_ids)
 
-    def write_mocap_pose_to_sim(self, mocap_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_mocap_pose(self, mocap_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Place a fixed base in the world [m, wxyz], shape [len(env_ids), 7]."""
         mocap_id = self.indexing.mocap_id
         if mocap_id is None:
@@ -84,12 +96,12 @@ class StateWriters:
             )
         mocap_pose = self._tensor(mocap_pose, 7)
         column = slice(mocap_id, mocap_id + 1)
-        assign(self.data.data.mocap_pos, mocap_pose[..., None, :3], env_ids, column)
-        assign(self.data.data.mocap_quat, mocap_pose[..., None, 3:], env_ids, column)
+        assign(self.data.mocap_pos, mocap_pose[..., None, :3], env_ids, column)
+        assign(self.data.mocap_quat, mocap_pose[..., None, 3:], env_ids, column)
 
     # Joints.
 
-    def write_joint_state_to_sim(
+    def write_joint_state(
         self,
         position: torch.Tensor,
         velocity: torch.Tensor,
@@ -97,24 +109,24 @@ class StateWriters:
         env_ids: EnvIds = None,
     ) -> None:
         """Set joint positions and velocities, each of shape [len(env_ids), len(joint_ids)]."""
-        self.write_joint_position_to_sim(position, joint_ids, env_ids)
-        self.write_joint_velocity_to_sim(velocity, joint_ids, env_ids)
+        self.write_joint_position(position, joint_ids, env_ids)
+        self.write_joint_velocity(velocity, joint_ids, env_ids)
 
-    def write_joint_position_to_sim(
+    def write_joint_position(
         self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
-        columns = _select(self.indexing.joint_q_adr, self.data.q_index, joint_ids)
-        assign(self.data.data.qpos, position, env_ids, columns)
+        columns = _select(self.indexing.joint_q_adr, self.q_index, joint_ids)
+        assign(self.data.qpos, position, env_ids, columns)
 
-    def write_joint_velocity_to_sim(
+    def write_joint_velocity(
         self, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
-        columns = _select(self.indexing.joint_v_adr, self.data.v_index, joint_ids)
-        assign(self.data.data.qvel, velocity, env_ids, columns)
+        columns = _select(self.indexing.joint_v_adr, self.v_index, joint_ids)
+        assign(self.data.qvel, velocity, env_ids, columns)
 
-    def write_ball_joint_state_to_sim(
+    def write_ball_joint_state(
         self,
         quat: torch.Tensor,
         ang_vel: torch.Tensor,
@@ -130,14 +142,124 @@ class StateWriters:
             env_ids: the worlds.
         """
         ids = _columns(ball_joint_ids, len(self.indexing.ball_joint_ids))
-        data = self.data.data
-        for target, value, adr in (
-            (data.qpos, quat, self.indexing.ball_joint_q_adr),
-            (data.qvel, ang_vel, self.indexing.ball_joint_v_adr),
+        for target, name, value, adr in (
+            (self.data.qpos, "quat", quat, self.indexing.ball_joint_q_adr),
+            (self.data.qvel, "ang_vel", ang_vel, self.indexing.ball_joint_v_adr),
         ):
-            assign(target, self._tensor(value).flatten(-2), env_ids, as_index(adr[ids].flatten()))
+            values = self._elements(name, value, adr.shape[1])
+            assign(target, values.flatten(-2), env_ids, as_index(adr[ids].flatten()))
 
-    # Inputs.
+    def write_ctrl(self, ctrl: torch.Tensor, ctrl_ids: Ids = None, env_ids: EnvIds = None) -> None:
+        """Set controls, past the actuators' own computation: [len(env_ids), len(ctrl_ids)]."""
+        columns = _select(self.indexing.ctrl_ids, self.ctrl_index, ctrl_ids)
+        assign(self.data.ctrl, ctrl, env_ids, columns)
+
+    def write_external_wrench(
+        self,
+        force: torch.Tensor | None,
+        torque: torch.Tensor | None,
+        body_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        """Push and turn bodies from now on, until overwritten or reset.
+
+        Args:
+            force: at the bodies' centers of mass, in the world [N], [len(env_ids), len(body_ids),
+                3]; None leaves it as it is.
+            torque: in the world [N m], likewise.
+            body_ids: the bodies.
+            env_ids: the worlds.
+        """
+        self.has_wrench = True
+        columns = _select(self.indexing.body_ids, self.body_index, body_ids)
+        for name, value, part in (("force", force, slice(3)), ("torque", torque, slice(3, 6))):
+            if value is not None:
+                values = self._elements(name, value, 3)
+                assign(self.data.xfrc_applied[..., part], values, env_ids, columns)
+
+    # Helpers.
+
+    def _tensor(self, values: torch.Tensor, width: int | None = None) -> torch.Tensor:
+        """Bring what may be an array, or of another precision, to a tensor to compute with."""
+        device = self.encoder_bias.device
+        values = torch.as_tensor(values, dtype=torch.float32, device=device)
+        if width is not None and values.shape[-1:] != (width,):
+            raise ValueError(
+                f"The root's state takes {width} numbers a world here, got values of shape "
+                f"{tuple(values.shape)}: give shape [len(env_ids), {width}]."
+            )
+        return values
+
+    def _root_quat(self, env_ids: EnvIds) -> torch.Tensor:
+        """The root's orientation as it will be: that in qpos, not the derived one."""
+        self._require_floating_base("velocity")
+        quat = self.data.qpos[:, self.free_q_index][:, 3:]
+        return quat if env_ids is None else quat[env_ids]
+
+    def _write_root_qvel(
+        self, linear: torch.Tensor, angular: torch.Tensor, env_ids: EnvIds
+    ) -> None:
+        qvel = torch.cat([linear, angular], dim=-1)
+        assign(self.data.qvel, qvel, env_ids, self.free_v_index)
+
+    def _require_floating_base(self, what: str) -> None:
+        if self.is_fixed_base:
+            remedy = (
+                "write_mocap_pose_to_sim places it"
+                if self.indexing.mocap_id is not None
+                else "give its root body a <freejoint>"
+            )
+            raise ValueError(f"Cannot write the root {what} of a fixed base: {remedy}.")
+
+    def _elements(self, what: str, values: torch.Tensor, width: int) -> torch.Tensor:
+        """Bring values to a tensor of worlds and elements, neither of which may be guessed."""
+        values = self._tensor(values)
+        if values.ndim != 3 or values.shape[-1] != width:
+            raise ValueError(
+                f"{what} must have shape [len(env_ids), number of elements, {width}], got "
+                f"{tuple(values.shape)}: for one element a world, insert a dimension of size 1."
+            )
+        return values
+
+
+def _of_data(
+    write: Callable[Concatenate[Any, P], None],
+) -> Callable[Concatenate[StateWriters, P], None]:
+    """Make a method of an entity of one of its data."""
+
+    @wraps(write)
+    def forward(self: StateWriters, *args: P.args, **kwargs: P.kwargs) -> None:
+        write(self.data, *args, **kwargs)
+
+    return forward
+
+
+class StateWriters:
+    """Writes state, targets and controls of an entity, as `DataWriters` describes."""
+
+    data: EntityData
+
+    write_root_state_to_sim = _of_data(DataWriters.write_root_state)
+    write_root_link_pose_to_sim = _of_data(DataWriters.write_root_pose)
+    write_root_link_velocity_to_sim = _of_data(DataWriters.write_root_velocity)
+    write_root_link_velocity_b_to_sim = _of_data(DataWriters.write_root_velocity_b)
+    write_root_com_velocity_to_sim = _of_data(DataWriters.write_root_com_velocity)
+    write_mocap_pose_to_sim = _of_data(DataWriters.write_mocap_pose)
+    write_joint_state_to_sim = _of_data(DataWriters.write_joint_state)
+    write_joint_position_to_sim = _of_data(DataWriters.write_joint_position)
+    write_joint_velocity_to_sim = _of_data(DataWriters.write_joint_velocity)
+    write_ball_joint_state_to_sim = _of_data(DataWriters.write_ball_joint_state)
+    write_ctrl_to_sim = _of_data(DataWriters.write_ctrl)
+
+    def write_external_wrench_to_sim(
+        self,
+        forces: torch.Tensor,
+        torques: torch.Tensor,
+        env_ids: EnvIds = None,
+        body_ids: Ids = None,
+    ) -> None:
+        """Push and turn bodies; see `DataWriters.write_external_wrench`."""
+        self.data.write_external_wrench(forces, torques, body_ids, env_ids)
 
     def set_joint_position_target(
         self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
@@ -181,73 +303,11 @@ class StateWriters:
         """Set desired efforts at sites [N or N m], shape [len(env_ids), len(site_ids)]."""
         self._set_target("site_effort_target", effort, site_ids, env_ids)
 
-    def write_ctrl_to_sim(
-        self, ctrl: torch.Tensor, ctrl_ids: Ids = None, env_ids: EnvIds = None
-    ) -> None:
-        """Set controls, past the actuators' own computation: [len(env_ids), len(ctrl_ids)]."""
-        columns = _select(self.indexing.ctrl_ids, self.data.ctrl_index, ctrl_ids)
-        assign(self.data.data.ctrl, ctrl, env_ids, columns)
-
-    def write_external_wrench_to_sim(
-        self,
-        forces: torch.Tensor,
-        torques: torch.Tensor,
-        env_ids: EnvIds = None,
-        body_ids: Ids = None,
-    ) -> None:
-        """Push and turn bodies from now on, until overwritten or reset.
-
-        Args:
-            forces: at the bodies' centers of mass, in the world [N], [len(env_ids), len(body_ids),
-                3].
-            torques: in the world [N m], same shape.
-            env_ids: the worlds.
-            body_ids: the bodies.
-        """
-        self._has_wrench = True
-        columns = _select(self.indexing.body_ids, self.data.body_index, body_ids)
-        wrench = torch.cat([self._tensor(forces), self._tensor(torques)], dim=-1)
-        assign(self.data.data.xfrc_applied, wrench, env_ids, columns)
-
-    # Helpers.
-
     def _set_target(
         self, name: str, value: torch.Tensor, element_ids: Ids, env_ids: EnvIds
     ) -> None:
         target = getattr(self.data, name)
         assign(target, value, env_ids, _columns(element_ids, target.shape[1]))
-
-    def _tensor(self, values: torch.Tensor, width: int | None = None) -> torch.Tensor:
-        """Bring what may be an array, or of another precision, to a tensor to compute with."""
-        device = self.data.encoder_bias.device
-        values = torch.as_tensor(values, dtype=torch.float32, device=device)
-        if width is not None and values.shape[-1:] != (width,):
-            raise ValueError(
-                f"The root's state takes {width} numbers a world here, got values of shape "
-                f"{tuple(values.shape)}: give shape [len(env_ids), {width}]."
-            )
-        return values
-
-    def _root_quat(self, env_ids: EnvIds) -> torch.Tensor:
-        """The root's orientation as it will be: that in qpos, not the derived one."""
-        self._require_floating_base("velocity")
-        quat = self.data.data.qpos[:, self.data.free_q_index][:, 3:]
-        return quat if env_ids is None else quat[env_ids]
-
-    def _write_root_qvel(
-        self, linear: torch.Tensor, angular: torch.Tensor, env_ids: EnvIds
-    ) -> None:
-        qvel = torch.cat([linear, angular], dim=-1)
-        assign(self.data.data.qvel, qvel, env_ids, self.data.free_v_index)
-
-    def _require_floating_base(self, what: str) -> None:
-        if self.is_fixed_base:
-            remedy = (
-                "write_mocap_pose_to_sim places it"
-                if self.is_mocap
-                else "give its root body a <freejoint>"
-            )
-            raise ValueError(f"Cannot write the root {what} of a fixed base: {remedy}.")
 
 
 def _columns(ids: Ids, count: int) -> slice | torch.Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +13,7 @@ from manyworlds.sensor.sampling import world_mask
 from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds, as_index
-from manyworlds.utils.string import resolve_matching_names
+from manyworlds.utils.string import matches, resolve_matching_names
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -394,7 +393,7 @@ def _resolve(
     kept = [
         name
         for name in found
-        if not any(name == pattern or re.fullmatch(pattern, name) for pattern in match.exclude)
+        if not any(name == pattern or matches(pattern, name) for pattern in match.exclude)
     ]
     if not kept:
         raise ValueError(f"{who} matches {found}, all of which exclude={match.exclude} leaves out.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import mujoco
@@ -37,7 +37,12 @@ class Camera(Protocol):
     """A sensor that a context draws pictures for."""
 
     cfg: Any
-    """It has width, height, use_textures, use_shadows and enabled_geom_groups."""
+    """It has width, height, data_types, use_textures, use_shadows and enabled_geom_groups."""
+
+    @property
+    def data(self) -> Any:
+        """Its pictures by kind."""
+        ...
 
     @property
     def camera_idx(self) -> int:
@@ -47,6 +52,29 @@ class Camera(Protocol):
     def invalidate(self) -> None:
         """Measure anew when next read."""
         ...
+
+
+def _picture(kind: str) -> Callable[[SensorContext, int], torch.Tensor]:
+    def get(self: SensorContext, cam_idx: int) -> torch.Tensor:
+        sensors = [camera for camera in self._cameras if camera.camera_idx == cam_idx]
+        if not sensors:
+            ids = sorted({camera.camera_idx for camera in self._cameras})
+            raise KeyError(f"No sensor has camera {cam_idx}: choose one of {ids}.")
+        for sensor in sensors:
+            if kind in sensor.cfg.data_types:
+                return getattr(sensor.data, kind)
+        raise RuntimeError(
+            f"Camera {cam_idx} takes no {kind} pictures: add '{kind}' to the data_types of sensor "
+            f"'{sensors[0].cfg.name}'."
+        )
+
+    get.__doc__ = f"""Pictures ({kind}) of a camera, by its id in the model.
+
+    Raises:
+        KeyError: no sensor has this camera.
+        RuntimeError: its sensor takes no such pictures.
+    """
+    return get
 
 
 class SensorContext:
@@ -153,6 +181,10 @@ class SensorContext:
             geom_groups=tuple(cfg.enabled_geom_groups),
         )
         return self._simulation.pictures(view)
+
+    get_rgb = _picture("rgb")
+    get_depth = _picture("depth")
+    get_segmentation = _picture("segmentation")
 
     def views(self, sensor: Camera) -> Iterator[Renderer]:
         """Show a camera's view of one world after the other to the renderer that draws it.

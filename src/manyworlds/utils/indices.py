@@ -113,11 +113,12 @@ def assign(
     """Write `value` to the outer product of rows (worlds) and columns of `target`, in place.
 
     Raises:
-        ValueError: the rows are a single number, or the value does not fit.
+        ValueError: the rows are a single number or out of range, or the value does not fit.
     """
     try:
         _assign(target, value, rows, columns)
     except (RuntimeError, IndexError):
+        resolve_env_ids(rows, len(target))
         if isinstance(value, int | float):
             raise
         worlds = len(torch.arange(len(target), device=target.device)[as_rows(rows, target.device)])

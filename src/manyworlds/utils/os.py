@@ -47,7 +47,7 @@ def get_checkpoint_path(
 
     Args:
         log_path: the folder.
-        run_dir: regular expression that the beginning of a run's name must match.
+        run_dir: regular expression that a run's whole name must match.
         checkpoint: the same for a checkpoint's; numbers in names count as numbers.
         sort_alpha: whether the last run is that of the last name, else that changed last.
 
@@ -57,11 +57,11 @@ def get_checkpoint_path(
     log_path = Path(log_path)
     if not log_path.is_dir():
         raise ValueError(f"There is no folder '{log_path}' to look for runs in.")
-    runs = [p for p in log_path.iterdir() if p.is_dir() and re.match(run_dir, p.name)]
+    runs = [p for p in log_path.iterdir() if p.is_dir() and re.fullmatch(run_dir, p.name)]
     if not runs:
         raise ValueError(f"No runs present in '{log_path}' match '{run_dir}'.")
     run = max(runs, key=lambda path: path.name if sort_alpha else path.stat().st_mtime)
-    files = [p for p in run.iterdir() if p.is_file() and re.match(checkpoint, p.name)]
+    files = [p for p in run.iterdir() if p.is_file() and re.fullmatch(checkpoint, p.name)]
     if not files:
         raise ValueError(f"No checkpoints in '{run}' match '{checkpoint}'.")
     return max(files, key=lambda path: re.sub(r"\d+", lambda m: m[0].zfill(15), path.name))

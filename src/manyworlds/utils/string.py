@@ -65,7 +65,7 @@ def _select(patterns: Iterable[str], names: Sequence[str], preserve_order: bool)
     """Return the pattern by position of each selected name."""
     selected: dict[int, str] = {}
     for pattern in patterns:
-        hits = [i for i, name in enumerate(names) if _matches(pattern, name)]
+        hits = [i for i, name in enumerate(names) if matches(pattern, name)]
         if not hits:
             raise ValueError(
                 "Not all regular expressions are matched: "
@@ -107,12 +107,12 @@ def resolve_expr(
         ValueError: a pattern other than '.*' matches none of the names.
     """
     for pattern in pattern_map:
-        if pattern != ".*" and not any(_matches(pattern, name) for name in names):
+        if pattern != ".*" and not any(matches(pattern, name) for name in names):
             raise ValueError(
                 f"Pattern '{pattern}' matches none of {list(names)}." + near_matches(pattern, names)
             )
     return tuple(
-        next((v for pattern, v in pattern_map.items() if _matches(pattern, name)), default_val)
+        next((v for pattern, v in pattern_map.items() if matches(pattern, name)), default_val)
         for name in names
     )
 
@@ -126,7 +126,12 @@ def resolve_field(
     return (field,) * len(names)
 
 
-def _matches(pattern: str, name: str) -> bool:
+def matches(pattern: str, name: str) -> bool:
+    """Whether a regular expression matches a whole name.
+
+    Raises:
+        ValueError: it is not a regular expression.
+    """
     try:
         return re.fullmatch(pattern, name) is not None
     except re.error as error:

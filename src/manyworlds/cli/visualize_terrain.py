@@ -1,0 +1,215 @@
+"""`manyworlds terrain [KIND ...]`: look at a terrain, in the browser or in a picture."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from manyworlds.asset_zoo.arm import get_arm_cfg
+from manyworlds.asset_zoo.humanoid import get_humanoid_cfg
+from manyworlds.asset_zoo.quadruped import get_quadruped_cfg
+from manyworlds.asset_zoo.third_party import (
+    get_g1_robot_cfg,
+    get_go1_robot_cfg,
+    get_yam_robot_cfg,
+)
+from manyworlds.cli.common import parse
+from manyworlds.cli.lab import wait
+from manyworlds.scene import Scene, SceneCfg
+from manyworlds.terrains import TerrainEntity, TerrainEntityCfg, TerrainGeneratorCfg
+from manyworlds.terrains.config import (
+    ALL_TERRAIN_PRESETS,
+    ALL_TERRAINS_CFG,
+    ROUGH_TERRAINS_CFG,
+    STAIRS_TERRAINS_CFG,
+)
+from manyworlds.utils.extras import require_extra
+from manyworlds.utils.string import near_matches
+
+if TYPE_CHECKING:
+    from manyworlds.entity import EntityCfg
+
+FIELDS = {"all": ALL_TERRAINS_CFG, "rough": ROUGH_TERRAINS_CFG, "stairs": STAIRS_TERRAINS_CFG}
+"""Ready terrains by name."""
+ROBOT_CFG_GETTERS: dict[str, Callable[[], EntityCfg] | None] = {
+    "none": None,
+    "quadruped": get_quadruped_cfg,
+    "humanoid": get_humanoid_cfg,
+    "arm": get_arm_cfg,
+    "go1": get_go1_robot_cfg,
+    "g1": get_g1_robot_cfg,
+    "yam": get_yam_robot_cfg,
+}
+"""What may stand on the terrain, by name."""
+_CELL_M = 8.0
+_BORDER_M = 2.0
+_DISTANCE = 1.4
+"""Of a picture's camera, in terms of the terrain's longer side."""
+
+
+@dataclass(kw_only=True)
+class TerrainOptions:
+    """Look at a terrain: manyworlds terrain [KIND ...] [OPTIONS].
+
+    KIND names one ready terrain (all, rough, stairs), or kinds such as pyramid_stairs, each of
+    which fills a column whose rows become more difficult.
+    """
+
+    rows: int | None = None
+    """Levels of difficulty; None takes those of a ready terrain, and 3 of kinds."""
+    difficulty: tuple[float, float] | None = None
+    """Lowest and highest difficulty, 0 to 1."""
+    change: dict[str, bool | float | tuple[float, ...]] = field(default_factory=dict)
+    """Fields of the kinds to change, such as {'step_width': 0.5}."""
+    seed: int = 0
+    """What is random follows from it."""
+    robot: str = "none"
+    """Who stands in the middle cell: none, quadruped, humanoid, arm, go1, g1 or yam."""
+    patches: bool = False
+    """Show origins and flat patches."""
+    picture: Path | None = None
+    """Image file to draw instead of opening the browser."""
+    width: int = 1280
+    """Of the picture [pixel]."""
+    height: int = 720
+    """Of the picture [pixel]."""
+    seconds: float | None = None
+    """Stop after this time [s]; None goes on until Ctrl-C."""
+    host: str = "127.0.0.1"
+    """Address to serve the page on."""
+    port: int = 8080
+    """Port to serve the page on; the next free one is taken if it is in use."""
+
+
+def main(argv: list[str]) -> int:
+    """Parse the command line and show the terrain."""
+    count = next((i for i, arg in enumerate(argv) if arg.startswith("-")), len(argv))
+    cfg = parse(TerrainOptions, TerrainOptions(), argv[count:], "terrain")
+    terrain = find_terrain(argv[:count] or ["all"], cfg.change)
+    changes = {"num_rows": cfg.rows, "difficulty_range": cfg.difficulty}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    scene = terrain_scene(
+        dataclasses.replace(terrain, seed=cfg.seed, **changes), cfg.robot, cfg.patches
+    )
+    if cfg.picture is not None:
+        from PIL import Image
+
+        Image.fromarray(draw(scene, cfg.width, cfg.height)).save(cfg.picture)
+        print(f"terrain in {cfg.picture}")
+    else:
+        _serve(scene, cfg)
+    return 0
+
+
+def find_terrain(kinds: Sequence[str], change: dict[str, Any]) -> TerrainGeneratorCfg:
+    """Find a ready terrain, or make one of kinds, and change fields of its kinds.
+
+    Raises:
+        ValueError: there is no such kind, none has such a field, or ready terrains are mixed.
+    """
+    if len(kinds) == 1 and kinds[0] in FIELDS:
+        terrain = FIELDS[kinds[0]]
+    else:
+        if unknown := [kind for kind in kinds if kind not in ALL_TERRAIN_PRESETS]:
+            known = [*FIELDS, *ALL_TERRAIN_PRESETS]
+            raise ValueError(
+                f"'{unknown[0]}' is no kind of terrain: give one of {', '.join(FIELDS)} alone, or "
+                f"some of {', '.join(ALL_TERRAIN_PRESETS)}.{near_matches(unknown[0], known)}"
+            )
+        terrain = TerrainGeneratorCfg(
+            size=(_CELL_M, _CELL_M),
+            border_width=_BORDER_M,
+            curriculum=True,
+            num_rows=3,
+            num_cols=len(kinds),
+            sub_terrains={kind: ALL_TERRAIN_PRESETS[kind]() for kind in kinds},
+        )
+    subs = terrain.sub_terrains
+    for name in change:
+        if not any(hasattr(sub, name) for sub in subs.values()):
+            raise ValueError(f"None of the kinds {', '.join(subs)} has a field '{name}'.")
+    subs = {
+        kind: dataclasses.replace(sub, **{k: v for k, v in change.items() if hasattr(sub, k)})
+        for kind, sub in subs.items()
+    }
+    border = min(terrain.border_width, _BORDER_M)
+    return dataclasses.replace(terrain, sub_terrains=subs, border_width=border)
+
+
+def terrain_scene(
+    terrain: TerrainGeneratorCfg, robot: str = "none", patches: bool = False
+) -> SceneCfg:
+    """Describe a scene of a terrain, and of a robot in its middle cell.
+
+    Args:
+        terrain: what to generate; with a seed, so that the robot stands on what is shown.
+        robot: a key of `ROBOT_CFG_GETTERS`.
+        patches: whether to mark origins and flat patches.
+
+    Raises:
+        ValueError: there is no such robot.
+    """
+    if robot not in ROBOT_CFG_GETTERS:
+        raise ValueError(f"There is no robot '{robot}': choose one of {[*ROBOT_CFG_GETTERS]}.")
+    ground = TerrainEntityCfg(
+        terrain_type="generator", terrain_generator=terrain, debug_vis=patches
+    )
+    entities: dict[str, EntityCfg] = {}
+    if (getter := ROBOT_CFG_GETTERS[robot]) is not None:
+        entities["robot"] = getter()
+        origins = TerrainEntity(ground, "cpu").terrain_origins
+        assert origins is not None
+        middle = origins[len(origins) // 2, origins.shape[1] // 2].tolist()
+        init = entities["robot"].init_state
+        init.pos = (init.pos[0] + middle[0], init.pos[1] + middle[1], init.pos[2] + middle[2])
+    return SceneCfg(terrain=ground, entities=entities)
+
+
+def draw(scene_cfg: SceneCfg, width: int = 1280, height: int = 720) -> np.ndarray:
+    """Draw a scene from far enough to see all generated cells; uint8 RGB, (height, width, 3)."""
+    import mujoco
+
+    from manyworlds.utils.renderer import Renderer
+
+    model = Scene(scene_cfg).compile()
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_forward(model, data)
+    cells = scene_cfg.terrain.terrain_generator if scene_cfg.terrain else None
+    assert cells is not None
+    extent = np.array([cells.num_rows, cells.num_cols]) * cells.size + 2 * cells.border_width
+    camera = mujoco.MjvCamera()
+    camera.distance, camera.azimuth, camera.elevation = _DISTANCE * extent.max(), 45.0, -40.0
+    model.stat.extent = extent.max()  # what is near and far enough to be drawn
+    renderer = Renderer(model, height, width)
+    try:
+        renderer.update_scene(data, camera)
+        return renderer.render()
+    finally:
+        renderer.close()
+
+
+def _serve(scene: SceneCfg, cfg: TerrainOptions) -> None:
+    from manyworlds.cli.play import check_address
+
+    require_extra("viser", "lab")
+    check_address(cfg.host, cfg.port)
+    from manyworlds.lab import LabCfg, LiveLab, world_from_scene
+    from manyworlds.lab.page import ReloadablePage
+
+    page = ReloadablePage(
+        lambda: LiveLab(world_from_scene(scene), LabCfg()), host=cfg.host, port=cfg.port
+    )
+    with contextlib.suppress(KeyboardInterrupt):
+        try:
+            page.open()
+            print(f"terrain at {page.url} (Ctrl-C ends)", flush=True)
+            wait(cfg.seconds)
+        finally:
+            page.close()
