@@ -11,8 +11,6 @@ from tests.compat.names import public_names, shared_file
 
 NOT_YET = {
     "mjlab.scripts.visualize_terrain:*": "viewers",
-    "mjlab.tasks.velocity.config.go1.env_cfgs:TerrainType": "more tasks",
-    "mjlab.tasks.velocity.rl.runner:*": "more tasks",
 }
 """Names that later work brings. A row goes when its names come; the test says which."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 def run_command(name: str) -> None:
@@ -44,6 +44,8 @@ RENAMED: dict[str, Any] = {
     "mjlab.tasks.velocity.mdp.terminations:illegal_contact": (
         "manyworlds.envs.mdp.terminations:illegal_contact"
     ),
+    "mjlab.tasks.velocity.config.go1.env_cfgs:TerrainType": Literal["rough", "obstacles"],
+    "mjlab.tasks.velocity.rl.runner:VelocityOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
     "mjlab.scripts.demo:main": partial(run_command, "demo"),
     "mjlab.scripts.list_envs:main": partial(run_command, "list"),
     "mjlab.scripts.nan_viz:main": partial(run_command, "replay-dump"),
