@@ -93,7 +93,7 @@ def test_worlds_differ(task, clip):
     assert len(model.body_ipos[:, torso].unique(dim=0)) == 3
     assert len(robot.data.encoder_bias.unique(dim=0)) == 3
     soles = [i for i, name in enumerate(robot.geom_names) if re.search("_foot[0-9]", name)]
-    assert len(soles) >= 8
+    assert len(soles) >= 4
     friction = model.geom_friction[:, robot.indexing.geom_ids[soles], 0]
     assert (friction == friction[:, :1]).all() and len(friction[:, 0].unique()) == 3
 

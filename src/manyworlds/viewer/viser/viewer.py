@@ -385,6 +385,10 @@ class ViserPlayViewer(BaseViewer):
     def _on_steer(self, term: str, values: list[float] | None) -> None:
         self.env.unwrapped.command_manager.get_term(term).steer(self.env_idx, values)
 
+    def _on_gui_reset(self) -> None:
+        ids = torch.tensor([self.env_idx], device=self.env.unwrapped.device)
+        self._guarded(lambda: self.env.unwrapped.command_manager.apply_gui_reset(ids))
+
     def _on_checkpoint(self, name: str) -> None:
         manager = self._checkpoints
         assert manager is not None
