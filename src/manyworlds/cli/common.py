@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from manyworlds.cli.options import PlayConfig, TrainConfig
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.rl.run_folder import RunFolder
 
@@ -135,6 +136,21 @@ def find_run(
         f"There is no checkpoint '{checkpoint}': give the path of a .pt file or of a run folder, "
         f"or the name of a run in '{log_root}'."
     )
+
+
+def download_checkpoint(cfg: TrainConfig | PlayConfig) -> Path:
+    """Get the checkpoint of Weights & Biases that options name.
+
+    Raises:
+        ValueError: there is no such checkpoint, or another one is named, too.
+    """
+    from manyworlds.utils.os import get_wandb_checkpoint_path
+
+    if cfg.checkpoint is not None:
+        raise ValueError("Give either --wandb-run-path or --checkpoint, not both.")
+    assert cfg.wandb_run_path is not None
+    name = cfg.wandb_checkpoint_name
+    return get_wandb_checkpoint_path(cfg.log_root, cfg.wandb_run_path, name)[0]
 
 
 def _options(plain: Any, prefix: str) -> Iterator[str]:

@@ -92,8 +92,6 @@ ABSENT: dict[str, str] = {
     "mjlab.utils.nan_guard.NanGuard": (
         "the nearest are SimulationCfg.nan_guard, Simulation.status and `manyworlds replay-dump`"
     ),
-    "mjlab.utils.os.get_wandb_checkpoint_path": "checkpoints are files: give their path",
-    "mjlab.utils.wandb": "the nearest is RslRlOnPolicyRunnerCfg.wandb_tags",
     "mjlab.viewer.viser.ViserMujocoScene": _VISER_SCENE,
     "mjlab.viewer.viser.scene.MjlabViserScene": _VISER_SCENE,
     "mjlab.asset_zoo.robots": (
