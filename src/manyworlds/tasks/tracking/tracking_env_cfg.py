@@ -21,6 +21,7 @@ from manyworlds.managers import (
 from manyworlds.scene import SceneCfg
 from manyworlds.sensor import ContactMatch, ContactSensorCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks.events import at_startup
 from manyworlds.tasks.tracking import mdp
 from manyworlds.tasks.tracking.motion import Motion
 from manyworlds.terrains import TerrainEntityCfg
@@ -271,8 +272,5 @@ def _events() -> dict[str, EventTermCfg | None]:
             interval_range_s=(1.0, 3.0),
             params={"velocity_range": dict(VELOCITY_RANGE)},
         ),
-        **{
-            name: EventTermCfg(func=func, mode="startup", params=params)
-            for name, (func, params) in differ.items()
-        },
+        **at_startup(differ),
     }
