@@ -303,9 +303,12 @@ class ViserPlayViewer(BaseViewer):
             manager.on_viewer_pause(self._paused)
 
     def _execute_step(self) -> bool:
+        stepped = super()._execute_step()
         if self._paused:
             self._pending.add(UpdateReason.ACTION)
-        return super()._execute_step()
+            if self._grid is not None:
+                self._terms.update(paused=False)  # a single step has terms, too
+        return stepped
 
     def close(self) -> None:
         """Stop the server, or leave one that was given as it was found."""
