@@ -404,3 +404,21 @@ def test_a_broken_task_file_is_named_with_its_line(tmp_path, capsys):
     assert main(["list", "--load", str(path)]) == 1
     err = capsys.readouterr().err
     assert f"{path}', line 2: ModuleNotFoundError" in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "name", "near"),
+    [
+        (["train", "Velocity-Flat-Quadruped", "--agent.max-iteratons", "3"],
+         "--agent.max-iteratons", "--agent.max-iterations"),
+        (["train", "Cartpole-Balance", "--env.actions.effort.actuator-name=x"],
+         "--env.actions.effort.actuator-name", "--env.actions.effort.actuator-names"),
+        (["play", "Cartpole-Balance", "--num-env", "3"], "--num-env", "--num-envs"),
+        (["evaluate", "Cartpole-Balance", "--checkpont", "x"], "--checkpont", "--checkpoint"),
+    ],
+)  # fmt: skip
+def test_unknown_options_are_answered_in_one_line(argv, name, near, capsys):
+    """Mistype options, some with defaults that look like markup: name the nearest ones."""
+    assert main(argv) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"There is no option '{name}'. Did you mean '{near}'" in line

@@ -1,18 +1,12 @@
 """All names that the reference offers are here, or it is known why not."""
 
 import importlib
-from fnmatch import fnmatchcase
 
 import pytest
 
 from manyworlds.compat import mjlab
 from manyworlds.compat.mjlab_names import ABSENT, RENAMED, remedy
 from tests.compat.names import public_names, shared_file
-
-NOT_YET = {
-    "mjlab.tasks.velocity.rl.runner:*": "more tasks",
-}
-"""Names that later work brings. A row goes when its names come; the test says which."""
 
 
 @pytest.fixture(autouse=True)
@@ -30,22 +24,12 @@ def _exists(name: str) -> bool:
         return False
 
 
-def test_each_name_is_here_or_known_to_be_missing():
-    """Import all public names; list new gaps and rows that are out of date."""
+def test_each_name_is_here():
+    """Import all public names of the reference."""
     names = public_names(shared_file("spec/framework.md").read_text())
     assert len(names) > 700
-    here = {name for name in names if _exists(name)}
-    missing = {name for name in names - here if not remedy(name.replace(":", "."))}
-
-    def match(row: str, among: set[str]) -> list[str]:
-        return sorted(name for name in among if fnmatchcase(name, row))
-
-    gaps = missing - {name for row in NOT_YET for name in match(row, missing)}
-    assert not gaps, f"neither here nor known to be missing: {sorted(gaps)}"
-    done = [row for row in NOT_YET if not match(row, missing)]
-    assert not done, f"delete these rows of NOT_YET, nothing of which is missing: {done}"
-    arrived = {row: found for row in NOT_YET if (found := match(row, here))}
-    assert not arrived, f"narrow these rows of NOT_YET, parts of which are here: {arrived}"
+    missing = {name for name in names if not _exists(name) and not remedy(name.replace(":", "."))}
+    assert not missing, f"neither here nor known to be missing: {sorted(missing)}"
 
 
 @pytest.mark.parametrize("name", RENAMED)

@@ -1,5 +1,7 @@
 """Configs survive the way to YAML and back."""
 
+import functools
+
 import pytest
 
 from manyworlds.envs import mdp
@@ -71,3 +73,9 @@ def test_what_cannot_be_restored_is_named():
     plain["terminations"]["gone"] = {"func": "elsewhere:other", "params": {}}
     with pytest.raises(ValueError, match=r"'terminations\.gone'"):
         update_from_plain(load_env_cfg("Cartpole-Balance"), plain)
+
+
+def test_functions_with_arguments_read_the_same_in_each_process():
+    """Name partial functions and objects without their addresses, which differ between runs."""
+    plain = to_plain({"a": functools.partial(sorted, [1], reverse=True), "b": object()})
+    assert plain == {"a": "builtins:sorted([1], reverse=True)", "b": "<object object>"}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.viewer.training_view import Frames, TrainingView
+from manyworlds.viewer.training_view import Budget, Frames, TrainingView
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")
 
@@ -96,3 +96,24 @@ def test_page_that_cannot_be_served(env):
     """Say why there is no page, and leave no process and no memory behind."""
     with pytest.raises(RuntimeError, match="could not be served"):
         TrainingView(env, host="203.0.113.1", port=8099)
+
+
+@pytest.mark.parametrize("cost", [0.0001, 0.005, 0.2])
+def test_budget_keeps_to_its_share(cost):
+    """Take turns for ten minutes: at most the share, but for ten turns, and all that is needed."""
+    budget, spent, time = Budget(0.01, 0.1), 0.0, 0.0
+    while time < 600.0:
+        spent += cost
+        time += budget.rest(cost)
+        assert spent <= 0.01 * time + 10.0 * cost + 1e-9
+    assert spent >= min(0.01, cost / 0.1) * time * 0.999
+
+
+def test_budget_spreads_a_burst():
+    """Owe much for one turn: go on, more slowly, until all of it is made up for."""
+    budget = Budget(0.01, 0.1)
+    rests = [budget.rest(0.3), *(budget.rest(0.0) for _ in range(400))]
+    assert max(rests) == pytest.approx(3.0)
+    assert rests[-1] == 0.1
+    paid = 0.01 * sum(rest for rest in rests if rest > 0.1)
+    assert 0.28 < paid < 0.3

@@ -149,6 +149,19 @@ def test_page_shows_rewards(open_page):
     assert "+1.000" in viewer._terms.reward_bar_panel._html.content
 
 
+def test_single_steps_show_rewards(open_page):
+    """Take a step while paused: its terms are shown; nothing is taken in without a step."""
+    viewer = open_page()
+    viewer.pause()
+    history = viewer._terms.reward_plotter._histories
+    before = [len(values) for values in history.values()]
+    viewer.request_single_step()
+    viewer.tick()
+    assert [len(values) for values in history.values()] == [n + 1 for n in before]
+    viewer.tick()
+    assert [len(values) for values in history.values()] == [n + 1 for n in before]
+
+
 def test_debug_shapes(open_page):
     """Draw shapes of the selected world where the page draws it, and of all worlds on request."""
     viewer = open_page()

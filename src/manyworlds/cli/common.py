@@ -6,10 +6,12 @@ import importlib
 import importlib.util
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from manyworlds.cli.options import PlayConfig, TrainConfig
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.rl.run_folder import RunFolder
 
@@ -56,13 +58,32 @@ def take_modules(argv: list[str]) -> list[str]:
 
 
 def parse(config_type: type[T], default: Any, argv: list[str], command: str) -> T:
-    """Parse the command line over a config, if there is one; every field of it is an option."""
+    """Parse the command line over a config, if there is one; every field of it is an option.
+
+    Raises:
+        ValueError: there is no such option.
+    """
     import tyro
 
+    from manyworlds.utils.config import to_plain
+    from manyworlds.utils.string import near_matches
+
     flags = (tyro.conf.AvoidSubcommands, tyro.conf.UsePythonSyntaxForLiteralCollections)
-    return tyro.cli(
-        config_type, default=default, args=argv, prog=f"manyworlds {command}", config=flags
+    parsed, unknown = tyro.cli(
+        config_type,
+        default=default,
+        args=argv,
+        prog=f"manyworlds {command}",
+        config=flags,
+        return_unknown_args=True,
     )
+    if unknown:
+        name = unknown[0].partition("=")[0]
+        near = near_matches(name, _options(to_plain(parsed), "--"))
+        raise ValueError(
+            f"There is no option '{name}'.{near} `manyworlds {command} --help` lists all."
+        )
+    return parsed
 
 
 def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:
@@ -115,6 +136,30 @@ def find_run(
         f"There is no checkpoint '{checkpoint}': give the path of a .pt file or of a run folder, "
         f"or the name of a run in '{log_root}'."
     )
+
+
+def download_checkpoint(cfg: TrainConfig | PlayConfig) -> Path:
+    """Get the checkpoint of Weights & Biases that options name.
+
+    Raises:
+        ValueError: there is no such checkpoint, or another one is named, too.
+    """
+    from manyworlds.utils.os import get_wandb_checkpoint_path
+
+    if cfg.checkpoint is not None:
+        raise ValueError("Give either --wandb-run-path or --checkpoint, not both.")
+    assert cfg.wandb_run_path is not None
+    name = cfg.wandb_checkpoint_name
+    return get_wandb_checkpoint_path(cfg.log_root, cfg.wandb_run_path, name)[0]
+
+
+def _options(plain: Any, prefix: str) -> Iterator[str]:
+    """Names of the options that set the entries of nested dicts."""
+    for key, value in plain.items():
+        name = f"{prefix}{key.replace('_', '-')}"
+        yield name
+        if isinstance(value, dict):
+            yield from _options(value, f"{name}.")
 
 
 def _difference(new: Any, old: Any) -> Any:

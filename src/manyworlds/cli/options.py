@@ -28,6 +28,10 @@ class TrainConfig:
     """Go on from the newest run of this task, with its configuration."""
     checkpoint: Path | None = None
     """Go on from this checkpoint, not the newest: a file, a run folder, or a run's name."""
+    wandb_run_path: str | None = None
+    """Go on from a checkpoint of this run of Weights & Biases: entity/project/run id."""
+    wandb_checkpoint_name: str | None = None
+    """Which checkpoint of that run, such as model_100.pt; None takes the last."""
     video: bool = False
     """Film a world from time to time, into `videos/train` of the run's folder."""
     video_length: int = 200
@@ -81,6 +85,12 @@ class PlayConfig:
     checkpoint: Annotated[Path | None, tyro.conf.arg(aliases=["--checkpoint-file"])] = None
     """Take this checkpoint: a file, a run folder, or a run's name. Without it, the newest is taken
     and the page loads each newer one as training writes it."""
+    wandb_run_path: str | None = None
+    """Take a checkpoint of this run of Weights & Biases: entity/project/run id."""
+    wandb_checkpoint_name: str | None = None
+    """Which checkpoint of that run, such as model_100.pt; None takes the last."""
+    motion_file: Path | None = None
+    """Track the motion of this NPZ file, in tasks that track one."""
     log_root: Path = Path("runs")
     """Where to look for runs."""
     device: str | None = None

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyworlds.cli.common import find_run, parse, play_env_cfg, take_modules, take_task
+from manyworlds.cli.common import (
+    download_checkpoint,
+    find_run,
+    parse,
+    play_env_cfg,
+    take_modules,
+    take_task,
+)
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -43,7 +50,10 @@ def main(argv: list[str]) -> int:
     checkpoint, run, rl_cfg = None, None, load_rl_cfg(task)
     if cfg.agent == "trained":
         require_extra("rsl_rl", "train")
-        checkpoint, run = find_run(cfg.checkpoint, cfg.log_root, task)
+        if cfg.wandb_run_path is not None:
+            checkpoint = download_checkpoint(cfg)
+        else:
+            checkpoint, run = find_run(cfg.checkpoint, cfg.log_root, task)
         cfg = parse(PlayConfig, PlayConfig(env=play_env_cfg(task, run)), argv, f"play {task}")
         if run is not None:
             update_from_plain(rl_cfg, run.agent_params())
@@ -86,6 +96,14 @@ def _env_cfg(cfg: PlayConfig) -> ManagerBasedRlEnvCfg:
         env.scene.num_envs = cfg.num_envs
     if cfg.no_terminations:
         env.terminations = {}
+    if cfg.motion_file is not None:
+        tracking = [term for term in env.commands.values() if hasattr(term, "motion_file")]
+        if not tracking:
+            raise ValueError(
+                "--motion-file is given, but this task tracks no motion: leave it out."
+            )
+        for term in tracking:
+            term.motion_file = str(cfg.motion_file)
     env.viewer.height = cfg.video_height or env.viewer.height
     env.viewer.width = cfg.video_width or env.viewer.width
     return env
@@ -143,7 +161,7 @@ def _task_of_run(argv: list[str]) -> str:
         ValueError: the checkpoint lies in no run folder, which would tell.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--checkpoint", type=Path)
+    parser.add_argument("--checkpoint", "--checkpoint-file", "--checkpoint_file", type=Path)
     parser.add_argument("--log-root", "--log_root", type=Path, default=Path("runs"))
     known, _ = parser.parse_known_args(argv)
     checkpoint, run = find_run(known.checkpoint, known.log_root, None)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyworlds.cli.common import find_run, parse, take_task
+from manyworlds.cli.common import download_checkpoint, find_run, parse, take_task
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,7 +86,9 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainConfig, Path | None]:
         cfg = parse(TrainConfig, default, argv, f"train {task}")
     require_extra("rsl_rl", "train")
     resume = None
-    if cfg.resume or cfg.agent.resume or cfg.checkpoint is not None:
+    if cfg.wandb_run_path is not None:
+        resume = download_checkpoint(cfg)
+    elif cfg.resume or cfg.agent.resume or cfg.checkpoint is not None:
         patterns = cfg.agent.load_run, cfg.agent.load_checkpoint
         resume, run = find_run(cfg.checkpoint, cfg.log_root, task, *patterns)
         if run is not None:

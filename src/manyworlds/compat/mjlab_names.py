@@ -44,6 +44,8 @@ RENAMED: dict[str, Any] = {
     "mjlab.tasks.velocity.mdp.terminations:illegal_contact": (
         "manyworlds.envs.mdp.terminations:illegal_contact"
     ),
+    "mjlab.tasks.velocity.config.go1.env_cfgs:TerrainType": Literal["rough", "obstacles"],
+    "mjlab.tasks.velocity.rl.runner:VelocityOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
     "mjlab.scripts.demo:main": partial(run_command, "demo"),
     "mjlab.scripts.list_envs:main": partial(run_command, "list"),
     "mjlab.scripts.nan_viz:main": partial(run_command, "replay-dump"),
@@ -95,8 +97,6 @@ ABSENT: dict[str, str] = {
     "mjlab.utils.nan_guard.NanGuard": (
         "the nearest are SimulationCfg.nan_guard, Simulation.status and `manyworlds replay-dump`"
     ),
-    "mjlab.utils.os.get_wandb_checkpoint_path": "checkpoints are files: give their path",
-    "mjlab.utils.wandb": "the nearest is RslRlOnPolicyRunnerCfg.wandb_tags",
     "mjlab.viewer.viser.ViserMujocoScene": _VISER_SCENE,
     "mjlab.viewer.viser.scene.MjlabViserScene": _VISER_SCENE,
     "mjlab.asset_zoo.robots": (

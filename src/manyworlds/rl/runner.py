@@ -22,6 +22,7 @@ from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.os import write_atomic
 from manyworlds.utils.torch import torch_threads
+from manyworlds.utils.wandb import add_wandb_tags
 
 # rsl_rl imports GitPython, which refuses to load where there is no git.
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
@@ -56,13 +57,14 @@ class _NoWriter:
 
 
 class _Logger(_RslRlLogger):
-    """rsl_rl's logger, without its printing and its copy of the git state."""
+    """rsl_rl's logger, without its printing."""
 
     on_iteration: Callable[[IterationRecord], None] | None = None
     stop_requested = False
 
     def init_logging_writer(self) -> None:
         super().init_logging_writer()
+        add_wandb_tags(self.cfg.get("wandb_tags", ()))
         if self.disable_logs and self.log_dir is not None:
             # rsl_rl saves where there is a writer, and all processes save together.
             self.writer = _NoWriter()  # type: ignore[assignment]
@@ -111,7 +113,14 @@ class _Logger(_RslRlLogger):
         self.cur_reward_sum, self.cur_episode_length = state["present"]
 
     def _store_code_state(self) -> list[str]:
-        return []
+        """Write commit, status and changes of the user's and our repository, where there are."""
+        self.git_status_repos = [str(Path.cwd()), __file__]
+        with contextlib.redirect_stdout(io.StringIO()):
+            files = super()._store_code_state()
+        if self.log_dir is not None and not files:
+            with contextlib.suppress(OSError):  # not empty
+                Path(self.log_dir, "git").rmdir()
+        return files
 
 
 class OnPolicyRunner(_RslRlRunner):
@@ -140,8 +149,6 @@ class OnPolicyRunner(_RslRlRunner):
         settings["obs_groups"] = _observed(settings["obs_groups"], env)
         if isinstance(settings.get("logger"), dict):
             require_extra("wandb", "wandb")
-            # rsl_rl does not pass tags on; this is where wandb looks for them.
-            os.environ.setdefault("WANDB_TAGS", ",".join(settings.get("wandb_tags", ())))
         self.ranks = distributed.Ranks.from_environment()
         with contextlib.redirect_stdout(io.StringIO()):
             super().__init__(env, settings, None if log_dir is None else str(log_dir), device)

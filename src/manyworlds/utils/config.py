@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,10 +30,17 @@ def to_plain(value: Any) -> Any:
         return value.name
     if isinstance(value, bool | int | float | str) or value is None:
         return value
-    if callable(value):
-        module, name = getattr(value, "__module__", ""), getattr(value, "__qualname__", "")
-        return f"{module}:{name}" if name else repr(value)
-    return repr(value)
+    if isinstance(value, functools.partial):
+        given = [*map(repr, value.args), *(f"{k}={v!r}" for k, v in value.keywords.items())]
+        return _anywhere(f"{to_plain(value.func)}({', '.join(given)})")
+    if callable(value) and (name := getattr(value, "__qualname__", "")):
+        return f"{getattr(value, '__module__', '')}:{name}"
+    return _anywhere(repr(value))
+
+
+def _anywhere(text: str) -> str:
+    """Leave out addresses in memory, so that the same object reads the same in each process."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def update_from_plain(config: Any, plain: Any) -> Any:

@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from manyworlds.utils.extras import require_extra
+
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
@@ -65,6 +67,39 @@ def get_checkpoint_path(
     if not files:
         raise ValueError(f"No checkpoints in '{run}' match '{checkpoint}'.")
     return max(files, key=lambda path: re.sub(r"\d+", lambda m: m[0].zfill(15), path.name))
+
+
+def get_wandb_checkpoint_path(
+    log_path: Path, run_path: Path | str, checkpoint_name: str | None = None
+) -> tuple[Path, bool]:
+    """Download a checkpoint of a run of Weights & Biases, unless it was downloaded before.
+
+    Args:
+        log_path: files go to the folder `wandb_checkpoints` in it.
+        run_path: `entity/project/run id`.
+        checkpoint_name: such as `model_100.pt`; None takes the one of the last iteration.
+
+    Returns:
+        The file, and whether it was there already.
+
+    Raises:
+        MissingExtraError: the extra 'wandb' is not installed.
+        ValueError: the run has no such checkpoint.
+    """
+    run = require_extra("wandb", "wandb").Api().run(str(run_path))
+    found = {f.name: m for f in run.files() if (m := re.fullmatch(r"model_(\d+)\.pt", f.name))}
+    name = checkpoint_name or max(found, key=lambda name: int(found[name][1]), default="")
+    if name not in found:
+        raise ValueError(
+            f"The W&B run '{run_path}' has no checkpoint '{name or 'model_*.pt'}': it has "
+            f"{', '.join(found) or 'none'}."
+        )
+    folder = Path(log_path) / "wandb_checkpoints" / Path(run_path).name
+    if cached := (folder / name).is_file():
+        return folder / name, cached
+    folder.mkdir(parents=True, exist_ok=True)
+    run.file(name).download(root=str(folder), replace=True)
+    return folder / name, cached
 
 
 def update_assets(assets: dict[str, bytes], path: Path, meshdir: str | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 
 import pytest
 
@@ -60,6 +61,41 @@ def test_rewards_and_terminations_are_those_of_the_contract():
         "joint_pos": 0.01,
         "joint_vel": 0.5,
     }
+
+
+def test_worlds_differ_as_the_contract_has_it():
+    """Compare the events of G1's task, names and bounds."""
+    events = unitree_g1_flat_tracking_env_cfg().events
+    assert {name: (e.mode, e.func.__name__) for name, e in events.items()} == {
+        "push_robot": ("interval", "push_by_setting_velocity"),
+        "base_com": ("startup", "body_com_offset"),
+        "encoder_bias": ("startup", "encoder_bias"),
+        "foot_friction": ("startup", "geom_friction"),
+    }
+    com, bias, feet = (events[name].params for name in [*events][1:])
+    assert com["ranges"] == {0: (-0.025, 0.025), 1: (-0.05, 0.05), 2: (-0.05, 0.05)}
+    assert com["operation"] == "add" and com["asset_cfg"].body_names == ("torso_link",)
+    assert bias["bias_range"] == (-0.01, 0.01)
+    assert (feet["operation"], feet["ranges"], feet["shared_random"]) == ("abs", (0.3, 1.2), True)
+
+
+@pytest.mark.parametrize("task", ["Tracking-Flat-Humanoid", "Tracking-Flat-G1"])
+def test_worlds_differ(task, clip):
+    """Build worlds: torsos, encoders and feet differ between them, the feet of one are alike."""
+    if "G1" in task:
+        robot_file("unitree_g1/g1.xml")
+    cfg = load_env_cfg(task)
+    cfg.scene.num_envs, cfg.seed = 3, 1
+    cfg.commands["motion"].motion_fn = lambda: clip
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    robot, model = env.scene["robot"], env.sim.model
+    torso = robot.indexing.body_ids[robot.body_names.index("torso_link")]
+    assert len(model.body_ipos[:, torso].unique(dim=0)) == 3
+    assert len(robot.data.encoder_bias.unique(dim=0)) == 3
+    soles = [i for i, name in enumerate(robot.geom_names) if re.search("_foot[0-9]", name)]
+    assert len(soles) >= 4
+    friction = model.geom_friction[:, robot.indexing.geom_ids[soles], 0]
+    assert (friction == friction[:, :1]).all() and len(friction[:, 0].unique()) == 3
 
 
 @pytest.mark.parametrize("task", TASKS)

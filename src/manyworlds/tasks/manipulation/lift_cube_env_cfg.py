@@ -23,6 +23,7 @@ from manyworlds.managers import (
 from manyworlds.scene import SceneCfg
 from manyworlds.sensor import CameraSensorCfg, ContactMatch, ContactSensorCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks.events import reset_joints
 from manyworlds.tasks.manipulation import mdp
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.noise import UniformNoiseCfg
@@ -347,15 +348,7 @@ def _events() -> dict[str, EventTermCfg | None]:
         "reset_base": EventTermCfg(
             func=mdp.reset_root_state_uniform, mode="reset", params={"pose_range": {}}
         ),
-        "reset_robot_joints": EventTermCfg(
-            func=mdp.reset_joints_by_offset,
-            mode="reset",
-            params={
-                "position_range": (0.0, 0.0),
-                "velocity_range": (0.0, 0.0),
-                "asset_cfg": SceneEntityCfg("robot", joint_names=(".*",)),
-            },
-        ),
+        "reset_robot_joints": reset_joints(),
     }
 
 

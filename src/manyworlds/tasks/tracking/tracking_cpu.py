@@ -14,10 +14,11 @@ _CALMER = 0.2
 def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
     """Change a tracking task to calmer beginnings, fewer worlds, smaller networks and fixed steps.
 
-    Nobody pushes. Observations, actions, rewards and ends of episodes stay the same. The adaptive
-    schedule would make steps some fifty times smaller, because gradients of few samples are noisy.
+    Nobody pushes, and all worlds are alike. Observations, actions, rewards and ends of episodes
+    stay the same. The adaptive schedule would make steps some fifty times smaller, because
+    gradients of few samples are noisy.
     """
-    env_cfg.events.pop("push_robot", None)
+    env_cfg.events.clear()
     command: Any = env_cfg.commands["motion"]
     command.velocity_range = {
         name: (_CALMER * low, _CALMER * high)

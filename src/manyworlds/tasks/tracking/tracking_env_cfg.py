@@ -9,6 +9,7 @@ from typing import Any
 
 from manyworlds.entity import EntityCfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.envs.mdp import dr
 from manyworlds.managers import (
     EventTermCfg,
     ObservationGroupCfg,
@@ -20,6 +21,7 @@ from manyworlds.managers import (
 from manyworlds.scene import SceneCfg
 from manyworlds.sensor import ContactMatch, ContactSensorCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks.events import at_startup
 from manyworlds.tasks.tracking import mdp
 from manyworlds.tasks.tracking.motion import Motion
 from manyworlds.terrains import TerrainEntityCfg
@@ -60,6 +62,8 @@ class TrackedRobot:
     """Bodies that are tracked."""
     extremities: tuple[str, ...]
     """Tracked bodies that are not to be much too high or too low."""
+    foot_geoms: str
+    """Regular expression of the feet's geoms, whose friction is randomized."""
     relative_actions: bool = False
     """Whether actions are added to the motion's joint positions, not to the robot's initial ones.
     Untrained episodes last three times as long then, so that balance is learned from the start."""
@@ -103,14 +107,7 @@ def make_tracking_env_cfg() -> ManagerBasedRlEnvCfg:
         },
         rewards=_rewards(),
         terminations=_terminations(),
-        events={
-            "push_robot": EventTermCfg(
-                func=mdp.push_by_setting_velocity,
-                mode="interval",
-                interval_range_s=(1.0, 3.0),
-                params={"velocity_range": dict(VELOCITY_RANGE)},
-            )
-        },
+        events=_events(),
     )
 
 
@@ -151,6 +148,11 @@ def with_robot(
     command.anchor_body_name, command.body_names = robot.anchor, robot.bodies
     ends: Any = cfg.terminations["ee_body_pos"]
     ends.params["body_names"] = robot.extremities
+    events: dict[str, Any] = cfg.events
+    events["base_com"].params["asset_cfg"] = SceneEntityCfg("robot", body_names=(robot.anchor,))
+    events["foot_friction"].params["asset_cfg"] = SceneEntityCfg(
+        "robot", geom_names=(robot.foot_geoms,)
+    )
     actor = cfg.observations["actor"]
     assert actor is not None
     if not has_state_estimation:
@@ -248,4 +250,27 @@ def _terminations() -> dict[str, TerminationTermCfg | None]:
             params={**_MOTION, "threshold": 0.25, "body_names": ()},
         ),
         "diverged": TerminationTermCfg(func=mdp.bad_world),
+    }
+
+
+def _events() -> dict[str, EventTermCfg | None]:
+    """Pushes, and what differs between worlds: the anchor's mass, the encoders, the feet."""
+    by_axis = {0: (-0.025, 0.025), 1: (-0.05, 0.05), 2: (-0.05, 0.05)}
+    robot = SceneEntityCfg("robot")
+    differ: dict[str, tuple[Any, dict[str, Any]]] = {
+        "base_com": (dr.body_com_offset, {"operation": "add", "ranges": by_axis}),
+        "encoder_bias": (dr.encoder_bias, {"asset_cfg": robot, "bias_range": (-0.01, 0.01)}),
+        "foot_friction": (
+            dr.geom_friction,
+            {"operation": "abs", "ranges": (0.3, 1.2), "shared_random": True},
+        ),
+    }
+    return {
+        "push_robot": EventTermCfg(
+            func=mdp.push_by_setting_velocity,
+            mode="interval",
+            interval_range_s=(1.0, 3.0),
+            params={"velocity_range": dict(VELOCITY_RANGE)},
+        ),
+        **at_startup(differ),
     }

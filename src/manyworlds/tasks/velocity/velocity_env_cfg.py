@@ -34,6 +34,7 @@ from manyworlds.sensor import (
     TerrainHeightSensorCfg,
 )
 from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks.events import at_startup, reset_joints
 from manyworlds.tasks.velocity import mdp
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.terrains.config import ROUGH_TERRAINS_CFG
@@ -343,15 +344,7 @@ def _events() -> dict[str, EventTermCfg | None]:
                 "velocity_range": {},
             },
         ),
-        "reset_robot_joints": EventTermCfg(
-            func=mdp.reset_joints_by_offset,
-            mode="reset",
-            params={
-                "position_range": (0.0, 0.0),
-                "velocity_range": (0.0, 0.0),
-                "asset_cfg": SceneEntityCfg("robot", joint_names=(".*",)),
-            },
-        ),
+        "reset_robot_joints": reset_joints(),
         "push_robot": EventTermCfg(
             func=mdp.push_by_setting_velocity,
             mode="interval",
@@ -381,10 +374,7 @@ def _randomization(robot: LeggedRobot) -> dict[str, EventTermCfg | None]:
     for name, params in robot.foot_friction.items():
         feet = SceneEntityCfg("robot", geom_names=robot.foot_geoms)
         table[name] = dr.geom_friction, {"asset_cfg": feet, "shared_random": True, **params}
-    return {
-        name: EventTermCfg(func=func, mode="startup", params=params)
-        for name, (func, params) in table.items()
-    }
+    return at_startup(table)
 
 
 def _curriculum() -> dict[str, CurriculumTermCfg | None]:

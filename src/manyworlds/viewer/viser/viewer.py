@@ -303,9 +303,12 @@ class ViserPlayViewer(BaseViewer):
             manager.on_viewer_pause(self._paused)
 
     def _execute_step(self) -> bool:
+        stepped = super()._execute_step()
         if self._paused:
             self._pending.add(UpdateReason.ACTION)
-        return super()._execute_step()
+            if self._grid is not None:
+                self._terms.update(paused=False)  # a single step has terms, too
+        return stepped
 
     def close(self) -> None:
         """Stop the server, or leave one that was given as it was found."""
@@ -384,6 +387,10 @@ class ViserPlayViewer(BaseViewer):
 
     def _on_steer(self, term: str, values: list[float] | None) -> None:
         self.env.unwrapped.command_manager.get_term(term).steer(self.env_idx, values)
+
+    def _on_gui_reset(self) -> None:
+        ids = torch.tensor([self.env_idx], device=self.env.unwrapped.device)
+        self._guarded(lambda: self.env.unwrapped.command_manager.apply_gui_reset(ids))
 
     def _on_checkpoint(self, name: str) -> None:
         manager = self._checkpoints

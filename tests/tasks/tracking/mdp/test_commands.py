@@ -11,6 +11,7 @@ import torch
 
 from manyworlds.tasks.tracking.mdp import MotionLoader
 from manyworlds.utils.math import quat_apply, quat_mul, yaw_quat
+from tests.browser import free_port
 
 EXACT = {"pose_range": {}, "velocity_range": {}, "joint_position_range": (0.0, 0.0)}
 
@@ -198,20 +199,68 @@ def test_reset_to_frame_is_exact(make_env, clip):
         command.reset_to_frame(torch.tensor([1]), 401)
 
 
+class _Slider:
+    """As viser's: whoever sets its value has its handlers called, without a client."""
+
+    def __init__(self):
+        self.handlers, self.on_update = [], lambda handler: self.handlers.append(handler)
+        self._value = 0
+
+    def drag(self, value):
+        self._value = value
+        self.handlers[0](SimpleNamespace(client="a browser"))
+
+    @property
+    def value(self):
+        return self._value
+
+    @value.setter
+    def value(self, value):
+        self._value = value
+        self.handlers[0](SimpleNamespace(client=None))
+
+
 def test_a_viewer_s_slider_puts_the_robot_into_a_frame(make_env, clip):
     """Move the slider from another thread's place: the next step carries it out, once."""
-    env, handlers = make_env(num_envs=2, play=True), []
-    slider = SimpleNamespace(value=200, on_update=handlers.append)
+    env, slider = make_env(num_envs=2, play=True), _Slider()
     server = SimpleNamespace(gui=SimpleNamespace(add_slider=lambda *args: slider))
     changes = []
     env.command_manager.create_gui(server, lambda: 1, on_change=lambda: changes.append(1))
-    handlers[0](None)
+    slider.drag(200)
     assert changes and _command(env).time_steps.tolist() == [0, 0]
     env.step(_still(env))
     assert _command(env).time_steps.tolist() == [1, 201]
     np.testing.assert_array_equal(_command(env).robot_joint_pos[1], clip.joint_pos[200])
     env.step(_still(env))
     assert _command(env).time_steps.tolist() == [2, 202]
+    assert slider.value == 200  # it was dragged a moment ago
+    _command(env)._scrubber._next = 0.0
+    env.step(_still(env))
+    assert slider.value == 203 and len(changes) == 1
+
+
+def test_a_paused_page_shows_the_frame_at_once(make_env, clip):
+    """Drag the slider of a page whose worlds stand still: the robot is put there and drawn."""
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
+    from manyworlds.viewer.viser.viewer import ViserPlayViewer
+
+    env = make_env(num_envs=2, play=True)
+    viewer = ViserPlayViewer(env, lambda obs: _still(env), port=free_port())
+    viewer.setup()
+    try:
+        viewer.pause()
+        viewer.select_env(1)
+        slider = _command(env)._scrubber._slider
+        with viewer.server.atomic():
+            slider._impl.value = 150
+            for handler in slider._impl.update_cb:
+                handler(SimpleNamespace(client="a browser"))
+        viewer.tick()
+        assert _command(env).time_steps.tolist() == [0, 150]
+        np.testing.assert_array_equal(_command(env).robot_joint_pos[1], clip.joint_pos[150])
+        assert viewer.get_status().last_error is None
+    finally:
+        viewer.close()
 
 
 @pytest.mark.parametrize(

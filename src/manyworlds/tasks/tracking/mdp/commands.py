@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from manyworlds.managers import CommandTerm, CommandTermCfg
+from manyworlds.tasks.tracking.mdp.scrubber import MotionScrubber
 from manyworlds.tasks.tracking.motion import Motion
 from manyworlds.utils.math import (
     matrix_from_quat,
@@ -217,7 +218,7 @@ class MotionCommand(CommandTerm):
         self._relative: tuple[torch.Tensor, torch.Tensor] = (torch.empty(0), torch.empty(0))
         self._relative_of = (-1, -1)
         self._updates = 0
-        self._asked_frame: tuple[int, int] | None = None
+        self._scrubber: MotionScrubber | None = None
         self._advanced = torch.tensor(True, device=self.device)
         self._ghost: mujoco.MjModel | None = None
         with torch.inference_mode(False):
@@ -326,6 +327,8 @@ class MotionCommand(CommandTerm):
         self.bin_failed_count.lerp_(self._new_failures, alpha)
         self._new_failures.zero_()
         self._update_command(None)
+        if self._scrubber is not None:
+            self._scrubber.follow()
 
     def create_gui(
         self,
@@ -335,21 +338,17 @@ class MotionCommand(CommandTerm):
         on_change: Callable[[], None] | None = None,
         request_action: Callable[[str, Any], None] | None = None,
     ) -> None:
-        """Offer a slider that puts the selected world's robot into a frame of the motion."""
-        slider = server.gui.add_slider(
-            f"Frame of '{name}'", 0, self.motion.time_step_total - 1, 1, 0
+        """Offer a slider that shows and sets the selected world's frame of the motion."""
+        self._scrubber = MotionScrubber(
+            name,
+            self.motion.time_step_total,
+            lambda env_idx: int(self.time_steps[env_idx]),
+            *(server, get_env_idx, on_change, request_action),
         )
-
-        @slider.on_update
-        def _(_: Any) -> None:
-            # Carried out where worlds are stepped, which is another thread.
-            self._asked_frame = (get_env_idx(), int(slider.value))
-            if on_change is not None:
-                on_change()
 
     def apply_gui_reset(self, env_ids: torch.Tensor | None = None) -> bool:
         """Put a robot into the frame that a viewer asked for; return whether one did."""
-        asked, self._asked_frame = self._asked_frame, None
+        asked = self._scrubber and self._scrubber.take()
         if asked is None:
             return False
         ids = torch.tensor(asked[:1], device=self.device)

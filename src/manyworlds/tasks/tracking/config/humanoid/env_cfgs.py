@@ -56,6 +56,7 @@ HUMANOID = TrackedRobot(
         "left_wrist_yaw_link",
         "right_wrist_yaw_link",
     ),
+    foot_geoms="(left|right)_foot[0-9]_collision",
     relative_actions=True,
     viewer=ViewerConfig(
         origin_type=ViewerConfig.OriginType.ASSET_BODY,

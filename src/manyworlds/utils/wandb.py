@@ -1,0 +1,13 @@
+"""Runs of Weights & Biases, where its package is installed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def add_wandb_tags(tags: Sequence[str]) -> None:
+    """Add tags to the run that this process logs to; without one, nothing happens."""
+    wandb = sys.modules.get("wandb")
+    if wandb is not None and wandb.run is not None and tags:
+        wandb.run.tags = tuple(dict.fromkeys((*(wandb.run.tags or ()), *tags)))
