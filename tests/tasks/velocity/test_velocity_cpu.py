@@ -77,3 +77,19 @@ def test_one_ray_tells_as_much_as_many_over_a_plane():
         heights.append(env.scene["foot_height_scan"].data.heights)
         assert env.scene["foot_height_scan"].num_rays_per_frame == (5, 1)[len(heights) - 1]
     assert heights[0].allclose(heights[1], atol=1e-6)
+
+
+def test_bipeds_keep_their_self_collisions_and_begin_with_less_noise():
+    """Let legs touch each other as they do in the task, and noise alone not make robots fall."""
+    task = "Velocity-Flat-Humanoid"
+    own, cheap = preset(task)
+    rl_cfg = load_rl_cfg(task)
+    assert use_cpu_preset(task, load_env_cfg(task), rl_cfg)
+    assert rl_cfg.actor.distribution_cfg["init_std"] < 1.0
+    for cheap_one, own_one in zip(
+        cheap.scene.entities["robot"].collisions,
+        own.scene.entities["robot"].collisions,
+        strict=True,
+    ):
+        assert cheap_one.contype == own_one.contype
+        assert cheap_one.conaffinity == own_one.conaffinity

@@ -18,11 +18,10 @@ _WEIGHTS = {
     "action_rate_l2": (-0.01, -0.03, None),
 }
 _ITERATIONS = (0, 150, 250)
+_BIPED_ITERATIONS = (0, 300, 500)
 
 
-def use_cpu_preset(
-    env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg, self_collisions: bool = False
-) -> None:
+def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
     """Change a velocity task to cheaper contacts, fewer worlds, and smaller networks.
 
     Observations, actions, commands and ends stay the same, and so do rewards after some iterations
@@ -31,13 +30,40 @@ def use_cpu_preset(
     Args:
         env_cfg: the environment, which is changed.
         rl_cfg: the learner, which is changed.
-        self_collisions: whether parts of the robot touch each other.
     """
+    _change(env_cfg, rl_cfg, 12, _ITERATIONS, self_collisions=False)
+
+
+def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
+    """Do the same for a robot with two legs, which learns to stand before it learns to walk.
+
+    That takes longer, more samples an update for its many joints, and less noise, since noise alone
+    makes it fall. Its legs touch each other: if they could pass through each other, they would.
+
+    Args:
+        env_cfg: the environment, which is changed.
+        rl_cfg: the learner, which is changed.
+    """
+    _change(env_cfg, rl_cfg, 24, _BIPED_ITERATIONS, self_collisions=True)
+    rl_cfg.max_iterations = 1500
+    rl_cfg.algorithm.entropy_coef = 0.002
+    assert rl_cfg.actor.distribution_cfg is not None
+    rl_cfg.actor.distribution_cfg["init_std"] = 0.5
+
+
+def _change(
+    env_cfg: ManagerBasedRlEnvCfg,
+    rl_cfg: RslRlOnPolicyRunnerCfg,
+    control_steps: int,
+    iterations: tuple[int, ...],
+    self_collisions: bool,
+) -> None:
     _simplify_contacts(env_cfg, self_collisions)
     _simplify_foot_heights(env_cfg)
-    env_cfg.scene.num_envs, rl_cfg.num_steps_per_env = 1024, 12
+    env_cfg.scene.num_envs, rl_cfg.num_steps_per_env = 1024, control_steps
     for name, weights in _WEIGHTS.items():
-        _stage(env_cfg, name, weights, rl_cfg.num_steps_per_env)
+        steps = [iteration * control_steps for iteration in iterations]
+        _stage(env_cfg, name, weights, steps)
     rl_cfg.max_iterations = 600
     for network in (rl_cfg.actor, rl_cfg.critic):
         network.hidden_dims = (128, 128, 128)
@@ -81,16 +107,13 @@ def _simplify_foot_heights(cfg: ManagerBasedRlEnvCfg) -> None:
 
 
 def _stage(
-    cfg: ManagerBasedRlEnvCfg, name: str, weights: tuple[float | None, ...], control_steps: int
+    cfg: ManagerBasedRlEnvCfg, name: str, weights: tuple[float | None, ...], steps: list[int]
 ) -> None:
     """Let a reward's weight change as training goes on; None is the task's own."""
     term = cfg.rewards[name]
     assert term is not None
     values = [term.weight if weight is None else weight for weight in weights]
-    stages = [
-        {"step": iteration * control_steps, "weight": value}
-        for iteration, value in zip(_ITERATIONS, values, strict=True)
-    ]
+    stages = [{"step": step, "weight": value} for step, value in zip(steps, values, strict=True)]
     term.weight = values[0]
     cfg.curriculum[f"{name}_weight"] = CurriculumTermCfg(
         func=reward_curriculum, params={"reward_name": name, "stages": stages}
