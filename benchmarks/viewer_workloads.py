@@ -88,12 +88,12 @@ def scene_update(seconds: float) -> Figures | None:
 
 
 def training_view(seconds: float) -> Figures | None:
-    """Go1 in 256 worlds: control steps without and with the page of a training, by turns.
+    """Go1 in 256 worlds: what the page of a training, which serves a client, takes of the cores.
 
-    The page's process stands still in the blocks without it. Blocks take turns in going first. The
-    ratio is the median over pairs of blocks; on a machine that does other things, too, its error
-    exceeds the page's cost. The processor time of the page, that of serving a client included,
-    depends on the load far less.
+    Control steps run without and with the page by turns; its process stands still in the blocks
+    without it. The ratio is what the page's process and the copies of training leave of the time of
+    all cores. The median of the ratios of the time that went by tells the same, but for its error,
+    which on a machine that does other things, too, is many times the cost.
     """
     from manyworlds.utils.torch import torch_threads
     from manyworlds.viewer.training_view import TrainingView
@@ -107,51 +107,53 @@ def training_view(seconds: float) -> Figures | None:
     view = TrainingView(env, port=8310)
     pid = view._process.pid
     assert pid is not None
+    page = 0.0
 
     def block(with_page: bool, steps: int) -> float:
+        nonlocal page
         os.kill(pid, signal.SIGCONT if with_page else signal.SIGSTOP)
-        start = perf_counter()
+        start, busy = perf_counter(), _cpu_seconds(pid)
         for _ in range(steps):
             (view if with_page else env).step(action)
+        page += _cpu_seconds(pid) - busy
         return perf_counter() - start
 
-    ratios, with_page, page_cpu = [], 0.0, 0.0
+    pairs: list[dict[bool, float]] = []
     try:
         with torch_threads(1), _client(view.url) as client:
             steps = max(int(_BLOCK_SECONDS * 10 / block(True, 10)), 1)
-            end = perf_counter() + seconds
-            while perf_counter() < end or len(ratios) < 4:
-                times = {}
-                for shown in (False, True) if len(ratios) % 2 else (True, False):
-                    before = _cpu_seconds(pid)
-                    times[shown] = block(shown, steps)
-                    page_cpu += _cpu_seconds(pid) - before
-                with_page += times[True]
-                ratios.append(times[False] / times[True])
+            page, end = 0.0, perf_counter() + seconds
+            while perf_counter() < end or len(pairs) < 4:
+                order = (False, True) if len(pairs) % 2 else (True, False)
+                pairs.append({shown: block(shown, steps) for shown in order})
             os.kill(pid, signal.SIGCONT)
-            start = process_time()
-            for _ in range(200):
-                view._show()
-            copy = (process_time() - start) / 200
+            copying = _copying_share(view)
             client.terminate()
             assert client.stdout is not None
             pictures = len(client.stdout.readlines())
     finally:
         os.kill(pid, signal.SIGCONT)
         view.finish()
-    page_share = page_cpu / (with_page * (os.cpu_count() or 1))
+    shown_for = sum(pair[True] for pair in pairs)
+    ratios = [pair[False] / pair[True] for pair in pairs]
+    page_share = page / (shown_for * (os.cpu_count() or 1))
     return {
-        "num_envs": _TRAINING_WORLDS,
-        "num_shown": 64,
-        "steps": steps,
-        "pairs": len(ratios),
-        "pictures_per_s": pictures / with_page,
-        "copying_share": 10 * copy,
-        "page_cpu_share": page_share,
-        "cost_share": 10 * copy + page_share,
-        "ratio": median(ratios),
-        "ratio_error": 1.25 * stdev(ratios) / len(ratios) ** 0.5,
+        **{"num_envs": _TRAINING_WORLDS, "num_shown": 64, "steps": steps, "pairs": len(pairs)},
+        **{"pictures": pictures, "shown_s": shown_for},
+        **{"copying_share": copying, "page_cpu_share": page_share},
+        "time_ratio": median(ratios),
+        # The standard error of the median of normal values.
+        "time_ratio_error": 1.25 * stdev(ratios) / len(ratios) ** 0.5,
+        "ratio": 1.0 - page_share - copying,
     }
+
+
+def _copying_share(view: Any) -> float:
+    """Share of the time that training copies states, which it does ten times a second."""
+    start = process_time()
+    for _ in range(200):
+        view._show()
+    return 10 * (process_time() - start) / 200
 
 
 def _cpu_seconds(pid: int) -> float:

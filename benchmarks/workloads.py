@@ -330,7 +330,7 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         scene_workload("scene_update", "viewer_workloads"),
     ),
     "train-view-go1": (
-        "Go1, 256 worlds, env.step without / with the page of a training and a client",
+        "Go1, 256 worlds: share of the cores' time that the page, with a client, leaves training",
         0.99,
         scene_workload("training_view", "viewer_workloads"),
     ),
