@@ -17,6 +17,7 @@ from manyworlds.rl.training import train
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.sim import Simulation
 from manyworlds.utils.config import load_yaml, to_plain
+from manyworlds.utils.torch import torch_threads
 
 TASK = "Cartpole-Swingup"
 
@@ -256,8 +257,7 @@ def test_flight_records_lie_in_the_run_folder(env_cfg, rl_cfg, log_root):
 
 
 def test_physics_has_the_cores_while_collecting(env_cfg, rl_cfg, log_root, monkeypatch):
-    """Use one torch thread while worlds step, and one for each core while the policy learns."""
-    monkeypatch.setattr("manyworlds.rl.distributed.usable_cores", lambda: 3)
+    """Use one torch thread while worlds step, and torch's own number while the policy learns."""
     threads: dict[str, set[int]] = {"step": set(), "update": set()}
 
     def record(name: str, owner: type, method: str) -> None:
@@ -274,5 +274,6 @@ def test_physics_has_the_cores_while_collecting(env_cfg, rl_cfg, log_root, monke
     record("step", Simulation, "step")
     record("update", PPO, "update")
     rl_cfg.max_iterations = 2
-    run(env_cfg, rl_cfg, log_root)
+    with torch_threads(3):
+        run(env_cfg, rl_cfg, log_root)
     assert threads == {"step": {1}, "update": {3}}
