@@ -64,13 +64,19 @@ class Catalogue:
             frame.set_frame(everything)
             whole.attach(spec, prefix=f"{name}/", frame=frame)
         model = _compile(whole, list(specs))
-        ids = [element_ids(model, items) for items in elements]
-        for item, chosen in zip(ids, sources, strict=True):
-            geoms = item["geom"]
-            item["geom"] = np.array([0 if i is None else geoms[i] for i in chosen], np.int64)
+        # All variants have as many of everything, but not of geoms.
+        together = {kind: [e for own in elements for e in own[kind]] for kind in elements[0]}
+        ids = element_ids(model, together)
+        starts = np.cumsum([0, *(len(own["geom"]) for own in elements)]).tolist()
+        chosen = [
+            [0 if i is None else start + i for i in own]
+            for start, own in zip(starts, sources, strict=False)
+        ]
+        geoms = ids["geom"] if together["geom"] else np.zeros(1, np.int64)
+        ids["geom"] = geoms[np.array(chosen, np.int64)]
         rows: dict[str, np.ndarray] = {}
         for kind in kinds():
-            index = np.stack([item[kind] for item in ids])
+            index = ids[kind].reshape(len(specs), -1)
             for field in fields_of(kind) if index.size else ():
                 values = getattr(model, field)
                 rows[field] = values[index] if len(values) else _nothing(index, values)
