@@ -111,7 +111,7 @@ def _compile(whole: mujoco.MjSpec, names: list[str]) -> mujoco.MjModel:
 def _crude_hulls(meshes: Sequence[Any]) -> Iterator[None]:
     """Save the time for convex hulls that nothing is read of.
 
-    A mesh's inertia may need its own, and one without faces takes those of its hull.
+    A mesh's inertia may need its own, and one without faces takes those of its hull, as a file may.
     """
     kept = [(mesh, mesh.maxhullvert) for mesh in meshes if not _needs_hull(mesh)]
     for mesh, _ in kept:
@@ -125,5 +125,4 @@ def _crude_hulls(meshes: Sequence[Any]) -> Iterator[None]:
 
 def _needs_hull(mesh: mujoco.MjsMesh) -> bool:
     convex = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-    has_faces = len(mesh.userface) or mesh.file.lower().endswith((".stl", ".obj"))
-    return mesh.inertia == convex or not has_faces
+    return mesh.inertia == convex or not len(mesh.userface)
