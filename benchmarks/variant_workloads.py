@@ -86,34 +86,36 @@ def step(seconds: float) -> Figures:
 
 
 def construction(count: int, seconds: float) -> Figures:
-    """The merged model and each variant compiled in sequence, against a scene of all of them.
-
-    Measured in CPU time: other processes have less part in that of a single thread.
-    """
+    """The merged model and each variant compiled in sequence, against a scene of all of them."""
     from manyworlds.sim import Simulation, SimulationCfg
 
     variants = [rock(seed) for seed in range(count)]
     merged = build(variants, 1)[0].spec
-    times: list[tuple[float, float]] = []
-    end = perf_counter() + seconds
-    while perf_counter() < end or len(times) < 3:
-        gc.collect()
-        start = process_time()
-        Simulation(count, SimulationCfg(engine="native", num_threads=1), spec=merged, device="cpu")
+
+    def sequence() -> None:
+        cfg = SimulationCfg(engine="native", num_threads=1)
+        Simulation(count, cfg, spec=merged, device="cpu")
         for make in variants:
             make().compile()
-        middle = process_time()
-        gc.collect()
-        again = process_time()
-        build(variants, count)
-        times.append((middle - start, process_time() - again))
-    sequence, scene = (median(column) for column in zip(*times, strict=True))
+
+    times: list[tuple[float, ...]] = []
+    end = perf_counter() + seconds
+    while perf_counter() < end or len(times) < 3:
+        row: list[float] = []
+        for function in (sequence, lambda: build(variants, count)):
+            gc.collect()
+            start, cpu = perf_counter(), process_time()
+            function()
+            row += [perf_counter() - start, process_time() - cpu]
+        times.append(tuple(row))
+    one, _, scene, _ = (median(column) for column in zip(*times, strict=True))
     return {
         "num_variants": count,
-        "sequence_ms": sequence * 1e3,
+        "sequence_ms": one * 1e3,
         "scene_ms": scene * 1e3,
         "per_variant_ms": scene / count * 1e3,
-        "ratio": median(a / b for a, b in times),
+        "cpu_ratio": median(row[1] / row[3] for row in times),
+        "ratio": median(row[0] / row[2] for row in times),
     }
 
 

@@ -9,7 +9,10 @@ from manyworlds.entity import VariantEntityCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, sync_model_fields
+from manyworlds.viewer.viser.decor import DecorLayer
 from manyworlds.viewer.viser.looks import Looks
+from manyworlds.viewer.viser.server import new_server, stop_server
+from manyworlds.viewer.viser.shapes import convex_hull
 
 
 def primitive(kind: mujoco.mjtGeom, size: tuple[float, float, float]):
@@ -71,3 +74,49 @@ def test_pictures_have_each_worlds_shape():
     assert np.allclose(model.geom_size[0, :2], (0.1, 0.2))
     sync_model_fields(model, sim.model, fields, 5)
     assert model.geom_rgba[0, 3] == 0.0
+
+
+def test_the_page_draws_each_variants_own_hull():
+    """Show convex hulls: of the mesh that the selected world has, in a group that is not drawn."""
+
+    def points(count: int):
+        def make() -> mujoco.MjSpec:
+            spec = mujoco.MjSpec()
+            body = spec.worldbody.add_body(name="object", pos=[0, 0, 1])
+            body.add_freejoint()
+            cloud = np.random.default_rng(count).normal(size=(count, 3))
+            spec.add_mesh(name="cloud", uservert=cloud.ravel())
+            body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="cloud", group=3)
+            return spec
+
+        return make
+
+    cfg = VariantEntityCfg(variants={"few": points(5), "many": points(30), "nothing": None})
+    scene = Scene(SceneCfg(num_envs=3, entities={"object": cfg}))
+    sim = Simulation(3, spec=scene.spec, variant_info=scene.collect_variant_info())
+    scene.initialize(sim.mj_model, sim.model, sim.data)
+    sim.forward()
+    server = new_server("127.0.0.1", 8131)
+    try:
+        layer = DecorLayer(server, sim.mj_model, sim.model, sim.expanded_fields)
+        layer.option.flags[mujoco.mjtVisFlag.mjVIS_CONVEXHULL] = 1
+        for world, mesh in ((0, 0), (1, 1), (2, None)):
+            layer.show(sim.data, world, np.zeros(3))
+            handles = layer._layer.handles
+            assert [s for s, h in handles.items() if h.visible] == (
+                [] if mesh is None else [("hull", mesh)]
+            )
+        for mesh, count in enumerate((5, 30)):
+            vertices, faces = convex_hull(sim.mj_model, mesh)
+            assert len(vertices) == count
+            # As many faces as a hull of triangles has, and all vertices on or within it.
+            assert len(faces) == 2 * len(np.unique(faces)) - 4
+            corners = vertices[faces].astype(float)
+            normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+            outside = ((vertices[None] - corners[:, :1]) * normals[:, None]).sum(axis=2)
+            assert outside.max() < 1e-5
+            place = sim.data.geom_xpos[mesh, 0].numpy()
+            np.testing.assert_allclose(handles["hull", mesh].batched_positions[0], place, atol=1e-6)
+        layer.remove()
+    finally:
+        stop_server(server)

@@ -10,7 +10,7 @@ from manyworlds import __version__
 from manyworlds.utils.extras import MissingExtraError
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("manyworlds.cli.demo", "train a cartpole, film it, and watch it in the browser"),
+    "demo": ("manyworlds.cli.demo", "train a pusher of many shapes, film it, and watch it"),
     "train": ("manyworlds.cli.train", "train a policy for a task"),
     "evaluate": ("manyworlds.cli.evaluate", "tell how well a policy does what a task rewards"),
     "play": ("manyworlds.cli.play", "watch a trained policy"),

@@ -140,6 +140,9 @@ class Entity(StateWriters, NamedElements, Stateful):
         _check_init_state(cfg.init_state)
         self.cfg = cfg
         self._prepare_spec()
+        self._take_stock()
+
+    def _take_stock(self) -> None:
         # The spec may come to hold a whole scene, so what is the entity's own is kept apart.
         self._elements = spec_elements(self.spec)
         self._free_joint = get_free_joint(self.spec)

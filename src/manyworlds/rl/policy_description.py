@@ -128,7 +128,9 @@ def _describe_action(term: Any) -> dict[str, Any]:
         "dim": term.action_dim,
         "config": _plain(term.cfg),
     }
-    if isinstance(term, BaseAction):
+    # What else a term makes of an action, only its environment knows.
+    as_usual = getattr(type(term), "process_actions", None) is BaseAction.process_actions
+    if isinstance(term, BaseAction) and as_usual:
         clip = clip_bounds(term.cfg.clip, term.target_names, term.device)
         kind = term.setter.removeprefix("set_").removesuffix("_target").split("_")[1]
         described |= {

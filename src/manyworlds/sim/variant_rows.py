@@ -164,7 +164,26 @@ class VariantRows:
                 values = as_tensor(table.values, shape, engine.device)
                 columns = torch.from_numpy(table.columns).to(engine.device)
                 rows[:, columns] = values[self.worlds[name]]
+        if field == "body_subtreemass":
+            rows[:, 0] = self._total_mass()
         return rows
+
+    def _total_mass(self) -> torch.Tensor:
+        """Return what is in each world together [kg], (num_envs,); no entity owns the world's."""
+        engine = self._engine
+        compiled = torch.from_numpy(engine.defaults["body_subtreemass"]).to(engine.device)
+        masses = compiled.repeat(engine.num_envs, 1)
+        for name, derived in self._derived.items():
+            if (table := derived.get("body_subtreemass")) is not None:
+                values = torch.from_numpy(table.values).to(engine.device)
+                masses[:, torch.from_numpy(table.columns).to(engine.device)] = values[
+                    self.worlds[name]
+                ]
+        # As MuJoCo sums, from the last body to the first.
+        total = torch.zeros_like(masses[:, 0])
+        for body in np.flatnonzero(engine.mj_model.body_parentid == 0)[:0:-1].tolist():
+            total += masses[:, body]
+        return total
 
     def _write(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> None:
         """Write what was compiled, and have the engine compute the rest."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mujoco
+import numpy as np
 import pytest
 
 from manyworlds.entity import EntityCfg
@@ -104,6 +105,33 @@ def test_meshes_that_are_made_of_points():
 
     found = {"cone": shape(cone), "rock": prop(1), "convex": shape(convex)}
     assert_exact({"prop": variants(variants=found)}, 3)
+
+
+@pytest.mark.parametrize("source", ["numbers", "obj", "msh"])
+def test_clouds_of_points(source, tmp_path):
+    """Give meshes as points alone, in a spec or in files: their hull is what they are."""
+
+    def cloud(seed):
+        points = 0.05 * np.random.default_rng(seed).normal(size=(20, 3)).astype(np.float32)
+        file = tmp_path / f"{seed}.{source}"
+        if source == "obj":
+            file.write_text("".join(f"v {x} {y} {z}\n" for x, y, z in points.tolist()))
+        elif source == "msh":
+            file.write_bytes(np.array([20, 0, 0, 0], np.int32).tobytes() + points.tobytes())
+        given = {"uservert": points.ravel()} if source == "numbers" else {"file": str(file)}
+
+        def make():
+            spec = mujoco.MjSpec()
+            body = spec.worldbody.add_body(name="prop")
+            body.add_freejoint()
+            spec.add_mesh(name="cloud", **given)
+            body.add_geom(name="shell", type=MESH, meshname="cloud")
+            return spec
+
+        return make
+
+    found = {"rock": prop(1), **{f"cloud {i}": cloud(i) for i in range(3)}}
+    assert_exact({"prop": variants(variants=found)}, 4)
 
 
 def test_two_entities_with_variants():

@@ -12,6 +12,8 @@ import torch
 pytest.importorskip("coacd", reason="shapes need the extra 'meshes'")
 
 from manyworlds.envs import ManagerBasedRlEnv, check_env
+from manyworlds.rl.plain_actuators import PlainActuators
+from manyworlds.rl.policy_description import describe_policy
 from manyworlds.tasks import load_env_cfg
 from manyworlds.tasks.push import mdp
 from manyworlds.tasks.push.push_env_cfg import HOLD_S, MAX_SPEED, push_variants_env_cfg
@@ -104,6 +106,15 @@ def test_actions_move_along_the_way_to_the_goal():
     term.process_actions(torch.tensor([[1.0, 0.0], [0.0, 0.5], [3.0, 4.0], [0.0, 0.0]]))
     wanted = MAX_SPEED * torch.tensor([[0.0, 1.0], [-0.5, 0.0], [-0.8, 0.6], [0.0, 0.0]])
     torch.testing.assert_close(term._targets(), wanted, atol=1e-6, rtol=0.0)
+
+
+def test_plain_mujoco_says_why_it_cannot_run_the_policy():
+    """Refuse an action in the goal's frame, which would else be taken for one of the world's."""
+    env = make(4)
+    description = describe_policy(env)
+    assert all("command" not in action for action in description["actions"].values())
+    with pytest.raises(ValueError, match="GoalFrameVelocityAction, which plain MuJoCo cannot run"):
+        PlainActuators(env.sim.mj_model, description)
 
 
 def test_success_asks_for_half_a_second_at_the_goal():

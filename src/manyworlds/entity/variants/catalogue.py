@@ -9,6 +9,7 @@ compilations, meshes that are only in the rows of some worlds would have none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from manyworlds.entity.variants.validate import variant_error
 from manyworlds.sim.variant_fields import element_ids, fields_of, kinds, list_elements
+from manyworlds.utils.torch import usable_cores
 
 # More make larger inertia matrices, which MuJoCo inverts whole.
 _CHUNK = 32
@@ -37,45 +39,58 @@ class Catalogue:
     """
 
     def __init__(self, specs: dict[str, mujoco.MjSpec], sources: dict[str, Sources]) -> None:
-        self.assets: list[mujoco.MjSpec] = []
-        """Specs that hold nothing but assets, named `<variant>/<asset>`."""
-        self.rows: dict[str, np.ndarray] = {}
-        """Compiled values by field, [variant, element, ...]; those of absent geoms mean nothing."""
         names = list(specs)
-        parts: list[dict[str, np.ndarray]] = []
-        for start in range(0, len(names), _CHUNK):
-            chunk = names[start : start + _CHUNK]
-            parts.append(self._read({n: specs[n] for n in chunk}, [sources[n] for n in chunk]))
-        for field in parts[0]:
-            self.rows[field] = np.concatenate([part[field] for part in parts])
+        chunks = [names[i : i + _CHUNK] for i in range(0, len(names), _CHUNK)]
+        # MuJoCo compiles without Python's lock: meanwhile the next ones are attached.
+        with ThreadPoolExecutor(usable_cores()) as pool:
+            parts = [_Chunk({name: specs[name] for name in chunk}, pool) for chunk in chunks]
+            rows = [
+                part.read([sources[name] for name in chunk])
+                for part, chunk in zip(parts, chunks, strict=True)
+            ]
+        self.assets = [part.whole for part in parts]
+        """Specs that hold nothing but assets, named `<variant>/<asset>`."""
+        self.rows = {field: np.concatenate([part[field] for part in rows]) for field in rows[0]}
+        """Compiled values by field, [variant, element, ...]; those of absent geoms mean nothing."""
 
-    def _read(
-        self, specs: dict[str, mujoco.MjSpec], sources: Sequence[Sources]
-    ) -> dict[str, np.ndarray]:
-        whole = mujoco.MjSpec()
+
+class _Chunk:
+    """Variants that are compiled together."""
+
+    def __init__(self, specs: dict[str, mujoco.MjSpec], pool: Executor) -> None:
+        self.whole = mujoco.MjSpec()
         # Deleting one frame is much faster than deleting all that is in it one by one.
-        everything = whole.worldbody.add_frame()
-        elements = []
+        self._everything = self.whole.worldbody.add_frame()
+        self._elements: list[dict[str, tuple[Any, ...]]] = []
         for name, spec in specs.items():
             for key in list(spec.keys):
                 spec.delete(key)
-            elements.append(list_elements(spec))
-            frame = whole.worldbody.add_frame()
-            frame.set_frame(everything)
-            whole.attach(spec, prefix=f"{name}/", frame=frame)
-        model = _compile(whole, list(specs))
-        ids = [element_ids(model, items) for items in elements]
-        for item, chosen in zip(ids, sources, strict=True):
-            geoms = item["geom"]
-            item["geom"] = np.array([0 if i is None else geoms[i] for i in chosen], np.int64)
+            self._elements.append(list_elements(spec))
+            frame = self.whole.worldbody.add_frame()
+            frame.set_frame(self._everything)
+            self.whole.attach(spec, prefix=f"{name}/", frame=frame)
+        self._model = pool.submit(_compile, self.whole, list(specs))
+
+    def read(self, sources: Sequence[Sources]) -> dict[str, np.ndarray]:
+        """Return the compiled values, and delete all but the assets."""
+        model, elements = self._model.result(), self._elements
+        # All variants have as many of everything, but not of geoms.
+        together = {kind: [e for own in elements for e in own[kind]] for kind in elements[0]}
+        ids = element_ids(model, together)
+        starts = np.cumsum([0, *(len(own["geom"]) for own in elements)]).tolist()
+        chosen = [
+            [0 if i is None else start + i for i in own]
+            for start, own in zip(starts, sources, strict=False)
+        ]
+        geoms = ids["geom"] if together["geom"] else np.zeros(1, np.int64)
+        ids["geom"] = geoms[np.array(chosen, np.int64)]
         rows: dict[str, np.ndarray] = {}
         for kind in kinds():
-            index = np.stack([item[kind] for item in ids])
+            index = ids[kind].reshape(len(elements), -1)
             for field in fields_of(kind) if index.size else ():
                 values = getattr(model, field)
                 rows[field] = values[index] if len(values) else _nothing(index, values)
-        whole.delete(everything)
-        self.assets.append(whole)
+        self.whole.delete(self._everything)
         return rows
 
 
@@ -96,7 +111,7 @@ def _compile(whole: mujoco.MjSpec, names: list[str]) -> mujoco.MjModel:
 def _crude_hulls(meshes: Sequence[Any]) -> Iterator[None]:
     """Save the time for convex hulls that nothing is read of.
 
-    A mesh's inertia may need its own, and one without faces takes those of its hull.
+    A mesh's inertia may need its own, and one without faces takes those of its hull, as a file may.
     """
     kept = [(mesh, mesh.maxhullvert) for mesh in meshes if not _needs_hull(mesh)]
     for mesh, _ in kept:
@@ -110,5 +125,4 @@ def _crude_hulls(meshes: Sequence[Any]) -> Iterator[None]:
 
 def _needs_hull(mesh: mujoco.MjsMesh) -> bool:
     convex = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-    has_faces = len(mesh.userface) or mesh.file.lower().endswith((".stl", ".obj"))
-    return mesh.inertia == convex or not has_faces
+    return mesh.inertia == convex or not len(mesh.userface)

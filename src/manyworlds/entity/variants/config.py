@@ -91,6 +91,14 @@ class VariantEntityCfg(EntityCfg):
         return VariantEntity(self)
 
 
+class _Alone(Entity):
+    """One variant, of which nothing is wanted but its spec."""
+
+    def _take_stock(self) -> None:
+        if self.cfg.articulation is not None:
+            super()._take_stock()
+
+
 class VariantEntity(Entity):
     """An entity whose variants share one spec; each world's rows make it one of them."""
 
@@ -120,7 +128,7 @@ class VariantEntity(Entity):
         for name, spec_fn in cfg.variants.items():
             if spec_fn is not None:
                 alone.spec_fn = spec_fn
-            specs[name] = None if spec_fn is None else Entity(alone).spec
+            specs[name] = None if spec_fn is None else _Alone(alone).spec
         super()._prepare_spec()
         self.spec, self.variant_metadata = merge_variants(
             self.spec, specs, cfg.assignment if callable(cfg.assignment) else cfg.weights()

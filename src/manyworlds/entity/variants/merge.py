@@ -11,6 +11,7 @@ import numpy as np
 
 from manyworlds.entity.variants.catalogue import Catalogue
 from manyworlds.entity.variants.metadata import (
+    GeomRole,
     SlotKey,
     VariantGeomSpec,
     VariantMetadata,
@@ -93,7 +94,8 @@ def merge_variants(
     catalogue = Catalogue(given, {name: facts.sources[i] for i, name in enumerate(names)})
     present = np.array([spec is not None for spec in specs.values()])
     # An absent object has the rows of another, without its geoms and its weight.
-    order = [names.index(name) if name in given else 0 for name in specs]
+    index = {name: i for i, name in enumerate(names)}
+    order = [index.get(name, 0) for name in specs]
     filled = np.array([[g is not None for g in place.geoms] for place in places], bool)
     filled = filled.reshape(len(places), len(names)).T[order] & present[:, None]
     rows = {field: values[order] for field, values in catalogue.rows.items()}
@@ -125,11 +127,17 @@ def _places(paths: list[str], specs: list[mujoco.MjSpec]) -> list[_Place]:
     bodies = [body_paths(spec) for spec in specs]
     places: list[_Place] = []
     for path in paths:
-        geoms = [list(found[path].geoms) for found in bodies]
-        first = {geom.name: i for i, geom in enumerate(geoms[0])}
+        by_role: dict[GeomRole, list[list[Any]]] = {"visual": [], "collision": []}
+        for found in bodies:
+            own: dict[GeomRole, list[Any]] = {"visual": [], "collision": []}
+            for geom in found[path].geoms:
+                own[geom_role(geom)].append(geom)
+            for role, geoms in own.items():
+                by_role[role].append(geoms)
+        first = {geom.name: i for i, geom in enumerate(bodies[0][path].geoms)}
         keyed: list[tuple[int, bool, _Place]] = []
-        for role in ("visual", "collision"):
-            rows = _align([[g for g in variant if geom_role(g) == role] for variant in geoms])
+        for role, variants in by_role.items():
+            rows = _align(variants)
             # Geoms that the first variant lacks come after the one before them.
             position = -1
             for i, row in enumerate(rows):

@@ -9,6 +9,7 @@ import numpy as np
 
 from manyworlds.lab.page.drawing import quats_of, type_color
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.viser.shapes import convex_hull
 
 if TYPE_CHECKING:
     import viser
@@ -92,21 +93,6 @@ def _arc(a: np.ndarray, b: np.ndarray, angle: float = 2 * np.pi) -> np.ndarray:
 
 
 def _hull_edges(model: mujoco.MjModel, mesh: int) -> np.ndarray:
-    """Edges of the convex hull that MuJoCo collides with.
-
-    The graph begins with the numbers of vertices and faces; the faces stand at its end, as numbers
-    of the mesh's vertices (source: MuJoCo's documentation of `mesh_graph`).
-    """
-    start = int(model.mesh_graphadr[mesh])
-    first = int(model.mesh_vertadr[mesh])
-    vertices = model.mesh_vert[first : first + int(model.mesh_vertnum[mesh])]
-    if start < 0:
-        faces = model.mesh_face[
-            model.mesh_faceadr[mesh] : model.mesh_faceadr[mesh] + model.mesh_facenum[mesh]
-        ]
-    else:
-        numvert, numface = model.mesh_graph[start : start + 2].tolist()
-        begin = start + 2 + 3 * numvert + 3 * numface
-        faces = model.mesh_graph[begin : begin + 3 * numface].reshape(-1, 3)
+    vertices, faces = convex_hull(model, mesh)
     edges = np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1)
     return vertices[np.unique(edges, axis=0)]

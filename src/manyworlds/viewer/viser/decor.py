@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MAX_GEOMS = 4000
 _MAX_LABELS = 64
+_HULL_OPACITY = 0.5
 _Flag = mujoco.mjtVisFlag
 _DYNAMIC_FLAGS = (_Flag.mjVIS_CONTACTPOINT, _Flag.mjVIS_CONTACTFORCE, _Flag.mjVIS_CONSTRAINT)
 _TENDON = mujoco.mjtObj.mjOBJ_TENDON
@@ -64,6 +65,8 @@ class DecorLayer:
         self.option = mujoco.MjvOption()
         """Flags and frames of MuJoCo's visualizer; none is set at first."""
         self.option.flags[:] = 0
+        # What collides is often in a group that is not drawn.
+        self.option.geomgroup[:] = 1
         self.debug = ViserDebugVisualizer(model)
         self._server = server
         self._world = DrawnWorld(model, sim_model, expanded_fields)
@@ -126,21 +129,23 @@ class DecorLayer:
 
 
 def _instances(scene: mujoco.MjvScene, offset: np.ndarray) -> list[tuple[Shape, Instances]]:
-    """The decoration among a scene's geoms, taken apart into shapes."""
-    groups: dict[tuple[int, int], list[tuple[np.ndarray, ...]]] = {}
+    """The decoration among a scene's geoms, and convex hulls, taken apart into shapes."""
+    groups: dict[tuple[int, int, bool], list[tuple[np.ndarray, ...]]] = {}
     quaternion = np.empty(4)
     for geom in scene.geoms[: scene.ngeom]:
         decor = geom.category == mujoco.mjtCatBit.mjCAT_DECOR or geom.objtype == _TENDON
-        if not decor or geom.rgba[3] == 0:
-            continue
-        mujoco.mju_mat2Quat(quaternion, np.asarray(geom.mat, np.float64).ravel())
         is_mesh = geom.type == mujoco.mjtGeom.mjGEOM_MESH
         # Numbers of meshes and of their convex hulls take turns.
-        key = int(geom.type), int(geom.dataid) // 2 if is_mesh else -1
-        row = (geom.pos + offset, quaternion.copy(), np.array(geom.size), np.array(geom.rgba))
+        is_hull = is_mesh and geom.dataid % 2 == 1
+        if not (decor or is_hull) or geom.rgba[3] == 0:
+            continue
+        mujoco.mju_mat2Quat(quaternion, np.asarray(geom.mat, np.float64).ravel())
+        key = int(geom.type), int(geom.dataid) // 2 if is_mesh else -1, is_hull
+        rgba = np.array(geom.rgba) * ((1, 1, 1, _HULL_OPACITY) if is_hull else 1)
+        row = (geom.pos + offset, quaternion.copy(), np.array(geom.size), rgba)
         groups.setdefault(key, []).append(row)
     parts = []
-    for (kind, mesh_id), rows in groups.items():
+    for (kind, mesh_id, is_hull), rows in groups.items():
         pos, quat, size, rgba = (np.array(column, np.float64) for column in zip(*rows, strict=True))
         turned = np.empty((len(quat), 9))
         for i, one in enumerate(quat):
@@ -148,5 +153,6 @@ def _instances(scene: mujoco.MjvScene, offset: np.ndarray) -> list[tuple[Shape, 
         axis = turned.reshape(-1, 3, 3)[:, :, 2]
         for shape, along, scale in pieces(kind, mesh_id, size):
             worlds = np.zeros(len(pos), int)
+            shape = ("hull", mesh_id) if is_hull else shape
             parts.append((shape, Instances(pos + along[:, None] * axis, quat, scale, rgba, worlds)))
     return parts

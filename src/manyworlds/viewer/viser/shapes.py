@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import viser
 
 Shape = tuple[Any, ...]
-"""What one handle draws: ('sphere',), ('box',), ('cylinder',), ('cone',), ('mesh', mesh id), or
-('textured', geom id, mesh id, material id, its colour, its textures)."""
+"""What one handle draws: ('sphere',), ('box',), ('cylinder',), ('cone',), ('mesh', mesh id),
+('hull', mesh id), or ('textured', geom id, mesh id, material id, its colour, its textures)."""
 
 _Geom = mujoco.mjtGeom
 _LEAST_CELLS = 3
@@ -256,6 +256,8 @@ def _unit_mesh(model: mujoco.MjModel, shape: Shape) -> tuple[np.ndarray, np.ndar
             model.mesh_vert[vertices : vertices + int(mesh.vertnum[0])],
             model.mesh_face[faces : faces + int(mesh.facenum[0])],
         )
+    if shape[0] == "hull":
+        return convex_hull(model, shape[1])
     creation = require_extra("trimesh", "lab").creation
     if shape[0] == "sphere":
         mesh = creation.icosphere(subdivisions=2, radius=1.0)
@@ -266,6 +268,23 @@ def _unit_mesh(model: mujoco.MjModel, shape: Shape) -> tuple[np.ndarray, np.ndar
     else:
         mesh = creation.cone(radius=1.0, height=1.0, sections=24)
     return np.asarray(mesh.vertices), np.asarray(mesh.faces)
+
+
+def convex_hull(model: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a mesh's vertices [m], and the faces of the convex hull that MuJoCo collides with.
+
+    The graph begins with the numbers of vertices and faces; the faces stand at its end, as numbers
+    of the mesh's vertices (source: MuJoCo's documentation of `mesh_graph`). A mesh that nothing
+    collides with has no hull; then these are its own faces.
+    """
+    start = int(model.mesh_graphadr[mesh])
+    if start < 0:
+        return _unit_mesh(model, ("mesh", mesh))
+    first = int(model.mesh_vertadr[mesh])
+    numvert, numface = model.mesh_graph[start : start + 2].tolist()
+    begin = start + 2 + 3 * numvert + 3 * numface
+    faces = model.mesh_graph[begin : begin + 3 * numface].reshape(-1, 3)
+    return model.mesh_vert[first : first + int(model.mesh_vertnum[mesh])], faces
 
 
 def _textured(model: mujoco.MjModel, shape: Shape) -> Any:

@@ -21,6 +21,7 @@ _Flag = mujoco.mjtVisFlag
 _FLAGS = {
     "Contact points": _Flag.mjVIS_CONTACTPOINT,
     "Contact forces": _Flag.mjVIS_CONTACTFORCE,
+    "Convex hulls": _Flag.mjVIS_CONVEXHULL,
     "Inertia boxes": _Flag.mjVIS_INERTIA,
     "Centers of mass": _Flag.mjVIS_COM,
     "Joints": _Flag.mjVIS_JOINT,
