@@ -6,7 +6,7 @@ import argparse
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from manyworlds.cli.common import (
     download_checkpoint,
@@ -97,7 +97,8 @@ def _env_cfg(cfg: PlayConfig) -> ManagerBasedRlEnvCfg:
     if cfg.no_terminations:
         env.terminations = {}
     if cfg.motion_file is not None:
-        tracking = [term for term in env.commands.values() if hasattr(term, "motion_file")]
+        commands: list[Any] = [*env.commands.values()]
+        tracking = [term for term in commands if hasattr(term, "motion_file")]
         if not tracking:
             raise ValueError(
                 "--motion-file is given, but this task tracks no motion: leave it out."
