@@ -18,8 +18,10 @@ from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.engine import Command, Mode, PhysicsEngine
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.perturb import Perturbation
+from manyworlds.lab.presets import PRESETS, find_presets
 from manyworlds.lab.recorder import Recorder, RecorderCfg
 from manyworlds.lab.replay import Replay
+from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
 from manyworlds.lab.views import View, make_view
@@ -191,12 +193,7 @@ class LiveLab:
         """
         from manyworlds.lab.policy import PolicyController
 
-        if not robot:
-            names = [control.name for control in self.controls]
-            if len(names) != 1:
-                raise ValueError(f"Name the robot that the policy moves: {', '.join(names)}.")
-            robot = names[0]
-        control = self[robot]
+        control = self._only(robot)
         law = PolicyController(path, self.world.model, control, commands)
 
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -209,6 +206,43 @@ class LiveLab:
         self.engine.do(begin)
         self.reset()
         return law
+
+    def run_sequence(
+        self,
+        poses: str | tuple[Pose, ...],
+        robot: str = "",
+        *,
+        loop: bool = True,
+        delay: float = 0.5,
+        autoplay: bool = True,
+    ) -> PoseSequencer:
+        """Let a robot go from pose to pose.
+
+        Args:
+            poses: where to go, or a name of `find_presets`.
+            robot: the robot; the only one if empty.
+            loop: whether to begin again at the end.
+            delay: how long the robot stays as it is before it begins [s].
+            autoplay: whether to begin at once; else with `play`.
+
+        Returns:
+            The sequence, which can be stopped and sent to any of its poses.
+
+        Raises:
+            KeyError: there is no such robot or preset, or a pose names an actuator that the robot
+                does not have.
+            ValueError: there is no pose, or there are several robots and none is named.
+        """
+        control = self._only(robot)
+        if isinstance(poses, str):
+            if poses not in PRESETS:
+                known = ", ".join(find_presets(control)) or "none"
+                raise KeyError(f"There is no preset '{poses}'; for '{control.name}': {known}.")
+            poses = PRESETS[poses]
+        sequence = PoseSequencer(control, poses, loop=loop, delay=delay)
+        if autoplay:
+            sequence.play()
+        return sequence
 
     def view(self, kind: str, name: str) -> View:
         """Return an element's arrays in the model and the data, by name with or without prefix.
@@ -237,15 +271,9 @@ class LiveLab:
             reasons.append("the world waits for steps (direct mode)")
         if (driver := engine.drivers.top).driver.name != "physics":
             reasons.append(f"'{driver.owner}' shows states of his own ({driver.driver.name})")
-        if robot.owner == NOBODY:
-            reasons.append("nobody steers it")
-        for who, count in robot.ignored.items():
-            reasons.append(f"{count} commands of '{who}' were ignored: '{robot.owner}' has it")
-        if robot.saturated.any():
-            names = np.array(robot.actuators.names)[robot.saturated]
-            reasons.append(f"actuators at their limits: {', '.join(names)}")
-        if (gains := getattr(robot.controller, "kp", None)) is not None and not gains.any():
-            reasons.append("all its gains are zero")
+        if engine.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
+            reasons.append("actuation is switched off in the options")
+        reasons += robot.reasons(engine.snapshot.time)
         return reasons
 
     def dump(self, folder: str | Path) -> Path:
@@ -270,6 +298,13 @@ class LiveLab:
     def on_reset(self, call: Callable[[], None]) -> None:
         """Call after each reset, in the engine's thread."""
         self.engine.on_reset(lambda model, data, moved: call())
+
+    def _only(self, robot: str) -> RobotControl:
+        """The controls of the robot that is named, or of the only one there is."""
+        names = [control.name for control in self.controls]
+        if not robot and len(names) != 1:
+            raise ValueError(f"Name one of the robots: {', '.join(names) or 'there is none'}.")
+        return self[robot or names[0]]
 
     def _set_options(self, options: dict[str, Any]) -> None:
         for name, value in options.items():

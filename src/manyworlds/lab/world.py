@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.control import ControlDesk, RobotControl
-from manyworlds.lab.controllers import RobotActuators
+from manyworlds.lab.controllers import JOINT_TRANSMISSIONS, RobotActuators
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg
 from manyworlds.utils.spec import add_ground_plane, export_spec, set_options
@@ -192,7 +192,7 @@ def world_from_env(env: ManagerBasedRlEnv, env_id: int) -> World:
 
 def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
     """Find the controls of the actuators whose names begin with a prefix."""
-    names, ids, actuators = [], [], []
+    names, ids, actuators, trees = [], [], [], set()
     for actuator in range(model.nactuator):
         name = model.actuator(actuator).name or f"actuator_{actuator}"
         if not name.startswith(prefix):
@@ -202,7 +202,11 @@ def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
         names += [short] if count == 1 else [f"{short}[{i}]" for i in range(count)]
         ids += range(start, start + count)
         actuators += [actuator] * count
-    return RobotActuators(tuple(names), np.array(ids, int), np.array(actuators, int))
+        if mujoco.mjtTrn(model.actuator_trntype[actuator]) in JOINT_TRANSMISSIONS:
+            trees.add(int(model.body_treeid[model.jnt_bodyid[model.actuator_trnid[actuator, 0]]]))
+    return RobotActuators(
+        tuple(names), np.array(ids, int), np.array(actuators, int), np.array(sorted(trees), int)
+    )
 
 
 def _binary(model: mujoco.MjModel) -> bytes:
