@@ -7,6 +7,7 @@ from manyworlds.lab.engine import FaultError, PhysicsEngine
 from manyworlds.lab.lab import LabCfg, LiveLab
 from manyworlds.lab.matching import Match, MatchReport
 from manyworlds.lab.presets import PRESETS, find_presets
+from manyworlds.lab.rebuild import Rebuilt
 from manyworlds.lab.recorder import LIVE, Recorder, RecorderCfg
 from manyworlds.lab.recording import Recording, RecordingError
 from manyworlds.lab.replay import Binding, Replay
@@ -17,6 +18,7 @@ from manyworlds.lab.views import View
 from manyworlds.lab.world import (
     CompileError,
     World,
+    add_entities,
     world_from_env,
     world_from_file,
     world_from_scene,
@@ -43,6 +45,7 @@ __all__ = [
     "Pose",
     "PoseSequencer",
     "Puppet",
+    "Rebuilt",
     "Recorder",
     "RecorderCfg",
     "Recording",
@@ -54,6 +57,7 @@ __all__ = [
     "Snapshot",
     "View",
     "World",
+    "add_entities",
     "find_presets",
     "world_from_env",
     "world_from_file",

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.control import POLICY, RobotControl
-from manyworlds.lab.controllers import Controller
+from manyworlds.lab.controllers import Controller, RobotActuators
 from manyworlds.rl import OnnxPolicy
 
 
@@ -78,6 +78,12 @@ class PolicyController(Controller):
         self._time, self._substep = state["time"], state["substep"]
         self._ctrl = np.array(state["ctrl"] or [])
         self.policy.load_state_dict(state["policy"])
+
+    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PolicyController:
+        """Return one that remembers the same."""
+        law = PolicyController(self.policy.path, model, self._robot, self.commands)
+        law.load_state_dict(self.state_dict())
+        return law
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
         """Return the controls; act once per control period."""
