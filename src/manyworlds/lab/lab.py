@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import mujoco
-import numpy as np
 
 from manyworlds import __version__
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Literal
 import mujoco
 import numpy as np
 
+from manyworlds.entity import EntityCfg
 from manyworlds.lab.control import ControlDesk, RobotControl
 from manyworlds.lab.controllers import JOINT_TRANSMISSIONS, RobotActuators
-from manyworlds.entity import EntityCfg
 from manyworlds.lab.options import resolve_options
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg
