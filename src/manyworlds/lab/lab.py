@@ -79,7 +79,7 @@ class LiveLab:
             paused=cfg.start_paused,
         )
         self.engine.mode, self.engine.speed = cfg.mode, cfg.speed
-        self.keyframes = Keyframes(self.engine, world.robots)
+        self.keyframes = Keyframes(self.engine, world.robots, world.reset)
         self.perturbation = Perturbation(self.engine)
         self.states = SavedStates(self.engine, world.model_hash)
         self.recorder = Recorder(self.engine, world.model_hash, cfg.recorder)
