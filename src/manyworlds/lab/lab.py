@@ -98,7 +98,7 @@ class LiveLab:
         """Make what depends on the model."""
         engine = self.engine
         self.world, self.controls = world, engine.controls
-        self.keyframes = Keyframes(engine, world.robots)
+        self.keyframes = Keyframes(engine, world.robots, world.reset)
         self.perturbation = Perturbation(engine)
         self.states = SavedStates(engine, world.model_hash)
         self.recorder = Recorder(engine, world.model_hash, self._cfg.recorder)
