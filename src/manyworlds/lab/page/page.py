@@ -15,6 +15,7 @@ from manyworlds.lab.page.options import OptionsPart
 from manyworlds.lab.page.overlays import OverlayPart
 from manyworlds.lab.page.poses import KeyframePart, SavedStatePart
 from manyworlds.lab.page.pull import PullPart
+from manyworlds.lab.page.record import RecordPart
 from manyworlds.lab.page.robot import RobotPart
 from manyworlds.lab.page.top_bar import TopBar
 from manyworlds.lab.page.tree import TreePart
@@ -32,6 +33,7 @@ TABS: dict[str, tuple[PartMaker, ...]] = {
     "View": (OverlayPart,),
     "World": (TreePart, OptionsPart),
     "States": (KeyframePart, SavedStatePart),
+    "Record": (RecordPart,),
 }
 """The parts in each tab, by its title."""
 
