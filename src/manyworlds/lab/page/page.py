@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.context import PageContext, Part
 from manyworlds.lab.page.hotkeys import Hotkeys
+from manyworlds.lab.page.mocap import MocapPart
 from manyworlds.lab.page.options import OptionsPart
 from manyworlds.lab.page.overlays import OverlayPart
 from manyworlds.lab.page.poses import KeyframePart, SavedStatePart
@@ -30,7 +31,7 @@ PartMaker = Callable[[PageContext], Part]
 TABS: dict[str, tuple[PartMaker, ...]] = {
     "Robot": (RobotPart,),
     "Watch": (PlotPart, ReadoutPart),
-    "View": (OverlayPart,),
+    "View": (OverlayPart, MocapPart),
     "World": (TreePart, OptionsPart),
     "States": (KeyframePart, SavedStatePart),
     "Record": (RecordPart,),
