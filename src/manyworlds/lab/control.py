@@ -18,6 +18,9 @@ PANEL = "panel"
 POLICY = "policy"
 """The owner of robots that a policy steers."""
 
+_NEVER = -1.0
+_OLD_S = 1.0  # older commands are worth a word
+
 
 @dataclass(frozen=True)
 class Command:
@@ -26,7 +29,7 @@ class Command:
     targets: np.ndarray
     """One number for each actuator; it never changes."""
     time: float
-    """Simulated time when it was told [s]."""
+    """Simulated time when it was told [s]; below zero if nobody has told it anything yet."""
 
 
 class RobotControl:
@@ -45,15 +48,19 @@ class RobotControl:
         self.name = name
         self.actuators = actuators
         self.controller: Controller = Passthrough()
+        self.enabled = True
+        """Whether the control law counts; else controls are what the robot is told."""
         self.neutral = neutral.copy()
         self.owner = NOBODY
         self.ignored: dict[str, int] = {}
         """How many commands of others than the owner were left aside, by who wrote them."""
         self._lock = threading.Lock()
         self._now = 0.0
-        self._command = Command(self.neutral.copy(), 0.0)
+        self._command = Command(self.neutral.copy(), _NEVER)
         self.saturated = np.zeros(len(neutral), bool)
-        """Which actuators were told more than they can do at the last step."""
+        """Which actuators were told more than they can do, or push as hard as they can."""
+        self.asleep = False
+        """Whether MuJoCo has put its bodies to sleep."""
 
     @property
     def command(self) -> Command:
@@ -111,28 +118,93 @@ class RobotControl:
             self._command = Command(fresh, self._now)
         return True
 
+    def rebuild(
+        self, model: mujoco.MjModel, actuators: RobotActuators, neutral: np.ndarray
+    ) -> bool:
+        """Go on in a model that was built anew: actuators of the same name keep their targets.
+
+        Returns:
+            Whether the control law goes on, too; else controls are what the robot is told.
+        """
+        with self._lock:
+            told = dict(zip(self.actuators.names, self._command.targets, strict=True))
+            self.actuators, self.neutral = actuators, neutral.copy()
+            rest = zip(actuators.names, neutral.tolist(), strict=True)
+            targets = np.array([told.get(name, value) for name, value in rest], float)
+            targets.flags.writeable = False
+            self._command = Command(targets, self._command.time)
+            self.saturated = np.zeros(len(neutral), bool)
+        try:
+            law = self.controller.rebuilt(model, actuators)
+        except (ValueError, KeyError):
+            law = None
+        self.controller = law or Passthrough()
+        return law is not None
+
     def reset(self) -> None:
         """Forget what it was told; the owner stays."""
         self._now = 0.0
-        self.restore(self.neutral)
+        self.restore(self.neutral, _NEVER)
         self.controller.reset()
         self.saturated[:] = False
 
-    def restore(self, targets: np.ndarray) -> None:
-        """Tell the robot what it was told once, whoever has it now."""
+    def restore(self, targets: np.ndarray, time: float | None = None) -> None:
+        """Tell the robot what it was told once, whoever has it now.
+
+        Args:
+            targets: a number for each actuator.
+            time: when it was told that [s]; None is now.
+        """
         targets = targets.copy()
         targets.flags.writeable = False
         with self._lock:
-            self._command = Command(targets, self._now)
+            self._command = Command(targets, self._now if time is None else time)
 
     def apply(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Write the controls of the robot's actuators; in the engine's thread."""
         self._now = data.time
-        ids = self.actuators.ids
-        ctrl = self.controller.compute(model, data, self._command.targets)
+        ids, actuators, ctrl = self.actuators.ids, self.actuators.actuator_ids, self.command.targets
+        if self.enabled:
+            ctrl = self.controller.compute(model, data, ctrl)
         low, high = model.actuator_ctrlrange[ids].T
-        self.saturated = (model.actuator_ctrllimited[ids] == 1) & ((ctrl < low) | (ctrl > high))
+        weakest, strongest = model.actuator_forcerange[actuators].T
+        force = data.actuator_force[actuators]
+        self.saturated = (model.actuator_ctrllimited[ids] == 1) & ((ctrl < low) | (ctrl > high)) | (
+            model.actuator_forcelimited[actuators] == 1
+        ) & ((force <= weakest) | (force >= strongest))
+        if model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_SLEEP:
+            trees = self.actuators.trees
+            self.asleep = bool(len(trees)) and bool((data.tree_asleep[trees] >= 0).all())
+        else:
+            self.asleep = False
         data.ctrl[ids] = ctrl
+
+    def reasons(self, time: float) -> list[str]:
+        """Say in plain words what of its controls keeps the robot from moving.
+
+        Args:
+            time: simulated time [s].
+        """
+        reasons = []
+        steered = self.enabled and self.controller.owner == self.owner
+        told, age = self._command.time >= 0.0, time - self._command.time
+        if self.owner == NOBODY:
+            reasons.append("nobody steers it")
+        elif not steered and not told:
+            reasons.append(f"'{self.owner}' has it and has told it nothing yet")
+        elif not steered and age > _OLD_S:
+            reasons.append(f"the last command of '{self.owner}' is {age:.1f} s old")
+        for who, count in self.ignored.items():
+            reasons.append(f"{count} commands of '{who}' were ignored: '{self.owner}' has it")
+        if self.saturated.any():
+            names = np.array(self.actuators.names)[self.saturated]
+            reasons.append(f"actuators at their limits: {', '.join(names)}")
+        gains = getattr(self.controller, "kp", None)
+        if self.enabled and gains is not None and not gains.any():
+            reasons.append("all its gains are zero")
+        if self.asleep:
+            reasons.append("its bodies sleep")
+        return reasons
 
 
 class ControlDesk:

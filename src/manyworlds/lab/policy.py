@@ -10,10 +10,11 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.control import POLICY, RobotControl
+from manyworlds.lab.controllers import Controller, RobotActuators
 from manyworlds.rl import OnnxPolicy
 
 
-class PolicyController:
+class PolicyController(Controller):
     """Moves a robot by an exported policy while `policy` owns it, exactly as `OnnxPolicy.step`.
 
     While somebody else owns the robot, its controls are what he says; the policy begins anew when
@@ -30,7 +31,7 @@ class PolicyController:
             differ.
     """
 
-    name = POLICY
+    name = owner = POLICY
 
     def __init__(
         self,
@@ -65,6 +66,24 @@ class PolicyController:
         self.policy.reset()
         self._time: float | None = None
         self._substep = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it remembers, and where in its control period it is."""
+        ctrl = None if self._time is None else self._ctrl.tolist()
+        own = {"time": self._time, "substep": self._substep, "ctrl": ctrl}
+        return {**own, "policy": self.policy.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` returned."""
+        self._time, self._substep = state["time"], state["substep"]
+        self._ctrl = np.array(state["ctrl"] or [])
+        self.policy.load_state_dict(state["policy"])
+
+    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PolicyController:
+        """Return one that remembers the same."""
+        law = PolicyController(self.policy.path, model, self._robot, self.commands)
+        law.load_state_dict(self.state_dict())
+        return law
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
         """Return the controls; act once per control period."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -15,6 +16,8 @@ from manyworlds.lab.engine import PhysicsEngine
 from manyworlds.lab.world import STATE
 from manyworlds.utils.os import write_atomic
 
+_META = ("name", "time", "model_hash", "memory")
+_ARRAYS = ("state", "sensordata")
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
 
 
@@ -27,10 +30,14 @@ class SavedState:
     """Simulated time [s]."""
     state: np.ndarray
     """`mjSTATE_INTEGRATION`."""
+    sensordata: np.ndarray
+    """What sensors measured; those of accelerations lag the state by a step."""
     targets: dict[str, np.ndarray]
     """What each robot was told."""
     model_hash: str
     """The model whose state it is."""
+    memory: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What the control law of each robot remembered, as plain data, and the law's name."""
 
 
 class SavedStates:
@@ -93,10 +100,11 @@ class SavedStates:
     def write(self, name: str, folder: Path) -> Path:
         """Write a saved state into a folder as `NAME.npz`."""
         saved = self[name]
-        meta = {"name": saved.name, "time": saved.time, "model_hash": saved.model_hash}
+        meta = {key: getattr(saved, key) for key in _META}
+        arrays = {key: getattr(saved, key) for key in _ARRAYS}
         buffer = io.BytesIO()
         targets = {f"target:{robot}": values for robot, values in saved.targets.items()}
-        np.savez(buffer, allow_pickle=False, meta=json.dumps(meta), state=saved.state, **targets)
+        np.savez(buffer, allow_pickle=False, meta=json.dumps(meta), **arrays, **targets)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{saved.name}.npz"
         write_atomic(path, buffer.getvalue())
@@ -112,15 +120,13 @@ class SavedStates:
         try:
             with np.load(path, allow_pickle=False) as archive:
                 meta = json.loads(str(archive["meta"]))
-                state = archive["state"]
+                arrays = {key: archive[key] for key in _ARRAYS}
                 targets = {
                     key.removeprefix("target:"): archive[key]
                     for key in archive.files
                     if key.startswith("target:")
                 }
-            saved = SavedState(
-                meta["name"], float(meta["time"]), state, targets, meta["model_hash"]
-            )
+            saved = SavedState(targets=targets, **arrays, **{key: meta[key] for key in _META})
         except FileNotFoundError:
             raise
         except Exception as error:
@@ -137,8 +143,14 @@ class SavedStates:
         """Copy the present state without keeping it; in the engine's thread."""
         state = np.empty(mujoco.mj_stateSize(model, STATE))
         mujoco.mj_getState(model, data, state, STATE)
-        targets = {robot.name: robot.command.targets for robot in self._engine.controls}
-        return SavedState(name, float(data.time), state, targets, self._hash)
+        robots = list(self._engine.controls)
+        targets = {robot.name: robot.command.targets for robot in robots}
+        memory = {
+            robot.name: {"law": robot.controller.name, **robot.controller.state_dict()}
+            for robot in robots
+        }
+        sensordata = data.sensordata.copy()
+        return SavedState(name, float(data.time), state, sensordata, targets, self._hash, memory)
 
     def put(self, saved: SavedState, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Return to a state; in the engine's thread."""
@@ -148,8 +160,13 @@ class SavedStates:
         # the solver, which this would change, is part of the state and is put back.
         mujoco.mj_forward(model, data)
         mujoco.mj_setState(model, data, saved.state, STATE)
+        data.sensordata[:] = saved.sensordata
         for name, targets in saved.targets.items():
-            self._engine.controls[name].restore(targets)
+            robot, memory = self._engine.controls[name], saved.memory[name]
+            robot.restore(targets)
+            robot.controller.reset()
+            if robot.controller.name == memory["law"]:
+                robot.controller.load_state_dict(memory)
 
 
 def _free_number(taken: dict[str, SavedState]) -> str:

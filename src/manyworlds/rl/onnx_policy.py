@@ -111,6 +111,31 @@ class OnnxPolicy:
             self.motion.put(self.model, data, self.time_step)
         self._refresh(data)
 
+    def state_dict(self) -> dict[str, Any]:
+        """What it remembers and is asked for, as plain data that JSON holds to the last digit."""
+        arrays = {"hidden": self._hidden, "histories": self._histories, "commands": self.commands}
+        return {
+            "action": self.action.tolist(),
+            "time_step": self.time_step,
+            "actuators": self._actuators.state_dict(),
+            **{
+                what: {name: value.tolist() for name, value in values.items()}
+                for what, values in arrays.items()
+            },
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Remember what `state_dict` returned."""
+        self.action = np.array(state["action"], np.float32)
+        for name, value in state["commands"].items():
+            self.commands[name][:] = value
+        self._go_to_frame(state["time_step"])
+        self._actuators.load_state_dict(state["actuators"])
+        self._hidden, self._histories = (
+            {name: np.array(value, np.float32) for name, value in state[what].items()}
+            for what in ("hidden", "histories")
+        )
+
     def act(self, data: mujoco.MjData) -> np.ndarray:
         """Observe and infer: return the action, shape [action_dim]."""
         feed = {name: np.array(value) for name, value in self._hidden.items()}
