@@ -118,6 +118,7 @@ class Perturbation:
                 mujoco.mjv_applyPerturbPose(model, data, self._pert, 1)
                 mujoco.mj_forward(model, data)
             else:
+                mujoco.mjv_applyPerturbPose(model, data, self._pert, 0)  # of mocap bodies
                 data.xfrc_applied[self._pert.select] = 0.0
                 mujoco.mjv_applyPerturbForce(model, data, self._pert)
 
