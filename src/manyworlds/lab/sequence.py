@@ -69,7 +69,8 @@ class PoseSequencer(Controller):
         self._before = robot.owner
         self.load(poses)
         self._poses = self.poses
-        self.reset()
+        self._pose = 0
+        self._forget()
 
     @property
     def poses(self) -> tuple[Pose, ...]:
