@@ -181,7 +181,7 @@ def test_stop_is_prompt_and_final(world):
         lab.stop()
         assert time.perf_counter() - since < 1.0
     assert threading.active_count() == before
-    assert lab.status == ["compiled", "running", "stopped"]
+    assert lab.status == ["compiled", "bound", "running", "stopped"]
     with pytest.raises(RuntimeError, match="was stopped"):
         lab.reset()
     with pytest.raises(RuntimeError, match="starts once"):

@@ -118,6 +118,29 @@ class RobotControl:
             self._command = Command(fresh, self._now)
         return True
 
+    def rebuild(
+        self, model: mujoco.MjModel, actuators: RobotActuators, neutral: np.ndarray
+    ) -> bool:
+        """Go on in a model that was built anew: actuators of the same name keep their targets.
+
+        Returns:
+            Whether the control law goes on, too; else controls are what the robot is told.
+        """
+        with self._lock:
+            told = dict(zip(self.actuators.names, self._command.targets, strict=True))
+            self.actuators, self.neutral = actuators, neutral.copy()
+            rest = zip(actuators.names, neutral.tolist(), strict=True)
+            targets = np.array([told.get(name, value) for name, value in rest], float)
+            targets.flags.writeable = False
+            self._command = Command(targets, self._command.time)
+            self.saturated = np.zeros(len(neutral), bool)
+        try:
+            law = self.controller.rebuilt(model, actuators)
+        except (ValueError, KeyError):
+            law = None
+        self.controller = law or Passthrough()
+        return law is not None
+
     def reset(self) -> None:
         """Forget what it was told; the owner stays."""
         self._now = 0.0

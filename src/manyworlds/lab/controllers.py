@@ -69,6 +69,14 @@ class Controller:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Remember what `state_dict` returned."""
 
+    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> Controller | None:
+        """Return the law for a robot whose model was built anew; None if it cannot go on.
+
+        Raises:
+            ValueError: it does not fit the robot any more.
+        """
+        return None
+
 
 class Passthrough(Controller):
     """Controls are what the owner says."""
@@ -78,6 +86,10 @@ class Passthrough(Controller):
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
         """Return the target."""
         return target
+
+    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> Controller:
+        """Return itself."""
+        return self
 
 
 class PdController(Controller):
@@ -177,6 +189,15 @@ class PdController(Controller):
         ctrl = target.copy()
         ctrl[self._bound] = np.clip(effort, -self.limit, self.limit)
         return ctrl
+
+    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PdController:
+        """Return one of the same gains, where actuators have the same names."""
+        law = PdController(model, actuators)
+        for what in ("kp", "kd", "limit"):
+            gains = dict(zip(self.actuator_names, getattr(self, what), strict=True))
+            defaults = zip(law.actuator_names, getattr(law, what), strict=True)
+            setattr(law, what, np.array([gains.get(name, value) for name, value in defaults]))
+        return law
 
     def _find(self, name: str) -> list[int]:
         """The actuator of this name, or those of the joint of this name."""

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import dataclasses
 import platform
-import threading
+import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import mujoco
-import numpy as np
 
 from manyworlds import __version__
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.engine import Command, Mode, PhysicsEngine
 from manyworlds.lab.keyframes import Keyframes
+from manyworlds.lab.options import set_option
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.presets import PRESETS, find_presets
+from manyworlds.lab.rebuild import Rebuilt, carry_controls, carry_state
 from manyworlds.lab.recorder import Recorder, RecorderCfg
 from manyworlds.lab.replay import Replay
 from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
 from manyworlds.lab.views import View, make_view
-from manyworlds.lab.world import World, world_from_env
+from manyworlds.lab.world import CompileError, World, world_from_env
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -38,7 +42,10 @@ class LabCfg:
 
     start_paused: bool = False
     """Whether time stands until somebody lets it go."""
-    mode: Mode = "live"
+    mode: Mode | Literal["auto"] = "live"
+    """Whether time goes by itself; `auto` is `live`."""
+    mode_lock: bool = False
+    """Whether the mode stays what it is at first."""
     speed: float = 1.0
     """Simulated seconds per second, 0.05 to 10, or infinity for as fast as possible."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -67,26 +74,35 @@ class LiveLab:
 
     def __init__(self, world: World, cfg: LabCfg | None = None) -> None:
         cfg = LabCfg() if cfg is None else cfg
-        self.world = world
-        self.status: list[str] = []
+        self.status = ["compiled"]
         """The steps of starting and stopping, in the order in which they were made."""
-        self._set_options(cfg.options)
-        self.controls = world.controls()
+        self.last_compile_error = ""
+        """Why the last `rebuild` failed; empty if it did not."""
+        self._cfg = dataclasses.replace(cfg)
+        self._rebuild_calls: list[Callable[[], None]] = []
+        self._views: weakref.WeakSet[View] = weakref.WeakSet()
+        self._set_options(world)
+        data = world.new_data()
         self.engine = PhysicsEngine(
-            world.model,
-            controls=self.controls,
-            reset_data=world.reset,
-            paused=cfg.start_paused,
+            world.model, data, world.controls(data), world.reset, cfg.start_paused
         )
         self.engine.mode, self.engine.speed = cfg.mode, cfg.speed
-        self.keyframes = Keyframes(self.engine, world.robots, world.reset)
-        self.perturbation = Perturbation(self.engine)
-        self.states = SavedStates(self.engine, world.model_hash)
-        self.recorder = Recorder(self.engine, world.model_hash, cfg.recorder)
-        self.replay = Replay(self.engine, self.recorder, self.states, world.robots, world.reset)
+        self.engine.do(lambda model, data: None)  # the mode counts from the beginning
+        self.engine.mode_locked = cfg.mode_lock
+        self._bind(world)
         for robot in self.controls:
             robot.take(cfg.start_owner)
-        self.status.append("compiled")
+        self.status.append("bound")
+
+    def _bind(self, world: World) -> None:
+        """Make what depends on the model."""
+        engine = self.engine
+        self.world, self.controls = world, engine.controls
+        self.keyframes = Keyframes(engine, world.robots, world.reset)
+        self.perturbation = Perturbation(engine)
+        self.states = SavedStates(engine, world.model_hash)
+        self.recorder = Recorder(engine, world.model_hash, self._cfg.recorder)
+        self.replay = Replay(engine, self.recorder, self.states, world.robots, world.reset)
 
     @classmethod
     def from_env(
@@ -126,18 +142,71 @@ class LiveLab:
         return self.controls[name]
 
     def start(self) -> None:
-        """Let time go by."""
+        """Let time go by; all else is there before the first step."""
         if self.recorder.cfg.auto_record:
             self.recorder.start()
+            self.status.append("recording")
+        atexit.register(self.stop)
         self.engine.start()
         self.status.append("running")
 
     def stop(self) -> None:
         """End the engine's thread and the recording; a second time does nothing."""
-        self.engine.stop()
-        self.recorder.stop()
+        try:
+            self.engine.stop()
+        finally:
+            self.recorder.stop()
+            atexit.unregister(self.stop)
         if self.status[-1] != "stopped":
             self.status.append("stopped")
+
+    def rebuild(self, world: World | Callable[[], World]) -> Rebuilt:
+        """Go on in a changed world, from where this one is.
+
+        Joints, actuators and mocap bodies of the same name keep their state, robots their owners,
+        targets and control laws; callbacks, drivers, time, mode and speed stay. A recording ends,
+        saved states are forgotten, and views refuse to be read, because all these are of the old
+        model.
+
+        Args:
+            world: the new world, or what builds it.
+
+        Returns:
+            What became of its joints; or, if it does not compile, why. Then the old one goes on.
+        """
+        self.last_compile_error = ""
+        try:
+            fresh = world() if callable(world) else world
+        except CompileError as error:
+            self.last_compile_error = str(error)
+            return Rebuilt(error=str(error))
+        self._set_options(fresh)
+        data = fresh.new_data()
+        controls = fresh.controls(data)
+        self.replay.stop()
+        self.recorder.stop()
+        for robot in self.world.robots:
+            self.keyframes.stop_hold(robot)
+
+        def swap(model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
+            result = carry_state(model, old, fresh.model, data)
+            desk, dropped = carry_controls(self.controls, controls, fresh.model)
+            bindings = self.replay.bindings
+            self.perturbation.close()
+            self.world = fresh
+            self.engine.swap(fresh.model, data, desk, fresh.reset)
+            self._bind(fresh)
+            kept = {robot: bindings[robot] for robot in fresh.robots if robot in bindings}
+            self.replay.bindings.update(kept)
+            for view in self._views:
+                view.expire()
+            self._views.clear()
+            return dataclasses.replace(result, dropped_laws=dropped)
+
+        result = self.engine.do(swap)
+        for call in list(self._rebuild_calls):
+            call()
+        return result
 
     @property
     def paused(self) -> bool:
@@ -164,7 +233,7 @@ class LiveLab:
         """Queue a change of the world; see `PhysicsEngine.post`."""
         return self.engine.post(command)
 
-    def lock(self) -> threading.RLock:
+    def lock(self) -> contextlib.AbstractContextManager[None]:
         """Keep the world between iterations; see `PhysicsEngine.lock`."""
         return self.engine.lock()
 
@@ -270,7 +339,27 @@ class LiveLab:
             KeyError: there is no such element.
             ValueError: there is no such kind.
         """
-        return make_view(self.world.model, self.engine.data, kind, name, self.world.robots)
+        view = make_view(self.world.model, self.engine.data, kind, name, self.world.robots)
+        self._views.add(view)
+        return view
+
+    def owner_of(self, body: int) -> str | None:
+        """The robot that a body belongs to, or None; the world is nobody's."""
+        return self.world.robot_of(self.world.model.body(body).name) if body else None
+
+    def set_option(self, name: str, value: Any) -> None:
+        """Change one of MuJoCo's options from the next step on.
+
+        Raises:
+            ValueError: MuJoCo has no such option.
+        """
+        _check_option(name)
+        self.post(lambda model, data: set_option(model.opt, name, value))
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """Why entities of the scene were left out, by name."""
+        return self.world.errors
 
     def why_not_moving(self, name: str) -> list[str]:
         """Say in plain words what keeps a robot from moving; empty if nothing does.
@@ -316,6 +405,10 @@ class LiveLab:
         """Call after each reset, in the engine's thread."""
         self.engine.on_reset(lambda model, data, moved: call())
 
+    def on_rebuild(self, call: Callable[[], None]) -> None:
+        """Call after each `rebuild`, in the thread that asked for it."""
+        self._rebuild_calls.append(call)
+
     def _only(self, robot: str) -> RobotControl:
         """The controls of the robot that is named, or of the only one there is."""
         names = [control.name for control in self.controls]
@@ -323,12 +416,12 @@ class LiveLab:
             raise ValueError(f"Name one of the robots: {', '.join(names) or 'there is none'}.")
         return self[robot or names[0]]
 
-    def _set_options(self, options: dict[str, Any]) -> None:
-        for name, value in options.items():
-            if not hasattr(self.world.model.opt, name):
-                raise ValueError(f"LabCfg.options has '{name}', which is no option of MuJoCo.")
-            current = getattr(self.world.model.opt, name)
-            if isinstance(current, np.ndarray):
-                current[:] = value
-            else:
-                setattr(self.world.model.opt, name, value)
+    def _set_options(self, world: World) -> None:
+        for name, value in self._cfg.options.items():
+            _check_option(name)
+            set_option(world.model.opt, name, value)
+
+
+def _check_option(name: str) -> None:
+    if name.startswith("_") or not hasattr(mujoco.MjOption, name):
+        raise ValueError(f"MuJoCo has no option '{name}'.")

@@ -13,7 +13,7 @@ import numpy as np
 
 from manyworlds.actuator.builtin_actuator import POSITION_CELLS, VELOCITY_CELLS
 from manyworlds.lab.control import POLICY, RobotControl
-from manyworlds.lab.controllers import Controller
+from manyworlds.lab.controllers import Controller, RobotActuators
 from manyworlds.rl import OnnxPolicy
 
 _GAINS = {
@@ -110,6 +110,12 @@ class PolicyController(Controller):
         self._time, self._substep = state["time"], state["substep"]
         self._ctrl = np.array(state["ctrl"] or [])
         self.policy.load_state_dict(state["policy"])
+
+    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PolicyController:
+        """Return one that remembers the same."""
+        law = PolicyController(self.policy.path, model, self._robot, self.commands)
+        law.load_state_dict(self.state_dict())
+        return law
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
         """Return the controls; act once per control period."""

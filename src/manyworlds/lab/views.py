@@ -74,6 +74,10 @@ _KINDS = {
 _CHILDREN = {"body": "body_parentid", "geom": "geom_bodyid", "joint": "jnt_bodyid"}
 
 
+class StaleViewError(RuntimeError):
+    """A view of a world that was built anew meanwhile."""
+
+
 class View:
     """Rows of one element; attributes are arrays that share memory with the engine's.
 
@@ -97,8 +101,18 @@ class View:
                 rows = rows[0]
             setattr(self, attribute, rows.reshape(3, 3) if attribute == "xmat" else rows)
 
+    def expire(self) -> None:
+        """Refuse to be read from now on: the world was built anew."""
+        for attribute in _KINDS[self.kind]:
+            del self.__dict__[attribute]
+        self.stale = True
+
     def __getattr__(self, attribute: str) -> np.ndarray:
         """One of the element's arrays."""
+        if "stale" in self.__dict__:
+            raise StaleViewError(
+                f"The world was built anew: look for the {self.kind} '{self.name}' again."
+            )
         known = ", ".join(_KINDS.get(self.__dict__.get("kind", ""), ()))
         raise AttributeError(
             f"A view of a {self.__dict__.get('kind')} has no '{attribute}': it has {known}."

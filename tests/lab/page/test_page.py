@@ -291,11 +291,55 @@ def test_bodies_can_be_found(page):
     pump(page)
     assert page.context.body == 2
     assert f"{page.lab.world.model.body_mass[2]:.4g} kg" in part.info.content
-    handle, bodies = next(m for m in page.context.view.meshes if 3 in m[1])
-    for entry in handle._impl.click_cb:
-        entry.callback(SimpleNamespace(instance_index=bodies.index(3)))
-    pump(page)
+    click(page, page.lab.snapshot.xpos[3])
     assert part.choice.value == "ball"
+
+
+def click(page, point) -> None:
+    """Click where a point of the world is seen from the side."""
+    page.parts["PullPart"].click(point - np.array([0.0, 3.0, 0.0]), (0.0, 1.0, 0.0))
+    pump(page)
+
+
+def test_a_click_selects_and_clears(page):
+    """Click a body: it is marked and stays selected; click the floor and the sky: it is not."""
+    pull, snapshot = page.parts["PullPart"], page.lab.snapshot
+    click(page, snapshot.xpos[4])
+    assert page.context.body == 4 and pull.mark.visible
+    np.testing.assert_allclose(pull.mark.position, page.lab.snapshot.xpos[4])
+    pump(page, 30)
+    assert page.context.body == 4
+    pull.click((1.5, 1.5, 1.0), (0.0, 0.0, -1.0))
+    pump(page)
+    assert page.context.body == 0 and not pull.mark.visible
+    click(page, snapshot.xpos[4])
+    pull.click((0.0, 0.0, 2.0), (0.0, 0.0, 1.0))
+    assert page.context.body == 0
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_handles_move_mocap_bodies(open_page, paused):
+    """Drag the post's handle: the post is there at the next step, also while time stands."""
+    page = open_page(start_paused=paused)
+    part = page.parts["MocapPart"]
+    pump(page)
+    assert not part.handles[0].visible
+    give(part.box, True)
+    pump(page)
+    handle = part.handles[0]
+    assert handle.visible
+    np.testing.assert_allclose(handle.position, (-1.0, 0.0, 0.2))
+    part.hold(0, "start", np.array([-1.0, 0.0, 0.2]), np.array([1.0, 0.0, 0.0, 0.0]))
+    part.hold(0, "update", np.array([-1.0, 0.5, 0.4]), np.array([0.0, 1.0, 0.0, 0.0]))
+    pump(page)
+    assert page.lab.snapshot.mocap_pos.tolist() == [[-1.0, 0.5, 0.4]]
+    assert page.lab.snapshot.xpos[4].tolist() == [-1.0, 0.5, 0.4]
+    assert page.lab.snapshot.xquat[4].tolist() == [0.0, 1.0, 0.0, 0.0]
+    np.testing.assert_allclose(handle.position, (-1.0, 0.0, 0.2))  # a hand holds it
+    part.hold(0, "end", np.array([-1.0, 0.5, 0.4]), np.array([0.0, 1.0, 0.0, 0.0]))
+    page.lab.reset()
+    pump(page, 2)
+    np.testing.assert_allclose(handle.position, (-1.0, 0.0, 0.2))
 
 
 def drag(phase: str, button: str = "right", end=(0.5, 0.0, 0.9), screen=(0.5, 0.5)):

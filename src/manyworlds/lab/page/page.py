@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.context import PageContext, Part
 from manyworlds.lab.page.hotkeys import Hotkeys
+from manyworlds.lab.page.mocap import MocapPart
 from manyworlds.lab.page.options import OptionsPart
 from manyworlds.lab.page.overlays import OverlayPart
 from manyworlds.lab.page.poses import KeyframePart, SavedStatePart
 from manyworlds.lab.page.pull import PullPart
+from manyworlds.lab.page.record import RecordPart
 from manyworlds.lab.page.robot import RobotPart
 from manyworlds.lab.page.top_bar import TopBar
 from manyworlds.lab.page.tree import TreePart
@@ -29,9 +31,10 @@ PartMaker = Callable[[PageContext], Part]
 TABS: dict[str, tuple[PartMaker, ...]] = {
     "Robot": (RobotPart,),
     "Watch": (PlotPart, ReadoutPart),
-    "View": (OverlayPart,),
+    "View": (OverlayPart, MocapPart),
     "World": (TreePart, OptionsPart),
     "States": (KeyframePart, SavedStatePart),
+    "Record": (RecordPart,),
 }
 """The parts in each tab, by its title."""
 

@@ -62,7 +62,7 @@ class TopBar:
         label, icon = ("Play", _PLAY) if paused else ("Pause", _PAUSE)
         if self.play.label != label:
             self.play.label, self.play.icon = label, icon
-        self.banner.content = _banner(paused, lab.engine.fault)
+        self.banner.content = _banner(snapshot, lab.engine.fault)
         name = _speed_name(lab.engine.speed)
         if self.speed.value != name:
             if name not in self.speed.options:
@@ -94,10 +94,13 @@ def _speed_name(speed: float) -> str:
     return f"{speed:g}x"
 
 
-def _banner(paused: bool, fault: str) -> str:
+def _banner(snapshot: Snapshot, fault: str) -> str:
     if fault:
         return _BANNER.format(color="#c92a2a", text="STOPPED")
-    return _BANNER.format(color="rgba(33,37,41,.82)", text="PAUSED") if paused else ""
+    if snapshot.paused:
+        return _BANNER.format(color="rgba(33,37,41,.82)", text="PAUSED")
+    shown = {"physics": "", "replay": "REPLAY"}.get(snapshot.driver, snapshot.driver.upper())
+    return _BANNER.format(color="rgba(25,113,194,.82)", text=html.escape(shown)) if shown else ""
 
 
 def _status(rows: list[tuple[str, str]], notes: list[str], error: str) -> str:
