@@ -19,7 +19,7 @@ from manyworlds import __version__
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.engine import Command, Mode, PhysicsEngine
 from manyworlds.lab.keyframes import Keyframes
-from manyworlds.lab.options import set_option
+from manyworlds.lab.options import explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.presets import PRESETS, find_presets
 from manyworlds.lab.rebuild import Rebuilt, carry_controls, carry_state
@@ -361,6 +361,17 @@ class LiveLab:
         """Why entities of the scene were left out, by name."""
         return self.world.errors
 
+    def explain_options(self) -> str:
+        """Say where options come from that are not MuJoCo's defaults, as a table.
+
+        The model's count instead of MuJoCo's, those of `LabCfg.options` instead of the model's,
+        and what was changed since instead of all.
+        """
+        world = self.world
+        return explain_options(
+            self._model_options, world.option_sources, self._cfg.options, world.model.opt
+        )
+
     def why_not_moving(self, name: str) -> list[str]:
         """Say in plain words what keeps a robot from moving; empty if nothing does.
 
@@ -417,6 +428,7 @@ class LiveLab:
         return self[robot or names[0]]
 
     def _set_options(self, world: World) -> None:
+        self._model_options = read_options(world.model.opt)
         for name, value in self._cfg.options.items():
             _check_option(name)
             set_option(world.model.opt, name, value)
