@@ -98,12 +98,14 @@ def diff_models(
         first: a model.
         second: another.
         prefix: of the elements of `second` to compare, which those of `first` do not have; with
-            one, all others and the options are left out.
+            one, all others and the options are left out, and what has no name and no body.
         tolerance: up to which relative difference numbers are the same; files have six digits.
     """
     found = [] if prefix else _options(first.opt, second.opt, tolerance)
     for kind in _PREFIXES:
         mine, theirs = _elements(first, kind, ""), _elements(second, kind, prefix)
+        if prefix:  # what has no name and no body may be of any robot
+            mine = {name: fields for name, fields in mine.items() if f"{kind}:" not in name}
         for name in mine | theirs:
             if name not in theirs:
                 found.append(Difference(kind, name, "", "here", "missing"))
@@ -139,7 +141,7 @@ def _elements(model: mujoco.MjModel, kind: str, prefix: str) -> dict[str, dict[s
         name = _name(model, kind, i)
         # Entities give names such as `geom_3` to what has none.
         if not name or re.fullmatch(rf"{re.escape(prefix)}{kind}_\d+", name):
-            owner = _name(model, "body", int(owners[i])) if owners is not None else prefix + kind
+            owner = kind if owners is None else _name(model, "body", int(owners[i]))
             name = f"{owner}:{unnamed[owner]}"
             unnamed[owner] += 1
         names.append(name)
