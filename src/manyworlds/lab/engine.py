@@ -453,7 +453,6 @@ class PhysicsEngine:
             request.future.set_result(self._snapshot)
 
     def _iterate(self, force: bool) -> None:
-        model, data = self.model, self.data
         self._call(self._pre, False)
         self._control()
         moved = False
