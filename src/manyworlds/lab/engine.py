@@ -155,7 +155,9 @@ class PhysicsEngine:
             return "faulted"
         if self._stopped:
             return "stopped"
-        return "ready" if self._thread is None else "running"
+        if self._thread is None:
+            return "ready"
+        return "running" if self._thread.is_alive() else "stopped"
 
     @property
     def fault(self) -> str:
@@ -453,12 +455,22 @@ class PhysicsEngine:
     def _iterate(self, force: bool) -> None:
         model, data = self.model, self.data
         self._call(self._pre, False)
-        self.controls.apply(model, data)
+        self._control()
         moved = False
         if (force or not self._paused) and not self._fault:
             moved = self._move()
         self._call(self._post, moved)
         self._take_snapshot()
+
+    def _control(self) -> None:
+        for robot in self.controls:
+            try:
+                robot.apply(self.model, self.data)
+            except Exception as error:  # that of somebody else's control law
+                self._fault = self._fault or (
+                    f"The control law '{robot.controller.name}' of '{robot.name}' failed at "
+                    f"{self.data.time:.3f} s: {error}"
+                )
 
     def _move(self) -> bool:
         driver = self.drivers.top.driver

@@ -184,12 +184,12 @@ class LiveLab:
         self._set_options(fresh)
         data = fresh.new_data()
         controls = fresh.controls(data)
-        self.replay.stop()
-        self.recorder.stop()
-        for robot in self.world.robots:
-            self.keyframes.stop_hold(robot)
 
         def swap(model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
+            self.replay.stop()
+            self.recorder.stop()
+            for robot in self.world.robots:
+                self.keyframes.stop_hold(robot)
             result = carry_state(model, old, fresh.model, data)
             desk, dropped = carry_controls(self.controls, controls, fresh.model)
             bindings = self.replay.bindings

@@ -70,7 +70,8 @@ class PoseSequencer(Controller):
         self._poses = self._checked(poses)
         self._next: tuple[tuple[Pose, ...], int] | None = None
         """What others' threads want, until the engine's sees it."""
-        self.reset()
+        self._pose = 0
+        self._forget()
 
     @property
     def poses(self) -> tuple[Pose, ...]:

@@ -69,6 +69,7 @@ class LabPage:
         server: viser.ViserServer | None = None,
     ) -> None:
         self.lab = lab
+        self._world = lab.world
         self._own_server = server is None
         self.server: viser.ViserServer = new_server(host, port) if server is None else server
         self.url = page_url(self.server)
@@ -102,6 +103,8 @@ class LabPage:
     def update(self) -> None:
         """Show the newest snapshot: all parts that are due."""
         snapshot, now = self.lab.snapshot, time.monotonic()
+        if self.lab.world is not self._world:
+            return  # it was built anew, and this page is of the old one
         self.context.view.update(snapshot)
         for name, due in list(self._due.items()):
             if now < due:

@@ -60,11 +60,9 @@ class ReloadablePage:
             self._show(str(error))
             return
         self._end()
-        self.page = LabPage(lab, server=self.server)
-        self._add_card()
-        self._show("")
+        self._show_lab(lab)
+        lab.on_rebuild(lambda: self._renew(lab))
         lab.start()
-        self.page.start()
 
     def reload(self) -> None:
         """Open the lab again; the present world goes on if that does not work out."""
@@ -77,6 +75,18 @@ class ReloadablePage:
         """End the lab and stop serving."""
         self._end()
         stop_server(self.server)
+
+    def _show_lab(self, lab: LiveLab) -> None:
+        self.page = LabPage(lab, server=self.server)
+        self._add_card()
+        self._show("")
+        self.page.start()
+
+    def _renew(self, lab: LiveLab) -> None:
+        """Show a lab whose world was built anew."""
+        if self.page is not None and self.page.lab is lab:
+            self.page.close()
+            self._show_lab(lab)
 
     def _show(self, error: str) -> None:
         self.error = error
