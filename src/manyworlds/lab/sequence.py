@@ -121,6 +121,16 @@ class PoseSequencer(Controller):
         """
         self._next = self._checked(poses), 0
 
+    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PoseSequencer | None:
+        """Return itself, which goes on with the pose that it was at; None if its law cannot."""
+        law = self._law.rebuilt(model, actuators)
+        if law is None:
+            return None
+        self._checked(self.poses)
+        self._law = law
+        self._forget()
+        return self
+
     def reset(self) -> None:
         """Begin again."""
         self._pose = 0
