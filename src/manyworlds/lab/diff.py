@@ -105,7 +105,9 @@ def diff_models(
     for kind in _PREFIXES:
         mine, theirs = _elements(first, kind, ""), _elements(second, kind, prefix)
         if prefix:  # what has no name and no body may be of any robot
-            mine = {name: fields for name, fields in mine.items() if f"{kind}:" not in name}
+            mine = {
+                name: fields for name, fields in mine.items() if not name.startswith(f"{kind}:")
+            }
         for name in mine | theirs:
             if name not in theirs:
                 found.append(Difference(kind, name, "", "here", "missing"))

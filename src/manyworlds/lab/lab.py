@@ -391,7 +391,7 @@ class LiveLab:
             reasons.append(f"'{driver.owner}' shows states of his own ({driver.driver.name})")
         if engine.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
             reasons.append("actuation is switched off in the options")
-        reasons += robot.reasons(engine.snapshot.time)
+        reasons += robot.reasons(engine.model, engine.snapshot)
         return reasons
 
     def dump(self, folder: str | Path) -> Path:
