@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from manyworlds.lab import world_from_spec
 from tests.lab.conftest import ARM
 from tests.lab.page.conftest import give, press
 
@@ -77,6 +78,7 @@ def test_the_top_bar_follows_the_engine(page):
     pump(page, 3)
     assert bar.play.label == "Pause" and bar.banner.content == ""
     assert "0.006 s" in bar.status.content and "not moving" not in bar.status.content
+    assert "has told it nothing yet" in bar.status.content
     page.lab.pause()
     pump(page, 2)
     assert bar.play.label == "Play" and "PAUSED" in bar.banner.content
@@ -388,6 +390,19 @@ def test_a_drag_of_a_paused_world_poses_a_body(page):
     pump(page, 2)
     assert page.lab.snapshot.xpos[3, 2] == pytest.approx(0.9, abs=1e-6)
     assert page.lab.snapshot.step == 0
+
+
+def test_the_page_follows_a_rebuilt_world(page):
+    """Build the world anew with a taller arm: the page shows its parts, once each."""
+    pump(page, 5)
+    taller = ARM.replace('name="ball"', 'name="globe"')
+    page.lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(taller)))
+    pump(page, 2)
+    assert "globe" in page.parts["TreePart"].choice.options
+    assert len(page.server.gui._command_handle_from_uuid) == len(page.hotkeys.actions)
+    give(page.parts["RobotPart"].sliders["arm"].handles[0], 1.0)
+    pump(page)
+    assert page.lab.snapshot.ctrl[0] == 1.0
 
 
 def test_an_empty_world_has_a_page(open_page):

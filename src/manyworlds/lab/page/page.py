@@ -18,7 +18,7 @@ from manyworlds.lab.page.poses import KeyframePart, SavedStatePart
 from manyworlds.lab.page.pull import PullPart
 from manyworlds.lab.page.record import RecordPart
 from manyworlds.lab.page.robot import RobotPart
-from manyworlds.lab.page.top_bar import TopBar
+from manyworlds.lab.page.top_bar import PANEL_PX, TopBar
 from manyworlds.lab.page.tree import TreePart
 from manyworlds.lab.page.watch import PlotPart, ReadoutPart
 from manyworlds.lab.page.world_view import WorldView
@@ -53,6 +53,7 @@ class LabPage:
         frame_rate: pictures per second at most [1/s].
         tabs: what is in the panel; see `TABS`.
         server: draw in this server instead of a new one; it is not stopped on `close`.
+        on_build: called when the parts were made, at first and after each `LiveLab.rebuild`.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -67,6 +68,7 @@ class LabPage:
         frame_rate: float = 30.0,
         tabs: dict[str, tuple[PartMaker, ...]] = TABS,
         server: viser.ViserServer | None = None,
+        on_build: Callable[[], None] = lambda: None,
     ) -> None:
         self.lab = lab
         self._own_server = server is None
@@ -78,19 +80,33 @@ class LabPage:
         self._period = 1.0 / frame_rate
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._tabs = dict(tabs)
+        self._on_build = on_build
+        self._outdated = False
+        lab.on_rebuild(self._note_rebuild)
+        self._build()
+
+    def _note_rebuild(self) -> None:
+        self._outdated = True
+
+    def _build(self) -> None:
+        """Make all parts for the present world."""
+        lab = self.lab
         with self.server.atomic():
+            self.server.gui.main_panel.set_width(PANEL_PX)
             view = WorldView(self.server, lab.world.model, lab.snapshot)
             self.context = PageContext(lab, self.server, view)
-            top_bar = TopBar(self.context)
-            self.parts: dict[str, Part] = {"TopBar": top_bar, "PullPart": PullPart(self.context)}
+            top_bar, pull = TopBar(self.context), PullPart(self.context)
+            self.parts: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
             group: Any = self.server.gui.add_tab_group()
-            for title, makers in tabs.items():
+            for title, makers in self._tabs.items():
                 with group.add_tab(title):
                     for make in makers:
                         part = make(self.context)
                         self.parts[type(part).__name__] = part
             overlays: Any = self.parts.get("OverlayPart")
             self.hotkeys = Hotkeys(self.context, top_bar, overlays)
+            self._on_build()
         self._due = dict.fromkeys(self.parts, 0.0)
         self.update()
 
@@ -101,8 +117,11 @@ class LabPage:
 
     def update(self) -> None:
         """Show the newest snapshot: all parts that are due."""
+        if self._outdated:
+            self._outdated = False
+            clear(self.server)
+            self._build()
         snapshot, now = self.lab.snapshot, time.monotonic()
-        self.context.view.update(snapshot)
         for name, due in list(self._due.items()):
             if now < due:
                 continue

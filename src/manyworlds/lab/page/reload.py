@@ -60,8 +60,7 @@ class ReloadablePage:
             self._show(str(error))
             return
         self._end()
-        self.page = LabPage(lab, server=self.server)
-        self._add_card()
+        self.page = LabPage(lab, server=self.server, on_build=self._add_card)
         self._show("")
         lab.start()
         self.page.start()
