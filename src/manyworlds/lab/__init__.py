@@ -14,7 +14,7 @@ from manyworlds.lab.replay import Binding, Replay
 from manyworlds.lab.sequence import SEQUENCE, Pose, PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedState, SavedStates
-from manyworlds.lab.views import View
+from manyworlds.lab.views import StaleViewError, View
 from manyworlds.lab.world import (
     CompileError,
     World,
@@ -55,6 +55,7 @@ __all__ = [
     "SavedState",
     "SavedStates",
     "Snapshot",
+    "StaleViewError",
     "View",
     "World",
     "add_entities",

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import mujoco
-import numpy as np
 
 from manyworlds import __version__
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
@@ -99,7 +98,7 @@ class LiveLab:
         """Make what depends on the model."""
         engine = self.engine
         self.world, self.controls = world, engine.controls
-        self.keyframes = Keyframes(engine, world.robots)
+        self.keyframes = Keyframes(engine, world.robots, world.reset)
         self.perturbation = Perturbation(engine)
         self.states = SavedStates(engine, world.model_hash)
         self.recorder = Recorder(engine, world.model_hash, self._cfg.recorder)

@@ -25,7 +25,7 @@ class Rebuilt:
     gone: tuple[str, ...] = ()
     """Joints that are not there any more."""
     dropped_laws: tuple[str, ...] = ()
-    """Robots whose control law does not fit them any more; their controls are what they are told."""
+    """Robots whose control law does not fit them any more, so that they have none."""
 
     def __bool__(self) -> bool:
         """Whether the new world goes on."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.controllers import Controller
+from manyworlds.lab.controllers import Controller, RobotActuators
 
 if TYPE_CHECKING:
     from manyworlds.lab.control import RobotControl

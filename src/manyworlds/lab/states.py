@@ -37,7 +37,7 @@ class SavedState:
     model_hash: str
     """The model whose state it is."""
     memory: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What the control law of each robot remembered, as plain data, and the law's name."""
+    """The `law` of each robot by its name, and the `state` that it remembered, as plain data."""
 
 
 class SavedStates:
@@ -146,7 +146,7 @@ class SavedStates:
         robots = list(self._engine.controls)
         targets = {robot.name: robot.command.targets for robot in robots}
         memory = {
-            robot.name: {"law": robot.controller.name, **robot.controller.state_dict()}
+            robot.name: {"law": robot.controller.name, "state": robot.controller.state_dict()}
             for robot in robots
         }
         sensordata = data.sensordata.copy()
@@ -166,7 +166,7 @@ class SavedStates:
             robot.restore(targets)
             robot.controller.reset()
             if robot.controller.name == memory["law"]:
-                robot.controller.load_state_dict(memory)
+                robot.controller.load_state_dict(memory["state"])
 
 
 def _free_number(taken: dict[str, SavedState]) -> str:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Literal
 import mujoco
 import numpy as np
 
+from manyworlds.entity import EntityCfg
 from manyworlds.lab.control import ControlDesk, RobotControl
 from manyworlds.lab.controllers import JOINT_TRANSMISSIONS, RobotActuators
-from manyworlds.entity import EntityCfg
 from manyworlds.lab.options import resolve_options
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg
@@ -274,7 +274,7 @@ def add_entities(
     cfg = copy.copy(cfg)
     cfg.entities, names = dict(cfg.entities), {}
     for name, entity in entities.items():
-        names[name] = free_name(cfg.entities, name) if rename else name
+        names[name] = free_name(name, cfg.entities) if rename else name
         if names[name] in cfg.entities:
             raise ValueError(
                 f"The scene has an entity '{name}': choose another name, or give rename=True."

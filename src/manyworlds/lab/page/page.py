@@ -82,16 +82,11 @@ class LabPage:
         self._thread: threading.Thread | None = None
         self._tabs = dict(tabs)
         self._on_build = on_build
-        self._outdated = False
-        lab.on_rebuild(self._note_rebuild)
         self._build()
-
-    def _note_rebuild(self) -> None:
-        self._outdated = True
 
     def _build(self) -> None:
         """Make all parts for the present world."""
-        lab = self.lab
+        lab, self._world = self.lab, self.lab.world
         with self.server.atomic():
             self.server.gui.main_panel.set_width(PANEL_PX)
             view = WorldView(self.server, lab.world.model, lab.snapshot)
@@ -117,8 +112,7 @@ class LabPage:
 
     def update(self) -> None:
         """Show the newest snapshot: all parts that are due."""
-        if self._outdated:
-            self._outdated = False
+        if self.lab.world is not self._world:  # it was built anew
             clear(self.server)
             self._build()
         snapshot, now = self.lab.snapshot, time.monotonic()
