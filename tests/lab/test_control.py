@@ -347,8 +347,11 @@ def test_old_commands_are_named(lab):
     assert lab.why_not_moving("arm") == ["'panel' has it and has told it nothing yet"]
     arm.write("panel", {"elbow": 1.0})
     assert not lab.why_not_moving("arm")
+    arm.take("script")
     lab.step(1000)
-    assert lab.why_not_moving("arm") == ["the last command of 'panel' is 2.0 s old"]
+    assert lab.why_not_moving("arm") == ["the last command of 'script' is 2.0 s old"]
+    arm.take("panel")
+    assert not lab.why_not_moving("arm"), "a slider says the same until it is moved"
     lab.run_sequence(POSES)
     lab.step()
     assert not lab.why_not_moving("arm")

@@ -192,7 +192,7 @@ class RobotControl:
             reasons.append("nobody steers it")
         elif not steered and not told:
             reasons.append(f"'{self.owner}' has it and has told it nothing yet")
-        elif not steered and age > _OLD_S:
+        elif not steered and age > _OLD_S and self.owner != PANEL:  # sliders stand still
             reasons.append(f"the last command of '{self.owner}' is {age:.1f} s old")
         for who, count in self.ignored.items():
             reasons.append(f"{count} commands of '{who}' were ignored: '{self.owner}' has it")

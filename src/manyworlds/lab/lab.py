@@ -19,7 +19,7 @@ from manyworlds import __version__
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.engine import Command, Mode, PhysicsEngine
 from manyworlds.lab.keyframes import Keyframes
-from manyworlds.lab.options import set_option
+from manyworlds.lab.options import explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.presets import PRESETS, find_presets
 from manyworlds.lab.rebuild import Rebuilt, carry_controls, carry_state
@@ -243,29 +243,46 @@ class LiveLab:
         return self.engine.snapshot
 
     def run_policy(
-        self, path: str | Path, robot: str = "", commands: Mapping[str, Any] | None = None
+        self,
+        path: str | Path,
+        robot: str = "",
+        commands: Mapping[str, Any] | None = None,
+        *,
+        adopt: bool = True,
     ) -> PolicyController:
-        """Let an exported policy move a robot, from the initial state on.
+        """Let a trained policy move a robot, from the initial state on.
 
         Args:
-            path: the policy.
+            path: the policy, exported (`.onnx`) or a checkpoint in its run folder (`.pt`).
             robot: the robot; the only one if empty.
             commands: what command terms ask for; 0 where nothing is given.
+            adopt: whether the world takes over the timestep and the gains of training, where they
+                differ; else only the timestep, as in a world whose gains were randomized.
 
         Returns:
-            The control law, whose `commands` may be changed at any time.
+            The control law, whose `commands` may be changed at any time; its `differences` say
+            how the world was not that of training.
 
         Raises:
             KeyError: there is no such robot.
             ValueError: the policy does not fit it, or there are several robots and none is named.
+            FileNotFoundError: there is no such policy.
             MissingExtraError: the extra 'train' is not installed.
         """
         from manyworlds.lab.policy import PolicyController
 
         control = self._only(robot)
         law = PolicyController(path, self.world.model, control, commands)
+        for other in self.controls:
+            step = getattr(getattr(other.controller, "policy", None), "timestep", None)
+            if other is not control and step not in (None, law.policy.timestep):
+                raise ValueError(
+                    f"The policy '{path}' needs a timestep of {law.policy.timestep} s, but that of "
+                    f"'{other.name}' {step} s: policies in one world need the same."
+                )
 
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            law.adopt(model, gains=adopt)
             control.controller = law
             control.take(POLICY)
 
@@ -344,6 +361,17 @@ class LiveLab:
         """Why entities of the scene were left out, by name."""
         return self.world.errors
 
+    def explain_options(self) -> str:
+        """Say where options come from that are not MuJoCo's defaults, as a table.
+
+        The model's count instead of MuJoCo's, those of `LabCfg.options` instead of the model's,
+        and what was changed since instead of all.
+        """
+        world = self.world
+        return explain_options(
+            self._model_options, world.option_sources, self._cfg.options, world.model.opt
+        )
+
     def why_not_moving(self, name: str) -> list[str]:
         """Say in plain words what keeps a robot from moving; empty if nothing does.
 
@@ -400,6 +428,7 @@ class LiveLab:
         return self[robot or names[0]]
 
     def _set_options(self, world: World) -> None:
+        self._model_options = read_options(world.model.opt)
         for name, value in self._cfg.options.items():
             _check_option(name)
             set_option(world.model.opt, name, value)

@@ -9,6 +9,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from manyworlds.utils.table import render_table
+
 
 def resolve_options(
     wanted: Mapping[str, Mapping[str, Any]], option: mujoco.MjOption, priority: Sequence[str] = ()
@@ -61,6 +63,42 @@ def set_option(option: mujoco.MjOption, name: str, value: Any) -> None:
         current[:] = value
     else:
         setattr(option, name, value)
+
+
+def read_options(option: mujoco.MjOption) -> dict[str, Any]:
+    """Copy all of MuJoCo's options, by their names."""
+    names = [name for name in dir(option) if not name.startswith("_")]
+    return {name: np.copy(getattr(option, name)) for name in names}
+
+
+def explain_options(
+    compiled: Mapping[str, Any], sources: Mapping[str, str], given: Mapping[str, Any], now: Any
+) -> str:
+    """Say where options come from that are not MuJoCo's defaults: a table.
+
+    Each column counts instead of those to its left.
+
+    Args:
+        compiled: options of the compiled model, by their names.
+        sources: whose they are, by option, where that is known.
+        given: options of the lab's configuration.
+        now: the options as they are.
+    """
+    default = read_options(mujoco.MjModel.from_xml_string("<mujoco/>").opt)
+    rows = []
+    for name, value in default.items():
+        columns, before = [_text(value)], value
+        for new, who in (
+            (compiled[name], sources.get(name, "")),
+            (given.get(name), ""),
+            (getattr(now, name), ""),
+        ):
+            same = new is None or np.array_equal(new, before)
+            columns.append("" if same else _text(np.asarray(new)) + (f" ({who})" if who else ""))
+            before = before if same else new
+        if any(columns[1:]):
+            rows.append([name, *columns])
+    return render_table("Options", ("option", "MuJoCo", "model", "LabCfg", "changed since"), rows)
 
 
 def _text(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 
 import mujoco
@@ -92,6 +93,7 @@ class View:
         self.model, self.data, self.kind, self.id = model, data, kind, id
         self.name: str = getattr(model, kind)(id).name
         """Its full name; empty if it has none."""
+        self._parts: weakref.WeakSet[View] = weakref.WeakSet()
         ranges = _ranges(model, kind, id)
         for attribute, field in _KINDS[kind].items():
             array = np.asarray(getattr(model if hasattr(model, field) else data, field))
@@ -104,8 +106,10 @@ class View:
     def expire(self) -> None:
         """Refuse to be read from now on: the world was built anew."""
         for attribute in _KINDS[self.kind]:
-            del self.__dict__[attribute]
+            self.__dict__.pop(attribute, None)
         self.stale = True
+        for part in self._parts:
+            part.expire()
 
     def __getattr__(self, attribute: str) -> np.ndarray:
         """One of the element's arrays."""
@@ -140,7 +144,9 @@ class View:
         parents = getattr(self.model, _CHILDREN[kind])
         # The world is its own parent.
         ids = [i for i in np.flatnonzero(parents == self.id).tolist() if kind != "body" or i]
-        return [View(self.model, self.data, kind, i) for i in ids]
+        parts = [View(self.model, self.data, kind, i) for i in ids]
+        self._parts.update(parts)
+        return parts
 
 
 def make_view(

@@ -34,6 +34,8 @@ class OnnxPolicy:
         observation_fns: functions for terms that are none of `manyworlds.envs.mdp`, by the name
             of the term or of its function.
         commands: what each command term asks for; 0 where nothing is given.
+        check_timestep: whether to refuse a model of another timestep than the policy's; else
+            whoever runs it sets that.
 
     Raises:
         ValueError: the file has no description, or one of a newer version; the model lacks what
@@ -47,6 +49,7 @@ class OnnxPolicy:
         *,
         observation_fns: Mapping[str, ObservationFn] | None = None,
         commands: Mapping[str, Any] | None = None,
+        check_timestep: bool = True,
     ) -> None:
         self.path = Path(path)
         runtime = require_extra("onnxruntime", "train")
@@ -58,7 +61,8 @@ class OnnxPolicy:
         self.commands = {name: np.array(value, float) for name, value in (commands or {}).items()}
         """What command terms ask for, which may be changed at any time."""
         self._fns = dict(observation_fns or {})
-        self._check_timestep()
+        if check_timestep:
+            self._check_timestep()
         self.entities = self.description["entities"]
         self._check_names()
         self._actuators = PlainActuators(model, self.description)
@@ -76,6 +80,11 @@ class OnnxPolicy:
     def actuator_names(self) -> list[str]:
         """Actuators that the policy moves, as the model calls them."""
         return [name for item in self.description["actuators"] for name in item["controls"]]
+
+    @property
+    def timestep(self) -> float:
+        """Time of a physics step in training [s]."""
+        return self.description["physics_timestep_s"]
 
     @property
     def control_period(self) -> float:
@@ -279,7 +288,7 @@ class OnnxPolicy:
             )
 
     def _check_timestep(self) -> None:
-        wanted = self.description["physics_timestep_s"]
+        wanted = self.timestep
         if not np.isclose(self.model.opt.timestep, wanted, rtol=1e-6):
             raise ValueError(
                 f"The model's timestep is {self.model.opt.timestep}, but the policy was trained "

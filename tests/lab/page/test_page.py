@@ -75,6 +75,7 @@ def test_a_hand_is_not_fought(page):
 def test_the_top_bar_follows_the_engine(page):
     """Pause by anybody: label, banner and reason show it; time, steps and pace are told."""
     bar = page.parts["TopBar"]
+    page.lab["arm"].write("panel", {"elbow": 0.0})
     pump(page, 3)
     assert bar.play.label == "Pause" and bar.banner.content == ""
     assert "0.006 s" in bar.status.content and "not moving" not in bar.status.content
@@ -223,6 +224,22 @@ def test_options_change_the_physics(page):
     give(part.inputs["Contacts"], True)
     pump(page)
     assert part.inputs["iterations"].value == 7 and option.disableflags == 0
+
+
+def test_flags_that_switch_on_and_off(page):
+    """Switch sleep on, which is off at first, and several contacts off, which are on."""
+    part, option = page.parts["OptionsPart"], page.lab.world.model.opt
+    assert part.inputs["Sleep"].value is False and part.inputs["Several contacts a pair"].value
+    give(part.inputs["Sleep"], True)
+    give(part.inputs["Several contacts a pair"], False)
+    give(part.inputs["sleep_tolerance"], 0.01)
+    pump(page)
+    assert option.enableflags == mujoco.mjtEnableBit.mjENBL_SLEEP and option.sleep_tolerance == 0.01
+    assert option.disableflags == mujoco.mjtDisableBit.mjDSBL_MULTICCD
+    assert part.inputs["Sleep"].value and not part.inputs["Several contacts a pair"].value
+    give(part.inputs["Sleep"], False)
+    pump(page)
+    assert option.enableflags == 0
 
 
 def test_keyframes(open_page):
