@@ -51,6 +51,7 @@ class LabPage:
             password.
         port: the port to listen on; if it is taken, the next free one is used. See `url`.
         frame_rate: pictures per second at most [1/s].
+        collapsed: whether the panel is hidden until somebody presses Tab.
         tabs: what is in the panel; see `TABS`.
         server: draw in this server instead of a new one; it is not stopped on `close`.
         on_build: called when the parts were made, at first and after each `LiveLab.rebuild`.
@@ -66,6 +67,7 @@ class LabPage:
         host: str = "127.0.0.1",
         port: int = 8080,
         frame_rate: float = 30.0,
+        collapsed: bool = False,
         tabs: dict[str, tuple[PartMaker, ...]] = TABS,
         server: viser.ViserServer | None = None,
         on_build: Callable[[], None] = lambda: None,
@@ -80,7 +82,7 @@ class LabPage:
         self._period = 1.0 / frame_rate
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._tabs = dict(tabs)
+        self._tabs, self._collapsed = dict(tabs), collapsed
         self._on_build = on_build
         self._build()
 
@@ -100,7 +102,7 @@ class LabPage:
                         part = make(self.context)
                         self.parts[type(part).__name__] = part
             overlays: Any = self.parts.get("OverlayPart")
-            self.hotkeys = Hotkeys(self.context, top_bar, overlays)
+            self.hotkeys = Hotkeys(self.context, top_bar, overlays, self._collapsed)
             self._on_build()
         self._due = dict.fromkeys(self.parts, 0.0)
         self.update()

@@ -82,9 +82,10 @@ class TopBar:
         if ctx.robot:
             rows.append(("Owner", lab[ctx.robot].owner))
             notes = self._notes(snapshot)
+        wrong = [f"{name} was left out: {why}" for name, why in lab.world.errors.items()]
         if ctx.message:
-            notes.insert(0, ctx.message)
-        self.status.content = _status(rows, notes, error=ctx.message or lab.engine.fault)
+            wrong.append(ctx.message)
+        self.status.content = _status(rows, wrong + notes, error=bool(wrong or lab.engine.fault))
 
     def _notes(self, snapshot: Snapshot) -> list[str]:
         """What keeps the robot from moving, or might if it moves."""
@@ -114,7 +115,7 @@ def _banner(snapshot: Snapshot, fault: str) -> str:
     return _BANNER.format(color="rgba(25,113,194,.82)", text=html.escape(shown)) if shown else ""
 
 
-def _status(rows: list[tuple[str, str]], notes: list[str], error: str) -> str:
+def _status(rows: list[tuple[str, str]], notes: list[str], error: bool) -> str:
     cells = "".join(_ROW.format(name, html.escape(value)) for name, value in rows)
     color = "#c92a2a" if error else "#5c677d"
     lines = "".join(f"<div>{html.escape(note[:400])}</div>" for note in notes)
