@@ -100,6 +100,7 @@ def test_the_mouse_pulls_a_body(arm, browser):
     (client,) = page.server.get_clients().values()
     until(browser, lambda: client.camera._state.update_timestamp, "the camera is known")
     canvas = browser.locator("canvas").first.bounding_box()
+    looked_from = client.camera.position.copy()
     browser.keyboard.down("Control")
     for _ in range(10):  # before the first picture there is nothing to take hold of
         browser.wait_for_timeout(2000)
@@ -119,6 +120,7 @@ def test_the_mouse_pulls_a_body(arm, browser):
     browser.keyboard.up("Control")
     until(browser, lambda: not lab.perturbation.body, "the ball is let go")
     until(browser, lambda: (lab.snapshot.xfrc_applied == 0.0).all(), "no force is left")
+    np.testing.assert_allclose(client.camera.position, looked_from)  # a drag moves no camera
     assert not page.errors
 
 
