@@ -17,13 +17,22 @@ class Hotkeys:
         ctx: of the page.
         top_bar: pauses and plays.
         overlays: are switched by keys.
+        collapsed: whether the panel is hidden at first.
     """
 
-    def __init__(self, ctx: PageContext, top_bar: TopBar, overlays: OverlayPart | None) -> None:
+    def __init__(
+        self,
+        ctx: PageContext,
+        top_bar: TopBar,
+        overlays: OverlayPart | None,
+        collapsed: bool = False,
+    ) -> None:
         self.actions: dict[str, Callable[[], Any]] = {}
         """What each key does."""
         self._ctx = ctx
         self._collapsed = False
+        if collapsed:
+            self._collapse()
         lab = ctx.lab
         self._add("P", "Pause or play", top_bar.toggle)
         self._add("space", "Pause or play", top_bar.toggle)
