@@ -447,8 +447,10 @@ class LiveLab:
     def _only(self, robot: str) -> RobotControl:
         """The controls of the robot that is named, or of the only one there is."""
         names = [control.name for control in self.controls]
-        if not robot and len(names) != 1:
-            raise ValueError(f"Name one of the robots: {', '.join(names) or 'there is none'}.")
+        if not names:
+            raise ValueError("No robot of this world has actuators, so that nothing can move one.")
+        if not robot and len(names) > 1:
+            raise ValueError(f"Name one of the robots: {', '.join(names)}.")
         return self[robot or names[0]]
 
     def _set_options(self, world: World) -> None:
