@@ -52,7 +52,7 @@ def scene_update(seconds: float) -> Figures | None:
     grid.update(states[0][0], states[0][1], anchors, 0)
     set_up = perf_counter() - start
     times, cpu = [], []
-    with _client(page_url(server)):
+    with page_client(page_url(server)):
         end = perf_counter() + seconds
         while perf_counter() < end or len(times) < 10:
             start, busy = perf_counter(), process_time()
@@ -101,7 +101,7 @@ def training_view(seconds: float) -> Figures | None:
         return (process_time() - start) / count
 
     try:
-        with torch_threads(1), _client(view.url):
+        with torch_threads(1), page_client(view.url):
             without, with_view = in_turns(lambda: run(env), lambda: run(view), seconds)
             copy = copies()
     finally:
@@ -128,7 +128,9 @@ def _go1(num_envs: int) -> Any:
 
 
 @contextlib.contextmanager
-def _client(url: str) -> Iterator[None]:
+def page_client(url: str) -> Iterator[None]:
+    """Have a browser that takes in all that a page sends, and draws nothing."""
+    """Have a browser that takes in all that a page sends, and draws nothing."""
     process = subprocess.Popen(
         [sys.executable, "-c", _CLIENT, url], stdout=subprocess.PIPE, text=True
     )

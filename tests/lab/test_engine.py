@@ -139,6 +139,24 @@ def test_mujocos_own_errors_are_faults(lab):
     assert lab.step().step == 1
 
 
+def test_control_laws_that_fail_are_faults(world):
+    """Give a robot a law that raises: the world stops and says whose it was, the thread lives."""
+
+    class Bad(Passthrough):
+        name = "bad"
+
+        def compute(self, model, data, target):
+            raise ArithmeticError("no idea")
+
+    with LiveLab(world) as lab:
+        lab["arm"].controller = Bad()
+        with pytest.raises(FaultError, match="law 'bad' of 'arm' failed at .* s: no idea"):
+            lab.step()
+        lab["arm"].controller = Passthrough()
+        lab.reset()
+        assert lab.step().step > 0 and lab.engine.state == "running"
+
+
 def test_puppets_show_states_and_give_the_world_back(lab):
     """Stack two drivers: the upper one shows, physics waits, and each leaves on its own."""
     puppet, other = Puppet(), Puppet()

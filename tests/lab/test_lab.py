@@ -101,6 +101,10 @@ def test_a_dump_is_what_was_compiled(lab, tmp_path):
     assert lab.dump(folder) == folder
     build = json.loads((folder / "build.json").read_text())
     assert build["model_hash"] == lab.world.model_hash and build["robots"] == {"arm": ""}
+    lab.set_option("timestep", 0.003)
+    lab.step(1)
+    lab.reset()
+    lab.dump(folder)
     qpos = lab.step(100).qpos
     for name, tolerance in (("scene.mjb", 0.0), ("scene.xml", 1e-4)):
         load = getattr(mujoco.MjModel, f"from_{'binary' if name[-1] == 'b' else 'xml'}_path")

@@ -12,6 +12,7 @@ from manyworlds.lab import (
     LabCfg,
     LiveLab,
     PdController,
+    Pose,
     RecorderCfg,
     StaleViewError,
     World,
@@ -110,6 +111,24 @@ def test_control_laws_go_on_where_they_fit(lab):
         )
     )
     assert result.dropped_laws == ("arm",) and robot.controller.name == "passthrough"
+
+
+def test_sequences_go_on_where_they_fit(lab):
+    """Rebuild while a robot goes through poses: it goes on; without its actuator, it does not."""
+    sequence = lab.run_sequence((Pose(targets={"elbow": 1.0}),), delay=0.0)
+    lab.step(100)
+    assert not lab.rebuild(arm(BOX)).dropped_laws and sequence.is_playing
+    lab.step(1000)
+    assert lab.snapshot.ctrl[1] == 1.0
+    result = lab.rebuild(arm(**{'motor name="elbow"': 'motor name="other"'}))
+    assert result.dropped_laws == ("arm",) and not sequence.is_playing
+
+
+def test_how_robots_take_part_in_replays_stays(lab):
+    """Rebuild: what was chosen for a robot's replays stays, by its name."""
+    lab.replay.bindings["arm"].enabled = False
+    lab.rebuild(arm(BOX))
+    assert not lab.replay.bindings["arm"].enabled
 
 
 def test_views_of_the_old_world_are_refused(lab):

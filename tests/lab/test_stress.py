@@ -171,7 +171,8 @@ def hammer(folder: Path, seconds: float) -> Hammer:
     for thread in threads:
         thread.join(seconds + 30.0)
     assert not any(thread.is_alive() for thread in threads), "somebody hangs"
-    lab.engine.do(lambda model, data: None)
+    lab.reset()
+    assert lab.engine.state == "running"
     lab.stop()
     return state
 

@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.controllers import Controller, Passthrough, RobotActuators
+from manyworlds.lab.snapshot import Snapshot
 
 NOBODY = "nobody"
 """The owner of a robot whose actuators rest."""
@@ -19,6 +20,7 @@ POLICY = "policy"
 """The owner of robots that a policy steers."""
 
 _NEVER = -1.0
+_SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
 _OLD_S = 1.0  # older commands are worth a word
 
 
@@ -57,8 +59,6 @@ class RobotControl:
         self._lock = threading.Lock()
         self._now = 0.0
         self._command = Command(self.neutral.copy(), _NEVER)
-        self.saturated = np.zeros(len(neutral), bool)
-        """Which actuators were told more than they can do, or push as hard as they can."""
         self.asleep = False
         """Whether MuJoCo has put its bodies to sleep."""
 
@@ -133,7 +133,6 @@ class RobotControl:
             targets = np.array([told.get(name, value) for name, value in rest], float)
             targets.flags.writeable = False
             self._command = Command(targets, self._command.time)
-            self.saturated = np.zeros(len(neutral), bool)
         try:
             law = self.controller.rebuilt(model, actuators)
         except (ValueError, KeyError):
@@ -146,7 +145,6 @@ class RobotControl:
         self._now = 0.0
         self.restore(self.neutral, _NEVER)
         self.controller.reset()
-        self.saturated[:] = False
 
     def restore(self, targets: np.ndarray, time: float | None = None) -> None:
         """Tell the robot what it was told once, whoever has it now.
@@ -163,31 +161,28 @@ class RobotControl:
     def apply(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Write the controls of the robot's actuators; in the engine's thread."""
         self._now = data.time
-        ids, actuators, ctrl = self.actuators.ids, self.actuators.actuator_ids, self.command.targets
+        ctrl = self._command.targets
         if self.enabled:
             ctrl = self.controller.compute(model, data, ctrl)
+        self.asleep = bool(model.opt.enableflags & _SLEEP) and self._sleeps(data)
+        data.ctrl[self.actuators.ids] = ctrl
+
+    def saturated(self, model: mujoco.MjModel, snapshot: Snapshot) -> list[str]:
+        """Names of actuators that are told more than they can do, or push as hard as they can."""
+        ids, actuators = self.actuators.ids, self.actuators.actuator_ids
+        ctrl, force = snapshot.ctrl[ids], snapshot.actuator_force[actuators]
         low, high = model.actuator_ctrlrange[ids].T
         weakest, strongest = model.actuator_forcerange[actuators].T
-        force = data.actuator_force[actuators]
-        self.saturated = (model.actuator_ctrllimited[ids] == 1) & ((ctrl < low) | (ctrl > high)) | (
-            model.actuator_forcelimited[actuators] == 1
-        ) & ((force <= weakest) | (force >= strongest))
-        if model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_SLEEP:
-            trees = self.actuators.trees
-            self.asleep = bool(len(trees)) and bool((data.tree_asleep[trees] >= 0).all())
-        else:
-            self.asleep = False
-        data.ctrl[ids] = ctrl
+        full = (model.actuator_ctrllimited[ids] == 1) & ((ctrl < low) | (ctrl > high))
+        limited = model.actuator_forcelimited[actuators] == 1
+        full |= limited & ((force <= weakest) | (force >= strongest))
+        return np.array(self.actuators.names)[full].tolist()
 
-    def reasons(self, time: float) -> list[str]:
-        """Say in plain words what of its controls keeps the robot from moving.
-
-        Args:
-            time: simulated time [s].
-        """
+    def reasons(self, model: mujoco.MjModel, snapshot: Snapshot) -> list[str]:
+        """Say in plain words what of its controls keeps the robot from moving."""
         reasons = []
         steered = self.enabled and self.controller.owner == self.owner
-        told, age = self._command.time >= 0.0, time - self._command.time
+        told, age = self._command.time >= 0.0, snapshot.time - self._command.time
         if self.owner == NOBODY:
             reasons.append("nobody steers it")
         elif not steered and not told:
@@ -196,8 +191,7 @@ class RobotControl:
             reasons.append(f"the last command of '{self.owner}' is {age:.1f} s old")
         for who, count in self.ignored.items():
             reasons.append(f"{count} commands of '{who}' were ignored: '{self.owner}' has it")
-        if self.saturated.any():
-            names = np.array(self.actuators.names)[self.saturated]
+        if names := self.saturated(model, snapshot):
             reasons.append(f"actuators at their limits: {', '.join(names)}")
         gains = getattr(self.controller, "kp", None)
         if self.enabled and gains is not None and not gains.any():
@@ -205,6 +199,10 @@ class RobotControl:
         if self.asleep:
             reasons.append("its bodies sleep")
         return reasons
+
+    def _sleeps(self, data: mujoco.MjData) -> bool:
+        trees = self.actuators.trees
+        return bool(len(trees)) and bool((data.tree_asleep[trees] >= 0).all())
 
 
 class ControlDesk:

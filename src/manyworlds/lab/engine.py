@@ -44,11 +44,11 @@ _BAD = {
 }
 
 
-_WARNINGS = {
-    kind: name.removeprefix("mjWARN_").lower()
-    for name, kind in mujoco.mjtWarning.__members__.items()
+_WARNINGS = [
+    name.removeprefix("mjWARN_").lower()
+    for name in mujoco.mjtWarning.__members__
     if name.startswith("mjWARN_")
-}
+]
 
 
 class FaultError(RuntimeError):
@@ -155,7 +155,9 @@ class PhysicsEngine:
             return "faulted"
         if self._stopped:
             return "stopped"
-        return "ready" if self._thread is None else "running"
+        if self._thread is None:
+            return "ready"
+        return "running" if self._thread.is_alive() else "stopped"
 
     @property
     def fault(self) -> str:
@@ -206,8 +208,8 @@ class PhysicsEngine:
     @property
     def warnings(self) -> dict[str, int]:
         """How often MuJoCo warned since the last reset, by what about (`contactfull` ...)."""
-        counts = {kind: int(self.data.warning[kind].number) for kind in _WARNINGS}
-        return {_WARNINGS[kind]: count for kind, count in counts.items() if count}
+        counts = zip(_WARNINGS, self.data.warning.number.tolist(), strict=True)
+        return {name: count for name, count in counts if count}
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -451,28 +453,38 @@ class PhysicsEngine:
             request.future.set_result(self._snapshot)
 
     def _iterate(self, force: bool) -> None:
-        model, data = self.model, self.data
         self._call(self._pre, False)
-        self.controls.apply(model, data)
+        self._control()
         moved = False
         if (force or not self._paused) and not self._fault:
             moved = self._move()
         self._call(self._post, moved)
         self._take_snapshot()
 
+    def _control(self) -> None:
+        for robot in self.controls:
+            try:
+                robot.apply(self.model, self.data)
+            except Exception as error:  # that of somebody else's control law
+                self._fault = self._fault or (
+                    f"The control law '{robot.controller.name}' of '{robot.name}' failed at "
+                    f"{self.data.time:.3f} s: {error}"
+                )
+
     def _move(self) -> bool:
         driver = self.drivers.top.driver
-        counts = [int(self.data.warning[kind].number) for kind in _BAD]
-        time = self.data.time
+        warned, time = self.data.warning.number, self.data.time
+        before = warned.copy()
         try:
             moved = driver.step(self.model, self.data)
         except Exception as error:  # MuJoCo's, or that of somebody else's driver
             self._fault = f"The {driver.name} failed at {time:.3f} s: {error}"
             return False
-        for (kind, what), before in zip(_BAD.items(), counts, strict=True):
-            warning = self.data.warning[kind]
-            if warning.number > before:
-                body = _body_of(self.model, kind, int(warning.lastinfo))
+        if (warned > before).any():
+            for kind, what in _BAD.items():
+                if warned[kind] <= before[kind]:
+                    continue
+                body = _body_of(self.model, kind, int(self.data.warning[kind].lastinfo))
                 self._fault = (
                     f"The {what} went bad at {time:.3f} s, first of body '{body}': "
                     "reset the world, or restore a saved state."

@@ -17,6 +17,7 @@ import mujoco
 
 from manyworlds import __version__
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
+from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.engine import Command, Mode, PhysicsEngine
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.options import explain_options, read_options, set_option
@@ -183,12 +184,12 @@ class LiveLab:
         self._set_options(fresh)
         data = fresh.new_data()
         controls = fresh.controls(data)
-        self.replay.stop()
-        self.recorder.stop()
-        for robot in self.world.robots:
-            self.keyframes.stop_hold(robot)
 
         def swap(model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
+            self.replay.stop()
+            self.recorder.stop()
+            for robot in self.world.robots:
+                self.keyframes.stop_hold(robot)
             result = carry_state(model, old, fresh.model, data)
             desk, dropped = carry_controls(self.controls, controls, fresh.model)
             bindings = self.replay.bindings
@@ -390,12 +391,30 @@ class LiveLab:
             reasons.append(f"'{driver.owner}' shows states of his own ({driver.driver.name})")
         if engine.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
             reasons.append("actuation is switched off in the options")
-        reasons += robot.reasons(engine.snapshot.time)
+        reasons += robot.reasons(engine.model, engine.snapshot)
         return reasons
 
     def dump(self, folder: str | Path) -> Path:
         """Write what was really compiled; see `World.dump`."""
         return self.world.dump(Path(folder))
+
+    def diff(self, original: str | Path, robot: str = "") -> list[Difference]:
+        """Say in what this world's model differs from a file's; see `diff_models`.
+
+        Args:
+            original: an MJCF, URDF or MJB file.
+            robot: compare only this robot with the file; empty compares all.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it does not compile.
+            KeyError: there is no such robot.
+        """
+        if robot and robot not in self.world.robots:
+            known = ", ".join(self.world.robots)
+            raise KeyError(f"There is no robot '{robot}'; available: {known}.")
+        prefix = self.world.robots[robot] if robot else ""
+        return diff_models(load_model(Path(original)), self.world.model, prefix)
 
     def info(self) -> dict[str, Any]:
         """Versions and sizes."""

@@ -67,9 +67,11 @@ class PoseSequencer(Controller):
         self._robot = robot
         self._law = robot.controller if law is None else law
         self._before = robot.owner
-        self.load(poses)
-        self._poses = self.poses
-        self.reset()
+        self._poses = self._checked(poses)
+        self._next: tuple[tuple[Pose, ...], int] | None = None
+        """What others' threads want, until the engine's sees it."""
+        self._pose = 0
+        self._forget()
 
     @property
     def poses(self) -> tuple[Pose, ...]:
@@ -117,14 +119,17 @@ class PoseSequencer(Controller):
             ValueError: there is no pose, or a time is negative.
             KeyError: a pose names an actuator that is not there.
         """
-        if not poses:
-            raise ValueError("A sequence needs at least one pose.")
-        for pose in poses:
-            if min(pose.blend, pose.hold) < 0.0:
-                raise ValueError(f"Times of pose '{pose.name}' must not be negative: {pose}.")
-            self._robot.actuators.indices(pose.targets)
-        self._next: tuple[tuple[Pose, ...], int] | None = (tuple(poses), 0)
-        """What others' threads want, until the engine's sees it."""
+        self._next = self._checked(poses), 0
+
+    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PoseSequencer | None:
+        """Return itself, which goes on with the pose that it was at; None if its law cannot."""
+        law = self._law.rebuilt(model, actuators)
+        if law is None:
+            return None
+        self._checked(self.poses)
+        self._law = law
+        self._forget()
+        return self
 
     def reset(self) -> None:
         """Begin again."""
@@ -144,6 +149,7 @@ class PoseSequencer(Controller):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there."""
+        self._poses, self._next = self.poses, None
         self._pose, self._since = min(state["pose"], len(self._poses) - 1), state["since"]
         self._start, self._last = (
             None if state[name] is None else np.array(state[name]) for name in ("start", "last")
@@ -189,6 +195,15 @@ class PoseSequencer(Controller):
             self._since += pose.blend + pose.hold
             self._start, self._pose = goal, (self._pose + 1) % len(self._poses)
         return now
+
+    def _checked(self, poses: tuple[Pose, ...]) -> tuple[Pose, ...]:
+        if not poses:
+            raise ValueError("A sequence needs at least one pose.")
+        for pose in poses:
+            if min(pose.blend, pose.hold) < 0.0:
+                raise ValueError(f"Times of pose '{pose.name}' must not be negative: {pose}.")
+            self._robot.actuators.indices(pose.targets)
+        return tuple(poses)
 
     def _forget(self) -> None:
         """Begin with a way from what the robot is told then."""

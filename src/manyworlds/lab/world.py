@@ -167,7 +167,9 @@ class World:
             "scene.mjb": _binary(self.model),
             "build.json": json.dumps(build, indent=2).encode(),
         }
-        return export_spec(self.spec, folder, extra=extra)
+        spec = self.spec.copy()
+        set_options(spec, self.model.opt)  # as they are now, and not as the model had them
+        return export_spec(spec, folder, extra=extra)
 
 
 def world_from_spec(spec: mujoco.MjSpec, name: str = "") -> World:
