@@ -1,4 +1,4 @@
-"""Keys of the page; viser ignores keys that are held."""
+"""Keys of the page."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from typing import Any
 from manyworlds.lab.page.context import PageContext
 from manyworlds.lab.page.overlays import OverlayPart
 from manyworlds.lab.page.top_bar import TopBar
+
+# A key that is held is pressed once: viser would take what the browser repeats for new presses.
+# Scripts in viser's HTML do not run, but handlers of events do.
+_PRESS_ONCE = (
+    '<img src="data:," style="display:none" onerror="window.pressOnce ||= '
+    "(addEventListener('keydown', event => {"
+    "if (event.repeat && (event.key.length == 1 || event.key == 'Tab')"
+    " && !event.target.closest?.('input, textarea')) event.stopImmediatePropagation()"
+    '}, true), true)">'
+)
 
 
 class Hotkeys:
@@ -31,6 +41,7 @@ class Hotkeys:
         """What each key does."""
         self._ctx = ctx
         self._collapsed = False
+        ctx.gui.add_html(_PRESS_ONCE)
         if collapsed:
             self._collapse()
         lab = ctx.lab
