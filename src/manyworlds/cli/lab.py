@@ -53,6 +53,8 @@ class LabOptions:
     """Address to serve the page on."""
     port: int = 8080
     """Port to serve the page on; the next free one is taken if it is in use."""
+    collapsed: bool = False
+    """Hide the panel until somebody presses Tab."""
     log_root: Path = Path("runs")
     """Where run folders are."""
 
@@ -78,7 +80,9 @@ def main(argv: list[str]) -> int:
 def _serve(cfg: LabOptions) -> None:
     from manyworlds.lab.page import ReloadablePage
 
-    page = ReloadablePage(lambda: open_lab(cfg), host=cfg.host, port=cfg.port)
+    page = ReloadablePage(
+        lambda: open_lab(cfg), host=cfg.host, port=cfg.port, collapsed=cfg.collapsed
+    )
     try:
         page.open()
         if page.error:

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from manyworlds.lab import world_from_spec
 from tests.lab.conftest import ARM
 from tests.lab.page.conftest import give, press
 
@@ -57,6 +58,22 @@ def test_sliders_are_locked_while_another_steers(page):
     assert robot.owner == "panel" and not slider.disabled
 
 
+def test_the_control_law_can_be_switched_off(page):
+    """Switch it off on the page and on again behind it: controls, and the page, follow."""
+    part, robot = page.parts["RobotPart"], page.lab["arm"]
+    robot.controller = SimpleNamespace(
+        compute=lambda model, data, targets: targets + 1.0, owner="", reset=lambda: None
+    )
+    pump(page)
+    assert page.lab.snapshot.ctrl.tolist() == [1.0, 1.0]
+    give(part.law, False)
+    pump(page)
+    assert page.lab.snapshot.ctrl.tolist() == [0.0, 0.0]
+    robot.enabled = True
+    pump(page)
+    assert part.law.value
+
+
 def test_a_hand_is_not_fought(page):
     """Move a slider between updates: nothing sets it back but a reset."""
     slider = page.parts["RobotPart"].sliders["arm"].handles[0]
@@ -91,6 +108,18 @@ def test_the_top_bar_follows_the_engine(page):
     page.lab.engine.speed = 3.0
     pump(page, 2)
     assert bar.speed.value == "3x"
+
+
+def test_a_note_claims_nothing_of_what_moves(page):
+    """Tell a robot nothing: while it falls this is a note; when it lies, why it does not move."""
+    bar = page.parts["TopBar"]
+    pump(page, 20)
+    assert "has told it nothing yet" in bar.status.content
+    assert "not moving" not in bar.status.content
+    page.lab.post(lambda model, data: data.qvel.__setitem__(slice(None), 0.0))
+    page.lab.post(lambda model, data: model.opt.gravity.__setitem__(slice(None), 0.0))
+    pump(page)
+    assert "not moving: &#x27;panel&#x27; has it and has told it nothing yet" in bar.status.content
 
 
 def test_a_fault_is_told_and_mended(page):
@@ -201,8 +230,55 @@ def test_keys(page):
     for coloring in ("Island", "Body", "Robot", "Off"):
         keys["6"]()
         assert overlays.coloring.value == coloring
-    keys["tab"]()
-    keys["tab"]()
+
+
+def test_tab_hides_the_panel(open_page, monkeypatch):
+    """Press Tab twice: the panel goes and comes back; it may be gone at first."""
+    page = open_page()
+    done = []
+    panel = type(page.server.gui.main_panel)
+    monkeypatch.setattr(panel, "minimize", lambda self: done.append("hide"))
+    monkeypatch.setattr(panel, "expand", lambda self: done.append("show"))
+    page.hotkeys.actions["tab"]()
+    page.hotkeys.actions["tab"]()
+    assert done == ["hide", "show"]
+    page._collapsed = True
+    page._build()
+    page.hotkeys.actions["tab"]()
+    assert done == ["hide", "show"] * 2
+
+
+TWO = """
+<mujoco><worldbody>
+  <body name="one/base"><joint name="one/turn" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/></body>
+  <body name="two/base" pos="2 0 0"><joint name="two/turn" axis="0 1 0"/>
+    <geom size=".1" pos=".3 0 0"/></body></worldbody>
+  <actuator><motor name="one/turn" joint="one/turn" ctrlrange="-1 1"/>
+    <motor name="two/turn" joint="two/turn" ctrlrange="-1 1"/></actuator>
+</mujoco>"""
+
+
+def test_one_of_several_robots_is_chosen(open_page):
+    """Choose the second robot: its sliders, owner and overlays are shown; others are left out."""
+    page = open_page(TWO, robots=("one", "two"), errors={"three": "a mass is missing"})
+    bar, part = page.parts["TopBar"], page.parts["RobotPart"]
+    assert tuple(bar.robot.options) == ("one", "two")
+    assert "three was left out: a mass is missing" in bar.status.content
+    pump(page)
+    shown = {name: sliders.folder.visible for name, sliders in part.sliders.items()}
+    assert shown == {"one": True, "two": False}
+    give(bar.robot, "two")
+    give(part.owner, "nobody")
+    pump(page, 2)
+    assert page.lab["two"].owner == "nobody" and page.lab["one"].owner == "panel"
+    assert part.sliders["two"].folder.visible and not part.sliders["one"].folder.visible
+    assert "two/" not in page.parts["ReadoutPart"].joints.content
+    overlays = page.parts["OverlayPart"]
+    assert overlays._folders["two"].visible and not overlays._folders["one"].visible
+    give(overlays.own["two"]["joints"], "on")
+    pump(page)
+    pump(page)
+    assert set(overlays._joints.handles) == {(1, False)}
 
 
 def test_options_change_the_physics(page):
@@ -405,6 +481,19 @@ def test_a_drag_of_a_paused_world_poses_a_body(page):
     pump(page, 2)
     assert page.lab.snapshot.xpos[3, 2] == pytest.approx(0.9, abs=1e-6)
     assert page.lab.snapshot.step == 0
+
+
+def test_the_page_follows_a_rebuilt_world(page):
+    """Build the world anew with a taller arm: the page shows its parts, once each."""
+    pump(page, 5)
+    taller = ARM.replace('name="ball"', 'name="globe"')
+    page.lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(taller)))
+    pump(page, 2)
+    assert "globe" in page.parts["TreePart"].choice.options
+    assert len(page.server.gui._command_handle_from_uuid) == len(page.hotkeys.actions)
+    give(page.parts["RobotPart"].sliders["arm"].handles[0], 1.0)
+    pump(page)
+    assert page.lab.snapshot.ctrl[0] == 1.0
 
 
 def test_an_empty_world_has_a_page(open_page):

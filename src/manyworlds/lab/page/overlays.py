@@ -49,10 +49,12 @@ class OverlayPart:
         self._ctx = ctx
         model = self._model = ctx.lab.world.model
         self._add_controls(ctx.gui)
-        self._robot_of = _robots_of_bodies(model, ctx.lab.world.robots)
+        prefixes = ctx.lab.world.robots
+        self._entity_of = _owners_of_bodies(model, list(prefixes.values()))
+        self._robot_of = _owners_of_bodies(model, [prefixes[robot] for robot in self.own])
         plane = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
         self._colliders = draw.is_collider(model) & ~plane
-        self._radius = float(np.clip(0.3 * model.stat.meansize, 0.005, 0.1))
+        self._radius = float(np.clip(0.2 * model.stat.meansize, 0.005, 0.1))
         self._length = float(np.clip(1.5 * model.stat.meansize, 0.04, 0.3))
         self._layer = ShapeLayer(ctx.server, "/over/shapes", model)
         self._wires = self._add_lines("wire", lambda geom: draw.geom_lines(model, geom))
@@ -74,7 +76,7 @@ class OverlayPart:
         self.boxes = {name: gui.add_checkbox(label, False) for name, (label, _) in OVERLAYS.items()}
         self.own: dict[str, dict[str, Any]] = {}
         self._folders = {}
-        for robot in ctx.lab.world.robots:
+        for robot in ctx.robots or ctx.lab.world.robots:
             folder = gui.add_folder(f"Only {robot}", expand_by_default=False, visible=False)
             self._folders[robot] = folder
             with folder:
@@ -164,7 +166,7 @@ class OverlayPart:
         if "contact_forces" in on and contacts is not None:
             forces = contacts.forces if self.full_force.value else contacts.along_normals
             scale = self.force_scale.value / 1000.0
-            draw.contact_forces(drawing, contacts.positions, forces, scale, self._radius / 6)
+            draw.contact_forces(drawing, contacts.positions, forces, scale, self._radius / 4)
         if "tendons" in on and Tendons in found:
             draw.tendons(drawing, self._model, snapshot, found[Tendons])
 
@@ -196,7 +198,7 @@ class OverlayPart:
         elif coloring == "Off":
             rgba = np.array([draw.type_color(kind) for kind in model.geom_type[geoms].tolist()])
         else:
-            numbers = {"Body": np.arange(model.nbody), "Robot": self._robot_of}
+            numbers = {"Body": np.arange(model.nbody), "Robot": self._entity_of}
             island = np.full(model.nbody, -1) if groups_of is None else groups_of.island
             of_body = numbers.get(coloring, island)
             rgba = np.array([draw.id_color(number) for number in of_body[bodies].tolist()])
@@ -228,10 +230,10 @@ def _turns_or_slides(model: mujoco.MjModel) -> np.ndarray:
     return np.isin(model.jnt_type, [int(kind) for kind in kinds])
 
 
-def _robots_of_bodies(model: mujoco.MjModel, robots: dict[str, str]) -> np.ndarray:
-    """The number of the robot that each body belongs to; -1 for none."""
+def _owners_of_bodies(model: mujoco.MjModel, prefixes: list[str]) -> np.ndarray:
+    """Which of some prefixes each body's name begins with; -1 for none."""
     numbers = np.full(model.nbody, -1)
-    for number, prefix in enumerate(robots.values()):
+    for number, prefix in enumerate(prefixes):
         for body in range(1, model.nbody):
             if model.body(body).name.startswith(prefix):
                 numbers[body] = number

@@ -33,10 +33,16 @@ class ReloadablePage:
         open_lab: opens the lab that the user means; it is started and stopped here.
         host: see `LabPage`.
         port: see `LabPage`.
+        collapsed: see `LabPage`.
     """
 
     def __init__(
-        self, open_lab: Callable[[], LiveLab], *, host: str = "127.0.0.1", port: int = 8080
+        self,
+        open_lab: Callable[[], LiveLab],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        collapsed: bool = False,
     ) -> None:
         self.server: viser.ViserServer = new_server(host, port)
         self.url = page_url(self.server)
@@ -45,7 +51,7 @@ class ReloadablePage:
         """The page of the present lab; None before the first that compiles."""
         self.error = ""
         """Why the last world did not compile; empty if it did."""
-        self._open_lab = open_lab
+        self._open_lab, self._collapsed = open_lab, collapsed
         self._add_card()
 
     def open(self) -> None:
@@ -60,9 +66,12 @@ class ReloadablePage:
             self._show(str(error))
             return
         self._end()
-        self._show_lab(lab)
-        lab.on_rebuild(lambda: self._renew(lab))
+        self.page = LabPage(
+            lab, server=self.server, collapsed=self._collapsed, on_build=self._add_card
+        )
+        self._show("")
         lab.start()
+        self.page.start()
 
     def reload(self) -> None:
         """Open the lab again; the present world goes on if that does not work out."""
@@ -75,18 +84,6 @@ class ReloadablePage:
         """End the lab and stop serving."""
         self._end()
         stop_server(self.server)
-
-    def _show_lab(self, lab: LiveLab) -> None:
-        self.page = LabPage(lab, server=self.server)
-        self._add_card()
-        self._show("")
-        self.page.start()
-
-    def _renew(self, lab: LiveLab) -> None:
-        """Show a lab whose world was built anew."""
-        if self.page is not None and self.page.lab is lab:
-            self.page.close()
-            self._show_lab(lab)
 
     def _show(self, error: str) -> None:
         self.error = error

@@ -33,6 +33,8 @@ class WorldView:
         snapshot: the state in which the camera looks at what moves.
     """
 
+    period = 0.0
+
     def __init__(
         self,
         server: viser.ViserServer,
