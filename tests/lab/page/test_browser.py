@@ -102,23 +102,27 @@ def test_the_mouse_pulls_a_body(arm, browser):
     canvas = browser.locator("canvas").first.bounding_box()
     looked_from = client.camera.position.copy()
     browser.keyboard.down("Control")
-    for _ in range(10):  # before the first picture there is nothing to take hold of
-        browser.wait_for_timeout(2000)
+    # Before the first picture there is nothing to take hold of, and a page that cannot keep up for
+    # half a second lets go.
+    for _ in range(12):
+        browser.wait_for_timeout(1000)
         x, y = on_screen(client.camera, canvas, lab.snapshot.xpos[3])
         browser.mouse.move(x, y)
         browser.mouse.down(button="right")
-        browser.mouse.move(x + 10, y - 40, steps=4)
-        browser.mouse.move(x + 10, y - 80, steps=4)
-        browser.wait_for_timeout(1000)
-        if lab.perturbation.body:
+        browser.mouse.move(x + 10, y - 70, steps=3)
+        browser.mouse.move(x + 10, y - 140, steps=3)
+        for _ in range(30):
+            browser.wait_for_timeout(100)
+            if lab.snapshot.xpos[3, 2] > 0.15:
+                break
+        if lab.snapshot.xpos[3, 2] > 0.15:
             break
         browser.mouse.up(button="right")
-    assert lab.perturbation.body == 3
-    until(browser, lambda: lab.snapshot.xpos[3, 2] > 0.15, "the ball is lifted")
-    assert np.abs(lab.snapshot.xfrc_applied).max() > 0.0
+    assert lab.snapshot.xpos[3, 2] > 0.15
     browser.mouse.up(button="right")
     browser.keyboard.up("Control")
     until(browser, lambda: not lab.perturbation.body, "the ball is let go")
+    until(browser, lambda: lab.snapshot.xpos[3, 2] < 0.06, "the ball falls")
     until(browser, lambda: (lab.snapshot.xfrc_applied == 0.0).all(), "no force is left")
     np.testing.assert_allclose(client.camera.position, looked_from)  # a drag moves no camera
     assert not page.errors

@@ -13,7 +13,7 @@ from manyworlds.lab.page.top_bar import TopBar
 # Scripts in viser's HTML do not run, but handlers of events do.
 _PRESS_ONCE = (
     '<img src="data:," style="display:none" onerror="window.pressOnce ||= '
-    "(addEventListener('keydown', event => {"
+    "(window.addEventListener('keydown', event => {"
     "if (event.repeat && (event.key.length == 1 || event.key == 'Tab')"
     " && !event.target.closest?.('input, textarea')) event.stopImmediatePropagation()"
     '}, true), true)">'
