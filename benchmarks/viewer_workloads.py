@@ -65,7 +65,7 @@ def scene_update(seconds: float) -> Figures | None:
     grid.update(states[0][0], states[0][1], anchors, 0)
     set_up = perf_counter() - start
     times, cpu = [], []
-    with _client(page_url(server)):
+    with page_client(page_url(server)):
         end = perf_counter() + seconds
         while perf_counter() < end or len(times) < 10:
             start, busy = perf_counter(), process_time()
@@ -120,7 +120,7 @@ def training_view(seconds: float) -> Figures | None:
 
     pairs: list[dict[bool, float]] = []
     try:
-        with torch_threads(1), _client(view.url) as client:
+        with torch_threads(1), page_client(view.url) as client:
             steps = max(int(_BLOCK_SECONDS * 10 / block(True, 10)), 1)
             page, end = 0.0, perf_counter() + seconds
             while perf_counter() < end or len(pairs) < 4:
@@ -174,7 +174,8 @@ def _go1(num_envs: int) -> Any:
 
 
 @contextlib.contextmanager
-def _client(url: str) -> Iterator[subprocess.Popen[str]]:
+def page_client(url: str) -> Iterator[subprocess.Popen[str]]:
+    """Have a browser that takes in all that a page sends, and draws nothing."""
     process = subprocess.Popen(
         [sys.executable, "-c", _CLIENT, url], stdout=subprocess.PIPE, text=True
     )

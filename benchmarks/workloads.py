@@ -334,6 +334,16 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         0.99,
         scene_workload("training_view", "viewer_workloads"),
     ),
+    "lab-real-time": (
+        "G1 in the lab at 500 Hz, 2 cores, a page and a client: simulated / real time",
+        1.0,
+        scene_workload("real_time", "lab_workloads"),
+    ),
+    "lab-direct-page": (
+        "G1 in the lab in direct mode, 2 cores: steps without / with a page and a client",
+        0.95,
+        scene_workload("direct_steps", "lab_workloads"),
+    ),
     "variants-step": (
         "1024 worlds, 4 substeps: one mesh as one variant / 64 copies of it as 64 variants",
         0.97,

@@ -15,6 +15,15 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+# Without a graphics card one picture takes up to seconds, and pages draw as many as they can: one
+# in a while leaves time for everything else.
+_FEW_PICTURES = """
+const draw = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = call => setTimeout(() => draw(call), 250);
+window.cancelAnimationFrame = clearTimeout;
+"""
+
+
 @pytest.fixture
 def browser():
     """A page of a real browser, 800 x 480; skip, and say why, where there is none."""
@@ -33,7 +42,7 @@ def browser():
             ],
         )
         page = chromium.new_page(viewport={"width": 800, "height": 480})
-        # Drawing without a graphics card takes long on a busy machine.
+        page.add_init_script(_FEW_PICTURES)
         page.set_default_timeout(120_000)
         yield page
         chromium.close()

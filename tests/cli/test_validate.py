@@ -2,11 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import mujoco
 import pytest
 
 from manyworlds.cli.main import main
 from manyworlds.cli.model_text import mjcf_schema
 from manyworlds.cli.validate import ModelFileError, load_spec, validate_file
+from manyworlds.entity import EntityCfg
+from manyworlds.lab import CompileError, LabCfg, LiveLab, world_from_scene, world_from_spec
+from manyworlds.scene import SceneCfg
 from tests.robots import robot_file
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
@@ -257,6 +261,20 @@ class TestCommand:
         ) as e:
             load_spec(write(body('<geom poss="0 0 0"/>')))
         assert "\n" not in str(e.value)
+
+
+def test_a_running_world_does_not_notice(write):
+    """Validate files and an entity while a world steps: they are reported, the world goes on."""
+    spec = mujoco.MjSpec.from_string(body('<joint name="hinge1"/><geom size=".1"/>'))
+    with LiveLab(world_from_spec(spec), LabCfg(speed=float("inf"))) as lab:
+        bad, good = write(body("<joint/>"), "bad.xml"), write(body(HINGE), "good.xml")
+        step = lab.step().step
+        assert "mass and inertia" in (validate_file(bad).error or "")
+        assert "nq 1, nv 1, nu 0, nbody 2" in validate_file(good).summary
+        broken = EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_file(str(bad)))
+        with pytest.raises(CompileError, match="mass and inertia.*broken/arm"):
+            world_from_scene(SceneCfg(entities={"broken": broken}))
+        assert lab.engine.state == "running" and lab.step().step > step + 1
 
 
 def test_schema():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -9,7 +11,18 @@ import mujoco
 import numpy as np
 import pytest
 
-from manyworlds.lab import FaultError, LabCfg, LiveLab, Puppet, world_from_file
+from manyworlds.lab import (
+    FaultError,
+    LabCfg,
+    LiveLab,
+    Passthrough,
+    PhysicsEngine,
+    Puppet,
+    world_from_file,
+    world_from_spec,
+)
+from manyworlds.lab.record_mcap import read_mcap
+from tests.lab.conftest import ARM
 from tests.robots import robot_file
 
 
@@ -126,6 +139,24 @@ def test_mujocos_own_errors_are_faults(lab):
     assert lab.step().step == 1
 
 
+def test_control_laws_that_fail_are_faults(world):
+    """Give a robot a law that raises: the world stops and says whose it was, the thread lives."""
+
+    class Bad(Passthrough):
+        name = "bad"
+
+        def compute(self, model, data, target):
+            raise ArithmeticError("no idea")
+
+    with LiveLab(world) as lab:
+        lab["arm"].controller = Bad()
+        with pytest.raises(FaultError, match="law 'bad' of 'arm' failed at .* s: no idea"):
+            lab.step()
+        lab["arm"].controller = Passthrough()
+        lab.reset()
+        assert lab.step().step > 0 and lab.engine.state == "running"
+
+
 def test_puppets_show_states_and_give_the_world_back(lab):
     """Stack two drivers: the upper one shows, physics waits, and each leaves on its own."""
     puppet, other = Puppet(), Puppet()
@@ -181,7 +212,7 @@ def test_stop_is_prompt_and_final(world):
         lab.stop()
         assert time.perf_counter() - since < 1.0
     assert threading.active_count() == before
-    assert lab.status == ["compiled", "running", "stopped"]
+    assert lab.status == ["compiled", "bound", "running", "stopped"]
     with pytest.raises(RuntimeError, match="was stopped"):
         lab.reset()
     with pytest.raises(RuntimeError, match="starts once"):
@@ -189,23 +220,23 @@ def test_stop_is_prompt_and_final(world):
 
 
 def test_commands_of_many_threads_keep_their_order(world):
-    """Post from eight threads: none is lost, and each thread's commands stay in order."""
+    """Post from a hundred threads: none is lost, and each thread's commands stay in order."""
     seen: list[tuple[int, int]] = []
     with LiveLab(world) as lab:
 
         def work(who: int) -> None:
-            for i in range(200):
+            for i in range(20):
                 lab.post(lambda model, data, entry=(who, i): seen.append(entry))
 
-        threads = [threading.Thread(target=work, args=(who,)) for who in range(8)]
+        threads = [threading.Thread(target=work, args=(who,)) for who in range(100)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         lab.engine.do(lambda model, data: None)
-    assert len(seen) == 1600
-    for who in range(8):
-        assert [i for w, i in seen if w == who] == list(range(200))
+    assert len(seen) == 2000
+    for who in range(100):
+        assert [i for w, i in seen if w == who] == list(range(20))
 
 
 def test_snapshots_are_whole(world):
@@ -240,3 +271,312 @@ def test_the_lock_keeps_the_world_still(world):
             assert lab.engine.data.time == before
         time.sleep(0.1)
         assert lab.engine.data.time > before
+
+
+def test_the_engine_needs_nobody_else(world):
+    """Run an engine alone, without the rest of the lab."""
+    engine = PhysicsEngine(world.model)
+    engine.start()
+    assert engine.step(5).step >= 5 and engine.state == "running"
+    engine.stop()
+    assert engine.state == "stopped"
+
+
+def test_commands_act_in_the_next_step(lab):
+    """Tell a target, then step: the control is that of this very step."""
+    for k in range(1, 6):
+        lab["arm"].write("panel", {"elbow": float(k)})
+        lab.engine.pump()
+        assert lab.snapshot.step == k and lab.snapshot.ctrl[1] == k
+
+
+def test_controls_come_in_the_order_of_the_robots():
+    """Let two robots compute: always the first of the scene first."""
+    bots = ARM.split("<worldbody>")[1].split('<body name="ball"')[0].split("/>", 1)[1]
+    two = "".join(
+        bots.replace('name="', f'name="{robot}/').replace('pos="0 0 .6"', f'pos="0 {y} .6"')
+        for robot, y in (("b", 0), ("a", 2))
+    )
+    motors = "".join(f'<motor name="{r}/m" joint="{r}/elbow"/>' for r in "ba")
+    xml = f"<mujoco><worldbody>{two}</worldbody><actuator>{motors}</actuator></mujoco>"
+    world = world_from_spec(mujoco.MjSpec.from_string(xml))
+    world.robots = {"b": "b/", "a": "a/"}
+    lab = LiveLab(world)
+    order = []
+
+    class Note(Passthrough):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def compute(self, model, data, target):
+            order.append(self.name)
+            return target
+
+    for robot in lab.controls:
+        robot.controller = Note(robot.name)
+        assert np.array_equal(robot.actuators.ids, np.sort(robot.actuators.ids))
+    lab.step(3)
+    assert order == ["b", "a"] * 3
+    lab.stop()
+
+
+def test_commands_keep_their_order_in_the_queue(lab):
+    """Queue a reset and two states to return to: the last wins, and nothing is mixed."""
+    lab["arm"].write("panel", {"elbow": 3.0})
+    lab.step(20)
+    first = lab.states.save("first")
+    lab.step(20)
+    second = lab.states.save("second")
+    for order in ((first, second), (second, first)):
+        for saved in order:
+            lab.post(lambda model, data, saved=saved: lab.states.put(saved, model, data))
+        lab.engine.pump()
+        assert lab.snapshot.time == pytest.approx(order[-1].time + 0.002)
+    lab.post(lambda model, data: lab.states.put(second, model, data))
+    lab.post(lab.engine._reset)
+    lab.engine.pump()
+    assert lab.snapshot.time == 0.002 and lab.snapshot.ctrl[1] == 0.0
+    lab.post(lab.engine._reset)
+    lab.post(lambda model, data: lab.states.put(first, model, data))
+    lab.engine.pump()
+    assert lab.snapshot.time == pytest.approx(0.042) and lab.snapshot.ctrl[1] == 3.0
+
+
+def test_options_are_changed_between_steps(world):
+    """Change options of a running world from several threads: each step sees one of them."""
+    seen = set()
+    with LiveLab(world, LabCfg(speed=float("inf"))) as lab:
+        lab.engine.on_pre_step(lambda model, data, moved: seen.add(tuple(model.opt.gravity)))
+
+        def work(value: float) -> None:
+            for _ in range(50):
+                lab.set_option("gravity", (value, value, value))
+                time.sleep(0.001)
+
+        threads = [threading.Thread(target=work, args=(float(i),)) for i in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with pytest.raises(ValueError, match="no option 'wind_speed'"):
+            lab.set_option("wind_speed", 1.0)
+        lab.engine.do(lambda model, data: None)
+        lab.step()
+    assert all(x == y == z or (x, y) == (0.0, 0.0) for x, y, z in seen) and len(seen) >= 3
+
+
+def test_a_paused_world_goes_on_slowly(world):
+    """Pause: callbacks go on at an idle rate, and know that nothing moved."""
+    calls = []
+    with LiveLab(world, LabCfg(start_paused=True)) as lab:
+        lab.engine.on_post_step(lambda model, data, moved: calls.append(moved))
+        time.sleep(0.5)
+        assert lab.snapshot.paused and lab.snapshot.time == 0.0
+    assert 1 <= len(calls) <= 0.5 * 30 + 2 and not any(calls)
+
+
+def test_worlds_begin_as_they_are_told(world):
+    """Begin paused only where it is asked for; the last to begin is the thread."""
+    seen = []
+    for paused in (False, True):
+        lab = LiveLab(world, LabCfg(start_paused=paused))
+        assert lab.snapshot.time == 0.0 and lab.snapshot.paused is paused
+        lab.engine.on_pre_step(lambda *_, lab=lab: seen.append(list(lab.status)))
+        assert lab.engine.state == "ready" and lab.status == ["compiled", "bound"]
+        lab.start()
+        lab.step()
+        lab.stop()
+        assert lab.snapshot.paused is paused and lab.snapshot.step >= 1
+    assert all(status[:2] == ["compiled", "bound"] for status in seen)
+
+
+def test_modes(lab):
+    """Set modes by name; `auto` is live; each snapshot tells it; a locked mode stays."""
+    lab.engine.mode = "direct"
+    assert lab.step().mode == "direct" == lab.engine.mode
+    lab.engine.mode = "auto"
+    assert lab.step().mode == "live" == lab.engine.mode
+    with pytest.raises(ValueError, match="'live', 'direct' or 'auto', got 'puppet'"):
+        lab.engine.mode = "puppet"
+    locked = LiveLab(lab.world, LabCfg(mode="direct", mode_lock=True))
+    with pytest.raises(RuntimeError, match="locked to 'direct'"):
+        locked.engine.mode = "auto"
+    locked.engine.mode = "direct"
+    assert locked.step().mode == "direct"
+    locked.stop()
+
+
+def test_waiting_costs_nothing(world):
+    """Leave a world in direct mode alone: the process sleeps."""
+    with LiveLab(world, LabCfg(mode="direct")) as lab:
+        lab.step()
+        cpu = time.process_time()
+        time.sleep(2.0)
+        assert time.process_time() - cpu < 0.02 * 2.0
+
+
+def test_many_steps_in_one_request(world):
+    """Ask for ten thousand steps: they come, while others look, ask, and hold the world."""
+    with LiveLab(world, LabCfg(mode="direct")) as lab:
+        done = threading.Event()
+        asked, held = [], []
+
+        def others() -> None:
+            while not done.is_set():
+                asked.append(lab.engine.do(lambda model, data: data.time))
+                with lab.lock():
+                    held.append(lab.engine.data.time)
+                    assert lab.engine.data.time == held[-1]
+
+        thread = threading.Thread(target=others)
+        thread.start()
+        assert lab.step(10_000).step == 10_000
+        done.set()
+        thread.join()
+        assert len(set(asked)) > 2 and len(set(held)) > 2
+
+
+def test_a_request_that_hangs_is_an_error(world):
+    """Step while a callback hangs: a timeout, no wedge; then the engine serves others."""
+    hang, entered = threading.Event(), threading.Event()
+    with LiveLab(world, LabCfg(mode="direct")) as lab:
+
+        def wait(*_) -> None:
+            entered.set()
+            hang.wait()
+
+        handle = lab.engine.on_pre_step(wait)
+        with pytest.raises(TimeoutError):
+            lab.engine.step(5, timeout=0.2)
+        handle.remove()
+        hang.set()
+        before = lab.engine.do(lambda model, data: lab.engine.num_steps)
+        assert entered.is_set() and before <= 1
+        assert lab.step(3).step == before + 3
+
+
+def test_stopping_during_a_request(world):
+    """Stop while somebody waits for steps: he gets an error at once, and nobody hangs."""
+    lab = LiveLab(world, LabCfg(mode="direct"))
+    lab.start()
+    errors: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            lab.step(10_000_000)
+        except RuntimeError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while lab.snapshot.step < 10:
+        time.sleep(0.001)
+    since = time.perf_counter()
+    lab.stop()
+    assert time.perf_counter() - since < 1.0
+    thread.join(1.0)
+    assert not thread.is_alive() and "stopped" in str(errors[0])
+
+
+def test_whoever_holds_the_world_may_use_it(world):
+    """Step, ask, and stop while holding the lock: no deadlock."""
+    lab = LiveLab(world)
+    lab.start()
+    with lab.lock():
+        step = lab.snapshot.step
+        assert lab.step(2).step == step + 2
+        assert lab.engine.do(lambda model, data: data.time) == lab.snapshot.time
+        lab.stop()
+    assert lab.engine.state == "stopped"
+
+
+def test_a_reset_is_told_once(world):
+    """Reset a running world thrice: listeners hear it thrice, after the state is the first."""
+    heard = []
+    with LiveLab(world) as lab:
+        lab.on_reset(lambda: heard.append((lab.engine.data.time, lab["arm"].command.targets.sum())))
+        lab["arm"].write("panel", {"elbow": 2.0})
+        for _ in range(3):
+            lab.reset()
+    assert heard == [(0.0, 0.0)] * 3
+
+
+def test_helping_threads_change_nothing(world):
+    """Let threads help MuJoCo: the number is told, the physics are the same, also after a reset."""
+    lab = LiveLab(world)
+    lab.engine.set_threads(2)
+    assert lab.engine.num_threads == 2
+    assert np.array_equal(lab.step(100).qpos, reference(world, 100).qpos)
+    lab.engine.set_threads(0)
+    lab.reset()
+    assert np.array_equal(lab.step(100).qpos, reference(world, 100).qpos)
+    with pytest.raises(ValueError, match="at least 0, got -1"):
+        lab.engine.set_threads(-1)
+    lab.stop()
+
+
+def test_warnings_are_counted(lab):
+    """Break velocities: MuJoCo's warning is counted, and the fault names the body and the time."""
+    assert lab.engine.warnings == {}
+    lab.step(3)
+    lab.post(lambda model, data: data.qvel.__setitem__(4, np.nan))
+    with pytest.raises(FaultError, match=r"velocities went bad at 0\.006 s, first of body 'ball'"):
+        lab.step()
+    assert lab.engine.warnings["badqvel"] == 1
+    lab.reset()
+    assert lab.engine.warnings == {}
+
+
+def test_readers_take_no_lock(world):
+    """Read snapshots from five threads while somebody holds the world: nobody waits."""
+    with LiveLab(world) as lab, lab.lock():
+        times: list[float] = []
+
+        def read() -> None:
+            since = time.perf_counter()
+            for _ in range(1000):
+                assert lab.snapshot.qpos.size
+            times.append(time.perf_counter() - since)
+
+        readers = [threading.Thread(target=read) for _ in range(5)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(5.0)
+        assert len(times) == 5
+
+
+def test_publishers_hear_all_modes(world):
+    """Listen after steps while the mode changes, and while a puppet is shown."""
+    seen = []
+    lab = LiveLab(world)
+    lab.engine.on_post_step(lambda model, data, moved: seen.append((lab.engine.mode, moved)))
+    for mode in ("live", "direct"):
+        lab.engine.mode = mode
+        lab.step(3)
+    puppet = Puppet()
+    lab.engine.drive(puppet, "me")
+    puppet.show(time=1.0)
+    lab.step()
+    assert seen == [("live", True)] * 3 + [("direct", True)] * 4
+    assert lab.snapshot.driver == "puppet" and lab.snapshot.frame_id > 7
+    lab.stop()
+
+
+def test_a_process_may_end_without_stopping(tmp_path):
+    """Leave a running, recording lab alone: the interpreter ends cleanly, and so does the file."""
+    code = f"""
+import mujoco
+from pathlib import Path
+from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, world_from_spec
+spec = mujoco.MjSpec.from_string({ARM!r})
+cfg = LabCfg(recorder=RecorderCfg(folder=Path({str(tmp_path)!r}), auto_record=True))
+lab = LiveLab(world_from_spec(spec), cfg)
+lab.start()
+lab.step(100)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    (path,) = tmp_path.iterdir()
+    recording = read_mcap(path)
+    assert recording.complete and len(recording) >= 100

@@ -65,6 +65,15 @@ def test_a_paused_body_is_put_where_it_is_pulled(lab):
     assert lab.snapshot.qpos[2:5] == pytest.approx(goal)
 
 
+def test_a_mocap_body_goes_where_it_is_pulled(lab):
+    """Pull the post while time goes by: it is put there, as simulate does."""
+    start = lab.engine.data.xpos[4].copy()
+    lab.perturbation.grab(4, start)
+    lab.perturbation.pull(start + np.array([0.0, 0.3, 0.1]))
+    lab.step()
+    assert lab.snapshot.mocap_pos[0] == pytest.approx(start + np.array([0.0, 0.3, 0.1]))
+
+
 def test_only_bodies_can_be_grabbed(lab):
     """Grab the world, and nothing."""
     for body in (0, 99):

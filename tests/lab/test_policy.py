@@ -8,18 +8,20 @@ import mujoco
 import numpy as np
 import pytest
 
-from manyworlds.lab import LabCfg, LiveLab, world_from_file, world_from_spec
+from manyworlds.actuator import BuiltinPositionActuatorCfg
+from manyworlds.envs import mdp
+from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, world_from_file, world_from_spec
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 pytest.importorskip("onnxruntime", reason="running policies needs the extra 'train'")
 
+from manyworlds.rl.training import train
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
     """The folder of a run that learned for two iterations."""
-    from manyworlds.rl.training import train
-
     env_cfg, rl_cfg = load_env_cfg("Cartpole-Balance"), load_rl_cfg("Cartpole-Balance")
     env_cfg.scene.num_envs, rl_cfg.max_iterations = 16, 2
     return train("Cartpole-Balance", env_cfg, rl_cfg, tmp_path_factory.mktemp("runs")).run.path
@@ -118,6 +120,125 @@ def test_robots_that_do_not_fit_are_refused(run):
     lab.stop()
 
 
+def test_a_saved_state_holds_what_the_policy_remembers(tmp_path):
+    """Save anywhere in a control period of a recurrent policy that sees the past: the same steps.
+
+    They are the same from memory, from disk in another lab, and after a replay.
+    """
+    env_cfg, rl_cfg = load_env_cfg("Cartpole-Balance"), load_rl_cfg("Cartpole-Balance")
+    rl_cfg.actor.class_name, rl_cfg.actor.rnn_type = "RNNModel", "lstm"
+    rl_cfg.actor.rnn_hidden_dim, rl_cfg.actor.rnn_num_layers = 8, 1
+    group = env_cfg.observations["actor"]
+    group.history_length = 3
+    next(iter(group.terms.values())).delay_min_lag = 2
+    next(iter(group.terms.values())).delay_max_lag = 2
+    (actuator,) = env_cfg.scene.entities["cartpole"].articulation.actuators
+    actuator.delay_min_lag = actuator.delay_max_lag = 3
+    rl_cfg.max_iterations = 1
+    env_cfg.scene.num_envs = 4
+    folder = train("Cartpole-Balance", env_cfg, rl_cfg, tmp_path).run.path
+    lab = open_run(folder, recorder=RecorderCfg(to_file=False))
+    for steps in (1, 2, 3, 7):
+        lab.recorder.start()
+        lab.step(steps)
+        lab.recorder.stop()
+        lab.states.save("here")
+        path = lab.states.write("here", tmp_path)
+        expected = steps_of(lab)
+        lab.states.restore("here")
+        assert steps_of(lab) == expected
+        lab.states.restore("here")
+        lab.replay.start()
+        lab.step(4)
+        lab.replay.stop()
+        assert steps_of(lab) == expected
+        other = open_run(folder)
+        other.step(5)
+        other.states.read(path)
+        other.states.restore("here")
+        assert steps_of(other) == expected
+        other.stop()
+    lab.stop()
+
+
+def steps_of(lab: LiveLab) -> list[bytes]:
+    """States after each of twenty steps."""
+    states = []
+    for _ in range(20):
+        lab.step()
+        states.append(state_of(lab))
+    return states
+
+
+def test_a_checkpoint_moves_as_its_export(run):
+    """Take the last checkpoint instead of the exported policy: the same states, to the bit."""
+    expected, decimation = plain_states(run, 20)
+    lab = open_run(run)
+    lab.run_policy(sorted(run.glob("model_*.pt"))[-1])
+    for state in expected:
+        lab.step(decimation)
+        assert state_of(lab) == state
+    lab.stop()
+
+
+def test_checkpoints_need_their_run(run, tmp_path):
+    """Name a policy that is not there, and a checkpoint that lies elsewhere."""
+    lab = open_run(run)
+    with pytest.raises(FileNotFoundError, match=r"no policy '.*none\.onnx': name an \.onnx or"):
+        lab.run_policy(tmp_path / "none.onnx")
+    lost = tmp_path / "model_1.pt"
+    lost.write_bytes((sorted(run.glob("model_*.pt"))[-1]).read_bytes())
+    with pytest.raises(ValueError, match=r"model_1\.pt' lies in no run folder"):
+        lab.run_policy(lost)
+    lab.stop()
+
+
+def test_timestep_and_gains_are_those_of_training(tmp_path):
+    """Open a scene with another timestep, other gains and options: it is told, and taken over."""
+    env_cfg, rl_cfg = load_env_cfg("Cartpole-Balance"), load_rl_cfg("Cartpole-Balance")
+    env_cfg.scene.entities["cartpole"].articulation.actuators = (
+        BuiltinPositionActuatorCfg(target_names_expr=("slider",), stiffness=20.0, damping=2.0),
+    )
+    env_cfg.actions = {
+        "position": mdp.JointPositionActionCfg(
+            entity_name="cartpole", actuator_names=("slider",), scale=0.5
+        )
+    }
+    env_cfg.scene.num_envs, rl_cfg.max_iterations = 4, 1
+    folder = train("Cartpole-Balance", env_cfg, rl_cfg, tmp_path).run.path
+    expected, decimation = plain_states(folder, 20)
+    spec = mujoco.MjSpec.from_file(str(folder / "scene" / "scene.xml"))
+    iterations = spec.option.iterations
+    spec.option.timestep, spec.option.iterations = 0.002, iterations + 7
+    (actuator,) = spec.actuators
+    actuator.set_to_position(kp=35.0, kv=2.0)
+    for adopt in (False, True):
+        world = world_from_spec(spec)
+        world.robots = {"cartpole": "cartpole/"}
+        lab = LiveLab(world, LabCfg(mode="direct", options={"iterations": iterations}))
+        law = lab.run_policy(folder / "policy.onnx", adopt=adopt)
+        assert law.differences == [
+            "timestep: 0.002 s, in training 0.01 s",
+            "stiffness of cartpole/slider: 35, in training 20",
+        ]
+        states = []
+        for _ in expected:
+            lab.step(decimation)
+            states.append(state_of(lab))
+        assert (states == expected) is adopt
+        spec.worldbody.add_site(name=f"mark {adopt}")
+        fresh = world_from_spec(spec)
+        fresh.robots = world.robots
+        assert not lab.rebuild(fresh).dropped_laws
+        assert fresh.model.opt.timestep == 0.01
+        assert fresh.model.actuator_gainprm[0, 0] == (20.0 if adopt else 35.0)
+        lab.stop()
+    lab = LiveLab(world_from_spec(spec, "cartpole"))
+    law = lab.run_policy(folder / "policy.onnx")
+    assert law.differences[2:] == [f"option iterations: {iterations + 7}, in training {iterations}"]
+    lab.stop()
+
+
 def test_the_command_opens_a_run(run):
     """Open the run folder as the command does, and a world of its batch."""
     from manyworlds.cli.lab import LabOptions, open_lab
@@ -130,4 +251,8 @@ def test_the_command_opens_a_run(run):
     before = lab.snapshot.qpos.copy()
     lab.step(20)
     assert lab["cartpole"].owner == "policy" and (lab.snapshot.qpos != before).any()
+    lab.stop()
+    checkpoint = sorted(run.glob("model_*.pt"))[0]
+    lab = open_lab(LabOptions(target=str(checkpoint), paused=True))
+    assert lab["cartpole"].controller.policy.path == checkpoint
     lab.stop()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
+import signal
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,17 +26,17 @@ _HEARTBEAT_S = 0.2
 class LabOptions:
     """Walk into one world: look at it, pull at it, steer it.
 
-    TARGET is an MJCF or URDF file, a task (also of one's own, with --load), or a run folder, whose
-    policy then moves the robot.
+    TARGET is an MJCF or URDF file, a task (also of one's own, with --load), or a run folder or one
+    of its checkpoints, whose policy then moves the robot.
     """
 
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
-    """A model file, a task, or a run folder."""
+    """A model file, a task, a run folder or a checkpoint in one."""
     world: int | None = None
     """Of a task or a run: the world of the batch, with its variants and its randomization; None
     takes the scene as it was described."""
     policy: Path | None = None
-    """An exported policy that moves the robot; None takes that of a run folder."""
+    """A policy that moves the robot, exported or a checkpoint; None takes that of a run folder."""
     command: dict[str, tuple[float, ...]] = field(default_factory=dict)
     """What command terms of the policy ask for, such as {'twist': (0.5, 0.0, 0.0)}."""
     plane: bool = False
@@ -53,6 +53,8 @@ class LabOptions:
     """Address to serve the page on."""
     port: int = 8080
     """Port to serve the page on; the next free one is taken if it is in use."""
+    collapsed: bool = False
+    """Hide the panel until somebody presses Tab."""
     log_root: Path = Path("runs")
     """Where run folders are."""
 
@@ -65,20 +67,27 @@ def main(argv: list[str]) -> int:
 
         require_extra("viser", "lab")
         check_address(cfg.host, cfg.port)
-    with contextlib.suppress(KeyboardInterrupt):
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
+    try:
         if cfg.headless:
             with open_lab(cfg):
                 print(f"{cfg.target} is alive, without a page (Ctrl-C ends)", flush=True)
                 wait(cfg.seconds)
         else:
             _serve(cfg)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return 0
 
 
 def _serve(cfg: LabOptions) -> None:
     from manyworlds.lab.page import ReloadablePage
 
-    page = ReloadablePage(lambda: open_lab(cfg), host=cfg.host, port=cfg.port)
+    page = ReloadablePage(
+        lambda: open_lab(cfg), host=cfg.host, port=cfg.port, collapsed=cfg.collapsed
+    )
     try:
         page.open()
         if page.error:
@@ -108,7 +117,9 @@ def open_lab(cfg: LabOptions) -> LiveLab:
     world, policy = find_world(cfg)
     lab = LiveLab(world, LabCfg(start_paused=cfg.paused, speed=cfg.speed))
     if policy is not None:
-        lab.run_policy(policy, commands=cfg.command)
+        law = lab.run_policy(policy, commands=cfg.command, adopt=cfg.world is None)
+        if law.differences:
+            print(f"unlike the training of {policy}: {'; '.join(law.differences)}", flush=True)
     return lab
 
 
@@ -136,7 +147,12 @@ def find_world(cfg: LabOptions) -> tuple[World, Path | None]:
         ) from None
     if run is None or run.task is None:
         raise ValueError(f"'{checkpoint}' lies in no run folder: name the run's folder.")
-    return _world_of_run(run, cfg.world), cfg.policy or _policy_of(run)
+    # Training exports its policy at its end; what is named, or what there is so far, is exported
+    # for the lab.
+    policy = run.path / "policy.onnx"
+    if path.suffix == ".pt" or not policy.is_file():
+        policy = checkpoint
+    return _world_of_run(run, cfg.world), cfg.policy or policy
 
 
 def _world_of_file(path: Path, plane: bool) -> World:
@@ -170,13 +186,3 @@ def _world_of_run(run: RunFolder, world: int | None) -> World:
         return world_from_file(scene, by_prefix=True)
     assert run.task is not None
     return _world_of_task(play_env_cfg(run.task, run), world)
-
-
-def _policy_of(run: RunFolder) -> Path:
-    path = run.path / "policy.onnx"
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"The run '{run.path}' has no policy.onnx yet, which `manyworlds train` writes at its "
-            "end: wait for it, or name one with --policy."
-        )
-    return path

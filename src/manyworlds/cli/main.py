@@ -21,6 +21,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "new-task": ("manyworlds.cli.new_task", "write a file with a task of your own, ready to train"),
     "bench": ("manyworlds.cli.bench", "time a task or an MJCF file against MuJoCo's rollout"),
     "validate": ("manyworlds.cli.validate", "say what is wrong with model files and tasks"),
+    "diff": ("manyworlds.cli.diff", "say in what two model files differ"),
+    "doctor": ("manyworlds.cli.doctor", "say whether the packages that are needed are there"),
     "replay-dump": ("manyworlds.cli.replay_dump", "tell where a recorded world went bad first"),
 }
 """The commands: name to module, whose `main(argv) -> int` runs it, and one line of help."""

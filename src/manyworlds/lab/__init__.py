@@ -1,20 +1,24 @@
 """The live lab: one world that goes on in real time."""
 
 from manyworlds.lab.control import ControlDesk, RobotControl
-from manyworlds.lab.controllers import Controller, Passthrough, PdController, Pose, PoseSequencer
+from manyworlds.lab.controllers import Controller, Passthrough, PdController
 from manyworlds.lab.drivers import Driver, Puppet
 from manyworlds.lab.engine import FaultError, PhysicsEngine
 from manyworlds.lab.lab import LabCfg, LiveLab
 from manyworlds.lab.matching import Match, MatchReport
+from manyworlds.lab.presets import PRESETS, find_presets
+from manyworlds.lab.rebuild import Rebuilt
 from manyworlds.lab.recorder import LIVE, Recorder, RecorderCfg
 from manyworlds.lab.recording import Recording, RecordingError
 from manyworlds.lab.replay import Binding, Replay
+from manyworlds.lab.sequence import SEQUENCE, Pose, PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedState, SavedStates
-from manyworlds.lab.views import View
+from manyworlds.lab.views import StaleViewError, View
 from manyworlds.lab.world import (
     CompileError,
     World,
+    add_entities,
     world_from_env,
     world_from_file,
     world_from_scene,
@@ -23,6 +27,8 @@ from manyworlds.lab.world import (
 
 __all__ = [
     "LIVE",
+    "PRESETS",
+    "SEQUENCE",
     "Binding",
     "CompileError",
     "ControlDesk",
@@ -39,6 +45,7 @@ __all__ = [
     "Pose",
     "PoseSequencer",
     "Puppet",
+    "Rebuilt",
     "Recorder",
     "RecorderCfg",
     "Recording",
@@ -48,8 +55,11 @@ __all__ = [
     "SavedState",
     "SavedStates",
     "Snapshot",
+    "StaleViewError",
     "View",
     "World",
+    "add_entities",
+    "find_presets",
     "world_from_env",
     "world_from_file",
     "world_from_scene",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import mujoco
 import numpy as np
 
-_ON_JOINTS = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+JOINT_TRANSMISSIONS = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+"""Transmissions of actuators that act on a joint."""
 _AXES = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
 
 
@@ -23,6 +25,8 @@ class RobotActuators:
     """Where the controls are in `data.ctrl`, ascending."""
     actuator_ids: np.ndarray
     """The actuator of each control."""
+    trees: np.ndarray
+    """The kinematic trees whose joints they act on."""
 
     def indices(self, values: Mapping[str, float]) -> list[int]:
         """Which of the actuators are named.
@@ -38,10 +42,12 @@ class RobotActuators:
         return [self.names.index(name) for name in values]
 
 
-class Controller(Protocol):
+class Controller:
     """Computes controls, in the engine's thread and before each step."""
 
-    name: str
+    name = "controller"
+    owner = ""
+    """Who must have the robot for the law to move it by itself; empty if it follows targets."""
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
         """Return the controls of the robot's actuators for what it is told.
@@ -51,14 +57,28 @@ class Controller(Protocol):
             data: the state before the step.
             target: what the owner tells each actuator.
         """
-        ...
+        raise NotImplementedError
 
     def reset(self) -> None:
         """Forget what was before."""
-        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it remembers, as plain data that JSON holds to the last digit."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Remember what `state_dict` returned."""
+
+    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> Controller | None:
+        """Return the law for a robot whose model was built anew; None if it cannot go on.
+
+        Raises:
+            ValueError: it does not fit the robot any more.
+        """
+        return None
 
 
-class Passthrough:
+class Passthrough(Controller):
     """Controls are what the owner says."""
 
     name = "passthrough"
@@ -67,15 +87,17 @@ class Passthrough:
         """Return the target."""
         return target
 
-    def reset(self) -> None:
-        """Nothing to forget."""
+    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> Controller:
+        """Return itself."""
+        return self
 
 
-class PdController:
+class PdController(Controller):
     """Efforts that pull joints to targets: `kp (target - q) - kd v`, limited.
 
-    For actuators whose control is an effort and that act on a hinge or a slide; targets [rad or m]
-    are kept within the joints' ranges.
+    For actuators whose control is an effort; targets [rad or m] are kept within the joints'
+    ranges. Actuators that act on anything but a hinge or a slide are told their targets as they
+    are, and a warning names them.
 
     Args:
         model: the model.
@@ -85,7 +107,7 @@ class PdController:
         limit: largest effort [N m or N].
 
     Raises:
-        ValueError: an actuator does not act on a hinge or a slide.
+        ValueError: none of the actuators acts on a hinge or a slide.
     """
 
     name = "pd"
@@ -98,9 +120,21 @@ class PdController:
         kd: float = 5.0,
         limit: float = 200.0,
     ) -> None:
-        pairs = zip(actuators.names, actuators.actuator_ids.tolist(), strict=True)
-        joints = [_joint(model, name, actuator) for name, actuator in pairs]
-        self._actuators = actuators
+        found = [_joint(model, actuator) for actuator in actuators.actuator_ids.tolist()]
+        self._bound = np.array([joint >= 0 for joint in found])
+        if not self._bound.all():
+            names = ", ".join(np.array(actuators.names)[~self._bound])
+            message = (
+                f"Actuators that act on no hinge or slide, which PD cannot move: {names}; they "
+                "are told their targets as they are."
+            )
+            if not self._bound.any():
+                raise ValueError(f"{message} Use the passthrough controller.")
+            warnings.warn(message, stacklevel=2)
+        joints = [joint for joint in found if joint >= 0]
+        self.actuator_names = tuple(np.array(actuators.names)[self._bound].tolist())
+        """The actuators that it moves, in the order of the gains."""
+        self._joint_names = [model.joint(joint).name for joint in joints]
         self._q = model.jnt_qposadr[joints]
         self._v = model.jnt_dofadr[joints]
         limited = model.jnt_limited[joints].astype(bool)
@@ -110,138 +144,80 @@ class PdController:
         self.kp, self.kd = np.full(shape, float(kp)), np.full(shape, float(kd))
         self.limit = np.full(shape, float(limit))
 
+    @property
+    def gains(self) -> dict[str, dict[str, float]]:
+        """`kp`, `kd` and `limit` of each actuator that it moves, by its name."""
+        rows = zip(self.kp.tolist(), self.kd.tolist(), self.limit.tolist(), strict=True)
+        return {
+            name: dict(zip(("kp", "kd", "limit"), row, strict=True))
+            for name, row in zip(self.actuator_names, rows, strict=True)
+        }
+
     def set_gains(
         self,
         kp: Mapping[str, float] | None = None,
         kd: Mapping[str, float] | None = None,
         limit: Mapping[str, float] | None = None,
-    ) -> None:
-        """Change gains of the actuators named; the others stay.
+    ) -> dict[str, dict[str, float]]:
+        """Change gains of the joints or actuators named; the others stay.
+
+        Returns:
+            All `gains`, as they are now.
 
         Raises:
-            KeyError: there is no such actuator.
-            ValueError: a gain is negative or not finite.
+            KeyError: there is no such joint or actuator.
+            ValueError: a gain is negative or not finite; then none is changed.
         """
-        changes = (("kp", kp), ("kd", kd), ("limit", limit))
         fresh = {}
-        for what, values in changes:
+        for what, values in (("kp", kp), ("kd", kd), ("limit", limit)):
             array: np.ndarray = getattr(self, what).copy()
-            for index, (name, value) in zip(
-                self._actuators.indices(values or {}), (values or {}).items(), strict=True
-            ):
+            for name, value in (values or {}).items():
                 if not 0.0 <= value < np.inf:
-                    raise ValueError(f"{what} of '{name}' must be at least 0, got {value}.")
-                array[index] = value
+                    raise ValueError(
+                        f"{what} of '{name}' must be finite and at least 0, got {value}."
+                    )
+                array[self._find(name)] = value
             fresh[what] = array
         for what, array in fresh.items():
             setattr(self, what, array)
+        return self.gains
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
         """Return the efforts."""
-        error = np.clip(target, self._low, self._high) - data.qpos[self._q]
-        effort = self.kp * error - self.kd * data.qvel[self._v]
-        return np.clip(effort, -self.limit, self.limit)
+        wanted = np.clip(target[self._bound], self._low, self._high)
+        effort = self.kp * (wanted - data.qpos[self._q]) - self.kd * data.qvel[self._v]
+        ctrl = target.copy()
+        ctrl[self._bound] = np.clip(effort, -self.limit, self.limit)
+        return ctrl
 
-    def reset(self) -> None:
-        """Nothing to forget."""
+    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PdController:
+        """Return one of the same gains, where actuators have the same names."""
+        law = PdController(model, actuators)
+        for what in ("kp", "kd", "limit"):
+            gains = dict(zip(self.actuator_names, getattr(self, what), strict=True))
+            defaults = zip(law.actuator_names, getattr(law, what), strict=True)
+            setattr(law, what, np.array([gains.get(name, value) for name, value in defaults]))
+        return law
 
-
-@dataclass(frozen=True, kw_only=True)
-class Pose:
-    """Where a sequence stops for a while."""
-
-    targets: Mapping[str, float]
-    """What actuators are told, by name; the others keep what they had."""
-    blend: float = 1.0
-    """How long the way there takes [s]."""
-    hold: float = 2.0
-    """How long it stays [s]."""
-    name: str = ""
-
-
-class PoseSequencer:
-    """Goes from pose to pose, smoothly, in simulated time.
-
-    Its ways are `3 s^2 - 2 s^3` of the time s that has passed, from 0 to 1: they begin and end at
-    rest. It hands its targets on to another control law.
-
-    Args:
-        actuators: those of the robot.
-        poses: where to go, one after the other.
-        law: turns targets into controls; None takes them as they are.
-        loop: whether to begin again at the end.
-
-    Raises:
-        ValueError: there is no pose, or a time is negative.
-        KeyError: a pose names an actuator that is not there.
-    """
-
-    name = "sequence"
-
-    def __init__(
-        self,
-        actuators: RobotActuators,
-        poses: tuple[Pose, ...],
-        law: Controller | None = None,
-        loop: bool = True,
-    ) -> None:
-        if not poses:
-            raise ValueError("A sequence needs at least one pose.")
-        for pose in poses:
-            if min(pose.blend, pose.hold) < 0.0:
-                raise ValueError(f"Times of pose '{pose.name}' must not be negative: {pose}.")
-        self._indices = [actuators.indices(pose.targets) for pose in poses]
-        self._values = [np.array(list(pose.targets.values()), float) for pose in poses]
-        self.poses = poses
-        self.loop = loop
-        self._law = law or Passthrough()
-        self.reset()
-
-    @property
-    def pose(self) -> int:
-        """Which pose it is at, or on the way to."""
-        return self._pose
-
-    def go_to(self, pose: int) -> None:
-        """Begin the way to a pose from where the robot is now."""
-        if not 0 <= pose < len(self.poses):
-            raise ValueError(f"There is no pose {pose}: there are {len(self.poses)}.")
-        self._pose, self._since, self._start = pose, None, self._last
-
-    def reset(self) -> None:
-        """Begin again."""
-        self._pose = 0
-        self._since: float | None = None
-        self._start: np.ndarray | None = None
-        self._last: np.ndarray | None = None
-        self._law.reset()
-
-    def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
-        """Return the controls on the way between poses."""
-        if self._start is None:
-            self._start = target.copy()
-        if self._since is None:
-            self._since = data.time
-        pose = self.poses[self._pose]
-        elapsed = data.time - self._since
-        s = 1.0 if elapsed >= pose.blend else elapsed / pose.blend
-        goal = self._start.copy()
-        goal[self._indices[self._pose]] = self._values[self._pose]
-        self._last = self._start + (3.0 * s * s - 2.0 * s**3) * (goal - self._start)
-        if elapsed >= pose.blend + pose.hold and (self.loop or self._pose + 1 < len(self.poses)):
-            # What is over of the last pose counts for the next, so that no time is lost.
-            self._since += pose.blend + pose.hold
-            self._start, self._pose = goal, (self._pose + 1) % len(self.poses)
-        return self._law.compute(model, data, self._last)
+    def _find(self, name: str) -> list[int]:
+        """The actuator of this name, or those of the joint of this name."""
+        if name in self.actuator_names:
+            return [self.actuator_names.index(name)]
+        found = [
+            i
+            for i, joint in enumerate(self._joint_names)
+            if name in (joint, joint.rpartition("/")[2])
+        ]
+        if not found:
+            raise KeyError(
+                f"There is no joint or actuator '{name}'; available: "
+                f"{', '.join(self.actuator_names)}."
+            )
+        return found
 
 
-def _joint(model: mujoco.MjModel, name: str, actuator: int) -> int:
-    """The hinge or slide that an actuator acts on."""
-    transmission = mujoco.mjtTrn(model.actuator_trntype[actuator])
+def _joint(model: mujoco.MjModel, actuator: int) -> int:
+    """The hinge or slide that an actuator acts on, or -1."""
     joint = int(model.actuator_trnid[actuator, 0])
-    if transmission not in _ON_JOINTS or mujoco.mjtJoint(model.jnt_type[joint]) not in _AXES:
-        raise ValueError(
-            f"Actuator '{name}' does not act on a hinge or a slide, so that a PD controller cannot "
-            "move it: use the passthrough controller."
-        )
-    return joint
+    on_joint = mujoco.mjtTrn(model.actuator_trntype[actuator]) in JOINT_TRANSMISSIONS
+    return joint if on_joint and mujoco.mjtJoint(model.jnt_type[joint]) in _AXES else -1

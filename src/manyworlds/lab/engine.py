@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
+import sys
 import threading
+import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import mujoco
+import numpy as np
 
 from manyworlds.lab.control import ControlDesk
 from manyworlds.lab.drivers import Drive, Driver, DriverStack
@@ -30,11 +35,20 @@ Callback = Callable[[mujoco.MjModel, mujoco.MjData, bool], None]
 _IDLE_S = 0.1  # how long the thread sleeps in direct mode when nobody asks for anything
 _PAUSED_S = 1.0 / 30.0  # between iterations of a paused world
 _JOIN_S = 3.0
+_YIELD_S = 0.0001
+_SWITCH_S = 0.0005  # how long another thread may keep the interpreter from physics
 _BAD = {
     mujoco.mjtWarning.mjWARN_BADQPOS: "positions",
     mujoco.mjtWarning.mjWARN_BADQVEL: "velocities",
     mujoco.mjtWarning.mjWARN_BADQACC: "accelerations",
 }
+
+
+_WARNINGS = [
+    name.removeprefix("mjWARN_").lower()
+    for name in mujoco.mjtWarning.__members__
+    if name.startswith("mjWARN_")
+]
 
 
 class FaultError(RuntimeError):
@@ -54,12 +68,25 @@ class Handle:
             self._callbacks.remove(self)
 
 
+@dataclass
+class _Request:
+    """Steps that somebody waits for."""
+
+    left: int
+    future: Future[Snapshot] = field(default_factory=Future)
+
+
 class PhysicsEngine:
     """One world, the thread that moves it on, and the order in which things happen.
 
     An iteration is: queued commands, callbacks before the step, controls, the step (unless
     paused), callbacks after it, a snapshot. Everybody else reads snapshots, and changes the world
     by `post` only.
+
+    Which thread does what: the engine's thread alone writes the model and the data. A snapshot is
+    made whole and then swapped in; nobody takes a lock to read it. Commands wait in one queue and
+    run in its order. `lock` keeps the engine between two iterations. Everything that tells which
+    name is where in the model is made before the thread begins, and only read from then on.
 
     Args:
         model: the compiled model.
@@ -83,6 +110,9 @@ class PhysicsEngine:
         self.pacer = Pacer()
         self._reset_data = reset_data or mujoco.mj_resetData
         self._lock = threading.RLock()
+        self._holder: int | None = None  # the thread that is inside `lock`
+        self._waiting: deque[None] = deque()  # one for each that wants the lock
+        self._requests: deque[_Request] = deque()
         self._queue: deque[tuple[Command, Future[Any]]] = deque()
         self._queue_lock = threading.Lock()
         self._wake = threading.Event()
@@ -94,12 +124,16 @@ class PhysicsEngine:
         self._frames = itertools.count()
         self._paused = paused
         self._mode: Mode = "live"
+        self.mode_locked = False
+        """Whether the mode stays what it is."""
         self._fault = ""
         self._stopped = False
         self.num_steps = 0
         """Physics steps since the engine was made."""
         self.callback_errors: deque[str] = deque(maxlen=20)
         """Tracebacks of callbacks that failed, the newest last."""
+        self.num_threads = 0
+        """Threads that help MuJoCo with one step; 0 for none."""
         if data is None:
             data = mujoco.MjData(model)
             self._reset_data(model, data)
@@ -121,7 +155,9 @@ class PhysicsEngine:
             return "faulted"
         if self._stopped:
             return "stopped"
-        return "ready" if self._thread is None else "running"
+        if self._thread is None:
+            return "ready"
+        return "running" if self._thread.is_alive() else "stopped"
 
     @property
     def fault(self) -> str:
@@ -148,10 +184,15 @@ class PhysicsEngine:
         return self._mode
 
     @mode.setter
-    def mode(self, mode: Mode) -> None:
-        if mode not in ("live", "direct"):
-            raise ValueError(f"The mode must be 'live' or 'direct', got '{mode}'.")
-        self.post(lambda model, data: self._set_mode(mode))
+    def mode(self, mode: Mode | Literal["auto"]) -> None:
+        chosen: Mode = "live" if mode == "auto" else mode
+        if chosen not in ("live", "direct"):
+            raise ValueError(f"The mode must be 'live', 'direct' or 'auto', got '{mode}'.")
+        if self.mode_locked and chosen != self._mode:
+            raise RuntimeError(
+                f"The mode is locked to '{self._mode}' (LabCfg.mode_lock): it cannot be '{mode}'."
+            )
+        self.post(lambda model, data: self._set_mode(chosen))
 
     @property
     def speed(self) -> float:
@@ -164,9 +205,24 @@ class PhysicsEngine:
             raise ValueError("The speed must be a number, got nan.")
         self.post(lambda model, data: setattr(self.pacer, "speed", speed))
 
-    def lock(self) -> threading.RLock:
-        """Keep the world between iterations: `with engine.lock(): ...`."""
-        return self._lock
+    @property
+    def warnings(self) -> dict[str, int]:
+        """How often MuJoCo warned since the last reset, by what about (`contactfull` ...)."""
+        counts = zip(_WARNINGS, self.data.warning.number.tolist(), strict=True)
+        return {name: count for name, count in counts if count}
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep the world between iterations: `with engine.lock(): ...`, also within another."""
+        self._waiting.append(None)
+        self._lock.acquire()
+        self._waiting.pop()
+        outer, self._holder = self._holder, threading.get_ident()
+        try:
+            yield
+        finally:
+            self._holder = outer
+            self._lock.release()
 
     def on_pre_step(self, call: Callback) -> Handle:
         """Call before the controls of each iteration, in the engine's thread."""
@@ -193,8 +249,7 @@ class PhysicsEngine:
         """
         future: Future[Any] = Future()
         with self._queue_lock:
-            if self._stopped:
-                raise RuntimeError("The engine was stopped and takes no commands: make a new one.")
+            self._refuse_if_stopped()
             self._queue.append((command, future))
         self._wake.set()
         return future
@@ -210,7 +265,7 @@ class PhysicsEngine:
             TimeoutError: it did not run in time.
         """
         future = self.post(command)
-        if not self._is_running() or threading.current_thread() is self._thread:
+        if self._is_mine():
             with self._lock:
                 if self._drain():
                     self._take_snapshot()
@@ -237,17 +292,21 @@ class PhysicsEngine:
         """
         if num_steps < 1:
             raise ValueError(f"step needs at least one step, got {num_steps}.")
-
-        def run(model: mujoco.MjModel, data: mujoco.MjData) -> Snapshot:
-            for _ in range(num_steps):
-                if self._stopping.is_set():
-                    raise RuntimeError("The engine is being stopped.")
-                self._iterate(force=True)
-                if self._fault:
-                    raise FaultError(self._fault)
-            return self._snapshot
-
-        return self.do(run, 5.0 + num_steps / 100.0 if timeout is None else timeout)
+        request = _Request(num_steps)
+        with self._queue_lock:
+            self._refuse_if_stopped()
+            self._requests.append(request)
+        self._wake.set()
+        if self._is_mine():
+            with self._lock:
+                while not request.future.done():
+                    self._drain()
+                    if self._requests:
+                        self._serve()
+        try:
+            return request.future.result(5.0 + num_steps / 100.0 if timeout is None else timeout)
+        finally:
+            request.left = 0
 
     def drive(self, driver: Driver, owner: str) -> Drive:
         """Let a driver move the world on, until `release`.
@@ -269,6 +328,7 @@ class PhysicsEngine:
         """
         if self._thread is not None or self._stopped:
             raise RuntimeError("An engine starts once: make a new one.")
+        sys.setswitchinterval(min(_SWITCH_S, sys.getswitchinterval()))
         self._thread = threading.Thread(target=self._run, name="manyworlds-physics", daemon=True)
         self.pacer.restart()
         self._thread.start()
@@ -288,9 +348,13 @@ class PhysicsEngine:
                 raise TimeoutError(f"The physics thread did not end within {_JOIN_S} s.")
         with self._queue_lock:
             self._stopped = True
-            for _, future in self._queue:
-                future.cancel()
+            waiting = [future for _, future in self._queue]
             self._queue.clear()
+            waiting += [request.future for request in self._requests]
+            self._requests.clear()
+        for future in waiting:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(RuntimeError("The engine was stopped before this was done."))
 
     def pump(self) -> None:
         """Make one iteration in the calling thread, for tests and scripts without a thread.
@@ -304,15 +368,60 @@ class PhysicsEngine:
             self._drain()
             self._iterate(force=False)
 
+    def swap(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        controls: ControlDesk,
+        reset_data: Command,
+    ) -> None:
+        """Go on with another world; for commands. Callbacks and drivers stay."""
+        self.model, self.data, self.controls = model, data, controls
+        self._reset_data = reset_data
+        self._taker = SnapshotTaker(data)
+        if self.num_threads:
+            mujoco.mju_threadpool(data, self.num_threads)
+        self.mend()
+        self._take_snapshot()
+
+    def set_threads(self, num_threads: int) -> None:
+        """Let threads help MuJoCo with one step, which large worlds gain from.
+
+        Args:
+            num_threads: how many; 0 for none.
+
+        Raises:
+            ValueError: it is below zero.
+        """
+        if num_threads < 0:
+            raise ValueError(f"num_threads must be at least 0, got {num_threads}.")
+
+        def change(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            mujoco.mju_threadpool(data, num_threads)
+            self.num_threads = num_threads
+
+        self.do(change)
+
     def _run(self) -> None:
         while not self._stopping.is_set():
-            with self._lock:
+            if not self._lock.acquire(timeout=_IDLE_S):
+                continue  # somebody holds the world, and may want to stop it
+            try:
                 changed = self._drain()
+                asked = bool(self._requests)
                 live = self._mode == "live" and not self._stopping.is_set()
-                if live:
+                if asked:
+                    self._serve()
+                elif live:
                     self._iterate(force=False)
                 elif changed:
                     self._take_snapshot()
+            finally:
+                self._lock.release()
+            if self._waiting:
+                time.sleep(_YIELD_S)  # else this thread would have the lock again at once
+            if asked:
+                continue
             if not live:
                 self._wake.wait(_IDLE_S)
                 self._wake.clear()
@@ -322,30 +431,62 @@ class PhysicsEngine:
             else:
                 self.pacer.wait(self.model.opt.timestep, self._stopping)
 
+    def _serve(self) -> None:
+        """Make one step of those that somebody waits for first."""
+        request = self._requests[0]
+        error: Exception | None = None
+        if request.left > 0:
+            self._iterate(force=True)
+            request.left -= 1
+            error = FaultError(self._fault) if self._fault else None
+        if error is None and request.left > 0 and self._stopping.is_set():
+            error = RuntimeError("The engine is being stopped.")
+        if error is None and request.left > 0:
+            return
+        with self._queue_lock:
+            if request not in self._requests:  # `stop` was called in a callback
+                return
+            self._requests.remove(request)
+        if error is not None:
+            request.future.set_exception(error)
+        else:
+            request.future.set_result(self._snapshot)
+
     def _iterate(self, force: bool) -> None:
-        model, data = self.model, self.data
         self._call(self._pre, False)
-        self.controls.apply(model, data)
+        self._control()
         moved = False
         if (force or not self._paused) and not self._fault:
             moved = self._move()
         self._call(self._post, moved)
         self._take_snapshot()
 
+    def _control(self) -> None:
+        for robot in self.controls:
+            try:
+                robot.apply(self.model, self.data)
+            except Exception as error:  # that of somebody else's control law
+                self._fault = self._fault or (
+                    f"The control law '{robot.controller.name}' of '{robot.name}' failed at "
+                    f"{self.data.time:.3f} s: {error}"
+                )
+
     def _move(self) -> bool:
         driver = self.drivers.top.driver
-        counts = [int(self.data.warning[kind].number) for kind in _BAD]
-        time = self.data.time
+        warned, time = self.data.warning.number, self.data.time
+        before = warned.copy()
         try:
             moved = driver.step(self.model, self.data)
         except Exception as error:  # MuJoCo's, or that of somebody else's driver
             self._fault = f"The {driver.name} failed at {time:.3f} s: {error}"
             return False
-        for (kind, what), before in zip(_BAD.items(), counts, strict=True):
-            warning = self.data.warning[kind]
-            if warning.number > before:
+        if (warned > before).any():
+            for kind, what in _BAD.items():
+                if warned[kind] <= before[kind]:
+                    continue
+                body = _body_of(self.model, kind, int(self.data.warning[kind].lastinfo))
                 self._fault = (
-                    f"The {what} went bad at {time:.3f} s (number {warning.lastinfo} of them): "
+                    f"The {what} went bad at {time:.3f} s, first of body '{body}': "
                     "reset the world, or restore a saved state."
                 )
                 return False
@@ -401,6 +542,7 @@ class PhysicsEngine:
             step=self.num_steps,
             time=self._snapshot.time if self._fault else float(self.data.time),
             paused=self._paused,
+            mode=self._mode,
             driver=self.drivers.top.driver.name,
             block=block,
             layout=self._taker.layout,
@@ -409,8 +551,28 @@ class PhysicsEngine:
     def _is_running(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
+    def _is_mine(self) -> bool:
+        """Whether the caller may do the thread's work: there is none, it is it, or it waits."""
+        me = threading.get_ident()
+        thread = self._thread
+        return not self._is_running() or me == self._holder or thread is threading.current_thread()
+
+    def _refuse_if_stopped(self) -> None:
+        if self._stopped:
+            raise RuntimeError("The engine was stopped and takes no commands: make a new one.")
+
 
 def _register(callbacks: list[Handle], call: Callback) -> Handle:
     handle = Handle(callbacks, call)
     callbacks.append(handle)
     return handle
+
+
+def _body_of(model: mujoco.MjModel, kind: mujoco.mjtWarning, number: int) -> str:
+    """Name of the body to which a bad position belongs, or a bad degree of freedom."""
+    if kind == mujoco.mjtWarning.mjWARN_BADQPOS:
+        joint = int(np.searchsorted(model.jnt_qposadr, number, side="right")) - 1
+        body = model.jnt_bodyid[joint]
+    else:
+        body = model.dof_bodyid[number]
+    return model.body(int(body)).name

@@ -2,19 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import mujoco
+import numpy as np
 
 from manyworlds.lab.control import RobotControl
-from manyworlds.lab.engine import Handle, PhysicsEngine
+from manyworlds.lab.controllers import Controller
+from manyworlds.lab.engine import Command, Handle, PhysicsEngine
 from manyworlds.utils.mujoco import dof_width, qpos_width
 
-Root = Literal["keep", "authored"]
-"""What becomes of a free root: it stays where it is, or goes where the keyframe says."""
+Root = Literal["keep", "placed", "authored"]
+"""What becomes of a free root: it stays where it is, goes where the robot begins, or where the
+keyframe says."""
 
 HOLD = "hold"
 """The owner of robots that are held in a keyframe."""
+
+
+class HeldController(Controller):
+    """Keeps a robot's controls while `hold` has it; others have them pass through its law.
+
+    Args:
+        robot: the controls of the robot.
+        targets: its controls meanwhile; None are those that it is told, as without hold.
+    """
+
+    name = owner = HOLD
+
+    def __init__(self, robot: RobotControl, targets: np.ndarray | None) -> None:
+        self.law = robot.controller
+        self._robot, self._targets = robot, targets
+
+    def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
+        """Return the controls."""
+        if self._targets is not None and self._robot.owner == HOLD:
+            return self._targets
+        return self.law.compute(model, data, target)
+
+    def reset(self) -> None:
+        """Reset the law."""
+        self.law.reset()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the law remembers."""
+        return self.law.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Let the law remember."""
+        self.law.load_state_dict(state)
 
 
 class Keyframes:
@@ -23,18 +59,20 @@ class Keyframes:
     Args:
         engine: moves the world on.
         prefixes: prefix of each robot's elements, by the robot's name.
+        reset_data: puts data into the initial state.
     """
 
-    def __init__(self, engine: PhysicsEngine, prefixes: dict[str, str]) -> None:
+    def __init__(
+        self, engine: PhysicsEngine, prefixes: dict[str, str], reset_data: Command
+    ) -> None:
         self._engine = engine
         self._prefixes = prefixes
-        self._held: dict[str, tuple[Handle, str]] = {}
+        self._reset_data = reset_data
+        self._held: dict[str, tuple[Handle | None, str]] = {}
 
     def names(self, robot: str) -> list[str]:
-        """Names of the keyframes, without the robot's prefix."""
-        prefix, model = self._prefix(robot), self._engine.model
-        names = [model.key(i).name or str(i) for i in range(model.nkey)]
-        return [name.removeprefix(prefix) for name in names]
+        """Names of its keyframes without its prefix, then of those that are of no robot."""
+        return list(self._keys(robot))
 
     def reset(self, robot: str, name: str = "", root: Root = "keep") -> None:
         """Put one robot into a keyframe, at rest or as fast as it says; others stay as they are.
@@ -63,11 +101,14 @@ class Keyframes:
         self.stop_hold(robot)
         model = self._engine.model
         control = self._engine.controls.find(robot)
-        owner = control.take(HOLD) if control is not None else ""
-        if control is not None and model.key_ctrl[key][control.actuators.ids].any():
-            control.write(HOLD, model.key_ctrl[key][control.actuators.ids])
-            handle = Handle([], lambda *_: None)
-        else:
+        owner, ctrl = "", None
+        if control is not None:
+            ctrl = model.key_ctrl[key][control.actuators.ids].copy()
+            ctrl = ctrl if ctrl.any() else None
+            control.controller = HeldController(control, ctrl)
+            owner = control.take(HOLD)
+        handle = None
+        if ctrl is None:
             handle = self._engine.on_pre_step(
                 lambda model, data, moved: self._pin(model, data, robot, key)
             )
@@ -78,26 +119,41 @@ class Keyframes:
         if robot not in self._held:
             return
         handle, owner = self._held.pop(robot)
-        handle.remove()
+        if handle is not None:
+            handle.remove()
         control = self._engine.controls.find(robot)
-        if control is not None and control.owner == HOLD:
+        if control is None:
+            return
+        if isinstance(control.controller, HeldController):
+            control.controller = control.controller.law
+        if control.owner == HOLD:
             control.take(owner)
 
     def is_holding(self, robot: str) -> bool:
-        """Whether a robot is held."""
-        return robot in self._held
+        """Whether a robot is held; it is not while somebody else has taken it."""
+        control = self._engine.controls.find(robot)
+        return robot in self._held and (control is None or control.owner == HOLD)
 
     def _put(
         self, model: mujoco.MjModel, data: mujoco.MjData, robot: str, key: int, root: Root
     ) -> None:
-        self._set_joints(model, data, robot, key, with_root=root == "authored")
+        start = None
+        if root == "placed":
+            start = mujoco.MjData(model)
+            self._reset_data(model, start)
+        self._set_joints(model, data, robot, key, root, start)
         control: RobotControl | None = self._engine.controls.find(robot)
         if control is not None:
             control.restore(model.key_ctrl[key][control.actuators.ids])
+            for actuator in set(control.actuators.actuator_ids.tolist()):
+                first, count = model.actuator_actadr[actuator], model.actuator_actnum[actuator]
+                act = slice(first, first + count) if first >= 0 else slice(0)
+                data.act[act] = model.key_act[key][act]
         mujoco.mj_forward(model, data)
 
     def _pin(self, model: mujoco.MjModel, data: mujoco.MjData, robot: str, key: int) -> None:
-        self._set_joints(model, data, robot, key, with_root=False, still=True)
+        if self.is_holding(robot):
+            self._set_joints(model, data, robot, key, "keep", still=True)
 
     def _set_joints(
         self,
@@ -105,30 +161,40 @@ class Keyframes:
         data: mujoco.MjData,
         robot: str,
         key: int,
-        with_root: bool,
+        root: Root,
+        start: mujoco.MjData | None = None,
         still: bool = False,
     ) -> None:
         prefix = self._prefix(robot)
         for joint in range(model.njnt):
             kind = mujoco.mjtJoint(model.jnt_type[joint])
-            if not model.joint(joint).name.startswith(prefix):
-                continue
-            if kind == mujoco.mjtJoint.mjJNT_FREE and not with_root:
+            free = kind == mujoco.mjtJoint.mjJNT_FREE
+            if not model.joint(joint).name.startswith(prefix) or (free and root == "keep"):
                 continue
             q, v = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
             places, speeds = slice(q, q + qpos_width(kind)), slice(v, v + dof_width(kind))
+            if free and start is not None:
+                data.qpos[places], data.qvel[speeds] = start.qpos[places], start.qvel[speeds]
+                continue
             data.qpos[places] = model.key_qpos[key][places]
             data.qvel[speeds] = 0.0 if still else model.key_qvel[key][speeds]
 
     def _find(self, robot: str, name: str) -> int:
-        prefix, names = self._prefix(robot), self.names(robot)
-        short = name.removeprefix(prefix)
-        if names and not name:
-            return 0
-        if short not in names:
-            known = ", ".join(names) or "none"
+        prefix, keys = self._prefix(robot), self._keys(robot)
+        short = name.removeprefix(prefix) if name else next(iter(keys), name)
+        if short not in keys:
+            known = ", ".join(keys) or "none"
             raise KeyError(f"There is no keyframe '{name}' of '{robot}'; available: {known}.")
-        return names.index(short)
+        return keys[short]
+
+    def _keys(self, robot: str) -> dict[str, int]:
+        """Its own keyframes by their names without prefix, then those that are of no robot."""
+        prefix, model = self._prefix(robot), self._engine.model
+        names = [model.key(key).name or str(key) for key in range(model.nkey)]
+        own = {n.removeprefix(prefix): i for i, n in enumerate(names) if n.startswith(prefix)}
+        others = tuple(filter(None, self._prefixes.values()))
+        shared = {name: i for i, name in enumerate(names) if not name.startswith(others)}
+        return own | {name: i for name, i in shared.items() if name not in own}
 
     def _prefix(self, robot: str) -> str:
         if robot not in self._prefixes:

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import dataclasses
 import platform
-import threading
+import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import mujoco
-import numpy as np
 
 from manyworlds import __version__
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
+from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.engine import Command, Mode, PhysicsEngine
 from manyworlds.lab.keyframes import Keyframes
+from manyworlds.lab.options import explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
+from manyworlds.lab.presets import PRESETS, find_presets
+from manyworlds.lab.rebuild import Rebuilt, carry_controls, carry_state
 from manyworlds.lab.recorder import Recorder, RecorderCfg
 from manyworlds.lab.replay import Replay
+from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
 from manyworlds.lab.views import View, make_view
-from manyworlds.lab.world import World, world_from_env
+from manyworlds.lab.world import CompileError, World, world_from_env
+from manyworlds.utils.extras import installed_version
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.lab.policy import PolicyController
+
+
+_EXTRAS = ("mcap", "onnxruntime", "viser")
 
 
 @dataclass(kw_only=True)
@@ -36,7 +47,10 @@ class LabCfg:
 
     start_paused: bool = False
     """Whether time stands until somebody lets it go."""
-    mode: Mode = "live"
+    mode: Mode | Literal["auto"] = "live"
+    """Whether time goes by itself; `auto` is `live`."""
+    mode_lock: bool = False
+    """Whether the mode stays what it is at first."""
     speed: float = 1.0
     """Simulated seconds per second, 0.05 to 10, or infinity for as fast as possible."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -65,26 +79,35 @@ class LiveLab:
 
     def __init__(self, world: World, cfg: LabCfg | None = None) -> None:
         cfg = LabCfg() if cfg is None else cfg
-        self.world = world
-        self.status: list[str] = []
+        self.status = ["compiled"]
         """The steps of starting and stopping, in the order in which they were made."""
-        self._set_options(cfg.options)
-        self.controls = world.controls()
+        self.last_compile_error = ""
+        """Why the last `rebuild` failed; empty if it did not."""
+        self._cfg = dataclasses.replace(cfg)
+        self._rebuild_calls: list[Callable[[], None]] = []
+        self._views: weakref.WeakSet[View] = weakref.WeakSet()
+        self._set_options(world)
+        data = world.new_data()
         self.engine = PhysicsEngine(
-            world.model,
-            controls=self.controls,
-            reset_data=world.reset,
-            paused=cfg.start_paused,
+            world.model, data, world.controls(data), world.reset, cfg.start_paused
         )
         self.engine.mode, self.engine.speed = cfg.mode, cfg.speed
-        self.keyframes = Keyframes(self.engine, world.robots)
-        self.perturbation = Perturbation(self.engine)
-        self.states = SavedStates(self.engine, world.model_hash)
-        self.recorder = Recorder(self.engine, world.model_hash, cfg.recorder)
-        self.replay = Replay(self.engine, self.recorder, self.states, world.robots, world.reset)
+        self.engine.do(lambda model, data: None)  # the mode counts from the beginning
+        self.engine.mode_locked = cfg.mode_lock
+        self._bind(world)
         for robot in self.controls:
             robot.take(cfg.start_owner)
-        self.status.append("compiled")
+        self.status.append("bound")
+
+    def _bind(self, world: World) -> None:
+        """Make what depends on the model."""
+        engine = self.engine
+        self.world, self.controls = world, engine.controls
+        self.keyframes = Keyframes(engine, world.robots, world.reset)
+        self.perturbation = Perturbation(engine)
+        self.states = SavedStates(engine, world.model_hash)
+        self.recorder = Recorder(engine, world.model_hash, self._cfg.recorder)
+        self.replay = Replay(engine, self.recorder, self.states, world.robots, world.reset)
 
     @classmethod
     def from_env(
@@ -124,18 +147,71 @@ class LiveLab:
         return self.controls[name]
 
     def start(self) -> None:
-        """Let time go by."""
+        """Let time go by; all else is there before the first step."""
         if self.recorder.cfg.auto_record:
             self.recorder.start()
+            self.status.append("recording")
+        atexit.register(self.stop)
         self.engine.start()
         self.status.append("running")
 
     def stop(self) -> None:
         """End the engine's thread and the recording; a second time does nothing."""
-        self.engine.stop()
-        self.recorder.stop()
+        try:
+            self.engine.stop()
+        finally:
+            self.recorder.stop()
+            atexit.unregister(self.stop)
         if self.status[-1] != "stopped":
             self.status.append("stopped")
+
+    def rebuild(self, world: World | Callable[[], World]) -> Rebuilt:
+        """Go on in a changed world, from where this one is.
+
+        Joints, actuators and mocap bodies of the same name keep their state, robots their owners,
+        targets and control laws; callbacks, drivers, time, mode and speed stay. A recording ends,
+        saved states are forgotten, and views refuse to be read, because all these are of the old
+        model.
+
+        Args:
+            world: the new world, or what builds it.
+
+        Returns:
+            What became of its joints; or, if it does not compile, why. Then the old one goes on.
+        """
+        self.last_compile_error = ""
+        try:
+            fresh = world() if callable(world) else world
+        except CompileError as error:
+            self.last_compile_error = str(error)
+            return Rebuilt(error=str(error))
+        self._set_options(fresh)
+        data = fresh.new_data()
+        controls = fresh.controls(data)
+
+        def swap(model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
+            self.replay.stop()
+            self.recorder.stop()
+            for robot in self.world.robots:
+                self.keyframes.stop_hold(robot)
+            result = carry_state(model, old, fresh.model, data)
+            desk, dropped = carry_controls(self.controls, controls, fresh.model)
+            bindings = self.replay.bindings
+            self.perturbation.close()
+            self.world = fresh
+            self.engine.swap(fresh.model, data, desk, fresh.reset)
+            self._bind(fresh)
+            kept = {robot: bindings[robot] for robot in fresh.robots if robot in bindings}
+            self.replay.bindings.update(kept)
+            for view in self._views:
+                view.expire()
+            self._views.clear()
+            return dataclasses.replace(result, dropped_laws=dropped)
+
+        result = self.engine.do(swap)
+        for call in list(self._rebuild_calls):
+            call()
+        return result
 
     @property
     def paused(self) -> bool:
@@ -162,7 +238,7 @@ class LiveLab:
         """Queue a change of the world; see `PhysicsEngine.post`."""
         return self.engine.post(command)
 
-    def lock(self) -> threading.RLock:
+    def lock(self) -> contextlib.AbstractContextManager[None]:
         """Keep the world between iterations; see `PhysicsEngine.lock`."""
         return self.engine.lock()
 
@@ -172,34 +248,46 @@ class LiveLab:
         return self.engine.snapshot
 
     def run_policy(
-        self, path: str | Path, robot: str = "", commands: Mapping[str, Any] | None = None
+        self,
+        path: str | Path,
+        robot: str = "",
+        commands: Mapping[str, Any] | None = None,
+        *,
+        adopt: bool = True,
     ) -> PolicyController:
-        """Let an exported policy move a robot, from the initial state on.
+        """Let a trained policy move a robot, from the initial state on.
 
         Args:
-            path: the policy.
+            path: the policy, exported (`.onnx`) or a checkpoint in its run folder (`.pt`).
             robot: the robot; the only one if empty.
             commands: what command terms ask for; 0 where nothing is given.
+            adopt: whether the world takes over the timestep and the gains of training, where they
+                differ; else only the timestep, as in a world whose gains were randomized.
 
         Returns:
-            The control law, whose `commands` may be changed at any time.
+            The control law, whose `commands` may be changed at any time; its `differences` say
+            how the world was not that of training.
 
         Raises:
             KeyError: there is no such robot.
             ValueError: the policy does not fit it, or there are several robots and none is named.
+            FileNotFoundError: there is no such policy.
             MissingExtraError: the extra 'train' is not installed.
         """
         from manyworlds.lab.policy import PolicyController
 
-        if not robot:
-            names = [control.name for control in self.controls]
-            if len(names) != 1:
-                raise ValueError(f"Name the robot that the policy moves: {', '.join(names)}.")
-            robot = names[0]
-        control = self[robot]
+        control = self._only(robot)
         law = PolicyController(path, self.world.model, control, commands)
+        for other in self.controls:
+            step = getattr(getattr(other.controller, "policy", None), "timestep", None)
+            if other is not control and step not in (None, law.policy.timestep):
+                raise ValueError(
+                    f"The policy '{path}' needs a timestep of {law.policy.timestep} s, but that of "
+                    f"'{other.name}' {step} s: policies in one world need the same."
+                )
 
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            law.adopt(model, gains=adopt)
             control.controller = law
             control.take(POLICY)
 
@@ -210,6 +298,43 @@ class LiveLab:
         self.reset()
         return law
 
+    def run_sequence(
+        self,
+        poses: str | tuple[Pose, ...],
+        robot: str = "",
+        *,
+        loop: bool = True,
+        delay: float = 0.5,
+        autoplay: bool = True,
+    ) -> PoseSequencer:
+        """Let a robot go from pose to pose.
+
+        Args:
+            poses: where to go, or a name of `find_presets`.
+            robot: the robot; the only one if empty.
+            loop: whether to begin again at the end.
+            delay: how long the robot stays as it is before it begins [s].
+            autoplay: whether to begin at once; else with `play`.
+
+        Returns:
+            The sequence, which can be stopped and sent to any of its poses.
+
+        Raises:
+            KeyError: there is no such robot or preset, or a pose names an actuator that the robot
+                does not have.
+            ValueError: there is no pose, or there are several robots and none is named.
+        """
+        control = self._only(robot)
+        if isinstance(poses, str):
+            if poses not in PRESETS:
+                known = ", ".join(find_presets(control)) or "none"
+                raise KeyError(f"There is no preset '{poses}'; for '{control.name}': {known}.")
+            poses = PRESETS[poses]
+        sequence = PoseSequencer(control, poses, loop=loop, delay=delay)
+        if autoplay:
+            sequence.play()
+        return sequence
+
     def view(self, kind: str, name: str) -> View:
         """Return an element's arrays in the model and the data, by name with or without prefix.
 
@@ -219,7 +344,38 @@ class LiveLab:
             KeyError: there is no such element.
             ValueError: there is no such kind.
         """
-        return make_view(self.world.model, self.engine.data, kind, name, self.world.robots)
+        view = make_view(self.world.model, self.engine.data, kind, name, self.world.robots)
+        self._views.add(view)
+        return view
+
+    def owner_of(self, body: int) -> str | None:
+        """The robot that a body belongs to, or None; the world is nobody's."""
+        return self.world.robot_of(self.world.model.body(body).name) if body else None
+
+    def set_option(self, name: str, value: Any) -> None:
+        """Change one of MuJoCo's options from the next step on.
+
+        Raises:
+            ValueError: MuJoCo has no such option.
+        """
+        _check_option(name)
+        self.post(lambda model, data: set_option(model.opt, name, value))
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """Why entities of the scene were left out, by name."""
+        return self.world.errors
+
+    def explain_options(self) -> str:
+        """Say where options come from that are not MuJoCo's defaults, as a table.
+
+        The model's count instead of MuJoCo's, those of `LabCfg.options` instead of the model's,
+        and what was changed since instead of all.
+        """
+        world = self.world
+        return explain_options(
+            self._model_options, world.option_sources, self._cfg.options, world.model.opt
+        )
 
     def why_not_moving(self, name: str) -> list[str]:
         """Say in plain words what keeps a robot from moving; empty if nothing does.
@@ -237,28 +393,41 @@ class LiveLab:
             reasons.append("the world waits for steps (direct mode)")
         if (driver := engine.drivers.top).driver.name != "physics":
             reasons.append(f"'{driver.owner}' shows states of his own ({driver.driver.name})")
-        if robot.owner == NOBODY:
-            reasons.append("nobody steers it")
-        for who, count in robot.ignored.items():
-            reasons.append(f"{count} commands of '{who}' were ignored: '{robot.owner}' has it")
-        if robot.saturated.any():
-            names = np.array(robot.actuators.names)[robot.saturated]
-            reasons.append(f"actuators at their limits: {', '.join(names)}")
-        if (gains := getattr(robot.controller, "kp", None)) is not None and not gains.any():
-            reasons.append("all its gains are zero")
+        if engine.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
+            reasons.append("actuation is switched off in the options")
+        reasons += robot.reasons(engine.model, engine.snapshot)
         return reasons
 
     def dump(self, folder: str | Path) -> Path:
         """Write what was really compiled; see `World.dump`."""
         return self.world.dump(Path(folder))
 
+    def diff(self, original: str | Path, robot: str = "") -> list[Difference]:
+        """Say in what this world's model differs from a file's; see `diff_models`.
+
+        Args:
+            original: an MJCF, URDF or MJB file.
+            robot: compare only this robot with the file; empty compares all.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it does not compile.
+            KeyError: there is no such robot.
+        """
+        if robot and robot not in self.world.robots:
+            known = ", ".join(self.world.robots)
+            raise KeyError(f"There is no robot '{robot}'; available: {known}.")
+        prefix = self.world.robots[robot] if robot else ""
+        return diff_models(load_model(Path(original)), self.world.model, prefix)
+
     def info(self) -> dict[str, Any]:
-        """Versions and sizes."""
+        """Versions, of extras empty if they are not installed, and sizes."""
         model = self.world.model
         return {
             "manyworlds": __version__,
             "mujoco": mujoco.mj_versionString(),
             "python": platform.python_version(),
+            "extras": {name: installed_version(name) for name in _EXTRAS},
             "robots": list(self.world.robots),
             "nq": model.nq,
             "nv": model.nv,
@@ -271,12 +440,26 @@ class LiveLab:
         """Call after each reset, in the engine's thread."""
         self.engine.on_reset(lambda model, data, moved: call())
 
-    def _set_options(self, options: dict[str, Any]) -> None:
-        for name, value in options.items():
-            if not hasattr(self.world.model.opt, name):
-                raise ValueError(f"LabCfg.options has '{name}', which is no option of MuJoCo.")
-            current = getattr(self.world.model.opt, name)
-            if isinstance(current, np.ndarray):
-                current[:] = value
-            else:
-                setattr(self.world.model.opt, name, value)
+    def on_rebuild(self, call: Callable[[], None]) -> None:
+        """Call after each `rebuild`, in the thread that asked for it."""
+        self._rebuild_calls.append(call)
+
+    def _only(self, robot: str) -> RobotControl:
+        """The controls of the robot that is named, or of the only one there is."""
+        names = [control.name for control in self.controls]
+        if not names:
+            raise ValueError("No robot of this world has actuators, so that nothing can move one.")
+        if not robot and len(names) > 1:
+            raise ValueError(f"Name one of the robots: {', '.join(names)}.")
+        return self[robot or names[0]]
+
+    def _set_options(self, world: World) -> None:
+        self._model_options = read_options(world.model.opt)
+        for name, value in self._cfg.options.items():
+            _check_option(name)
+            set_option(world.model.opt, name, value)
+
+
+def _check_option(name: str) -> None:
+    if name.startswith("_") or not hasattr(mujoco.MjOption, name):
+        raise ValueError(f"MuJoCo has no option '{name}'.")

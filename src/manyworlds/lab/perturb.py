@@ -39,7 +39,7 @@ class Perturbation:
         self._center = self._point = np.zeros(3)
         self._renewed = 0.0
         self._pulling = self._held = False
-        engine.on_pre_step(self._apply)
+        self._handle = engine.on_pre_step(self._apply)
 
     @property
     def body(self) -> int:
@@ -73,6 +73,10 @@ class Perturbation:
         """Let go: no force is left at the next step."""
         with self._lock:
             self._held = False
+
+    def close(self) -> None:
+        """Pull at nothing any more: the world was built anew."""
+        self._handle.remove()
 
     def _renew(self, active: mujoco.mjtPertBit, **values: np.ndarray) -> None:
         with self._lock:
@@ -114,6 +118,7 @@ class Perturbation:
                 mujoco.mjv_applyPerturbPose(model, data, self._pert, 1)
                 mujoco.mj_forward(model, data)
             else:
+                mujoco.mjv_applyPerturbPose(model, data, self._pert, 0)  # of mocap bodies
                 data.xfrc_applied[self._pert.select] = 0.0
                 mujoco.mjv_applyPerturbForce(model, data, self._pert)
 

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from manyworlds.actuator.builtin_actuator import POSITION_CELLS, VELOCITY_CELLS
 from manyworlds.lab.control import POLICY, RobotControl
+from manyworlds.lab.controllers import Controller, RobotActuators
 from manyworlds.rl import OnnxPolicy
 
+_GAINS = {
+    "BuiltinPositionActuator": POSITION_CELLS,
+    "XmlPositionActuator": POSITION_CELLS,
+    "BuiltinVelocityActuator": VELOCITY_CELLS,
+    "XmlVelocityActuator": VELOCITY_CELLS,
+}
+"""Where MuJoCo has the gains of trained actuators; others' are in the policy's own laws."""
 
-class PolicyController:
-    """Moves a robot by an exported policy while `policy` owns it, exactly as `OnnxPolicy.step`.
+
+class PolicyController(Controller):
+    """Moves a robot by a trained policy while `policy` owns it, exactly as `OnnxPolicy.step`.
 
     While somebody else owns the robot, its controls are what he says; the policy begins anew when
     it gets the robot back.
 
     Args:
-        path: the exported policy.
+        path: the policy, exported (`.onnx`) or a checkpoint in its run folder (`.pt`).
         model: the lab's model.
         robot: the controls of the robot; the policy must move all its actuators and no others.
         commands: what each command term asks for; 0 where nothing is given.
@@ -28,9 +40,10 @@ class PolicyController:
     Raises:
         ValueError: the policy does not fit the robot or the model; the message says where they
             differ.
+        FileNotFoundError: there is no such policy.
     """
 
-    name = POLICY
+    name = owner = POLICY
 
     def __init__(
         self,
@@ -39,7 +52,9 @@ class PolicyController:
         robot: RobotControl,
         commands: Mapping[str, Any] | None = None,
     ) -> None:
-        self.policy = OnnxPolicy(path, model, commands=commands)
+        with exported(Path(path)) as file:
+            self.policy = OnnxPolicy(file, model, commands=commands, check_timestep=False)
+        self.policy.path = Path(path)
         self._robot = robot
         moved = {int(model.actuator(name).id) for name in self.policy.actuator_names}
         own = set(robot.actuators.actuator_ids.tolist())
@@ -53,7 +68,26 @@ class PolicyController:
                 f"The policy '{path}' does not fit the robot '{robot.name}': it "
                 f"{'; it '.join(differences)}."
             )
+        self.differences: list[str] = []
+        """How the model was not that of training, in words."""
+        if not self._is_in_step(model):
+            here, trained = model.opt.timestep, self.policy.timestep
+            self.differences.append(f"timestep: {here:g} s, in training {trained:g} s")
+        self._gains: list[tuple[str, int, int, float]] = []
+        for item in self.policy.description["actuators"]:
+            self._compare_gains(model, item)
+        scene = Path(path).parent / "scene" / "scene.xml"
+        if scene.is_file():
+            self.differences += _option_differences(model, mujoco.MjSpec.from_file(str(scene)))
         self.reset()
+
+    def adopt(self, model: mujoco.MjModel, gains: bool) -> None:
+        """Give the model the timestep of training, and the gains; in the engine's thread."""
+        self._adopts_gains = gains
+        if not self._is_in_step(model):
+            model.opt.timestep = self.policy.timestep
+        for field, row, column, value in self._gains if gains else ():
+            getattr(model, field)[row, column] = value
 
     @property
     def commands(self) -> dict[str, np.ndarray]:
@@ -65,6 +99,25 @@ class PolicyController:
         self.policy.reset()
         self._time: float | None = None
         self._substep = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it remembers, and where in its control period it is."""
+        ctrl = None if self._time is None else self._ctrl.tolist()
+        own = {"time": self._time, "substep": self._substep, "ctrl": ctrl}
+        return {**own, "policy": self.policy.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` returned."""
+        self._time, self._substep = state["time"], state["substep"]
+        self._ctrl = np.array(state["ctrl"] or [])
+        self.policy.load_state_dict(state["policy"])
+
+    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PolicyController:
+        """Return one that remembers the same."""
+        law = PolicyController(self.policy.path, model, self._robot, self.commands)
+        law.load_state_dict(self.state_dict())
+        law.adopt(model, gains=self._adopts_gains)
+        return law
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
         """Return the controls; act once per control period."""
@@ -87,3 +140,69 @@ class PolicyController:
         self._time = data.time
         self._ctrl = data.ctrl[self._robot.actuators.ids].copy()
         return self._ctrl
+
+    def _is_in_step(self, model: mujoco.MjModel) -> bool:
+        return bool(np.isclose(model.opt.timestep, self.policy.timestep, rtol=1e-6))
+
+    def _compare_gains(self, model: mujoco.MjModel, item: dict[str, Any]) -> None:
+        """Find what `adopt` has to write; gains that are the same keep their last digits."""
+        gains = _GAINS.get(item["type"], {})
+        for gain in (name for name in gains if name in item["params"]):
+            field, column, unit = gains[gain][0]
+            for name, wanted in zip(item["controls"], item["params"][gain], strict=True):
+                row = model.actuator(name).id
+                value = float(getattr(model, field)[row, column] * unit)
+                if np.isclose(value, wanted, rtol=1e-5):
+                    continue
+                self.differences.append(f"{gain} of {name}: {value:g}, in training {wanted:g}")
+                self._gains += [(f, row, c, wanted * u) for f, c, u in gains[gain]]
+
+
+@contextlib.contextmanager
+def exported(path: Path) -> Iterator[Path]:
+    """Yield a policy's ONNX file; that of a checkpoint is made for a moment.
+
+    Raises:
+        FileNotFoundError: there is no such policy.
+        ValueError: the checkpoint lies in no run folder of a known task.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no policy '{path}': name an .onnx or a .pt file.")
+    if path.suffix != ".pt":
+        yield path
+        return
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.rl.exporter_utils import export_policy
+    from manyworlds.rl.run_folder import RunFolder
+    from manyworlds.rl.runner import OnPolicyRunner
+    from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+    from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls
+    from manyworlds.utils.config import update_from_plain
+
+    run = RunFolder.of_checkpoint(path)
+    if run is None or run.task is None:
+        raise ValueError(f"'{path}' lies in no run folder: name a checkpoint where it was written.")
+    env_cfg, rl_cfg = load_env_cfg(run.task), load_rl_cfg(run.task)
+    update_from_plain(env_cfg, run.env_params())
+    update_from_plain(rl_cfg, run.agent_params())
+    env_cfg.scene.num_envs = 1
+    env = ManagerBasedRlEnv(env_cfg, device="cpu")
+    try:
+        make = load_runner_cls(run.task) or OnPolicyRunner
+        runner = make(RslRlVecEnvWrapper(env), rl_cfg, log_dir=None, device="cpu")
+        runner.load(path, load_cfg={"actor": True})
+        with tempfile.TemporaryDirectory() as folder:
+            yield export_policy(runner, Path(folder) / f"{path.stem}.onnx", task=run.task)
+    finally:
+        env.close()
+
+
+def _option_differences(model: mujoco.MjModel, trained: mujoco.MjSpec) -> list[str]:
+    """Options that differ from those of the scene beside a policy, but for the timestep."""
+    option = trained.option
+    names = [n for n in dir(option) if not n.startswith("_") and n not in ("timestep", "signature")]
+    return [
+        f"option {name}: {getattr(model.opt, name)}, in training {getattr(option, name)}"
+        for name in names
+        if not np.allclose(getattr(model.opt, name), getattr(option, name))
+    ]

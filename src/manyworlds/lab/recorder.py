@@ -213,6 +213,28 @@ class Recorder:
         _WRITERS[path.suffix](path, recording)
         return path
 
+    def add(self, name: str, content: bytes) -> Path:
+        """Take in a file from elsewhere.
+
+        Args:
+            name: name of the file; an earlier one is replaced.
+            content: what is in it.
+
+        Raises:
+            ValueError: the name is none for a recording's file.
+            RecordingError: it cannot be read; then it is not kept.
+        """
+        path = self._path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f"new {name}")
+        fresh.write_bytes(content)
+        try:
+            self.load(fresh.name)
+        except ValueError:
+            fresh.unlink()
+            raise
+        return fresh.replace(path)
+
     def _path(self, name: str) -> Path:
         """Find a file of the folder; names cannot lead out of it."""
         if not _NAME.fullmatch(name):

@@ -53,6 +53,8 @@ class Snapshot:
     time: float
     """Simulated time [s]."""
     paused: bool
+    mode: str
+    """`live`, or `direct` if the world waits for steps."""
     driver: str
     """Who moved the world on: `physics`, `puppet`, `replay` ..."""
     block: np.ndarray

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -15,6 +16,8 @@ from manyworlds.lab.engine import PhysicsEngine
 from manyworlds.lab.world import STATE
 from manyworlds.utils.os import write_atomic
 
+_META = ("name", "time", "model_hash", "memory")
+_ARRAYS = ("state", "sensordata")
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
 
 
@@ -27,10 +30,14 @@ class SavedState:
     """Simulated time [s]."""
     state: np.ndarray
     """`mjSTATE_INTEGRATION`."""
+    sensordata: np.ndarray
+    """What sensors measured; those of accelerations lag the state by a step."""
     targets: dict[str, np.ndarray]
     """What each robot was told."""
     model_hash: str
     """The model whose state it is."""
+    memory: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The `law` of each robot by its name, and the `state` that it remembered, as plain data."""
 
 
 class SavedStates:
@@ -92,14 +99,9 @@ class SavedStates:
 
     def write(self, name: str, folder: Path) -> Path:
         """Write a saved state into a folder as `NAME.npz`."""
-        saved = self[name]
-        meta = {"name": saved.name, "time": saved.time, "model_hash": saved.model_hash}
-        buffer = io.BytesIO()
-        targets = {f"target:{robot}": values for robot, values in saved.targets.items()}
-        np.savez(buffer, allow_pickle=False, meta=json.dumps(meta), state=saved.state, **targets)
+        path = folder / f"{self[name].name}.npz"
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{saved.name}.npz"
-        write_atomic(path, buffer.getvalue())
+        write_atomic(path, self.pack(name))
         return path
 
     def read(self, path: Path) -> SavedState:
@@ -109,27 +111,50 @@ class SavedStates:
             FileNotFoundError: there is no such file.
             ValueError: it is no saved state, or one of another model.
         """
+        return self.unpack(path.read_bytes(), str(path))
+
+    def pack(self, name: str) -> bytes:
+        """Return what is in the file of a saved state."""
+        saved = self[name]
+        meta = {key: getattr(saved, key) for key in _META}
+        arrays = {key: getattr(saved, key) for key in _ARRAYS}
+        buffer = io.BytesIO()
+        targets = {f"target:{robot}": values for robot, values in saved.targets.items()}
+        np.savez(buffer, allow_pickle=False, meta=json.dumps(meta), **arrays, **targets)
+        return buffer.getvalue()
+
+    def unpack(self, content: bytes, file: str) -> SavedState:
+        """Take in what `pack` returned.
+
+        Args:
+            content: of a file.
+            file: its name, for messages.
+
+        Raises:
+            ValueError: it is no saved state, or one of another model.
+        """
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
                 meta = json.loads(str(archive["meta"]))
-                state = archive["state"]
+                arrays = {key: archive[key] for key in _ARRAYS}
                 targets = {
                     key.removeprefix("target:"): archive[key]
                     for key in archive.files
                     if key.startswith("target:")
                 }
-            saved = SavedState(
-                meta["name"], float(meta["time"]), state, targets, meta["model_hash"]
-            )
-        except FileNotFoundError:
-            raise
+            saved = SavedState(targets=targets, **arrays, **{key: meta[key] for key in _META})
+            if not _NAME.fullmatch(saved.name):
+                raise ValueError(f"its name is '{saved.name}'")
         except Exception as error:
-            raise ValueError(f"'{path}' is no saved state: {error}.") from error
+            raise ValueError(f"'{file}' is no saved state: {error}.") from error
         if saved.model_hash != self._hash:
             raise ValueError(
-                f"'{path}' is a state of another model ({saved.model_hash[:12]}, this one is "
+                f"'{file}' is a state of another model ({saved.model_hash[:12]}, this one is "
                 f"{self._hash[:12]}): open the model that it was saved from."
             )
+        present: SavedState = self._engine.do(lambda model, data: self.capture("", model, data))
+        if _shapes(saved) != _shapes(present):
+            raise ValueError(f"'{file}' is no saved state: its arrays are of other sizes.")
         self._states[saved.name] = saved
         return saved
 
@@ -137,8 +162,14 @@ class SavedStates:
         """Copy the present state without keeping it; in the engine's thread."""
         state = np.empty(mujoco.mj_stateSize(model, STATE))
         mujoco.mj_getState(model, data, state, STATE)
-        targets = {robot.name: robot.command.targets for robot in self._engine.controls}
-        return SavedState(name, float(data.time), state, targets, self._hash)
+        robots = list(self._engine.controls)
+        targets = {robot.name: robot.command.targets for robot in robots}
+        memory = {
+            robot.name: {"law": robot.controller.name, "state": robot.controller.state_dict()}
+            for robot in robots
+        }
+        sensordata = data.sensordata.copy()
+        return SavedState(name, float(data.time), state, sensordata, targets, self._hash, memory)
 
     def put(self, saved: SavedState, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Return to a state; in the engine's thread."""
@@ -148,8 +179,18 @@ class SavedStates:
         # the solver, which this would change, is part of the state and is put back.
         mujoco.mj_forward(model, data)
         mujoco.mj_setState(model, data, saved.state, STATE)
+        data.sensordata[:] = saved.sensordata
         for name, targets in saved.targets.items():
-            self._engine.controls[name].restore(targets)
+            robot, memory = self._engine.controls[name], saved.memory[name]
+            robot.restore(targets)
+            robot.controller.reset()
+            if robot.controller.name == memory["law"]:
+                robot.controller.load_state_dict(memory["state"])
+
+
+def _shapes(saved: SavedState) -> tuple[Any, ...]:
+    targets = {robot: values.shape for robot, values in saved.targets.items()}
+    return saved.state.shape, saved.sensordata.shape, targets, set(saved.memory)
 
 
 def _free_number(taken: dict[str, SavedState]) -> str:

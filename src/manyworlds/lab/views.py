@@ -2,48 +2,151 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 
 import mujoco
 import numpy as np
 
+from manyworlds.utils.mujoco import dof_width, qpos_width
+
 _KINDS = {
-    "body": ("mass", "xpos", "xquat", "xfrc_applied", "mocapid"),
-    "geom": ("xpos", "xmat", "size", "type", "contype", "conaffinity", "dataid"),
-    "joint": ("qpos", "qvel", "qacc", "xanchor", "xaxis", "range", "stiffness", "damping"),
-    "actuator": ("ctrl", "force", "length", "ctrlrange", "gainprm", "biasprm"),
-    "sensor": ("data", "dim", "adr", "type"),
-    "tendon": ("length", "velocity", "stiffness", "damping", "range"),
-    "site": ("xpos", "xmat", "size", "type", "bodyid"),
+    "body": {
+        "mass": "body_mass",
+        "xpos": "xpos",
+        "xquat": "xquat",
+        "xfrc_applied": "xfrc_applied",
+        "mocap_id": "body_mocapid",
+    },
+    "geom": {
+        "xpos": "geom_xpos",
+        "xmat": "geom_xmat",
+        "size": "geom_size",
+        "type": "geom_type",
+        "contype": "geom_contype",
+        "conaffinity": "geom_conaffinity",
+        "dataid": "geom_dataid",
+    },
+    "joint": {
+        "qpos": "qpos",
+        "qvel": "qvel",
+        "qacc": "qacc",
+        "xanchor": "xanchor",
+        "xaxis": "xaxis",
+        "range": "jnt_range",
+        "stiffness": "jnt_stiffness",
+        "stiffnesspoly": "jnt_stiffnesspoly",
+        "damping": "dof_damping",
+        "dampingpoly": "dof_dampingpoly",
+    },
+    "actuator": {
+        "ctrl": "ctrl",
+        "force": "actuator_force",
+        "length": "actuator_length",
+        "ctrlrange": "actuator_ctrlrange",
+        "gainprm": "actuator_gainprm",
+        "biasprm": "actuator_biasprm",
+    },
+    "sensor": {
+        "data": "sensordata",
+        "dim": "sensor_dim",
+        "adr": "sensor_adr",
+        "type": "sensor_type",
+    },
+    "tendon": {
+        "length": "ten_length",
+        "velocity": "ten_velocity",
+        "stiffness": "tendon_stiffness",
+        "stiffnesspoly": "tendon_stiffnesspoly",
+        "damping": "tendon_damping",
+        "dampingpoly": "tendon_dampingpoly",
+        "range": "tendon_range",
+    },
+    "site": {
+        "xpos": "site_xpos",
+        "xmat": "site_xmat",
+        "size": "site_size",
+        "type": "site_type",
+        "body_id": "site_bodyid",
+    },
 }
-"""Attributes of views, as MuJoCo's own named access calls them."""
-_SHAPES = {"xmat": (3, 3)}
+"""What each attribute of a view is called in MuJoCo's model or data."""
+
+_CHILDREN = {"body": "body_parentid", "geom": "geom_bodyid", "joint": "jnt_bodyid"}
+
+
+class StaleViewError(RuntimeError):
+    """A view of a world that was built anew meanwhile."""
 
 
 class View:
     """Rows of one element; attributes are arrays that share memory with the engine's.
 
     Args:
+        model: the model.
+        data: its data.
         kind: of element.
-        name: its full name.
         id: its number in the model.
-        rows: its arrays by attribute.
     """
 
-    def __init__(self, kind: str, name: str, id: int, rows: Mapping[str, np.ndarray]) -> None:
-        self.kind, self.name, self.id = kind, name, id
-        self._rows = rows
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, kind: str, id: int) -> None:
+        self.model, self.data, self.kind, self.id = model, data, kind, id
+        self.name: str = getattr(model, kind)(id).name
+        """Its full name; empty if it has none."""
+        self._parts: weakref.WeakSet[View] = weakref.WeakSet()
+        ranges = _ranges(model, kind, id)
+        for attribute, field in _KINDS[kind].items():
+            array = np.asarray(getattr(model if hasattr(model, field) else data, field))
+            rows = array[ranges.get(field, slice(id, id + 1))]
+            # A row of a table, but of numbers alone always a list, so that it shares memory.
+            if rows.ndim > 1 and field not in ranges:
+                rows = rows[0]
+            setattr(self, attribute, rows.reshape(3, 3) if attribute == "xmat" else rows)
+
+    def expire(self) -> None:
+        """Refuse to be read from now on: the world was built anew."""
+        for attribute in _KINDS[self.kind]:
+            self.__dict__.pop(attribute, None)
+        self.stale = True
+        for part in self._parts:
+            part.expire()
 
     def __getattr__(self, attribute: str) -> np.ndarray:
         """One of the element's arrays."""
-        if attribute.startswith("_") or attribute not in self._rows:
-            known = ", ".join(_KINDS.get(self.__dict__.get("kind", ""), ()))
-            raise AttributeError(f"A view of a {self.kind} has no '{attribute}': it has {known}.")
-        return self._rows[attribute]
+        if "stale" in self.__dict__:
+            raise StaleViewError(
+                f"The world was built anew: look for the {self.kind} '{self.name}' again."
+            )
+        known = ", ".join(_KINDS.get(self.__dict__.get("kind", ""), ()))
+        raise AttributeError(
+            f"A view of a {self.__dict__.get('kind')} has no '{attribute}': it has {known}."
+        )
 
     def __repr__(self) -> str:
         """Say what it is."""
         return f"View({self.kind} {self.id} '{self.name}')"
+
+    def bodies(self) -> list[View]:
+        """The bodies that hang on this body."""
+        return self._children("body")
+
+    def geoms(self) -> list[View]:
+        """The geoms of this body."""
+        return self._children("geom")
+
+    def joints(self) -> list[View]:
+        """The joints of this body."""
+        return self._children("joint")
+
+    def _children(self, kind: str) -> list[View]:
+        if self.kind != "body":
+            raise AttributeError(f"A {self.kind} has no parts: only a body has.")
+        parents = getattr(self.model, _CHILDREN[kind])
+        # The world is its own parent.
+        ids = [i for i in np.flatnonzero(parents == self.id).tolist() if kind != "body" or i]
+        parts = [View(self.model, self.data, kind, i) for i in ids]
+        self._parts.update(parts)
+        return parts
 
 
 def make_view(
@@ -68,28 +171,30 @@ def make_view(
     """
     if kind not in _KINDS:
         raise ValueError(f"There is no kind '{kind}': choose one of {', '.join(_KINDS)}.")
-    named = getattr(model, kind)
-    found = [full for full in _candidates(name, prefixes or {}) if _has(named, full)]
+    code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+    names = dict.fromkeys([name, *(f"{prefix}{name}" for prefix in (prefixes or {}).values())])
+    found = {full: id for full in names if (id := mujoco.mj_name2id(model, code, full)) >= 0}
     if not found:
         raise KeyError(f"There is no {kind} '{name}'.")
-    if len(found) > 1 and found[0] != name:
+    if len(found) > 1 and name not in found:
         raise KeyError(f"Several robots have a {kind} '{name}': name one of {', '.join(found)}.")
-    of_model, of_data = named(found[0]), getattr(data, kind)(found[0])
-    rows = {}
-    for attribute in _KINDS[kind]:
-        source = of_data if hasattr(of_data, attribute) else of_model
-        array = np.asarray(getattr(source, attribute))
-        rows[attribute] = array.reshape(_SHAPES.get(attribute, array.shape))
-    return View(kind, found[0], int(of_model.id), rows)
+    return View(model, data, kind, next(iter(found.values())))
 
 
-def _candidates(name: str, prefixes: Mapping[str, str]) -> list[str]:
-    return list(dict.fromkeys([name, *(f"{prefix}{name}" for prefix in prefixes.values())]))
-
-
-def _has(named, name: str) -> bool:
-    try:
-        named(name)
-    except KeyError:
-        return False
-    return True
+def _ranges(model: mujoco.MjModel, kind: str, id: int) -> dict[str, slice]:
+    """Rows of the fields that do not have one row for each element."""
+    if kind == "joint":
+        width = mujoco.mjtJoint(model.jnt_type[id])
+        q, v = int(model.jnt_qposadr[id]), int(model.jnt_dofadr[id])
+        dofs = slice(v, v + dof_width(width))
+        return {
+            "qpos": slice(q, q + qpos_width(width)),
+            **dict.fromkeys(("qvel", "qacc", "dof_damping", "dof_dampingpoly"), dofs),
+        }
+    if kind == "actuator":
+        start, count = int(model.actuator_ctrladr[id]), int(model.actuator_ctrlnum[id])
+        return dict.fromkeys(("ctrl", "actuator_ctrlrange"), slice(start, start + count))
+    if kind == "sensor":
+        start = int(model.sensor_adr[id])
+        return {"sensordata": slice(start, start + int(model.sensor_dim[id]))}
+    return {}

@@ -7,18 +7,24 @@ import functools
 import hashlib
 import json
 import platform
+import re
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import mujoco
 import numpy as np
 
+from manyworlds.entity import EntityCfg
 from manyworlds.lab.control import ControlDesk, RobotControl
-from manyworlds.lab.controllers import RobotActuators
+from manyworlds.lab.controllers import JOINT_TRANSMISSIONS, RobotActuators
+from manyworlds.lab.options import resolve_options
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg
 from manyworlds.utils.spec import add_ground_plane, export_spec, set_options
+from manyworlds.utils.string import free_name
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -31,8 +37,24 @@ STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 """All that MuJoCo needs to go on from a moment, bit for bit."""
 
 
+_ELEMENT = re.compile(r"(?:Element name|repeated name) '([^']*)'")
+_BULK = ("_", "bvh_", "mesh_", "oct_", "skin_", "tex_")  # only how things look is in them alone
+
+
 class CompileError(ValueError):
-    """A world that MuJoCo does not compile; the message is MuJoCo's."""
+    """A world that MuJoCo does not compile; the message is MuJoCo's.
+
+    Args:
+        message: what MuJoCo says.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        found = _ELEMENT.search(message)
+        self.element = found[1] if found else ""
+        """Name of the element that MuJoCo blames; empty if it names none."""
+        self.entity = self.element.rpartition("/")[0]
+        """The entity that the element belongs to; empty if it is none's."""
 
 
 @dataclass(kw_only=True)
@@ -45,6 +67,9 @@ class World:
         robots: prefix of the elements of each robot, by the robot's name.
         start: `mjSTATE_INTEGRATION` in which it begins; None for the model's own.
         sources: where robots come from, by name.
+        option_sources: whose model set each of MuJoCo's options that are not the default, by the
+            option's name, where robots were asked.
+        errors: why entities were left out, by name.
     """
 
     spec: mujoco.MjSpec
@@ -52,11 +77,46 @@ class World:
     robots: dict[str, str]
     start: np.ndarray | None = None
     sources: dict[str, str] = field(default_factory=dict)
+    option_sources: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
 
     @functools.cached_property
     def model_hash(self) -> str:
-        """Identifies the compiled model: equal models understand each other's states."""
-        return hashlib.sha256(_binary(self.model)).hexdigest()
+        """Identifies the compiled model: equal models understand each other's states.
+
+        It covers all but the shapes of meshes and pictures, which are most of a model; sizes,
+        masses and bounds of meshes are in it.
+        """
+        digest = hashlib.sha256()
+        for part in (self.model, self.model.opt):
+            for name in dir(part):
+                value = None if name.startswith(_BULK) else getattr(part, name)
+                if isinstance(value, np.ndarray):
+                    digest.update(name.encode() + np.ascontiguousarray(value).tobytes())
+                elif isinstance(value, int | float | bytes):
+                    digest.update(f"{name} {value!r} ".encode())
+        return digest.hexdigest()
+
+    @functools.cached_property
+    def wire_names(self) -> dict[str, str]:
+        """Names of all elements by those that clients know: `robot/hip` by `robot_hip`.
+
+        Raises:
+            ValueError: two elements would have one name.
+        """
+        names = {name for name in self.model.names.decode().split("\0") if name}
+        wire: dict[str, str] = {}
+        for name in sorted(names):
+            if (other := wire.setdefault(wire_name(name), name)) != name:
+                raise ValueError(
+                    f"Clients would know '{other}' and '{name}' by one name: rename one of them."
+                )
+        return wire
+
+    def robot_of(self, name: str) -> str | None:
+        """The robot that an element belongs to by its name, or None."""
+        robots = [robot for robot, prefix in self.robots.items() if name.startswith(prefix)]
+        return max(robots, key=lambda robot: len(self.robots[robot]), default=None)
 
     def reset(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Put data into the initial state: `start`, the keyframe `init_state`, or the model's."""
@@ -68,10 +128,15 @@ class World:
         if self.start is not None:
             mujoco.mj_setState(model, data, self.start, STATE)
 
-    def controls(self) -> ControlDesk:
-        """Make the controls of all robots, which rest at the initial state's controls."""
+    def new_data(self) -> mujoco.MjData:
+        """Make data in the initial state."""
         data = mujoco.MjData(self.model)
         self.reset(self.model, data)
+        return data
+
+    def controls(self, data: mujoco.MjData | None = None) -> ControlDesk:
+        """Make the controls of all robots, which rest at those of the data in its initial state."""
+        data = self.new_data() if data is None else data
         desk = {}
         for name, prefix in self.robots.items():
             actuators = find_actuators(self.model, prefix)
@@ -81,6 +146,9 @@ class World:
 
     def dump(self, folder: Path) -> Path:
         """Write what was really compiled: `scene.xml`, `scene.mjb`, assets, and `build.json`.
+
+        Of one world of a batch, `scene.xml` is the scene of all of them; what is this world's own,
+        its variants and its randomization, is in `scene.mjb`.
 
         Args:
             folder: where to; an earlier dump is replaced.
@@ -102,7 +170,9 @@ class World:
             "scene.mjb": _binary(self.model),
             "build.json": json.dumps(build, indent=2).encode(),
         }
-        return export_spec(self.spec, folder, extra=extra)
+        spec = self.spec.copy()
+        set_options(spec, self.model.opt)  # as they are now, and not as the model had them
+        return export_spec(spec, folder, extra=extra)
 
 
 def world_from_spec(spec: mujoco.MjSpec, name: str = "") -> World:
@@ -148,25 +218,74 @@ def world_from_file(path: Path, *, plane: bool = False, by_prefix: bool = False)
     return world
 
 
-def world_from_scene(cfg: SceneCfg, options: MujocoCfg | None = None) -> World:
+def world_from_scene(
+    cfg: SceneCfg,
+    options: MujocoCfg | None = None,
+    *,
+    priority: Sequence[str] = (),
+    on_error: Literal["raise", "skip"] = "raise",
+) -> World:
     """Build one world of a scene; each entity that has actuators is a robot.
 
     Args:
         cfg: the scene; one world of it is built.
-        options: MuJoCo's options; None takes the scene's own.
+        options: MuJoCo's options, as in training; None takes those that the models of the entities
+            set, see `resolve_options`.
+        priority: whose options count where entities disagree.
+        on_error: whether an entity that cannot be built is left out, and told in `errors`.
 
     Raises:
         CompileError: it does not compile.
     """
     cfg = copy.copy(cfg)
     cfg.num_envs = 1
-    scene = Scene(cfg)
+    errors: dict[str, str] = {}
+    try:
+        scene, model = _build(cfg)
+    except CompileError:
+        alone = {name: _error_of(cfg, name) for name in cfg.entities}
+        errors = {name: error for name, error in alone.items() if error}
+        if on_error == "raise" or not errors:
+            raise
+        cfg.entities = {name: e for name, e in cfg.entities.items() if name not in errors}
+        scene, model = _build(cfg)
     robots = {name: f"{name}/" for name in scene.entities}
-    model = _compile(scene.spec)
+    sources: dict[str, str] = {}
     if options is not None:
         options.apply(model)
-        set_options(scene.spec, model.opt)
-    return World(spec=scene.spec, model=model, robots=robots)
+    else:
+        wanted = {name: scene.entity_options.get(name, {}) for name in scene.entities}
+        sources = resolve_options(wanted, model.opt, priority)
+    set_options(scene.spec, model.opt)
+    return World(spec=scene.spec, model=model, robots=robots, option_sources=sources, errors=errors)
+
+
+def add_entities(
+    cfg: SceneCfg, entities: Mapping[str, EntityCfg], rename: bool = False
+) -> tuple[SceneCfg, dict[str, str]]:
+    """Add entities to a scene.
+
+    Args:
+        cfg: the scene; it is not changed.
+        entities: what to add, by name.
+        rename: whether one whose name is taken gets `NAME_1`, `NAME_2` ...
+
+    Returns:
+        The larger scene, and what each new entity is called in it.
+
+    Raises:
+        ValueError: a name is taken, and `rename` is off.
+    """
+    cfg = copy.copy(cfg)
+    cfg.entities, names = dict(cfg.entities), {}
+    for name, entity in entities.items():
+        names[name] = free_name(name, cfg.entities) if rename else name
+        if names[name] in cfg.entities:
+            raise ValueError(
+                f"The scene has an entity '{name}': choose another name, or give rename=True."
+            )
+        cfg.entities[names[name]] = entity
+    return cfg, names
 
 
 def world_from_env(env: ManagerBasedRlEnv, env_id: int) -> World:
@@ -192,7 +311,7 @@ def world_from_env(env: ManagerBasedRlEnv, env_id: int) -> World:
 
 def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
     """Find the controls of the actuators whose names begin with a prefix."""
-    names, ids, actuators = [], [], []
+    names, ids, actuators, trees = [], [], [], set()
     for actuator in range(model.nactuator):
         name = model.actuator(actuator).name or f"actuator_{actuator}"
         if not name.startswith(prefix):
@@ -202,13 +321,41 @@ def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
         names += [short] if count == 1 else [f"{short}[{i}]" for i in range(count)]
         ids += range(start, start + count)
         actuators += [actuator] * count
-    return RobotActuators(tuple(names), np.array(ids, int), np.array(actuators, int))
+        if mujoco.mjtTrn(model.actuator_trntype[actuator]) in JOINT_TRANSMISSIONS:
+            trees.add(int(model.body_treeid[model.jnt_bodyid[model.actuator_trnid[actuator, 0]]]))
+    return RobotActuators(
+        tuple(names), np.array(ids, int), np.array(actuators, int), np.array(sorted(trees), int)
+    )
 
 
 def _binary(model: mujoco.MjModel) -> bytes:
     block = np.empty(mujoco.mj_sizeModel(model), np.uint8)
     mujoco.mj_saveModel(model, None, block)
     return block.tobytes()
+
+
+def wire_name(name: str) -> str:
+    """What clients of other programs call an element: `robot_hip` for `robot/hip`."""
+    return name.replace("/", "_")
+
+
+def _build(cfg: SceneCfg) -> tuple[Scene, mujoco.MjModel]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Entity '.*' sets <option>")
+        try:
+            scene = Scene(cfg)
+        except ValueError as error:
+            raise CompileError(str(error)) from error
+    return scene, _compile(scene.spec)
+
+
+def _error_of(cfg: SceneCfg, name: str) -> str:
+    """Why an entity cannot be built, even alone; empty if it can."""
+    try:
+        _build(SceneCfg(entities={name: cfg.entities[name]}))
+    except CompileError as error:
+        return str(error)
+    return ""
 
 
 def _compile(spec: mujoco.MjSpec) -> mujoco.MjModel:

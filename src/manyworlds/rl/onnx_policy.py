@@ -34,6 +34,8 @@ class OnnxPolicy:
         observation_fns: functions for terms that are none of `manyworlds.envs.mdp`, by the name
             of the term or of its function.
         commands: what each command term asks for; 0 where nothing is given.
+        check_timestep: whether to refuse a model of another timestep than the policy's; else
+            whoever runs it sets that.
 
     Raises:
         ValueError: the file has no description, or one of a newer version; the model lacks what
@@ -47,6 +49,7 @@ class OnnxPolicy:
         *,
         observation_fns: Mapping[str, ObservationFn] | None = None,
         commands: Mapping[str, Any] | None = None,
+        check_timestep: bool = True,
     ) -> None:
         self.path = Path(path)
         runtime = require_extra("onnxruntime", "train")
@@ -58,7 +61,8 @@ class OnnxPolicy:
         self.commands = {name: np.array(value, float) for name, value in (commands or {}).items()}
         """What command terms ask for, which may be changed at any time."""
         self._fns = dict(observation_fns or {})
-        self._check_timestep()
+        if check_timestep:
+            self._check_timestep()
         self.entities = self.description["entities"]
         self._check_names()
         self._actuators = PlainActuators(model, self.description)
@@ -76,6 +80,11 @@ class OnnxPolicy:
     def actuator_names(self) -> list[str]:
         """Actuators that the policy moves, as the model calls them."""
         return [name for item in self.description["actuators"] for name in item["controls"]]
+
+    @property
+    def timestep(self) -> float:
+        """Time of a physics step in training [s]."""
+        return self.description["physics_timestep_s"]
 
     @property
     def control_period(self) -> float:
@@ -110,6 +119,31 @@ class OnnxPolicy:
         if self.motion is not None:
             self.motion.put(self.model, data, self.time_step)
         self._refresh(data)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it remembers and is asked for, as plain data that JSON holds to the last digit."""
+        arrays = {"hidden": self._hidden, "histories": self._histories, "commands": self.commands}
+        return {
+            "action": self.action.tolist(),
+            "time_step": self.time_step,
+            "actuators": self._actuators.state_dict(),
+            **{
+                what: {name: value.tolist() for name, value in values.items()}
+                for what, values in arrays.items()
+            },
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Remember what `state_dict` returned."""
+        self.action = np.array(state["action"], np.float32)
+        for name, value in state["commands"].items():
+            self.commands[name][:] = value
+        self._go_to_frame(state["time_step"])
+        self._actuators.load_state_dict(state["actuators"])
+        self._hidden, self._histories = (
+            {name: np.array(value, np.float32) for name, value in state[what].items()}
+            for what in ("hidden", "histories")
+        )
 
     def act(self, data: mujoco.MjData) -> np.ndarray:
         """Observe and infer: return the action, shape [action_dim]."""
@@ -254,7 +288,7 @@ class OnnxPolicy:
             )
 
     def _check_timestep(self) -> None:
-        wanted = self.description["physics_timestep_s"]
+        wanted = self.timestep
         if not np.isclose(self.model.opt.timestep, wanted, rtol=1e-6):
             raise ValueError(
                 f"The model's timestep is {self.model.opt.timestep}, but the policy was trained "

@@ -49,6 +49,27 @@ class PlainActuators:
         for actuator in self._actuators:
             actuator.reset()
 
+    def state_dict(self) -> dict[str, Any]:
+        """Targets and what is on its way, as plain data."""
+        return {
+            "targets": [[*key, value] for key, value in self._targets.items()],
+            "relative": dict(self._relative),
+            "late": [
+                [{field: values.tolist() for field, values in late.items()} for late in a.late]
+                for a in self._actuators
+            ],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` returned."""
+        self._targets = {(field, name): value for field, name, value in state["targets"]}
+        self._relative = dict(state["relative"])
+        for actuator, rows in zip(self._actuators, state["late"], strict=True):
+            actuator.late.clear()
+            actuator.late.extend(
+                {field: torch.tensor(values) for field, values in row.items()} for row in rows
+            )
+
     def take(self, action: np.ndarray, offsets: Mapping[str, np.ndarray] | None = None) -> None:
         """Scale, offset and clip an action, once per control step.
 

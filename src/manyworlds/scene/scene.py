@@ -81,6 +81,8 @@ class Scene(Stateful):
         # The terrain's names have no prefix, so that its spec is that of the whole.
         self.spec = self.terrain.spec if self.terrain else mujoco.MjSpec()
         self._initial_qpos: dict[str, Sequence[float]] = {}
+        self.entity_options: dict[str, dict[str, Any]] = {}
+        """MuJoCo's options that models of entities set, by entity, which the scene ignores."""
         for name, entity_cfg in self.cfg.entities.items():
             if not isinstance(entity_cfg, TerrainEntityCfg):
                 self._attach(name, entity_cfg)
@@ -276,7 +278,9 @@ class Scene(Stateful):
                 stacklevel=4,
             )
             default = mujoco.MjSpec().option
+            own = self.entity_options.setdefault(name, {})
             for option in fields:
+                own[option] = copy.copy(getattr(entity.spec.option, option))
                 setattr(entity.spec.option, option, getattr(default, option))
         for joint, qpos in entity.initial_qpos().items():
             self._initial_qpos[f"{name}/{joint}"] = qpos

@@ -34,8 +34,12 @@ def open_page():
 
     opened = []
 
-    def make(xml: str = ARM, **kwargs: Any) -> LabPage:
-        lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(xml)), LabCfg(**kwargs))
+    def make(xml: str = ARM, robots=(), errors=None, **kwargs: Any) -> LabPage:
+        world = world_from_spec(mujoco.MjSpec.from_string(xml))
+        if robots:
+            world.robots = {name: f"{name}/" for name in robots}
+        world.errors |= errors or {}
+        lab = LiveLab(world, LabCfg(**kwargs))
         page = LabPage(lab, port=free_port())
         page._due = dict.fromkeys(page._due, float("-inf"))
         for part in page.parts.values():

@@ -8,9 +8,10 @@ import pytest
 
 from manyworlds.lab.page import drawing as draw
 from manyworlds.lab.page.capture import Contacts, Groups, Joints, Tendons, capture
+from manyworlds.lab.page.overlays import OFF, ON
 from manyworlds.lab.page.wires import wire_points
 from tests.lab.page.conftest import give
-from tests.lab.page.test_page import pump
+from tests.lab.page.test_page import TWO, pump
 
 BOXES = """
 <mujoco>
@@ -51,31 +52,57 @@ def shapes_of(page, name: str):
     return page.parts["OverlayPart"]._layer.handles.get((name,))
 
 
-def test_contacts_are_balls_and_arrows(page):
-    """Draw a ball and an arrow a contact; arrows are 1 mm a newton, and at most 1 m, long."""
-    data = page.lab.engine.data
+def test_contacts_are_discs_and_arrows(page):
+    """Draw a disc and an arrow a contact; an arrow's length is its force's, and at most 1 m."""
+    data, part = page.lab.engine.data, page.parts["OverlayPart"]
     for name in ("contact_points", "contact_forces"):
-        page.parts["OverlayPart"].boxes[name].value = True
+        part.boxes[name].value = True
     page.lab.pause()
     pump(page, 2)
     pump(page, 2)
     assert data.ncon >= 8
-    assert len(shapes_of(page, "sphere").batched_positions) == data.ncon
+    assert len(shapes_of(page, "cylinder").batched_positions) == 2 * data.ncon
     assert len(shapes_of(page, "cone").batched_positions) == data.ncon
     found = captured(page, Contacts)
     weight = 9.81 * page.lab.world.model.body_subtreemass[0]
     floor = data.contact.pos[:, 2] < 0.05
-    assert found.forces[floor].sum() == pytest.approx(
+    assert found.along_normals[floor, 2].sum() == pytest.approx(
         weight - 9.81 * page.lab.world.model.body_mass[4:].sum(), rel=0.05
     )
     drawing = draw.Drawing()
-    strong = Contacts(np.zeros((2, 3)), np.array([[0, 0, 1.0], [1.0, 0, 0]]), np.array([50, 5000]))
-    draw.contact_forces(drawing, strong, 0.01)
+    forces = np.array([[0, 0, 50.0], [5000.0, 0, 0], [0, 0, 0]])
+    draw.contact_forces(drawing, np.zeros((3, 3)), forces, 0.001, 0.01)
     shaft, head = (instances for _, instances in drawing.shapes)
     total = 2 * shaft.scales[:, 2] + head.scales[:, 2]
     np.testing.assert_allclose(total, [0.05, 1.0])
     np.testing.assert_allclose(shaft.positions[0] / shaft.positions[0, 2], [0, 0, 1], atol=1e-9)
     np.testing.assert_allclose(head.positions[1] / head.positions[1, 0], [1, 0, 0], atol=1e-9)
+
+
+def test_forces_are_in_the_world(page):
+    """Push a box sideways: friction is in the forces, in the world's axes, not in the normal's."""
+    data, model = page.lab.engine.data, page.lab.world.model
+    body = model.body("c").id
+    page.lab.post(lambda m, d: d.xfrc_applied.__setitem__((body, 0), 20.0))
+    pump(page, 300)
+    found = captured(page, Contacts)
+    box = [model.geom("c").id in pair for pair in data.contact.geom]
+    np.testing.assert_allclose(
+        found.forces[box].sum(axis=0),
+        [-20.0, 0.0, 9.81 * model.body_mass[body]],
+        rtol=0.02,
+        atol=0.1,
+    )
+    assert np.abs(found.along_normals[box, :2]).max() < 1e-9
+    part = page.parts["OverlayPart"]
+    part.boxes["contact_forces"].value = True
+    directions = []
+    for full in (False, True):
+        part.full_force.value = full
+        pump(page)
+        pump(page)
+        directions.append(shapes_of(page, "cone").batched_wxyzs.copy())
+    assert np.abs(directions[0] - directions[1]).max() > 0.05
 
 
 def test_colliders_are_what_can_touch(page):
@@ -95,6 +122,20 @@ def test_colliders_are_what_can_touch(page):
     assert not any(handle.visible for handle in handles.values())
 
 
+def test_shapes_have_the_colours_of_their_types(page):
+    """Make boxes cyan, meshes magenta and round shapes green."""
+    model = page.lab.world.model
+    colors = {
+        name: draw.geom_lines(model, model.geom(name).id)[1][0] for name in ("a", "m", "oneway")
+    }
+    red, green, blue = colors["a"]
+    assert min(green, blue) > 2 * red
+    red, green, blue = colors["m"]
+    assert min(red, blue) > 2 * green
+    red, green, blue = colors["oneway"]
+    assert green > 1.5 * max(red, blue)
+
+
 def test_wires_follow_the_shapes(page):
     """Give a box twelve edges, a hull the edges that MuJoCo collides with, a sphere its radius."""
     model = page.lab.world.model
@@ -104,37 +145,119 @@ def test_wires_follow_the_shapes(page):
     assert len(wire_points(model, model.geom("m").id)) == 6
     sphere = wire_points(model, model.geom("oneway").id)
     np.testing.assert_allclose(np.linalg.norm(sphere, axis=-1), 0.02)
-    assert len(wire_points(model, 0)) == 0
     capsule = mujoco.MjModel.from_xml_string(
         "<mujoco><worldbody><geom type='capsule' size='.1 .3'/></worldbody></mujoco>"
     )
     assert np.abs(wire_points(capsule, 0)).max(axis=(0, 1)) == pytest.approx([0.1, 0.1, 0.4])
 
 
+def in_world(model, snapshot, joints, joint: int, moves: bool) -> np.ndarray:
+    """Ends of a joint's lines in the world."""
+    keys, positions, quats = draw.joint_frames(model, snapshot, joints, np.array([joint]))
+    at = keys.index((joint, moves))
+    matrix = np.empty(9)
+    mujoco.mju_quat2Mat(matrix, quats[at])
+    return positions[at] + draw.joint_lines(model, joint, 0.1, moves)[0] @ matrix.reshape(3, 3).T
+
+
 def test_joints_have_axes_and_ranges(page):
-    """Draw hinges and slides only; the hand of a hinge shows its angle."""
-    model, snapshot = page.lab.world.model, page.lab.snapshot
-    joints = captured(page, Joints)
-    drawing = draw.Drawing()
-    hinge = model.joint("hinge").id
-    draw.joint_axes(drawing, model, snapshot, joints, np.arange(model.njnt), 0.1)
-    # A slide: axis and range. A hinge: axis, arc, where it is, and 0. Free joints: nothing.
-    assert len(drawing.lines) == 2 + 4
-    axis, arc, now, zero = drawing.lines[-4:]
-    np.testing.assert_allclose(axis[0, 1] - axis[0, 0], 0.2 * joints.axes[hinge])
-    turn = np.cross(zero[0, 1] - zero[0, 0], now[0, 1] - now[0, 0]) @ joints.axes[hinge]
+    """Draw axis, range and angle of a hinge, axis and range of a slide, where they are."""
+    page.lab.post(lambda model, data: data.qpos.__setitem__(slice(-2, None), (0.05, 0.4)))
+    page.lab.pause()
+    page.lab.post(mujoco.mj_forward)
+    pump(page)
+    model, snapshot, joints = page.lab.world.model, page.lab.snapshot, captured(page, Joints)
+    hinge, slide = model.joint("hinge").id, model.joint("slide").id
+    anchor, axis = joints.anchors[hinge], joints.axes[hinge]
+    still = in_world(model, snapshot, joints, hinge, moves=False)
+    along, arc, zero = still[0], still[1:-1], still[-1]
+    np.testing.assert_allclose(along[1] - along[0], 0.2 * axis, atol=1e-9)
+    (now,) = in_world(model, snapshot, joints, hinge, moves=True)
+    turn = np.cross(zero[1] - zero[0], now[1] - now[0]) @ axis
     assert np.arcsin(turn / 0.07**2) == pytest.approx(snapshot.qpos[-1], abs=1e-6)
+    # The range is half a turn, and stays with the body before the joint.
     assert np.linalg.norm(arc[0, 0] - arc[-1, 1]) == pytest.approx(0.14, rel=1e-6)
+    np.testing.assert_allclose(arc[:, 0].mean(axis=0)[0], anchor[0], atol=0.1)
+    (reach,) = in_world(model, snapshot, joints, slide, moves=False)
+    expected = joints.anchors[slide] + np.outer([-0.1 - 0.05, 0.2 - 0.05], joints.axes[slide])
+    np.testing.assert_allclose(reach, expected, atol=1e-9)
+
+
+def test_only_hinges_and_slides_have_axes(page):
+    """Switch the joints on: no lines for free joints; what stands sends nothing more."""
+    part = page.parts["OverlayPart"]
+    part.boxes["joints"].value = True
+    page.lab.pause()
+    pump(page, 2)
+    pump(page)
+    model = page.lab.world.model
+    hinge, slide = model.joint("hinge").id, model.joint("slide").id
+    assert set(part._joints.handles) == {(j, m) for j in (hinge, slide) for m in (False, True)}
+
+
+@pytest.mark.parametrize("overlay", ["joints", "sites", "collision", "contact_forces"])
+def test_overlays_of_what_stands_send_nothing(page, monkeypatch, overlay):
+    """Pause a world whose overlay is on: further pictures send no line and no pose again."""
+    page.parts["OverlayPart"].boxes[overlay].value = True
+    page.lab.pause()
+    for _ in range(4):
+        pump(page)
+    sent = []
+    monkeypatch.setattr(page.server._websock_server, "queue_message", sent.append)
+    for _ in range(4):
+        pump(page)
+    kinds = {type(message).__name__ for message in sent}
+    assert not [kind for kind in kinds if "Scene" in kind or "Set" in kind], kinds
+
+
+def test_what_moves_sends_poses_only(page, monkeypatch):
+    """Let a hinge swing: its lines are moved, not sent again."""
+    page.parts["OverlayPart"].boxes["joints"].value = True
+    page.lab.post(lambda model, data: data.qvel.__setitem__(-1, 2.0))
+    pump(page, 2)
+    pump(page)
+    sent = []
+    monkeypatch.setattr(page.server._websock_server, "queue_message", sent.append)
+    pump(page, 20)
+    pump(page, 20)
+    own = [message for message in sent if "/over/joint" in getattr(message, "name", "")]
+    assert {type(message).__name__ for message in own} == {
+        "SetOrientationMessage",
+        "SetPositionMessage",
+    } or {type(message).__name__ for message in own} == {"SetOrientationMessage"}
+
+
+def test_robots_have_overlays_of_their_own(open_page):
+    """Switch joints on for one of two robots, then for all, then off for one."""
+    page = open_page(TWO, robots=("one", "two"))
+    part, model = page.parts["OverlayPart"], page.lab.world.model
+
+    def shown():
+        return np.flatnonzero(part._wanted("joints", model.jnt_bodyid)).tolist()
+
+    part.own["one"]["joints"].value = ON
+    assert shown() == [0] and part.enabled == {"joints"}
+    part.boxes["joints"].value = True
+    assert shown() == [0, 1]
+    part.own["one"]["joints"].value = OFF
+    assert shown() == [1]
+    part.toggle("joints")
+    part.toggle("joints")
+    assert shown() == [0, 1], "what all get, each gets"
 
 
 def test_sites_and_tendons(page):
     """Draw three lines a site and a tube along each piece of a tendon."""
     model, snapshot = page.lab.world.model, page.lab.snapshot
+    part = page.parts["OverlayPart"]
+    part.boxes["sites"].value = True
+    pump(page)
+    handle = part._sites.handles[0]
+    np.testing.assert_allclose(handle.position, page.lab.snapshot.site_xpos[0], atol=1e-6)
+    lines, _ = draw.site_lines(model, 0, 0.04)
+    assert lines.shape == (3, 2, 3)
+    np.testing.assert_allclose(lines[:, 1] - lines[:, 0], 0.08 * np.eye(3))
     drawing = draw.Drawing()
-    draw.sites(drawing, model, snapshot, np.arange(model.nsite))
-    lines = drawing.lines[0]
-    assert lines.shape == (6, 2, 3)
-    np.testing.assert_allclose(lines[:3].mean(axis=1), np.tile(snapshot.site_xpos[0], (3, 1)))
     found = captured(page, Tendons)
     ends = snapshot.site_xpos[[0, 1]]
     np.testing.assert_allclose(found.points[0], ends, atol=1e-3)
@@ -160,6 +283,46 @@ def test_islands_have_colours(page):
     pump(page)
     assert all(handle.visible for handle, _ in page.context.view.meshes)
     assert not shapes_of(page, "box").visible
+
+
+def test_one_can_see_through(page):
+    """See through the world: its shapes keep their colours and let light through."""
+    part, model = page.parts["OverlayPart"], page.lab.world.model
+    part.see_through.value = True
+    pump(page, 2)
+    pump(page)
+    boxes = shapes_of(page, "box")
+    np.testing.assert_allclose(boxes.batched_opacities, 0.3)
+    assert not any(handle.visible for handle, _ in page.context.view.meshes)
+    np.testing.assert_allclose(draw.own_colors(model)[model.geom("a").id], (0.5, 0.5, 0.5, 1.0))
+
+
+def test_groups_of_geoms_can_be_hidden(page):
+    """Hide the group of all geoms and show it again; overlays go on."""
+    view = page.context.view
+    before = len(view.meshes)
+    view.show_group(0, False)
+    pump(page)
+    assert {bodies for _, bodies in view.meshes} == {(4,), (5,)}  # their sites
+    view.show_group(0, True)
+    pump(page)
+    assert len(view.meshes) == before
+
+
+def test_sleepers_are_dim(open_page):
+    """Let boxes fall asleep: the colour of those that sleep is darker than when awake."""
+    page = open_page(BOXES.replace("<mujoco>", "<mujoco><option><flag sleep='enable'/></option>"))
+    give(page.parts["OverlayPart"].coloring, "Body")
+    pump(page, 2)
+    pump(page)
+    awake = shapes_of(page, "box").batched_colors.copy()
+    pump(page, 3000)
+    pump(page)
+    groups = captured(page, Groups)
+    boxes = [page.lab.world.model.body(name).id for name in "abc"]
+    assert not groups.awake[boxes].any()
+    asleep = shapes_of(page, "box").batched_colors
+    assert (asleep.max(axis=1) < 0.6 * awake.max(axis=1)).all()
 
 
 def test_without_visuals_only_colliders_remain(page):

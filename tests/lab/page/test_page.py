@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from manyworlds.lab import world_from_spec
 from tests.lab.conftest import ARM
 from tests.lab.page.conftest import give, press
 
@@ -57,6 +58,22 @@ def test_sliders_are_locked_while_another_steers(page):
     assert robot.owner == "panel" and not slider.disabled
 
 
+def test_the_control_law_can_be_switched_off(page):
+    """Switch it off on the page and on again behind it: controls, and the page, follow."""
+    part, robot = page.parts["RobotPart"], page.lab["arm"]
+    robot.controller = SimpleNamespace(
+        compute=lambda model, data, targets: targets + 1.0, owner="", reset=lambda: None
+    )
+    pump(page)
+    assert page.lab.snapshot.ctrl.tolist() == [1.0, 1.0]
+    give(part.law, False)
+    pump(page)
+    assert page.lab.snapshot.ctrl.tolist() == [0.0, 0.0]
+    robot.enabled = True
+    pump(page)
+    assert part.law.value
+
+
 def test_a_hand_is_not_fought(page):
     """Move a slider between updates: nothing sets it back but a reset."""
     slider = page.parts["RobotPart"].sliders["arm"].handles[0]
@@ -74,6 +91,7 @@ def test_a_hand_is_not_fought(page):
 def test_the_top_bar_follows_the_engine(page):
     """Pause by anybody: label, banner and reason show it; time, steps and pace are told."""
     bar = page.parts["TopBar"]
+    page.lab["arm"].write("panel", {"elbow": 0.0})
     pump(page, 3)
     assert bar.play.label == "Pause" and bar.banner.content == ""
     assert "0.006 s" in bar.status.content and "not moving" not in bar.status.content
@@ -90,6 +108,18 @@ def test_the_top_bar_follows_the_engine(page):
     page.lab.engine.speed = 3.0
     pump(page, 2)
     assert bar.speed.value == "3x"
+
+
+def test_a_note_claims_nothing_of_what_moves(page):
+    """Tell a robot nothing: while it falls this is a note; when it lies, why it does not move."""
+    bar = page.parts["TopBar"]
+    pump(page, 20)
+    assert "has told it nothing yet" in bar.status.content
+    assert "not moving" not in bar.status.content
+    page.lab.post(lambda model, data: data.qvel.__setitem__(slice(None), 0.0))
+    page.lab.post(lambda model, data: model.opt.gravity.__setitem__(slice(None), 0.0))
+    pump(page)
+    assert "not moving: &#x27;panel&#x27; has it and has told it nothing yet" in bar.status.content
 
 
 def test_a_fault_is_told_and_mended(page):
@@ -200,8 +230,55 @@ def test_keys(page):
     for coloring in ("Island", "Body", "Robot", "Off"):
         keys["6"]()
         assert overlays.coloring.value == coloring
-    keys["tab"]()
-    keys["tab"]()
+
+
+def test_tab_hides_the_panel(open_page, monkeypatch):
+    """Press Tab twice: the panel goes and comes back; it may be gone at first."""
+    page = open_page()
+    done = []
+    panel = type(page.server.gui.main_panel)
+    monkeypatch.setattr(panel, "minimize", lambda self: done.append("hide"))
+    monkeypatch.setattr(panel, "expand", lambda self: done.append("show"))
+    page.hotkeys.actions["tab"]()
+    page.hotkeys.actions["tab"]()
+    assert done == ["hide", "show"]
+    page._collapsed = True
+    page._build()
+    page.hotkeys.actions["tab"]()
+    assert done == ["hide", "show"] * 2
+
+
+TWO = """
+<mujoco><worldbody>
+  <body name="one/base"><joint name="one/turn" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/></body>
+  <body name="two/base" pos="2 0 0"><joint name="two/turn" axis="0 1 0"/>
+    <geom size=".1" pos=".3 0 0"/></body></worldbody>
+  <actuator><motor name="one/turn" joint="one/turn" ctrlrange="-1 1"/>
+    <motor name="two/turn" joint="two/turn" ctrlrange="-1 1"/></actuator>
+</mujoco>"""
+
+
+def test_one_of_several_robots_is_chosen(open_page):
+    """Choose the second robot: its sliders, owner and overlays are shown; others are left out."""
+    page = open_page(TWO, robots=("one", "two"), errors={"three": "a mass is missing"})
+    bar, part = page.parts["TopBar"], page.parts["RobotPart"]
+    assert tuple(bar.robot.options) == ("one", "two")
+    assert "three was left out: a mass is missing" in bar.status.content
+    pump(page)
+    shown = {name: sliders.folder.visible for name, sliders in part.sliders.items()}
+    assert shown == {"one": True, "two": False}
+    give(bar.robot, "two")
+    give(part.owner, "nobody")
+    pump(page, 2)
+    assert page.lab["two"].owner == "nobody" and page.lab["one"].owner == "panel"
+    assert part.sliders["two"].folder.visible and not part.sliders["one"].folder.visible
+    assert "two/" not in page.parts["ReadoutPart"].joints.content
+    overlays = page.parts["OverlayPart"]
+    assert overlays._folders["two"].visible and not overlays._folders["one"].visible
+    give(overlays.own["two"]["joints"], "on")
+    pump(page)
+    pump(page)
+    assert set(overlays._joints.handles) == {(1, False)}
 
 
 def test_options_change_the_physics(page):
@@ -221,6 +298,22 @@ def test_options_change_the_physics(page):
     give(part.inputs["Contacts"], True)
     pump(page)
     assert part.inputs["iterations"].value == 7 and option.disableflags == 0
+
+
+def test_flags_that_switch_on_and_off(page):
+    """Switch sleep on, which is off at first, and several contacts off, which are on."""
+    part, option = page.parts["OptionsPart"], page.lab.world.model.opt
+    assert part.inputs["Sleep"].value is False and part.inputs["Several contacts a pair"].value
+    give(part.inputs["Sleep"], True)
+    give(part.inputs["Several contacts a pair"], False)
+    give(part.inputs["sleep_tolerance"], 0.01)
+    pump(page)
+    assert option.enableflags == mujoco.mjtEnableBit.mjENBL_SLEEP and option.sleep_tolerance == 0.01
+    assert option.disableflags == mujoco.mjtDisableBit.mjDSBL_MULTICCD
+    assert part.inputs["Sleep"].value and not part.inputs["Several contacts a pair"].value
+    give(part.inputs["Sleep"], False)
+    pump(page)
+    assert option.enableflags == 0
 
 
 def test_keyframes(open_page):
@@ -291,11 +384,55 @@ def test_bodies_can_be_found(page):
     pump(page)
     assert page.context.body == 2
     assert f"{page.lab.world.model.body_mass[2]:.4g} kg" in part.info.content
-    handle, bodies = next(m for m in page.context.view.meshes if 3 in m[1])
-    for entry in handle._impl.click_cb:
-        entry.callback(SimpleNamespace(instance_index=bodies.index(3)))
-    pump(page)
+    click(page, page.lab.snapshot.xpos[3])
     assert part.choice.value == "ball"
+
+
+def click(page, point) -> None:
+    """Click where a point of the world is seen from the side."""
+    page.parts["PullPart"].click(point - np.array([0.0, 3.0, 0.0]), (0.0, 1.0, 0.0))
+    pump(page)
+
+
+def test_a_click_selects_and_clears(page):
+    """Click a body: it is marked and stays selected; click the floor and the sky: it is not."""
+    pull, snapshot = page.parts["PullPart"], page.lab.snapshot
+    click(page, snapshot.xpos[4])
+    assert page.context.body == 4 and pull.mark.visible
+    np.testing.assert_allclose(pull.mark.position, page.lab.snapshot.xpos[4])
+    pump(page, 30)
+    assert page.context.body == 4
+    pull.click((1.5, 1.5, 1.0), (0.0, 0.0, -1.0))
+    pump(page)
+    assert page.context.body == 0 and not pull.mark.visible
+    click(page, snapshot.xpos[4])
+    pull.click((0.0, 0.0, 2.0), (0.0, 0.0, 1.0))
+    assert page.context.body == 0
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_handles_move_mocap_bodies(open_page, paused):
+    """Drag the post's handle: the post is there at the next step, also while time stands."""
+    page = open_page(start_paused=paused)
+    part = page.parts["MocapPart"]
+    pump(page)
+    assert not part.handles[0].visible
+    give(part.box, True)
+    pump(page)
+    handle = part.handles[0]
+    assert handle.visible
+    np.testing.assert_allclose(handle.position, (-1.0, 0.0, 0.2))
+    part.hold(0, "start", np.array([-1.0, 0.0, 0.2]), np.array([1.0, 0.0, 0.0, 0.0]))
+    part.hold(0, "update", np.array([-1.0, 0.5, 0.4]), np.array([0.0, 1.0, 0.0, 0.0]))
+    pump(page)
+    assert page.lab.snapshot.mocap_pos.tolist() == [[-1.0, 0.5, 0.4]]
+    assert page.lab.snapshot.xpos[4].tolist() == [-1.0, 0.5, 0.4]
+    assert page.lab.snapshot.xquat[4].tolist() == [0.0, 1.0, 0.0, 0.0]
+    np.testing.assert_allclose(handle.position, (-1.0, 0.0, 0.2))  # a hand holds it
+    part.hold(0, "end", np.array([-1.0, 0.5, 0.4]), np.array([0.0, 1.0, 0.0, 0.0]))
+    page.lab.reset()
+    pump(page, 2)
+    np.testing.assert_allclose(handle.position, (-1.0, 0.0, 0.2))
 
 
 def drag(phase: str, button: str = "right", end=(0.5, 0.0, 0.9), screen=(0.5, 0.5)):
@@ -344,6 +481,19 @@ def test_a_drag_of_a_paused_world_poses_a_body(page):
     pump(page, 2)
     assert page.lab.snapshot.xpos[3, 2] == pytest.approx(0.9, abs=1e-6)
     assert page.lab.snapshot.step == 0
+
+
+def test_the_page_follows_a_rebuilt_world(page):
+    """Build the world anew with a taller arm: the page shows its parts, once each."""
+    pump(page, 5)
+    taller = ARM.replace('name="ball"', 'name="globe"')
+    page.lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(taller)))
+    pump(page, 2)
+    assert "globe" in page.parts["TreePart"].choice.options
+    assert len(page.server.gui._command_handle_from_uuid) == len(page.hotkeys.actions)
+    give(page.parts["RobotPart"].sliders["arm"].handles[0], 1.0)
+    pump(page)
+    assert page.lab.snapshot.ctrl[0] == 1.0
 
 
 def test_an_empty_world_has_a_page(open_page):

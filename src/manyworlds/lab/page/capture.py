@@ -18,7 +18,12 @@ class Contacts:
     normals: np.ndarray
     """From the first geom to the second, shape (n, 3)."""
     forces: np.ndarray
-    """Along the normal [N], shape (n,)."""
+    """In the world, friction included [N], shape (n, 3)."""
+
+    @property
+    def along_normals(self) -> np.ndarray:
+        """The part of the forces along the normals [N], shape (n, 3)."""
+        return (self.forces * self.normals).sum(axis=1, keepdims=True) * self.normals
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +58,12 @@ class Joints:
 
 def _contacts(model: mujoco.MjModel, data: mujoco.MjData) -> Contacts:
     count = data.ncon
-    forces, six = np.zeros(count), np.zeros(6)
+    forces, six = np.zeros((count, 3)), np.zeros(6)
+    frames = np.array(data.contact.frame).reshape(count, 3, 3)
     for i in range(count):
         mujoco.mj_contactForce(model, data, i, six)
-        forces[i] = six[0]
-    normals = np.array(data.contact.frame).reshape(count, 9)[:, :3]
-    return Contacts(np.array(data.contact.pos).reshape(count, 3), normals, forces)
+        forces[i] = six[:3] @ frames[i]
+    return Contacts(np.array(data.contact.pos).reshape(count, 3), frames[:, 0], forces)
 
 
 def _tendons(model: mujoco.MjModel, data: mujoco.MjData) -> Tendons:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import colorsys
 from dataclasses import dataclass, field
+from typing import Any
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.page.capture import Contacts, Joints, Tendons
+from manyworlds.lab.page.lines import Lines
+from manyworlds.lab.page.wires import wire_points
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.viser.shapes import Instances, Shape, drawn_size, pieces
 
@@ -20,8 +23,8 @@ TYPE_COLORS = {
     _Geom.mjGEOM_MESH: (0.85, 0.25, 0.8, 1.0),
 }
 """Colours of collision shapes; all round ones are green."""
-METERS_PER_NEWTON = 0.001
-LONGEST_NEWTONS = 1000.0
+LONGEST_M = 1.0
+"""Length of the longest arrow [m]."""
 _ARC = 20
 _MESH_NUMBER = 1000
 
@@ -31,16 +34,6 @@ class Drawing:
     """What overlays draw."""
 
     shapes: list[tuple[Shape, Instances]] = field(default_factory=list)
-    lines: list[np.ndarray] = field(default_factory=list)
-    """Ends of lines [m], each of shape (n, 2, 3)."""
-    colors: list[np.ndarray] = field(default_factory=list)
-    """Colours of lines, uint8, each of shape (n, 3)."""
-
-    def add_lines(self, points: np.ndarray, rgba: tuple[float, ...]) -> None:
-        """Draw lines of one colour."""
-        self.lines.append(points)
-        color = (255 * np.array(rgba[:3])).astype(np.uint8)
-        self.colors.append(np.tile(color, (len(points), 1)))
 
     def add(
         self,
@@ -63,66 +56,104 @@ class Drawing:
 
 
 def contact_points(drawing: Drawing, contacts: Contacts, radius: float) -> None:
-    """Draw a ball at each contact."""
-    count = len(contacts.positions)
-    size = np.full((count, 3), radius)
-    drawing.add(int(_Geom.mjGEOM_SPHERE), contacts.positions, _identity(count), size, np.array(RED))
-
-
-def contact_forces(drawing: Drawing, contacts: Contacts, radius: float) -> None:
-    """Draw an arrow along the normal of each contact, 1 mm a newton and at most 1 m."""
-    length = np.minimum(contacts.forces, LONGEST_NEWTONS) * METERS_PER_NEWTON
-    size = np.column_stack([np.full((len(length), 2), radius / 2), length])
+    """Draw a disc at each contact, across its normal, as MuJoCo does."""
+    size = np.tile((radius, radius, radius / 5), (len(contacts.positions), 1))
     quats = quats_along(contacts.normals)
-    drawing.add(int(_Geom.mjGEOM_ARROW), contacts.positions, quats, size, np.array(YELLOW))
+    drawing.add(int(_Geom.mjGEOM_CYLINDER), contacts.positions, quats, size, np.array(RED))
 
 
-def joint_axes(
-    drawing: Drawing,
-    model: mujoco.MjModel,
-    snapshot: Snapshot,
-    joints: Joints,
-    ids: np.ndarray,
-    length: float,
+def contact_forces(
+    drawing: Drawing, positions: np.ndarray, forces: np.ndarray, scale: float, radius: float
 ) -> None:
-    """Draw axes of hinges and slides, and of limited ones the range, where they are, and 0."""
+    """Draw arrows.
+
+    Args:
+        drawing: where to.
+        positions: where they begin [m], shape (n, 3).
+        forces: shape (n, 3) [N].
+        scale: length of an arrow [m/N]; none is longer than `LONGEST_M`.
+        radius: of a shaft [m].
+    """
+    newtons = np.linalg.norm(forces, axis=1)
+    some = newtons > 0.0
+    length = np.minimum(newtons[some] * scale, LONGEST_M)
+    size = np.column_stack([np.full((len(length), 2), radius), length])
+    quats = quats_along(forces[some] / newtons[some, None])
+    drawing.add(int(_Geom.mjGEOM_ARROW), positions[some], quats, size, np.array(YELLOW))
+
+
+def joint_lines(model: mujoco.MjModel, joint: int, length: float, moves: bool) -> Lines:
+    """Lines of a hinge or a slide, in a frame whose z axis is the joint's.
+
+    Args:
+        model: the compiled model.
+        joint: which.
+        length: half of the axis [m].
+        moves: what moves with the joint's body, or what stays: the range, with 0 along x for a
+            hinge and at the frame's origin for a slide.
+    """
+    (low, high), zero = model.jnt_range[joint], model.qpos0[model.jnt_qposadr[joint]]
+    axis = np.array([[[0.0, 0.0, -length], [0.0, 0.0, length]]])
+    if is_slide(model, joint):
+        if moves:
+            return _colored((axis, BLUE))
+        return _colored((np.array([[[0.0, 0.0, low], [0.0, 0.0, high]]]), GREEN))
+
+    def at(angle: Any) -> np.ndarray:
+        return 0.7 * length * np.stack([np.cos(angle), np.sin(angle), 0.0 * angle], axis=-1)
+
+    if moves:
+        return _colored((np.stack([np.zeros(3), at(0.0)])[None], RED))
+    if not model.jnt_limited[joint]:
+        return _colored((axis, BLUE))
+    arc = at(np.linspace(low, high, _ARC + 1))
+    pieces_of_arc = np.stack([arc[:-1], arc[1:]], axis=1)
+    hand = np.stack([np.zeros(3), at(zero)])[None]
+    return _colored((axis, BLUE), (pieces_of_arc, GREEN), (hand, GREY))
+
+
+def joint_frames(
+    model: mujoco.MjModel, snapshot: Snapshot, joints: Joints, ids: np.ndarray
+) -> tuple[list[tuple[int, bool]], np.ndarray, np.ndarray]:
+    """Where the lines of hinges and slides are.
+
+    Returns:
+        Joint and whether it is what moves, position and quaternion of each group of lines.
+    """
+    keys, positions, matrices = [], [], []
     for joint in ids.tolist():
-        kind = int(model.jnt_type[joint])
-        if kind not in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
-            continue
         anchor, axis = joints.anchors[joint], joints.axes[joint]
-        drawing.add_lines(np.array([[anchor - length * axis, anchor + length * axis]]), BLUE)
-        low, high = model.jnt_range[joint]
         q = float(snapshot.qpos[model.jnt_qposadr[joint]])
-        if not model.jnt_limited[joint]:
-            continue
-        if kind == mujoco.mjtJoint.mjJNT_SLIDE:
-            ends = anchor + np.outer([low - q, high - q], axis)
-            drawing.add_lines(ends[None], GREEN)
-            continue
         side = _side(snapshot.xquat[model.jnt_bodyid[joint]], model.jnt_axis[joint])
+        across = np.cross(axis, side)
+        slides, limited = is_slide(model, joint), bool(model.jnt_limited[joint])
+        if slides or limited:
+            keys.append((joint, True))
+            positions.append(anchor)
+            matrices.append(np.column_stack([side, across, axis]))
+        if not slides or limited:
+            keys.append((joint, False))
+            positions.append(anchor - q * axis if slides else anchor)
+            turn = 0.0 if slides else q
+            x = np.cos(turn) * side - np.sin(turn) * across
+            matrices.append(np.column_stack([x, np.cross(axis, x), axis]))
+    return keys, np.array(positions).reshape(-1, 3), quats_of(np.array(matrices).reshape(-1, 9))
 
-        def at(angle: float, side=side, axis=axis, anchor=anchor, q=q) -> np.ndarray:
-            turned = np.cos(angle - q) * side + np.sin(angle - q) * np.cross(axis, side)
-            return anchor + 0.7 * length * turned
 
-        arc = np.array([at(angle) for angle in np.linspace(low, high, _ARC + 1)])
-        drawing.add_lines(np.stack([arc[:-1], arc[1:]], axis=1), GREEN)
-        drawing.add_lines(np.array([[anchor, at(q)]]), RED)
-        drawing.add_lines(
-            np.array([[anchor, at(float(model.qpos0[model.jnt_qposadr[joint]]))]]), GREY
-        )
+def is_slide(model: mujoco.MjModel, joint: int) -> bool:
+    """Whether a joint is a slide."""
+    return model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
 
 
-def sites(drawing: Drawing, model: mujoco.MjModel, snapshot: Snapshot, ids: np.ndarray) -> None:
-    """Draw a cross at each site, along its axes and at least 2 cm wide."""
-    if not len(ids):
-        return
-    half = np.maximum(model.site_size[ids].max(axis=1), 0.01)
-    axes = snapshot.site_xmat[ids].reshape(-1, 3, 3).transpose(0, 2, 1) * half[:, None, None]
-    center = snapshot.site_xpos[ids][:, None]
-    lines = np.stack([center - axes, center + axes], axis=2).reshape(-1, 2, 3)
-    drawing.add_lines(lines, BLUE)
+def site_lines(model: mujoco.MjModel, site: int, least: float) -> Lines:
+    """A cross along a site's axes, as large as the site, and at least `least` [m]."""
+    half = max(float(model.site_size[site].max()), least)
+    return _colored((half * np.stack([-np.eye(3), np.eye(3)], axis=1), BLUE))
+
+
+def geom_lines(model: mujoco.MjModel, geom: int) -> Lines:
+    """Wires around a geom, in the colour of its type."""
+    return _colored((wire_points(model, geom), type_color(int(model.geom_type[geom]))))
 
 
 def tendons(drawing: Drawing, model: mujoco.MjModel, snapshot: Snapshot, found: Tendons) -> None:
@@ -164,6 +195,14 @@ def is_collider(model: mujoco.MjModel) -> np.ndarray:
     return (model.geom_contype != 0) | (model.geom_conaffinity != 0) | (model.geom_group == 3)
 
 
+def own_colors(model: mujoco.MjModel) -> np.ndarray:
+    """The colour of each geom, shape (ngeom, 4): its own, if it has one, or its material's."""
+    colors = model.geom_rgba.copy()
+    plain = np.isclose(colors, (0.5, 0.5, 0.5, 1.0)).all(axis=1) & (model.geom_matid >= 0)
+    colors[plain] = model.mat_rgba[model.geom_matid[plain]]
+    return colors
+
+
 def type_color(kind: int) -> tuple[float, float, float, float]:
     """The colour of a collision shape."""
     return TYPE_COLORS.get(mujoco.mjtGeom(kind), GREEN)
@@ -192,8 +231,10 @@ def quats_along(directions: np.ndarray) -> np.ndarray:
     return quats
 
 
-def _identity(count: int) -> np.ndarray:
-    return np.tile((1.0, 0.0, 0.0, 0.0), (count, 1))
+def _colored(*groups: tuple[np.ndarray, tuple[float, ...]]) -> Lines:
+    points = [points for points, _ in groups]
+    colors = [np.tile(np.array(rgba[:3]) * 255, (len(points), 1)) for points, rgba in groups]
+    return np.concatenate(points), np.concatenate(colors).astype(np.uint8)
 
 
 def _rotated_z(quats: np.ndarray) -> np.ndarray:

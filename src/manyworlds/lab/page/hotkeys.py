@@ -1,4 +1,4 @@
-"""Keys of the page; viser ignores keys that are held."""
+"""Keys of the page."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from manyworlds.lab.page.context import PageContext
 from manyworlds.lab.page.overlays import OverlayPart
 from manyworlds.lab.page.top_bar import TopBar
 
+# A key that is held is pressed once: viser would take what the browser repeats for new presses.
+# Scripts in viser's HTML do not run, but handlers of events do.
+_PRESS_ONCE = (
+    '<img src="data:," style="display:none" onerror="window.pressOnce ||= '
+    "(window.addEventListener('keydown', event => {"
+    "if (event.repeat && (event.key.length == 1 || event.key == 'Tab')"
+    " && !event.target.closest?.('input, textarea')) event.stopImmediatePropagation()"
+    '}, true), true)">'
+)
+
 
 class Hotkeys:
     """Registers all keys.
@@ -17,13 +27,23 @@ class Hotkeys:
         ctx: of the page.
         top_bar: pauses and plays.
         overlays: are switched by keys.
+        collapsed: whether the panel is hidden at first.
     """
 
-    def __init__(self, ctx: PageContext, top_bar: TopBar, overlays: OverlayPart | None) -> None:
+    def __init__(
+        self,
+        ctx: PageContext,
+        top_bar: TopBar,
+        overlays: OverlayPart | None,
+        collapsed: bool = False,
+    ) -> None:
         self.actions: dict[str, Callable[[], Any]] = {}
         """What each key does."""
         self._ctx = ctx
         self._collapsed = False
+        ctx.gui.add_html(_PRESS_ONCE)
+        if collapsed:
+            self._collapse()
         lab = ctx.lab
         self._add("P", "Pause or play", top_bar.toggle)
         self._add("space", "Pause or play", top_bar.toggle)

@@ -18,12 +18,15 @@ _NUMBERS = {
     "timestep": ("Timestep [s]", 1e-4, 0.05, 1e-4),
     "iterations": ("Iterations", 1, 200, 1),
     "impratio": ("Impedance ratio", 0.1, 100.0, 0.1),
+    "sleep_tolerance": ("Sleep below [m/s]", 0.0, 1.0, 1e-4),
 }
 _SWITCHES = {
     "Contacts": mujoco.mjtDisableBit.mjDSBL_CONTACT,
     "Gravity": mujoco.mjtDisableBit.mjDSBL_GRAVITY,
     "Joint limits": mujoco.mjtDisableBit.mjDSBL_LIMIT,
     "Actuation": mujoco.mjtDisableBit.mjDSBL_ACTUATION,
+    "Several contacts a pair": mujoco.mjtDisableBit.mjDSBL_MULTICCD,
+    "Sleep": mujoco.mjtEnableBit.mjENBL_SLEEP,
 }
 
 
@@ -60,7 +63,7 @@ class OptionsPart:
             for label, bit in _SWITCHES.items():
                 box = gui.add_checkbox(label, True)
                 self.inputs[label] = ctx.on_change(
-                    box, lambda on, bit=int(bit): self._post(lambda: self._switch(bit, on))
+                    box, lambda on, bit=bit: self._post(lambda: self._switch(bit, on))
                 )
         self.update(ctx.lab.snapshot)
 
@@ -72,7 +75,9 @@ class OptionsPart:
             present = kind(getattr(self._option, name)).name
             values[name] = present.removeprefix(prefix).lower()
         for label, bit in _SWITCHES.items():
-            values[label] = not self._option.disableflags & int(bit)
+            enables = isinstance(bit, mujoco.mjtEnableBit)
+            flags = self._option.enableflags if enables else self._option.disableflags
+            values[label] = bool(flags & int(bit)) is enables
         for name, value in values.items():
             if self.inputs[name].value != value:
                 self.inputs[name].value = value
@@ -90,9 +95,11 @@ class OptionsPart:
         else:
             setattr(self._option, name, value)
 
-    def _switch(self, bit: int, on: bool) -> None:
-        flags = self._option.disableflags
-        self._option.disableflags = flags & ~bit if on else flags | bit
+    def _switch(self, bit: mujoco.mjtDisableBit | mujoco.mjtEnableBit, on: bool) -> None:
+        enables = isinstance(bit, mujoco.mjtEnableBit)
+        field, mask = "enableflags" if enables else "disableflags", int(bit)
+        flags = getattr(self._option, field)
+        setattr(self._option, field, flags | mask if on == enables else flags & ~mask)
 
     def _post(self, action: Any) -> None:
         self._ctx.lab.post(lambda model, data: action())

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.context import PageContext, Part
 from manyworlds.lab.page.hotkeys import Hotkeys
+from manyworlds.lab.page.mocap import MocapPart
 from manyworlds.lab.page.options import OptionsPart
 from manyworlds.lab.page.overlays import OverlayPart
 from manyworlds.lab.page.poses import KeyframePart, SavedStatePart
 from manyworlds.lab.page.pull import PullPart
+from manyworlds.lab.page.record import RecordPart
 from manyworlds.lab.page.robot import RobotPart
-from manyworlds.lab.page.top_bar import TopBar
+from manyworlds.lab.page.sequence import SequencePart
+from manyworlds.lab.page.top_bar import PANEL_PX, TopBar
 from manyworlds.lab.page.tree import TreePart
 from manyworlds.lab.page.watch import PlotPart, ReadoutPart
 from manyworlds.lab.page.world_view import WorldView
@@ -27,11 +30,12 @@ if TYPE_CHECKING:
 
 PartMaker = Callable[[PageContext], Part]
 TABS: dict[str, tuple[PartMaker, ...]] = {
-    "Robot": (RobotPart,),
+    "Robot": (RobotPart, SequencePart),
     "Watch": (PlotPart, ReadoutPart),
-    "View": (OverlayPart,),
+    "View": (OverlayPart, MocapPart),
     "World": (TreePart, OptionsPart),
     "States": (KeyframePart, SavedStatePart),
+    "Record": (RecordPart,),
 }
 """The parts in each tab, by its title."""
 
@@ -48,8 +52,10 @@ class LabPage:
             password.
         port: the port to listen on; if it is taken, the next free one is used. See `url`.
         frame_rate: pictures per second at most [1/s].
+        collapsed: whether the panel is hidden until somebody presses Tab.
         tabs: what is in the panel; see `TABS`.
         server: draw in this server instead of a new one; it is not stopped on `close`.
+        on_build: called when the parts were made, at first and after each `LiveLab.rebuild`.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -62,8 +68,10 @@ class LabPage:
         host: str = "127.0.0.1",
         port: int = 8080,
         frame_rate: float = 30.0,
+        collapsed: bool = False,
         tabs: dict[str, tuple[PartMaker, ...]] = TABS,
         server: viser.ViserServer | None = None,
+        on_build: Callable[[], None] = lambda: None,
     ) -> None:
         self.lab = lab
         self._own_server = server is None
@@ -75,19 +83,28 @@ class LabPage:
         self._period = 1.0 / frame_rate
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._tabs, self._collapsed = dict(tabs), collapsed
+        self._on_build = on_build
+        self._build()
+
+    def _build(self) -> None:
+        """Make all parts for the present world."""
+        lab, self._world = self.lab, self.lab.world
         with self.server.atomic():
+            self.server.gui.main_panel.set_width(PANEL_PX)
             view = WorldView(self.server, lab.world.model, lab.snapshot)
             self.context = PageContext(lab, self.server, view)
-            top_bar = TopBar(self.context)
-            self.parts: dict[str, Part] = {"TopBar": top_bar, "PullPart": PullPart(self.context)}
+            top_bar, pull = TopBar(self.context), PullPart(self.context)
+            self.parts: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
             group: Any = self.server.gui.add_tab_group()
-            for title, makers in tabs.items():
+            for title, makers in self._tabs.items():
                 with group.add_tab(title):
                     for make in makers:
                         part = make(self.context)
                         self.parts[type(part).__name__] = part
             overlays: Any = self.parts.get("OverlayPart")
-            self.hotkeys = Hotkeys(self.context, top_bar, overlays)
+            self.hotkeys = Hotkeys(self.context, top_bar, overlays, self._collapsed)
+            self._on_build()
         self._due = dict.fromkeys(self.parts, 0.0)
         self.update()
 
@@ -98,8 +115,10 @@ class LabPage:
 
     def update(self) -> None:
         """Show the newest snapshot: all parts that are due."""
+        if self.lab.world is not self._world:  # it was built anew
+            clear(self.server)
+            self._build()
         snapshot, now = self.lab.snapshot, time.monotonic()
-        self.context.view.update(snapshot)
         for name, due in list(self._due.items()):
             if now < due:
                 continue

@@ -35,6 +35,14 @@ class PullPart:
         for handle, bodies in ctx.view.meshes:
             self.attach(handle, bodies)
         server = ctx.server
+        size = float(np.clip(ctx.lab.world.model.stat.meansize, 0.03, 0.3))
+        self.mark = server.scene.add_frame(
+            "/over/selected", axes_length=size, axes_radius=0.03 * size, visible=False
+        )
+
+        @server.scene.on_click()
+        def _(event: Any) -> None:
+            ctx.attempt(lambda: self.click(event.ray_origin, event.ray_direction))
 
         @server.on_client_disconnect
         def _(client: Any) -> None:
@@ -42,7 +50,7 @@ class PullPart:
                 self.end()
 
     def attach(self, handle: Any, bodies: tuple[int, ...]) -> None:
-        """Let a mesh be clicked and dragged.
+        """Let a mesh be dragged.
 
         Args:
             handle: the mesh's.
@@ -56,9 +64,23 @@ class PullPart:
         handle.on_drag("right", modifier="cmd/ctrl")(drag)
         handle.on_drag("left", modifier="cmd/ctrl")(drag)
 
-        @handle.on_click
-        def _(event: Any) -> None:
-            self._ctx.body = bodies[event.instance_index or 0]
+    def click(self, origin: Any, direction: Any) -> None:
+        """Select the body that a ray hits first; none if it hits nothing that can move.
+
+        Args:
+            origin: where the ray begins in the scene [m].
+            direction: where it goes.
+        """
+        start = np.array(origin, float) - self._ctx.view.offset
+        along = np.array(direction, float)
+        groups = np.array(self._ctx.view.grid.groups["geom"], np.uint8)
+
+        def hit(model: mujoco.MjModel, data: mujoco.MjData) -> int:
+            geom = np.full(1, -1, np.int32)
+            mujoco.mj_ray(model, data, start, along, groups, 1, -1, geom)
+            return int(model.geom_bodyid[geom[0]]) if geom[0] >= 0 else 0
+
+        self._ctx.body = self._ctx.lab.engine.do(hit)
 
     def drag(self, event: Any, body: int) -> None:
         """Take part in a drag: grab the body, pull or turn it, let it go."""
@@ -76,7 +98,11 @@ class PullPart:
         self._ctx.lab.perturbation.release()
 
     def update(self, snapshot: Snapshot) -> None:
-        """Renew the pull while the mouse rests; viser draws it."""
+        """Mark the selected body; renew the pull while the mouse rests, which viser draws."""
+        body = self._ctx.body
+        self.mark.visible = bool(body)
+        if body:
+            self.mark.position, self.mark.wxyz = snapshot.xpos[body], snapshot.xquat[body]
         pert = self._ctx.lab.perturbation
         with self._lock:
             target, quat = self._target, self._quat

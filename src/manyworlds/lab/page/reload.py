@@ -33,10 +33,16 @@ class ReloadablePage:
         open_lab: opens the lab that the user means; it is started and stopped here.
         host: see `LabPage`.
         port: see `LabPage`.
+        collapsed: see `LabPage`.
     """
 
     def __init__(
-        self, open_lab: Callable[[], LiveLab], *, host: str = "127.0.0.1", port: int = 8080
+        self,
+        open_lab: Callable[[], LiveLab],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        collapsed: bool = False,
     ) -> None:
         self.server: viser.ViserServer = new_server(host, port)
         self.url = page_url(self.server)
@@ -45,7 +51,7 @@ class ReloadablePage:
         """The page of the present lab; None before the first that compiles."""
         self.error = ""
         """Why the last world did not compile; empty if it did."""
-        self._open_lab = open_lab
+        self._open_lab, self._collapsed = open_lab, collapsed
         self._add_card()
 
     def open(self) -> None:
@@ -60,8 +66,9 @@ class ReloadablePage:
             self._show(str(error))
             return
         self._end()
-        self.page = LabPage(lab, server=self.server)
-        self._add_card()
+        self.page = LabPage(
+            lab, server=self.server, collapsed=self._collapsed, on_build=self._add_card
+        )
         self._show("")
         lab.start()
         self.page.start()

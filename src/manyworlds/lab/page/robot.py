@@ -48,6 +48,10 @@ class RobotPart:
             hint="Who steers the robot: these sliders, nobody, a policy, a client ...",
         )
         ctx.on_change(self.owner, lambda owner: lab[ctx.robot].take(owner))
+        self.law = gui.add_checkbox(
+            "Control law", True, hint="Off: actuators get what the robot is told, as it is."
+        )
+        ctx.on_change(self.law, lambda on: setattr(lab[ctx.robot], "enabled", on))
         self.neutral = gui.add_button("Neutral", hint="Tell all actuators what they begin with.")
         ctx.on_click(self.neutral, self._to_neutral)
         self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls}
@@ -64,6 +68,8 @@ class RobotPart:
             self.owner.options = tuple(sorted(self._owners))
         if self.owner.value != owner:
             self.owner.value = owner
+        if self.law.value != ctx.lab[ctx.robot].enabled:
+            self.law.value = ctx.lab[ctx.robot].enabled
         for name, sliders in self.sliders.items():
             sliders.folder.visible = name == ctx.robot
             self.commands[name].folder.visible = name == ctx.robot and owner == POLICY

@@ -6,6 +6,8 @@ import html
 import math
 from typing import Any
 
+import numpy as np
+
 from manyworlds.lab.page.context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 
@@ -14,8 +16,11 @@ _PAUSE: Any = "player-pause"
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
 """Speeds to choose from, in simulated seconds per second."""
 
+_STILL = 0.01  # what moves less is still [m/s or rad/s]
+PANEL_PX = 360
+"""How wide the panel is: all tabs are in one row."""
 _BANNER = (
-    '<div style="position:fixed;top:18px;left:calc((100vw - 322px) / 2);z-index:1000;'
+    f'<div style="position:fixed;top:18px;left:calc((100vw - {PANEL_PX}px) / 2);z-index:1000;'
     "transform:translateX(-50%);font:600 22px/1 system-ui,sans-serif;letter-spacing:.28em;"
     "pointer-events:none;padding:.5em .8em .5em 1.08em;border-radius:6px;color:#fff;"
     'background:{color}">{text}</div>'
@@ -62,7 +67,7 @@ class TopBar:
         label, icon = ("Play", _PLAY) if paused else ("Pause", _PAUSE)
         if self.play.label != label:
             self.play.label, self.play.icon = label, icon
-        self.banner.content = _banner(paused, lab.engine.fault)
+        self.banner.content = _banner(snapshot, lab.engine.fault)
         name = _speed_name(lab.engine.speed)
         if self.speed.value != name:
             if name not in self.speed.options:
@@ -76,15 +81,22 @@ class TopBar:
         notes = []
         if ctx.robot:
             rows.append(("Owner", lab[ctx.robot].owner))
-            notes = self._notes()
+            notes = self._notes(snapshot)
+        wrong = [f"{name} was left out: {why}" for name, why in lab.world.errors.items()]
         if ctx.message:
-            notes.insert(0, ctx.message)
-        self.status.content = _status(rows, notes, error=ctx.message or lab.engine.fault)
+            wrong.append(ctx.message)
+        self.status.content = _status(rows, wrong + notes, error=bool(wrong or lab.engine.fault))
 
-    def _notes(self) -> list[str]:
-        """What keeps the robot from moving, but for what the page shows anyway."""
-        reasons = self._ctx.lab.why_not_moving(self._ctx.robot)
-        return [f"not moving: {r}" if i == 0 else r for i, r in enumerate(reasons)]
+    def _notes(self, snapshot: Snapshot) -> list[str]:
+        """What keeps the robot from moving, or might if it moves."""
+        lab, robot = self._ctx.lab, self._ctx.robot
+        model = lab.world.model
+        prefix = lab.world.robots[robot]
+        own = [model.joint(j).name.startswith(prefix) for j in model.dof_jntid.tolist()]
+        speed = np.abs(snapshot.qvel[own]).max(initial=0.0)
+        lead = "" if speed > _STILL and not snapshot.paused else "not moving: "
+        reasons = lab.why_not_moving(robot)
+        return [f"{lead}{r}" if i == 0 else r for i, r in enumerate(reasons)]
 
 
 def _speed_name(speed: float) -> str:
@@ -94,13 +106,16 @@ def _speed_name(speed: float) -> str:
     return f"{speed:g}x"
 
 
-def _banner(paused: bool, fault: str) -> str:
+def _banner(snapshot: Snapshot, fault: str) -> str:
     if fault:
         return _BANNER.format(color="#c92a2a", text="STOPPED")
-    return _BANNER.format(color="rgba(33,37,41,.82)", text="PAUSED") if paused else ""
+    if snapshot.paused:
+        return _BANNER.format(color="rgba(33,37,41,.82)", text="PAUSED")
+    shown = {"physics": "", "replay": "REPLAY"}.get(snapshot.driver, snapshot.driver.upper())
+    return _BANNER.format(color="rgba(25,113,194,.82)", text=html.escape(shown)) if shown else ""
 
 
-def _status(rows: list[tuple[str, str]], notes: list[str], error: str) -> str:
+def _status(rows: list[tuple[str, str]], notes: list[str], error: bool) -> str:
     cells = "".join(_ROW.format(name, html.escape(value)) for name, value in rows)
     color = "#c92a2a" if error else "#5c677d"
     lines = "".join(f"<div>{html.escape(note[:400])}</div>" for note in notes)

@@ -1,63 +1,30 @@
-"""Collision shapes as wires: lines that are sent once and then only moved."""
+"""Collision shapes as wires."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.page.drawing import quats_of, type_color
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.viser.shapes import convex_hull
-
-if TYPE_CHECKING:
-    import viser
 
 _Geom = mujoco.mjtGeom
 _SEGMENTS = 24
-
-
-class Wires:
-    """Wires around geoms; they cost nothing while none is shown.
-
-    Args:
-        server: where to draw.
-        model: the compiled model.
-    """
-
-    def __init__(self, server: viser.ViserServer, model: mujoco.MjModel) -> None:
-        self._server, self._model = server, model
-        self._handles: dict[int, Any] = {}
-
-    @property
-    def handles(self) -> dict[int, Any]:
-        """The lines of each geom that was shown so far."""
-        return self._handles
-
-    def show(self, geoms: np.ndarray, snapshot: Snapshot) -> None:
-        """Show the wires of these geoms only."""
-        wanted = set(geoms.tolist())
-        for geom, handle in self._handles.items():
-            handle.visible = geom in wanted
-        quats = quats_of(snapshot.geom_xmat[geoms]) if len(geoms) else np.zeros((0, 4))
-        for geom, quat in zip(geoms.tolist(), quats, strict=True):
-            if geom not in self._handles:
-                points = wire_points(self._model, geom)
-                color = np.array(type_color(int(self._model.geom_type[geom]))[:3])
-                self._handles[geom] = self._server.scene.add_line_segments(
-                    f"/over/wire_{geom}",
-                    points=points.astype(np.float32),
-                    colors=(255 * color).astype(np.uint8),
-                    thickness=1.5,
-                    thickness_units="screen",
-                )
-            self._handles[geom].position = snapshot.geom_xpos[geom]
-            self._handles[geom].wxyz = quat
+WIRED = tuple(
+    int(kind)
+    for kind in (
+        _Geom.mjGEOM_SPHERE,
+        _Geom.mjGEOM_CAPSULE,
+        _Geom.mjGEOM_ELLIPSOID,
+        _Geom.mjGEOM_CYLINDER,
+        _Geom.mjGEOM_BOX,
+        _Geom.mjGEOM_MESH,
+    )
+)
+"""Types of geoms that have wires."""
 
 
 def wire_points(model: mujoco.MjModel, geom: int) -> np.ndarray:
-    """Ends of the lines around a geom in its own frame [m], shape (n, 2, 3); none for planes."""
+    """Ends of the lines around a geom of `WIRED` in its own frame [m], shape (n, 2, 3)."""
     kind, size = int(model.geom_type[geom]), model.geom_size[geom]
     if kind == _Geom.mjGEOM_BOX:
         corners = np.array(list(np.ndindex(2, 2, 2))) * 2.0 - 1.0

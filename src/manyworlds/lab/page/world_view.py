@@ -33,6 +33,8 @@ class WorldView:
         snapshot: the state in which the camera looks at what moves.
     """
 
+    period = 0.0
+
     def __init__(
         self,
         server: viser.ViserServer,
@@ -49,6 +51,7 @@ class WorldView:
         """The body that stays in the middle of the picture; 0 for none."""
         self.offset = np.zeros(3)
         """How far everything is moved for that [m]."""
+        self._outdated = False
         # What moves with the camera's body hangs below these frames.
         self._frames = [
             server.scene.add_frame(name, show_axes=False) for name in ("/worlds", "/over")
@@ -61,6 +64,10 @@ class WorldView:
 
     def update(self, snapshot: Snapshot) -> None:
         """Draw a snapshot; viser sends only what moved."""
+        if self._outdated:
+            self._outdated = False
+            self.meshes.clear()
+            self.grid.rebuild()
         self.grid.update(snapshot.xpos[None], snapshot.xquat[None], np.zeros((1, 3)), 0)
         offset = np.zeros(3)
         if self.follow:
@@ -70,6 +77,11 @@ class WorldView:
             with self.server.atomic():
                 for frame in self._frames:
                     frame.position = offset
+
+    def show_group(self, group: int, on: bool) -> None:
+        """Show or hide a group of geoms, in the next picture."""
+        self.grid.groups["geom"][group] = on
+        self._outdated = True
 
     def _note_mesh(self, handle: Any, bodies: tuple[int, ...]) -> None:
         self.meshes.append((handle, bodies))

@@ -28,6 +28,7 @@ def clear(server: viser.ViserServer) -> None:
     """Take everything off a page."""
     server.gui.reset()
     server.scene.reset()
+    server.scene.remove_click_callback()
     server.gui.main_panel.dock_right()
 
 

@@ -1,0 +1,106 @@
+"""What the live lab keeps up with: real time, and what a page takes away from stepping."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from statistics import median
+from time import perf_counter, process_time, sleep
+from typing import Any
+
+import numpy as np
+
+from benchmarks.viewer_workloads import page_client
+from benchmarks.workloads import Figures, in_turns, robots_folder
+
+_CORES = 2
+_TIMESTEP = 0.002
+_BLOCK_STEPS = 1000
+_SETTLE_S = 2.0
+
+
+def real_time(seconds: float) -> Figures | None:
+    """The G1 at 500 Hz with a page and a client, six times as long as asked: kept time, jitter."""
+    with _lab() as (lab, page):
+        if lab is None:
+            return None
+        ends: list[float] = []
+        lab.engine.on_post_step(lambda model, data, moved: ends.append(perf_counter()))
+        page.start()
+        lab.start()
+        with page_client(page.url):
+            sleep(_SETTLE_S)
+            ends.clear()
+            start, since, busy = lab.snapshot.time, perf_counter(), process_time()
+            sleep(6 * seconds)
+            stop, elapsed, busy = lab.snapshot.time, perf_counter() - since, process_time() - busy
+            lab.stop()
+    jitter = np.abs(np.diff(ends) - _TIMESTEP)
+    return {
+        "measured_s": elapsed,
+        "p50_jitter_us": 1e6 * float(np.quantile(jitter, 0.5)),
+        "p99_jitter_us": 1e6 * float(np.quantile(jitter, 0.99)),
+        "worst_jitter_us": 1e6 * float(jitter.max()),
+        "cpu_share": busy / elapsed,
+        "ratio": (stop - start) / elapsed,
+    }
+
+
+def direct_steps(seconds: float) -> Figures | None:
+    """The G1 in direct mode: a thousand steps without / with a page that a client looks at."""
+    with _lab() as (lab, page):
+        if lab is None:
+            return None
+        lab.engine.mode = "direct"
+        page.start()
+        lab.start()
+        clients, watched = page.server.get_clients, [True]
+        page.server.get_clients = lambda: clients() if watched[0] else {}
+
+        def run(looked_at: bool) -> None:
+            watched[0] = looked_at
+            lab.reset()
+            lab.step(_BLOCK_STEPS)
+
+        with page_client(page.url):
+            sleep(_SETTLE_S)
+            without, with_page = in_turns(lambda: run(False), lambda: run(True), seconds)
+        lab.stop()
+    return {
+        "steps": _BLOCK_STEPS,
+        "step_us": 1e6 * median(without) / _BLOCK_STEPS,
+        "page_step_us": 1e6 * median(with_page) / _BLOCK_STEPS,
+        "ratio": median(without) / median(with_page),
+    }
+
+
+@contextlib.contextmanager
+def _lab() -> Iterator[tuple[Any, Any]]:
+    """The G1 on a floor and its page, on two cores; nothing without the third-party robots."""
+    if robots_folder() is None:
+        yield None, None
+        return
+    from manyworlds.lab import Controller, LabCfg, LiveLab, world_from_scene
+    from manyworlds.lab.page import LabPage
+    from manyworlds.tasks import load_env_cfg
+
+    class Sway(Controller):
+        """Keeps all joints moving, so that each picture is new."""
+
+        def compute(self, model: Any, data: Any, target: np.ndarray) -> np.ndarray:
+            return target + 0.2 * np.sin(6.0 * data.time)
+
+    cfg = load_env_cfg("Velocity-Flat-G1", play=True)
+    world = world_from_scene(cfg.scene, cfg.sim.mujoco)
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(cores)[:_CORES])
+    lab = LiveLab(world, LabCfg(options={"timestep": _TIMESTEP}))
+    lab["robot"].controller = Sway()
+    page = LabPage(lab, port=8320)
+    try:
+        yield lab, page
+    finally:
+        page.close()
+        lab.stop()
+        os.sched_setaffinity(0, cores)

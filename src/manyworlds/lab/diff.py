@@ -1,0 +1,205 @@
+"""In what two compiled models differ, element by element."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.utils.mujoco import dof_width
+
+_PREFIXES = {
+    "body": "body",
+    "joint": "jnt",
+    "geom": "geom",
+    "site": "site",
+    "camera": "cam",
+    "light": "light",
+    "actuator": "actuator",
+    "sensor": "sensor",
+    "tendon": "tendon",
+    "equality": "eq",
+    "mesh": "mesh",
+    "material": "mat",
+    "key": "key",
+}
+"""What the fields of each kind of element begin with."""
+_COUNTS = {"joint": "njnt", "camera": "ncam", "equality": "neq", "material": "nmat"}
+_REFERENCES = {
+    "body_parentid": "body",
+    "jnt_bodyid": "body",
+    "geom_bodyid": "body",
+    "geom_matid": "material",
+    "site_bodyid": "body",
+    "cam_bodyid": "body",
+    "light_bodyid": "body",
+}
+_OF_DOFS = ("armature", "damping", "dampingpoly", "frictionloss", "solref", "solimp")
+# Where MuJoCo keeps its books, and what it computes of other fields.
+_BOOKS = re.compile(r"(adr|num|id|simple|sameframe|pos0|mat0|dir0|poscom0)$|_lengthrange$|0$")
+_COMPUTED = {
+    "body_subtreemass",
+    "body_contype",
+    "body_conaffinity",
+    "body_margin",
+    "geom_rbound",
+    "geom_aabb",
+    "light_texid",
+    "sensor_needstage",
+}
+_SHAPES = {"mesh_vertnum", "mesh_facenum"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One field of one element, or an element that only one of the models has."""
+
+    kind: str
+    """body, joint, geom ..., or option."""
+    name: str
+    """Of the element; `BODY:0` for the first of a body that has no name."""
+    field: str
+    """What MuJoCo calls it; empty if the whole element is missing."""
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        """Say it in a line."""
+        what = f"{self.kind} {self.name}".strip()
+        return f"{what}: {self.field} {self.first} -> {self.second}".replace(":  ", ": ")
+
+
+def load_model(path: Path) -> mujoco.MjModel:
+    """Compile an MJCF or URDF file, or read a binary one (`.mjb`).
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it does not compile.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no model file '{path}'.")
+    if path.suffix == ".mjb":
+        return mujoco.MjModel.from_binary_path(str(path))
+    return mujoco.MjModel.from_xml_path(str(path))
+
+
+def diff_models(
+    first: mujoco.MjModel, second: mujoco.MjModel, prefix: str = "", tolerance: float = 1e-4
+) -> list[Difference]:
+    """Compare options and elements of the same name; what follows from other fields is left out.
+
+    Args:
+        first: a model.
+        second: another.
+        prefix: of the elements of `second` to compare, which those of `first` do not have; with
+            one, all others and the options are left out, and what has no name and no body.
+        tolerance: up to which relative difference numbers are the same; files have six digits.
+    """
+    found = [] if prefix else _options(first.opt, second.opt, tolerance)
+    for kind in _PREFIXES:
+        mine, theirs = _elements(first, kind, ""), _elements(second, kind, prefix)
+        if prefix:  # what has no name and no body may be of any robot
+            mine = {
+                name: fields for name, fields in mine.items() if not name.startswith(f"{kind}:")
+            }
+        for name in mine | theirs:
+            if name not in theirs:
+                found.append(Difference(kind, name, "", "here", "missing"))
+            elif name not in mine:
+                found.append(Difference(kind, name, "", "missing", "here"))
+            else:
+                found += [
+                    Difference(kind, name, field, _text(value), _text(theirs[name][field]))
+                    for field, value in mine[name].items()
+                    if not _same(value, theirs[name][field], tolerance)
+                ]
+    return found
+
+
+def _options(first: mujoco.MjOption, second: mujoco.MjOption, tolerance: float) -> list[Difference]:
+    values = {
+        name: (getattr(first, name), getattr(second, name))
+        for name in dir(first)
+        if not name.startswith("_")
+    }
+    return [
+        Difference("option", "", name, _text(a), _text(b))
+        for name, (a, b) in values.items()
+        if not _same(a, b, tolerance)
+    ]
+
+
+def _elements(model: mujoco.MjModel, kind: str, prefix: str) -> dict[str, dict[str, Any]]:
+    """What each element of a kind is made of, by its name without the prefix, but for the world."""
+    start, names, unnamed = f"{_PREFIXES[kind]}_", [], Counter[str]()
+    owners = getattr(model, f"{start}bodyid", None)
+    for i in range(getattr(model, _COUNTS.get(kind, f"n{kind}"))):
+        name = _name(model, kind, i)
+        # Entities give names such as `geom_3` to what has none.
+        if not name or re.fullmatch(rf"{re.escape(prefix)}{kind}_\d+", name):
+            owner = kind if owners is None else _name(model, "body", int(owners[i]))
+            name = f"{owner}:{unnamed[owner]}"
+            unnamed[owner] += 1
+        names.append(name)
+    arrays = {
+        field: array
+        for field in dir(model)
+        if field.startswith(start)
+        and (field in _SHAPES or not (_BOOKS.search(field) or field in _COMPUTED))
+        and isinstance(array := getattr(model, field), np.ndarray)
+        and array.shape[:1] == (len(names),)
+    }
+    return {
+        name.removeprefix(prefix): {field: array[i] for field, array in arrays.items()}
+        | {
+            field: name.removeprefix(prefix) if isinstance(name, str) else name
+            for field, name in _others(model, kind, i)
+        }
+        for i, name in enumerate(names)
+        if name.startswith(prefix) and name != "world"
+    }
+
+
+def _others(model: mujoco.MjModel, kind: str, i: int) -> Iterator[tuple[str, Any]]:
+    """The names of those that an element refers to, and what its degrees of freedom have."""
+    for field, other in _REFERENCES.items():
+        if field.startswith(f"{_PREFIXES[kind]}_"):
+            yield field, _name(model, other, int(getattr(model, field)[i]))
+    if kind == "joint":
+        width = dof_width(mujoco.mjtJoint(model.jnt_type[i]))
+        dofs = slice(model.jnt_dofadr[i], model.jnt_dofadr[i] + width)
+        yield from ((f"dof_{name}", getattr(model, f"dof_{name}")[dofs]) for name in _OF_DOFS)
+    if kind == "actuator":
+        joint = mujoco.mjtTrn(model.actuator_trntype[i]).name.removeprefix("mjTRN_").lower()
+        target = {"jointinparent": "joint", "slidercrank": "site"}.get(joint, joint)
+        if target in _PREFIXES:
+            yield "actuator_trnid", _name(model, target, int(model.actuator_trnid[i, 0]))
+    if kind == "sensor" and model.sensor_objid[i] >= 0:
+        name = mujoco.mj_id2name(model, int(model.sensor_objtype[i]), int(model.sensor_objid[i]))
+        yield "sensor_objid", name or ""
+
+
+def _name(model: mujoco.MjModel, kind: str, i: int) -> str:
+    code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+    return (mujoco.mj_id2name(model, code, i) or "") if i >= 0 else ""
+
+
+def _same(first: Any, second: Any, tolerance: float) -> bool:
+    if isinstance(first, str):
+        return first == second
+    return np.array_equal(first, second) or (
+        np.shape(first) == np.shape(second)
+        and np.allclose(first, second, rtol=tolerance, atol=tolerance * 1e-2)
+    )
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return f"'{value}'"
+    return np.array2string(np.asarray(value), precision=6, separator=" ", threshold=20)

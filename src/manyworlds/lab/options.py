@@ -1,0 +1,107 @@
+"""Which of MuJoCo's options count where several models have a say."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.utils.table import render_table
+
+
+def resolve_options(
+    wanted: Mapping[str, Mapping[str, Any]], option: mujoco.MjOption, priority: Sequence[str] = ()
+) -> dict[str, str]:
+    """Write what robots' own models say about options into those of a scene.
+
+    MuJoCo forgets the options of a model that is attached to another. An option that one robot
+    sets counts for all; where several set it differently, the first robot's counts.
+
+    Args:
+        wanted: options by robot, and then by their names in `mujoco.MjOption`.
+        option: where they are written.
+        priority: robots that come before the others, the first of them first.
+
+    Returns:
+        Whose word counted, by option.
+
+    Raises:
+        ValueError: `priority` names no robot of the scene.
+    """
+    if unknown := [name for name in priority if name not in wanted]:
+        raise ValueError(
+            f"priority names '{unknown[0]}', which is not in the scene: it has {', '.join(wanted)}."
+        )
+    sources: dict[str, str] = {}
+    conflicts = []
+    for robot in dict.fromkeys([*priority, *wanted]):
+        for name, value in wanted[robot].items():
+            first = sources.setdefault(name, robot)
+            if first == robot:
+                set_option(option, name, value)
+            elif not np.array_equal(wanted[first][name], value):
+                conflicts.append(
+                    f"{name} {_text(wanted[first][name])} ('{first}') instead of "
+                    f"{_text(value)} ('{robot}')"
+                )
+    if conflicts:
+        warnings.warn(
+            f"Robots disagree about MuJoCo's options; these count: {'; '.join(conflicts)}. Name "
+            "whose word counts in `priority`, or give options for the whole scene.",
+            stacklevel=3,
+        )
+    return sources
+
+
+def set_option(option: mujoco.MjOption, name: str, value: Any) -> None:
+    """Change one of MuJoCo's options."""
+    current = getattr(option, name)
+    if isinstance(current, np.ndarray):
+        current[:] = value
+    else:
+        setattr(option, name, value)
+
+
+def read_options(option: mujoco.MjOption) -> dict[str, Any]:
+    """Copy all of MuJoCo's options, by their names."""
+    names = [name for name in dir(option) if not name.startswith("_")]
+    return {name: np.copy(getattr(option, name)) for name in names}
+
+
+def explain_options(
+    compiled: Mapping[str, Any], sources: Mapping[str, str], given: Mapping[str, Any], now: Any
+) -> str:
+    """Say where options come from that are not MuJoCo's defaults: a table.
+
+    Each column counts instead of those to its left.
+
+    Args:
+        compiled: options of the compiled model, by their names.
+        sources: whose they are, by option, where that is known.
+        given: options of the lab's configuration.
+        now: the options as they are.
+    """
+    default = read_options(mujoco.MjModel.from_xml_string("<mujoco/>").opt)
+    rows = []
+    for name, value in default.items():
+        columns, before = [_text(value)], value
+        for new, who in (
+            (compiled[name], sources.get(name, "")),
+            (given.get(name), ""),
+            (getattr(now, name), ""),
+        ):
+            if new is None or np.array_equal(new, before):
+                columns.append("")
+                continue
+            columns.append(_text(np.asarray(new)) + (f" ({who})" if who else ""))
+            before = new
+        if any(columns[1:]):
+            rows.append([name, *columns])
+    return render_table("Options", ("option", "MuJoCo", "model", "LabCfg", "changed since"), rows)
+
+
+def _text(value: Any) -> str:
+    return str(value.tolist() if isinstance(value, np.ndarray) else value)

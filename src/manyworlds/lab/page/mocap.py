@@ -1,0 +1,66 @@
+"""Handles with which mocap bodies are moved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+
+
+class MocapPart:
+    """A handle at each mocap body: what it is moved to, the body is moved to at the next step.
+
+    Args:
+        ctx: of the page.
+    """
+
+    period = 0.0
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        model = ctx.lab.world.model
+        self._held: set[int] = set()
+        self.box = ctx.gui.add_checkbox("Handles of mocap bodies", False, visible=model.nmocap > 0)
+        size = float(np.clip(2.0 * model.stat.meansize, 0.1, 0.5))
+        self.handles = [self._add(i, size) for i in range(model.nmocap)]
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Put the handles where the bodies are, but for those that a hand holds."""
+        for i, handle in enumerate(self.handles):
+            handle.visible = self.box.value
+            if self.box.value and i not in self._held:
+                handle.position, handle.wxyz = snapshot.mocap_pos[i], snapshot.mocap_quat[i]
+
+    def _add(self, mocap: int, size: float) -> Any:
+        handle = self._ctx.server.scene.add_transform_controls(
+            f"/over/mocap_{mocap}", scale=size, depth_test=False, visible=False
+        )
+
+        @handle.on_update
+        async def _(event: Any) -> None:
+            # It is asynchronous so that the moves of one drag keep their order.
+            pose = np.array(handle.position), np.array(handle.wxyz)
+            self._ctx.attempt(lambda: self.hold(mocap, event.phase, *pose))
+
+        return handle
+
+    def hold(self, mocap: int, phase: str, position: np.ndarray, quat: np.ndarray) -> None:
+        """Take part in a drag of a handle.
+
+        Args:
+            mocap: which mocap body.
+            phase: `start`, `update` or `end`.
+            position: where the handle is [m].
+            quat: how it is turned (wxyz).
+        """
+
+        def move(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            data.mocap_pos[mocap], data.mocap_quat[mocap] = position, quat
+            mujoco.mj_kinematics(model, data)  # it is seen in a world that is paused, too
+
+        (self._held.discard if phase == "end" else self._held.add)(mocap)
+        self._ctx.lab.post(move)

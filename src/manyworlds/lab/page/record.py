@@ -1,0 +1,225 @@
+"""Recording what happens, and playing it again."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.replay import Binding
+from manyworlds.lab.snapshot import Snapshot
+
+_RECORD: Any = "player-record"
+_PLAY: Any = "player-play"
+_PAUSE: Any = "player-pause"
+_STOP: Any = "player-stop"
+_RATES = (-1.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
+ROLES: dict[str, tuple[bool, bool | None]] = {
+    "as usual": (True, None),
+    "where it was": (True, False),
+    "from its start": (True, True),
+    "left out": (False, None),
+}
+"""How a robot takes part in a replay: `Binding.enabled` and `Binding.relative`."""
+_LOOK_M = 2.0  # from the camera to what it looks at, where only its direction was recorded
+_HAND_S = 0.5  # how long the scrub bar is left alone after a hand has moved it
+_SCAN_S = 1.0
+_TEXT = (
+    '<div style="padding:.1em 1em .4em;font-size:.85em;color:{color};overflow-wrap:anywhere;'
+    'font-variant-numeric:tabular-nums;white-space:pre-line">{text}</div>'
+)
+
+
+class RecordPart:
+    """Records, plays with a scrub bar, and exchanges files; the view is recorded, too.
+
+    Args:
+        ctx: of the page.
+    """
+
+    period = 0.1
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._recorder, self._replay = ctx.lab.recorder, ctx.lab.replay
+        self._view = (0.0,) * 6
+        self._touched = self._scanned = -math.inf
+        self._follow(ctx.server.initial_camera)
+        self._recorder.camera = lambda: self._view
+        gui = ctx.gui
+        with gui.add_folder("Record"):
+            self.file = gui.add_text("File", "", hint="NAME.mcap; empty: one of the date.")
+            self.record = gui.add_button("Record", icon=_RECORD, color="red")
+            ctx.on_click(self.record, self._toggle_recording)
+            self.recorded = gui.add_html("")
+        with gui.add_folder("Replay"):
+            self._add_replay(gui)
+        with gui.add_folder("Files", expand_by_default=False):
+            self.name = gui.add_text(
+                "Save as", "recording.csv", hint="The suffix says how: .mcap, .csv or .json."
+            )
+            self.save = ctx.on_click(gui.add_button("Save session"), self._save)
+            self.download = gui.add_button("Download session")
+            self.download.on_click(lambda event: ctx.attempt(lambda: self._download(event.client)))
+            self.upload = gui.add_upload_button("Import file", mime_type=".mcap,.csv,.json")
+            self.upload.on_upload(lambda _: ctx.attempt(self._import))
+
+    def _add_replay(self, gui: Any) -> None:
+        ctx, replay = self._ctx, self._replay
+        names = tuple(self._recorder.sessions)
+        self.session = gui.add_dropdown("Session", names, initial_value=self._recorder.active)
+        ctx.on_change(self.session, self._choose)
+        self.play = ctx.on_click(gui.add_button("Play", icon=_PLAY), self.toggle)
+        self.stop = ctx.on_click(gui.add_button("Stop", icon=_STOP, color="gray"), replay.stop)
+        self.scrub = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
+        ctx.on_change(self.scrub, self._seek)
+        steps = {"-1": -1, "+1": 1}
+        self.frame = gui.add_button_group("Frame", tuple(steps))
+        self.frame.on_click(
+            lambda event: ctx.attempt(lambda: replay.step_frames(steps[event.target.value]))
+        )
+        rates = {f"{rate:g}x": rate for rate in _RATES}
+        self.rate = gui.add_dropdown("Rate", tuple(rates), initial_value="1x")
+        ctx.on_change(self.rate, lambda name: setattr(replay, "rate", rates[name]))
+        self.loop = gui.add_checkbox("Loop", replay.loop)
+        ctx.on_change(self.loop, lambda on: setattr(replay, "loop", on))
+        self.restore = gui.add_checkbox(
+            "Return on stop", True, hint="Off: physics goes on from the frame that is shown."
+        )
+        self.look = gui.add_checkbox("Recorded view", False, disabled=True)
+        self.roles = {}
+        with gui.add_folder("Who takes part", expand_by_default=False):
+            for robot in replay.bindings:
+                role = gui.add_dropdown(robot, tuple(ROLES), hint="From the next replay on.")
+                self.roles[robot] = ctx.on_change(
+                    role, lambda name, robot=robot: self._bind(robot, name)
+                )
+        self.report = gui.add_html("")
+
+    def toggle(self) -> None:
+        """Play, pause, or go on."""
+        replay = self._replay
+        if not replay.is_active:
+            self._start()
+        elif replay.playing:
+            replay.pause()
+        else:
+            replay.play()
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show what is recorded and played, and where one looks from."""
+        recorder, replay, now = self._recorder, self._replay, time.monotonic()
+        if now - self._scanned > _SCAN_S:
+            self._scanned = now
+            self._list()
+        label, icon = ("Stop recording", _STOP) if recorder.is_recording else ("Record", _RECORD)
+        if self.record.label != label:
+            self.record.label, self.record.icon = label, icon
+        self.recorded.content = _text(self._told(), bool(recorder.error))
+        label, icon = ("Pause", _PAUSE) if replay.playing else ("Play", _PLAY)
+        if self.play.label != label:
+            self.play.label, self.play.icon = label, icon
+        for handle in (self.stop, self.scrub):
+            if handle.disabled == replay.is_active:
+                handle.disabled = not replay.is_active
+        self.frame.visible = replay.is_active
+        if replay.is_active and now - self._touched > _HAND_S:
+            end = max(replay.duration, self.scrub.step)
+            if self.scrub.max != end:
+                self.scrub.max = end
+            if self.scrub.value != replay.time:
+                self.scrub.value = replay.time
+        self.report.content = _text(f"{replay.label}\n{replay.report}" if replay.is_active else "")
+        self._look()
+
+    def _told(self) -> str:
+        recorder = self._recorder
+        if recorder.error:
+            return recorder.error
+        if not recorder.num_frames:
+            return ""
+        where = f", {recorder.path.name}" if recorder.path else ""
+        return f"{recorder.num_frames} frames, {recorder.duration:.2f} s{where}"
+
+    def _list(self) -> None:
+        names = tuple(self._recorder.sessions)
+        if tuple(self.session.options) != names:
+            chosen = self.session.value
+            self.session.options = names
+            self.session.value = chosen if chosen in names else names[0]
+
+    def _toggle_recording(self) -> None:
+        if self._recorder.is_recording:
+            self._recorder.stop()
+        else:
+            self._recorder.start(self.file.value.strip())
+            self.file.value = ""
+
+    def _choose(self, name: str) -> None:
+        self._recorder.active = name
+        if self._replay.is_active:
+            self._start()
+
+    def _start(self) -> None:
+        self._replay.start(self.session.value, restore=self.restore.value)
+
+    def _seek(self, moment: float) -> None:
+        self._touched = time.monotonic()
+        self._replay.seek(moment)
+
+    def _bind(self, robot: str, role: str) -> None:
+        self._replay.bindings[robot] = Binding(*ROLES[role])
+
+    def _save(self) -> None:
+        self._recorder.save(self.name.value.strip(), self.session.value)
+        self._list()
+
+    def _download(self, client: Any) -> None:
+        path = self._recorder.save(self.name.value.strip(), self.session.value)
+        client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
+
+    def _import(self) -> None:
+        file = self.upload.value
+        self._recorder.add(file.name, file.content)
+        self._list()
+        self.session.value = self._recorder.active = file.name
+
+    def _look(self) -> None:
+        """Note where the first of those who look looks from, or let all look as was recorded."""
+        recorded, offset = self._replay.camera, self._ctx.view.offset
+        if self.look.disabled != (recorded is None):
+            self.look.disabled = recorded is None
+        clients = list(self._ctx.server.get_clients().values())
+        if recorded is not None and self.look.value:
+            position = recorded[:3] + offset
+            for client in clients:
+                with client.atomic():
+                    client.camera.position = position
+                    client.camera.look_at = position + _LOOK_M * _direction(*recorded[3:5])
+        elif clients:
+            with contextlib.suppress(AssertionError):  # viser's, before the browser has told
+                self._follow(clients[0].camera)
+
+    def _follow(self, camera: Any) -> None:
+        position = np.asarray(camera.position, float)
+        along = np.asarray(camera.look_at, float) - position
+        yaw = math.degrees(math.atan2(along[1], along[0]))
+        pitch = math.degrees(math.atan2(along[2], math.hypot(along[0], along[1])))
+        self._view = (*(position - self._ctx.view.offset).tolist(), pitch, yaw, 0.0)
+
+
+def _direction(pitch: float, yaw: float) -> np.ndarray:
+    """Where somebody looks who looks up and to the left by so much [degrees]."""
+    pitch, yaw = math.radians(pitch), math.radians(yaw)
+    flat = math.cos(pitch)
+    return np.array([flat * math.cos(yaw), flat * math.sin(yaw), math.sin(pitch)])
+
+
+def _text(text: str, error: bool = False) -> str:
+    color = "#c92a2a" if error else "#5c677d"
+    return _TEXT.format(color=color, text=html.escape(text)) if text else ""

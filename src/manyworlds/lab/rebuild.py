@@ -1,0 +1,74 @@
+"""Going on in a changed world: what has the same name keeps its state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.control import ControlDesk
+from manyworlds.lab.recording import joint_types, state_index
+from manyworlds.lab.world import STATE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rebuilt:
+    """What became of a world that was built anew."""
+
+    error: str = ""
+    """Why it does not compile, in which case the old one goes on; empty if it does."""
+    kept: tuple[str, ...] = ()
+    """Joints that went on where they were."""
+    fresh: tuple[str, ...] = ()
+    """Joints that begin in the initial state: new ones, and those of another type."""
+    gone: tuple[str, ...] = ()
+    """Joints that are not there any more."""
+    dropped_laws: tuple[str, ...] = ()
+    """Robots whose control law does not fit them any more, so that they have none."""
+
+    def __bool__(self) -> bool:
+        """Whether the new world goes on."""
+        return not self.error
+
+
+def carry_state(
+    old: mujoco.MjModel, old_data: mujoco.MjData, new: mujoco.MjModel, data: mujoco.MjData
+) -> Rebuilt:
+    """Move what has the same name and type from one world's state to another's, and the time."""
+    before, after = (np.empty(mujoco.mj_stateSize(model, STATE)) for model in (old, new))
+    mujoco.mj_getState(old, old_data, before, STATE)
+    mujoco.mj_getState(new, data, after, STATE)
+    old_index, index = state_index(old), state_index(new)
+    old_types, types = joint_types(old), joint_types(new)
+    kept = tuple(name for name, kind in types.items() if old_types.get(name) == kind)
+    for part, elements in index.items():
+        for name, (start, width) in elements.items():
+            source, old_width = old_index[part].get(name, (0, -1))
+            if width == old_width and (name in kept or part not in ("qpos", "qvel")):
+                after[start : start + width] = before[source : source + width]
+    mujoco.mj_setState(new, data, after, STATE)
+    data.time = old_data.time
+    mujoco.mj_forward(new, data)
+    return Rebuilt(
+        kept=kept,
+        fresh=tuple(name for name in types if name not in kept),
+        gone=tuple(name for name in old_types if name not in types),
+    )
+
+
+def carry_controls(
+    old: ControlDesk, fresh: ControlDesk, model: mujoco.MjModel
+) -> tuple[ControlDesk, tuple[str, ...]]:
+    """Let robots of the same name go on: their owners, what they were told, their control laws.
+
+    Returns:
+        The controls of the new world, and the robots whose control law does not fit any more.
+    """
+    desk, dropped = {}, []
+    for robot in fresh:
+        known = old.find(robot.name)
+        if known is not None and not known.rebuild(model, robot.actuators, robot.neutral):
+            dropped.append(robot.name)
+        desk[robot.name] = known or robot
+    return ControlDesk(desk), tuple(dropped)

@@ -1,0 +1,64 @@
+"""`manyworlds doctor`."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+import mujoco
+import pytest
+
+from manyworlds.cli.doctor import find_packages, is_within
+from manyworlds.cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("version", "bounds", "inside"),
+    [
+        ("4.0.1", ">=4.0,<4.1", True),
+        ("4.1", ">=4.0,<4.1", False),
+        ("3.9.9", ">=4.0,<4.1", False),
+        ("2.13.0+cpu", ">=2.7,<2.14", True),
+        ("2.14.0rc1", ">=2.7,<2.14", False),
+        ("1.10", ">=1.9", True),
+        ("0.1", "", True),
+    ],
+)
+def test_versions_are_numbers(version, bounds, inside):
+    """Compare versions with bounds."""
+    assert is_within(version, bounds) is inside
+
+
+def test_packages_are_found():
+    """Read requirements: what is needed by all, by extras and by developers."""
+    packages = list(
+        find_packages(
+            [
+                "mujoco<4.1,>=4.0",
+                "no-such-thing>=1",
+                'neither-this>=1; extra == "lab"',
+                'pytest>=8; extra == "dev"',
+                "numpy>=1000",
+            ]
+        )
+    )
+    assert [(p.name, p.bounds, p.extra, p.problem) for p in packages] == [
+        ("mujoco", ">=4.0,<4.1", "", ""),
+        ("no-such-thing", ">=1", "", "missing"),
+        ("neither-this", ">=1", "lab", ""),
+        ("numpy", ">=1000", "", "wanted >=1000"),
+    ]
+
+
+def test_the_doctor_tells(monkeypatch, capsys):
+    """Ask: all is well here; not so with another release of MuJoCo, which is named."""
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert mujoco.__version__ in out and "nothing is wrong" in out
+    version = importlib.metadata.version
+    monkeypatch.setattr(
+        importlib.metadata, "version", lambda name: "3.1.0" if name == "mujoco" else version(name)
+    )
+    assert main(["doctor"]) == 1
+    assert "wrong: mujoco 3.1.0: wanted >=4.0,<4.1" in capsys.readouterr().out
+    assert main(["doctor", "all"]) == 1
+    assert "takes no arguments" in capsys.readouterr().err

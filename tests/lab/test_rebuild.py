@@ -1,0 +1,172 @@
+"""Going on in a world that was changed meanwhile."""
+
+from __future__ import annotations
+
+import threading
+
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.lab import (
+    LabCfg,
+    LiveLab,
+    PdController,
+    Pose,
+    RecorderCfg,
+    StaleViewError,
+    World,
+    world_from_spec,
+)
+from tests.lab.conftest import ARM
+
+BOX = '<body name="box" pos="2 0 .5"><freejoint name="box"/><geom size=".1"/></body>'
+
+
+def arm(extra: str = "", **changes: str) -> World:
+    """The arm, with more bodies before it, and some of its text changed."""
+    xml = ARM.replace('<body name="upper"', f'{extra}<body name="upper"')
+    for old, new in changes.items():
+        assert old in xml
+        xml = xml.replace(old, new)
+    return world_from_spec(mujoco.MjSpec.from_string(xml))
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_a_prop_comes_into_a_running_world(tmp_path, threaded):
+    """Add a box before the arm: the arm goes on where it was, as fast, and so does the post."""
+    cfg = LabCfg(mode="direct", speed=0.5, recorder=RecorderCfg(folder=tmp_path))
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM)), cfg)
+    if threaded:
+        lab.start()
+    robot, moved = lab["arm"], []
+    lab.engine.on_post_step(lambda model, data, step: moved.append(step))
+    told = []
+    lab.on_rebuild(lambda: told.append(lab.world.model.nbody))
+    robot.write("panel", {"elbow": 3.0})
+    lab.post(lambda model, data: data.mocap_pos.__setitem__((0, 0), -2.0))
+    before = lab.step(50)
+    lab.recorder.start()
+    result = lab.rebuild(lambda: arm(BOX))
+    after, model = lab.snapshot, lab.world.model
+    assert result and result.kept == ("shoulder", "elbow", "ball:0")
+    assert result.fresh == ("box",) and not result.gone and not result.dropped_laws
+    assert after.time == before.time and after.step == 50 and told == [model.nbody]
+    assert np.array_equal(after.qpos[7:], before.qpos) and np.array_equal(
+        after.qvel[6:], before.qvel
+    )
+    assert after.mocap_pos[0, 0] == -2.0 and not lab.recorder.is_recording
+    assert lab["arm"] is robot and robot.command.targets[1] == 3.0 and robot.owner == "panel"
+    assert lab.engine.mode == "direct" and lab.engine.speed == 0.5
+    lab.step(10)
+    assert len(moved) == 60 and lab.snapshot.ctrl[1] == 3.0
+    assert lab.snapshot.qpos[2] < 0.5, "the box falls"
+    lab.reset()
+    assert lab.snapshot.time == 0.0 and lab.snapshot.qpos[2] == 0.5
+    assert not lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(ARM))).fresh
+    assert lab.states.names == [] and lab.step().qpos.size == before.qpos.size
+    lab.stop()
+
+
+def test_a_world_that_does_not_compile_changes_nothing(lab):
+    """Rebuild from a broken model: the error is told, the old world goes on; then mend it."""
+    lab.step(3)
+    world = lab.world
+    broken = ARM.replace('<geom size=".05"/>', "")
+    result = lab.rebuild(lambda: world_from_spec(mujoco.MjSpec.from_string(broken)))
+    assert not result and "mass and inertia" in result.error == lab.last_compile_error
+    assert lab.world is world and lab.step().step == 4
+    assert lab.rebuild(lambda: arm()) and lab.last_compile_error == ""
+
+
+def test_what_is_of_another_kind_begins_anew(lab):
+    """Turn a hinge into a slide, take the ball away: told apart, and the hinge that stays stays."""
+    lab["arm"].write("panel", {"shoulder": 5.0, "elbow": 1.0})
+    before = lab.step(40)
+    result = lab.rebuild(
+        arm(**{'name="elbow" axis': 'name="elbow" type="slide" axis', "<freejoint/>": ""})
+    )
+    assert (result.kept, result.fresh, result.gone) == (("shoulder",), ("elbow",), ("ball:0",))
+    assert lab.snapshot.qpos.tolist() == [before.qpos[0], 0.0]
+
+
+def test_control_laws_go_on_where_they_fit(lab):
+    """Rebuild under a PD law: its gains stay; take its joints away, and it is dropped and told."""
+    robot = lab["arm"]
+    law = robot.controller = PdController(lab.world.model, robot.actuators)
+    law.set_gains(kp={"elbow": 30.0})
+    assert not lab.rebuild(arm(BOX)).dropped_laws
+    assert robot.controller is not law and robot.controller.kp.tolist() == [100.0, 30.0]
+    robot.write("panel", [0.4, -0.4])
+    lab.step(1500)
+    assert np.allclose(lab.snapshot.qpos[7:9], [0.4, -0.4], atol=0.2)
+    tendons = '<tendon><fixed name="t"><joint joint="elbow" coef="1"/></fixed></tendon><actuator>'
+    result = lab.rebuild(
+        arm(
+            **{
+                "<actuator>": tendons,
+                'joint="shoulder"': 'tendon="t"',
+                'joint="elbow" ctrl': 'tendon="t" ctrl',
+            }
+        )
+    )
+    assert result.dropped_laws == ("arm",) and robot.controller.name == "passthrough"
+
+
+def test_sequences_go_on_where_they_fit(lab):
+    """Rebuild while a robot goes through poses: it goes on; without its actuator, it does not."""
+    sequence = lab.run_sequence((Pose(targets={"elbow": 1.0}),), delay=0.0)
+    lab.step(100)
+    assert not lab.rebuild(arm(BOX)).dropped_laws and sequence.is_playing
+    lab.step(1000)
+    assert lab.snapshot.ctrl[1] == 1.0
+    result = lab.rebuild(arm(**{'motor name="elbow"': 'motor name="other"'}))
+    assert result.dropped_laws == ("arm",) and not sequence.is_playing
+
+
+def test_how_robots_take_part_in_replays_stays(lab):
+    """Rebuild: what was chosen for a robot's replays stays, by its name."""
+    lab.replay.bindings["arm"].enabled = False
+    lab.rebuild(arm(BOX))
+    assert not lab.replay.bindings["arm"].enabled
+
+
+def test_views_of_the_old_world_are_refused(lab):
+    """Look at a joint over a rebuild: it says that it is old, and a new view is of the new one."""
+    joint = lab.view("joint", "elbow")
+    assert joint.qpos.shape == (1,)
+    lab.rebuild(arm(BOX))
+    with pytest.raises(StaleViewError, match="built anew: look for the joint 'elbow' again"):
+        _ = joint.qpos
+    lab.step(20)
+    assert lab.view("joint", "elbow").qpos[0] == lab.snapshot.qpos[8] != 0.0
+
+
+def test_a_hundred_rebuilds_are_one_thread():
+    """Rebuild a running world a hundred times while others ask for things: one physics thread."""
+    worlds = [arm(BOX), arm()]
+    errors: list[BaseException] = []
+    with LiveLab(worlds[1]) as lab:
+        done = threading.Event()
+
+        def ask() -> None:
+            try:
+                while not done.is_set():
+                    lab["arm"].write("panel", {"elbow": 0.1})
+                    lab.perturbation.release()
+                    assert lab.snapshot.qpos.size in (9, 16)
+                    lab.step(2)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for i in range(100):
+            assert lab.rebuild(worlds[i % 2])
+            names = [thread.name for thread in threading.enumerate()]
+            assert names.count("manyworlds-physics") == 1
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert not errors and lab.engine.state == "running" and not lab.engine.callback_errors

@@ -1,0 +1,350 @@
+"""Worlds: what is merged, how it is named, what does not compile."""
+
+from __future__ import annotations
+
+import struct
+import threading
+import warnings
+import zlib
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.entity import EntityCfg
+from manyworlds.lab import (
+    CompileError,
+    LiveLab,
+    add_entities,
+    world_from_file,
+    world_from_scene,
+    world_from_spec,
+)
+from manyworlds.lab.views import make_view
+from manyworlds.lab.world import wire_name
+from manyworlds.scene import SceneCfg
+from tests.lab.conftest import ARM
+from tests.robots import robot_file
+
+ROBOTS = (
+    "unitree_g1/g1.xml",
+    "unitree_go1/go1.xml",
+    "i2rt_yam/yam.xml",
+)
+FULL = """
+<mujoco model="full">
+  <compiler angle="degree"/>
+  {option}
+  <default>
+    <geom rgba=".1 .2 .3 1"/>
+    <default class="thin"><geom type="capsule" size=".02"/></default>
+  </default>
+  <worldbody>
+    <body name="base" pos="0 0 1">
+      <freejoint name="root"/>
+      <geom name="box" type="box" size=".1 .1 .1"/>
+      <body name="link" pos=".1 0 0">
+        <joint name="hip" axis="0 1 0" range="-90 90"/>
+        <geom name="rod" class="thin" fromto="0 0 0 .2 0 0"/>
+        <site name="end" pos=".2 0 0"/>
+        <body name="tip" pos=".2 0 0">
+          <joint name="knee" axis="0 1 0" range="-45 45"/>
+          <geom name="ball" size=".03"/>
+        </body>
+      </body>
+    </body>
+    <frame pos="0 2 0" euler="0 0 90">
+      <body name="stand" pos="1 0 0"><geom size=".1"/></body>
+    </frame>
+  </worldbody>
+  <contact>
+    <pair name="touch" geom1="box" geom2="ball"/>
+    <exclude name="apart" body1="base" body2="link"/>
+  </contact>
+  <equality><joint name="same" joint1="hip" joint2="knee"/></equality>
+  <tendon>
+    <fixed name="sum"><joint joint="hip" coef="1"/><joint joint="knee" coef="1"/></fixed>
+  </tendon>
+  <actuator>
+    <motor name="hip" joint="hip"/>
+    <motor name="pull" tendon="sum"/>
+  </actuator>
+  <sensor>
+    <tendonpos name="length" tendon="sum"/>
+    <actuatorfrc name="effort" actuator="hip"/>
+  </sensor>
+  <keyframe><key name="bent" qpos="0 0 1 1 0 0 0 .5 .2"/></keyframe>
+</mujoco>
+"""
+
+
+def entity(option: str = "", xml: str = FULL, **init) -> EntityCfg:
+    """An entity with one of everything."""
+    return EntityCfg(
+        spec_fn=lambda: mujoco.MjSpec.from_string(xml.replace("{option}", option)),
+        init_state=EntityCfg.InitialStateCfg(**init),
+    )
+
+
+def scene(**entities: EntityCfg) -> SceneCfg:
+    """A scene of some entities."""
+    return SceneCfg(entities=entities)
+
+
+ROD = FULL[: FULL.index("    <frame")] + "  </worldbody></mujoco>"
+
+
+def rod(option: str = "", **init) -> EntityCfg:
+    """An entity of one free body with two joints."""
+    return entity(option, ROD, **init)
+
+
+def add(what: Callable[..., object], **kwargs) -> None:
+    """Add an element, for specs' edits, which return nothing."""
+    what(**kwargs)
+
+
+def test_two_robots_of_one_file_are_two(tmp_path):
+    """Attach a file twice: each has its own elements, in the order of the scene."""
+    world = world_from_scene(scene(left=rod(), right=rod(pos=(0.0, 3.0, 0.0))))
+    model = world.model
+    names = [model.joint(i).name for i in range(model.njnt)]
+    assert names == [f"{robot}/{j}" for robot in ("left", "right") for j in ("root", "hip", "knee")]
+    assert list(world.robots) == ["left", "right"]
+    assert np.allclose(model.joint("left/hip").range, [-np.pi / 2, np.pi / 2])  # were degrees
+    with pytest.raises(ValueError, match="already attached"):
+        child, parent = mujoco.MjSpec.from_string(ROD.replace("{option}", "")), mujoco.MjSpec()
+        for prefix in "ab":
+            parent.attach(child, prefix=f"{prefix}/", frame=parent.worldbody.add_frame())
+
+
+def test_robots_stand_where_they_are_placed():
+    """Place a robot and look where its root is, and what stood beside it in its file."""
+    lab = LiveLab(world_from_scene(scene(bot=rod(pos=(1.0, 2.0, 3.0), rot=(0.0, 0.0, 0.0, 1.0)))))
+    base = lab.view("body", "base")
+    assert np.allclose(base.xpos, [1.0, 2.0, 3.0]) and np.allclose(base.xquat, [0, 0, 0, 1])
+    assert np.allclose(lab.view("body", "bot/link").xpos, [0.9, 2.0, 3.0])
+    lab.stop()
+
+
+def test_everything_of_a_model_survives(tmp_path):
+    """Put one of each kind into a scene as MuJoCo attaches it, and find it by its name."""
+    child, parent = mujoco.MjSpec.from_string(FULL.replace("{option}", "")), mujoco.MjSpec()
+    parent.attach(child, prefix="bot/", frame=parent.worldbody.add_frame(pos=[5, 0, 0]))
+    world = world_from_spec(parent, "all")
+    model, data = world.model, world.new_data()
+    mujoco.mj_forward(model, data)
+    kinds = {
+        "equality": "same",
+        "tendon": "sum",
+        "actuator": "pull",
+        "sensor": "length",
+        "key": "bent",
+        "pair": "touch",
+        "exclude": "apart",
+        "site": "end",
+    }
+    for kind, name in kinds.items():
+        assert getattr(model, kind)(f"bot/{name}").id >= 0
+    assert model.sensor("bot/effort").objid == model.actuator("bot/hip").id
+    assert np.allclose(data.xpos[model.body("bot/stand").id], [5, 3, 0])  # of a frame at the root
+    assert np.allclose(model.geom("bot/rod").rgba, [0.1, 0.2, 0.3, 1.0])  # of the class above
+    assert model.ngeom == 4 and model.geom("bot/rod").size[0] == 0.02
+    assert np.allclose(model.key("bot/bent").qpos[-2:], [0.5, 0.2])
+
+
+def test_the_tree_is_that_of_the_file():
+    """Compare bodies, their parents, joints and geoms of a robot in a scene with its file's."""
+    alone = mujoco.MjModel.from_xml_path(robot_file("unitree_go1/go1.xml").as_posix())
+    spec, parent = mujoco.MjSpec.from_file(str(robot_file("unitree_go1/go1.xml"))), mujoco.MjSpec()
+    parent.attach(spec, prefix="go/", frame=parent.worldbody.add_frame())
+    model = world_from_spec(parent).model
+    for kind, count in (("body", alone.nbody), ("jnt", alone.njnt), ("actuator", alone.nu)):
+        named = "joint" if kind == "jnt" else kind
+        for i in range(kind == "body", count):
+            name = getattr(alone, named)(i).name
+            assert getattr(model, named)(i).name == (f"go/{name}" if name else "")
+    assert np.array_equal(model.body_parentid, alone.body_parentid)
+    assert np.array_equal(model.geom_bodyid, alone.geom_bodyid)
+
+
+def test_the_same_scene_is_the_same_model():
+    """Build a scene twice: to the byte, and its hash tells when it is another."""
+    first, second = (world_from_scene(scene(a=rod(), b=rod())) for _ in range(2))
+    blocks = [np.empty(mujoco.mj_sizeModel(world.model), np.uint8) for world in (first, second)]
+    for world, block in zip((first, second), blocks, strict=True):
+        mujoco.mj_saveModel(world.model, None, block)
+    assert blocks[0].tobytes() == blocks[1].tobytes()
+    assert first.model_hash == second.model_hash
+    heavier = world_from_scene(
+        scene(a=rod(), b=entity("", ROD.replace('size=".03"', 'size=".04"')))
+    )
+    assert heavier.model_hash != first.model_hash
+
+
+def test_assets_come_from_memory():
+    """Compile a texture and a mesh that no disk has."""
+    chunks = ((b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)),)
+    chunks += ((b"IDAT", zlib.compress(b"\0\xff\0\0")), (b"IEND", b""))
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+    )
+    obj = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    xml = """<mujoco>
+      <asset><texture name="t" type="2d" file="red.png"/><mesh name="m" file="m.obj"/></asset>
+      <worldbody><body name="b"><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
+    spec = mujoco.MjSpec.from_string(xml, assets={"red.png": png, "m.obj": obj})
+    world = world_from_spec(spec)
+    assert world.model.nmeshvert == 4 and world.model.tex_data[:3].tolist() == [255, 0, 0]
+
+
+def test_one_robots_options_count():
+    """Let one robot of two set options: they count, and nobody complains."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        world = world_from_scene(
+            scene(a=rod(), b=rod('<option timestep=".004" integrator="RK4" gravity="0 0 -1"/>'))
+        )
+    assert world.model.opt.timestep == 0.004 and world.model.opt.gravity[2] == -1.0
+    assert world.model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4
+    assert world.option_sources == dict.fromkeys(("gravity", "integrator", "timestep"), "b")
+    assert world.spec.compile().opt.timestep == 0.004
+
+
+def test_robots_may_disagree_about_options():
+    """Let two robots set different timesteps: one counts, and one warning says which and how."""
+    cfg = scene(a=rod('<option timestep=".004"/>'), b=rod('<option timestep=".001" impratio="9"/>'))
+    for priority, timestep in (((), 0.004), (("b",), 0.001)):
+        with pytest.warns(UserWarning, match="timestep .* instead of") as caught:
+            world = world_from_scene(cfg, priority=priority)
+        assert len(caught) == 1 and world.model.opt.timestep == timestep
+        assert world.model.opt.impratio == 9.0
+    with pytest.raises(ValueError, match="priority names 'c', which is not in the scene: it has a"):
+        world_from_scene(cfg, priority=("c",))
+
+
+def test_classes_must_be_there():
+    """Name a class before there is one: an error, also for specs that are built in Python."""
+    spec = mujoco.MjSpec()
+    assert spec.find_default("thin") is None
+    spec.add_default("thin", spec.default)
+    spec.find_default("thin").geom.size[0] = 0.3
+    body = spec.worldbody.add_body(name="b")
+    body.add_geom(spec.find_default("thin"), name="g")
+    assert world_from_spec(spec).model.geom("g").size[0] == 0.3
+    with pytest.raises(ValueError, match="unknown default class"):
+        mujoco.MjSpec.from_string(ARM.replace('<geom size=".05"/>', '<geom class="thin"/>'))
+
+
+def test_empty_robots_are_refused():
+    """Put a model without bodies into a scene."""
+    with pytest.raises(CompileError, match="Entity 'ghost'"):
+        world_from_scene(scene(ghost=entity(xml="<mujoco><worldbody/></mujoco>")))
+
+
+def test_a_broken_robot_can_be_left_out():
+    """Put two robots that cannot be built beside a good one: refuse, or say why and go on."""
+    bad = entity(
+        xml=ROD.replace('range="-90 90"', 'range="9 9" limited="true"').replace("{option}", "")
+    )
+    cfg = scene(good=rod(), ghost=entity(xml="<mujoco/>"), bad=bad)
+    with pytest.raises(CompileError):
+        world_from_scene(cfg)
+    lab = LiveLab(world_from_scene(cfg, on_error="skip"))
+    assert list(lab.errors) == ["ghost", "bad"] and "range" in lab.errors["bad"]
+    assert list(lab.world.robots) == ["good"] and lab.step().time > 0.0
+    lab.stop()
+    with pytest.raises(CompileError):  # what is wrong with the whole is nobody's fault
+        cfg.spec_fn = lambda spec: add(spec.worldbody.add_body().add_joint)
+        world_from_scene(cfg, on_error="skip")
+
+
+def test_errors_name_the_element_and_the_robot():
+    """Give a joint of one robot a bad range: the error names both, and no thread was begun."""
+    threads = threading.active_count()
+    bad = entity(
+        xml=ROD.replace('range="-90 90"', 'range="9 9" limited="true"').replace("{option}", "")
+    )
+    with pytest.raises(CompileError, match="range") as caught:
+        LiveLab(world_from_scene(scene(good=rod(), bad=bad)))
+    assert caught.value.element == "bad/hip" and caught.value.entity == "bad"
+    assert threading.active_count() == threads
+
+
+def test_names_are_unique(tmp_path):
+    """Give two bodies one name; add two props of one name, with and without leave to rename."""
+    twice = ARM.replace('name="lower"', 'name="upper"')
+    path = tmp_path / "twice.xml"
+    path.write_text(twice)
+    with pytest.raises(CompileError, match="repeated name 'upper'") as caught:
+        world_from_file(path)
+    assert caught.value.element == "upper"
+    cfg = scene(box=rod())
+    with pytest.raises(ValueError, match="has an entity 'box'"):
+        add_entities(cfg, {"box": rod()})
+    larger, names = add_entities(cfg, {"box": rod(), "ball": rod()}, rename=True)
+    assert names == {"box": "box_1", "ball": "ball"} and list(cfg.entities) == ["box"]
+    assert list(world_from_scene(larger).robots) == ["box", "box_1", "ball"]
+
+
+def test_a_paused_world_has_contacts_and_sensors():
+    """Open a world that stands still: what touches and what sensors say is known at once."""
+    xml = ARM.replace('pos=".5 0 .3"', 'pos=".5 0 .049"')
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(xml)))
+    assert lab.engine.data.ncon == 1 and np.isfinite(lab.snapshot.sensordata).all()
+    assert lab.snapshot.time == 0.0 and np.allclose(lab.snapshot.site_xpos[0], [0.55, 0.0, 0.6])
+    lab.stop()
+
+
+@pytest.mark.parametrize("file", ROBOTS)
+def test_views_have_mujocos_ids(file):
+    """Look for all named elements of a robot, by their full names and without the prefix."""
+    spec, parent = mujoco.MjSpec.from_file(str(robot_file(file))), mujoco.MjSpec()
+    parent.attach(spec, prefix="bot/", frame=parent.worldbody.add_frame())
+    world = world_from_spec(parent)
+    world.robots = {"bot": "bot/"}
+    model, data = world.model, world.new_data()
+    counts = {"body": model.nbody, "geom": model.ngeom, "joint": model.njnt, "site": model.nsite}
+    counts |= {"actuator": model.nu, "sensor": model.nsensor, "tendon": model.ntendon}
+    looked = 0
+    for kind, count in counts.items():
+        for i in range(count):
+            name = getattr(model, kind)(i).name
+            if not name or name == "world":
+                continue
+            looked += 1
+            for spelling in (name, name.removeprefix("bot/")):
+                view = make_view(model, data, kind, spelling, world.robots)
+                assert (view.id, view.name) == (i, name)
+                kind_id = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+                assert view.id == mujoco.mj_name2id(model, kind_id, name)
+    assert looked > 20
+
+
+def test_clients_know_names_of_their_own():
+    """Turn all names into those of clients and back; two of one name are refused."""
+    world = world_from_scene(scene(g1=rod(), go=rod()))
+    assert world.wire_names["g1_hip"] == "g1/hip" and wire_name("go/base") == "go_base"
+    names = {world.model.joint(i).name for i in range(world.model.njnt)}
+    assert {world.wire_names[wire_name(name)] for name in names} == names
+    with pytest.raises(ValueError, match="'a/b_hip' and 'a_b/hip' by one name"):
+        _ = world_from_scene(
+            scene(**{"a": entity("", ROD.replace('"hip"', '"b_hip"')), "a_b": rod()})
+        ).wire_names
+
+
+def test_bodies_have_owners():
+    """Ask whose each body is; the world and what belongs to no robot are nobody's."""
+    cfg = scene(go=rod(), go2=rod())
+    cfg.spec_fn = lambda spec: add(
+        spec.worldbody.add_body(name="stone").add_geom, size=[0.1, 0.0, 0.0]
+    )
+    lab = LiveLab(world_from_scene(cfg))
+    owners = [lab.owner_of(body) for body in range(lab.world.model.nbody)]
+    names = [lab.world.model.body(body).name for body in range(lab.world.model.nbody)]
+    expected = {"world": None, "stone": None}
+    assert owners == [expected.get(name, name.partition("/")[0]) for name in names]
+    assert owners.count("go") == owners.count("go2") == 3
+    lab.stop()
