@@ -66,7 +66,7 @@ class PoseSequencer(Controller):
         self.loop = loop
         self.delay = delay
         self._robot = robot
-        self._law = robot.controller if law is None else law
+        self._law = (robot.controller if law is None else law).base
         self._before = robot.owner
         self._poses = self._checked(poses)
         self._lock = threading.RLock()
@@ -80,6 +80,11 @@ class PoseSequencer(Controller):
         """Where it goes."""
         with self._lock:
             return self._poses if self._next is None else self._next[0]
+
+    @property
+    def base(self) -> Controller:
+        """The law that it hands its targets to."""
+        return self._law
 
     @property
     def pose(self) -> int:
