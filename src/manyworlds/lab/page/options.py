@@ -25,7 +25,7 @@ _SWITCHES = {
     "Gravity": mujoco.mjtDisableBit.mjDSBL_GRAVITY,
     "Joint limits": mujoco.mjtDisableBit.mjDSBL_LIMIT,
     "Actuation": mujoco.mjtDisableBit.mjDSBL_ACTUATION,
-    "Multi-contacts": mujoco.mjtDisableBit.mjDSBL_MULTICCD,
+    "Several contacts a pair": mujoco.mjtDisableBit.mjDSBL_MULTICCD,
     "Sleep": mujoco.mjtEnableBit.mjENBL_SLEEP,
 }
 
