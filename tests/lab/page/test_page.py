@@ -322,7 +322,7 @@ def test_keyframes(open_page):
     part = page.parts["KeyframePart"]
     press(part.put)
     assert page.lab.snapshot.qpos[0] == -1.5 and page.lab.snapshot.qpos[2] == 0.5
-    give(part.root, True)
+    give(part.root, "as the keyframe says")
     press(part.put)
     assert page.lab.snapshot.qpos[2] == 1.0
     press(part.hold)

@@ -13,7 +13,7 @@ from manyworlds.lab.page.capture import Contacts, Joints, Tendons
 from manyworlds.lab.page.lines import Lines
 from manyworlds.lab.page.wires import wire_points
 from manyworlds.lab.snapshot import Snapshot
-from manyworlds.viewer.viser.shapes import Instances, Shape, drawn_size, pieces
+from manyworlds.viewer.viser.shapes import Instances, Shape, drawn_size, linear_colors, pieces
 
 _Geom = mujoco.mjtGeom
 RED, YELLOW, BLUE = (0.86, 0.16, 0.16, 1.0), (0.98, 0.77, 0.1, 1.0), (0.15, 0.5, 0.95, 1.0)
@@ -233,8 +233,8 @@ def quats_along(directions: np.ndarray) -> np.ndarray:
 
 def _colored(*groups: tuple[np.ndarray, tuple[float, ...]]) -> Lines:
     points = [points for points, _ in groups]
-    colors = [np.tile(np.array(rgba[:3]) * 255, (len(points), 1)) for points, rgba in groups]
-    return np.concatenate(points), np.concatenate(colors).astype(np.uint8)
+    colors = [np.tile(rgba, (len(points), 1)) for points, rgba in groups]
+    return np.concatenate(points), linear_colors(np.concatenate(colors))
 
 
 def _rotated_z(quats: np.ndarray) -> np.ndarray:

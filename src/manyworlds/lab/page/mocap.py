@@ -24,7 +24,9 @@ class MocapPart:
         self._ctx = ctx
         model = ctx.lab.world.model
         self._held: set[int] = set()
-        self.box = ctx.gui.add_checkbox("Handles of mocap bodies", False, visible=model.nmocap > 0)
+        self.box = ctx.gui.add_checkbox(
+            "Mocap handles", False, visible=model.nmocap > 0, hint="Drag them to move mocap bodies."
+        )
         size = float(np.clip(2.0 * model.stat.meansize, 0.1, 0.5))
         self.handles = [self._add(i, size) for i in range(model.nmocap)]
 

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from manyworlds.lab.keyframes import Root
 from manyworlds.lab.page.context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+
+_ROOTS: dict[str, Root] = {
+    "where it is": "keep",
+    "where it begins": "placed",
+    "as the keyframe says": "authored",
+}
 
 
 class KeyframePart:
@@ -23,8 +30,8 @@ class KeyframePart:
         names = self._names()
         with gui.add_folder("Keyframes", visible=bool(names)):
             self.choice = gui.add_dropdown("Keyframe", names or ("none",))
-            self.root = gui.add_checkbox(
-                "Move the root, too", False, hint="Off: a robot that floats stays where it is."
+            self.root = gui.add_dropdown(
+                "Root", tuple(_ROOTS), hint="Where a robot goes that is not fixed."
             )
             self.put = ctx.on_click(gui.add_button("Go there"), self._put)
             self.hold = ctx.on_click(gui.add_button("Hold"), self._hold)
@@ -43,7 +50,7 @@ class KeyframePart:
         return tuple(self._ctx.lab.keyframes.names(self._ctx.robot)) if self._ctx.robot else ()
 
     def _put(self) -> None:
-        root = "authored" if self.root.value else "keep"
+        root = _ROOTS[self.root.value]
         self._ctx.lab.keyframes.reset(self._ctx.robot, self.choice.value, root)
 
     def _hold(self) -> None:

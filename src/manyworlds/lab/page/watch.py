@@ -101,9 +101,10 @@ class ReadoutPart:
         self._ctx, self._model = ctx, model
         self._axes, self._sensors = axes(model), sensors(model)
         self._names = [model.joint(joint).name or f"joint {joint}" for joint in self._axes]
-        with ctx.gui.add_folder("Joints", visible=bool(self._axes)):
+        self._folders = [ctx.gui.add_folder(title) for title in ("Joints", "Sensors")]
+        with self._folders[0]:
             self.joints = ctx.gui.add_html("")
-        with ctx.gui.add_folder("Sensors", visible=bool(self._sensors)):
+        with self._folders[1]:
             self.sensors = ctx.gui.add_html("")
 
     def update(self, snapshot: Snapshot) -> None:
@@ -117,12 +118,14 @@ class ReadoutPart:
                 unit = joint_axis_unit(self._model, joint)
                 values = (_number(position), _number(velocity))
                 rows.append((name.removeprefix(prefix), f"{unit}, {unit}/s", *values))
-        self.joints.content = _table(rows)
-        self.sensors.content = _table(
+        told = [
             (s.name.removeprefix(prefix), s.unit, " ".join(map(_number, s.read(snapshot).tolist())))
             for s in self._sensors
             if s.name.startswith(prefix)
-        )
+        ]
+        self.joints.content, self.sensors.content = _table(rows), _table(told)
+        for folder, lines in zip(self._folders, (rows, told), strict=True):
+            folder.visible = bool(lines)
 
 
 def _number(value: float) -> str:

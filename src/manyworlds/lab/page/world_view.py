@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FOVY, _ASPECT = 45.0, 1.3
 _AZIMUTH, _ELEVATION = 130.0, -20.0
-_AROUND = 1.6
+_AROUND = 1.35
 """How much larger than the robots what the camera shows is."""
 OnMesh = Callable[[Any, tuple[int, ...]], None]
 """Called with a mesh's handle and the bodies that it draws, one instance each."""
