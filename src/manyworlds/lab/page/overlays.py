@@ -180,7 +180,8 @@ class OverlayPart:
         self._sites.show(ids.tolist(), snapshot.site_xpos[ids], quats)
         ids = np.flatnonzero(self._wanted("joints", model.jnt_bodyid) & _turns_or_slides(model))
         if Joints in found or not len(ids):
-            self._joints.show(*draw.joint_frames(model, snapshot, found.get(Joints), ids))
+            joints: Any = found.get(Joints)  # None only where there are none to show
+            self._joints.show(*draw.joint_frames(model, snapshot, joints, ids))
 
     def _recolor(self, drawing: Drawing, coloring: str, snapshot: Snapshot) -> None:
         """Draw geoms in the colours of what was chosen, in the place of their own."""

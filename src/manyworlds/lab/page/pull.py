@@ -77,7 +77,7 @@ class PullPart:
 
         def hit(model: mujoco.MjModel, data: mujoco.MjData) -> int:
             geom = np.full(1, -1, np.int32)
-            mujoco.mj_ray(model, data, start, along, groups, 1, -1, geom)
+            mujoco.mj_ray(model, data, start, along, groups, True, -1, geom)
             return int(model.geom_bodyid[geom[0]]) if geom[0] >= 0 else 0
 
         self._ctx.body = self._ctx.lab.engine.do(hit)
