@@ -179,8 +179,10 @@ class OverlayPart:
         quats = draw.quats_of(snapshot.site_xmat[ids])
         self._sites.show(ids.tolist(), snapshot.site_xpos[ids], quats)
         ids = np.flatnonzero(self._wanted("joints", model.jnt_bodyid) & _turns_or_slides(model))
-        if Joints in found or not len(ids):
-            self._joints.show(*draw.joint_frames(model, snapshot, found.get(Joints), ids))
+        joints: Joints | None = found.get(Joints)
+        if joints is None:
+            joints, ids = Joints(np.zeros((0, 3)), np.zeros((0, 3))), ids[:0]
+        self._joints.show(*draw.joint_frames(model, snapshot, joints, ids))
 
     def _recolor(self, drawing: Drawing, coloring: str, snapshot: Snapshot) -> None:
         """Draw geoms in the colours of what was chosen, in the place of their own."""
