@@ -144,7 +144,7 @@ class OverlayPart:
         with self._ctx.server.atomic():
             self._ctx.view.grid.show(not recolored)
             self._layer.show(merge_instances(drawing.shapes))
-            self._show_lines(on, snapshot)
+            self._show_lines(snapshot)
         self._shown = bool(on or recolored)
 
     def _capture(self, kinds: set[Any]) -> None:
@@ -170,7 +170,7 @@ class OverlayPart:
         if "tendons" in on and Tendons in found:
             draw.tendons(drawing, self._model, snapshot, found[Tendons])
 
-    def _show_lines(self, on: set[str], snapshot: Snapshot) -> None:
+    def _show_lines(self, snapshot: Snapshot) -> None:
         model, found = self._model, self._captured
         geoms = np.flatnonzero(self._wired())
         quats = draw.quats_of(snapshot.geom_xmat[geoms])
