@@ -47,7 +47,8 @@ def test_headless_needs_no_viser(arm):
     assert done.returncode == 1 and "manyworlds[lab]" in done.stderr
 
 
-def test_control_c_ends_cleanly(arm):
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_control_c_ends_cleanly(arm, ending):
     """Open the page, fetch it, send the signal: nothing is left and nothing is complained of."""
     pytest.importorskip("viser", reason="the page needs the extra 'lab'")
     pytest.importorskip("mjviser", reason="the page needs the extra 'lab'")
@@ -66,7 +67,7 @@ def test_control_c_ends_cleanly(arm):
     assert found, line
     with urllib.request.urlopen(found[1], timeout=10) as page:
         assert page.status == 200
-    process.send_signal(signal.SIGINT)
+    process.send_signal(ending)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (0, "", "")
 

@@ -200,7 +200,7 @@ ROWS = {
     ),
     "J3": "lab/page/test_page.py::test_bodies_are_drawn_where_they_are",
     "J5": "lab/test_stress.py::test_poses_and_joints_are_of_one_step",
-    "J6": "not here: meshes are drawn where MuJoCo has them; converting meshes comes with quick convert",
+    "J6": "not here: converting meshes comes with quick convert; MuJoCo's are drawn as they are",
     # K
     "K1": "lab/page/test_page.py::test_keys "
     "lab/page/test_overlays.py::test_contacts_are_discs_and_arrows",
@@ -440,7 +440,7 @@ ROWS = {
     "BB1": "lab/test_pacing.py::test_real_time_with_a_reader",
     "BB2": (
         "lab/test_engine.py::test_steps_are_those_of_a_plain_loop "
-        "lab/page/test_page.py::test_a_page_leaves_direct_steps_alone"
+        "lab/page/test_capture.py::test_a_page_leaves_direct_steps_alone"
     ),
     "BB3": "lab/test_engine.py::test_puppets_show_states_and_give_the_world_back",
     "BB4": "lab/test_engine.py::test_modes",

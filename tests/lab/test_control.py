@@ -284,6 +284,10 @@ def test_wrong_sequences_are_refused(lab, poses, error, message):
     with pytest.raises(error, match=message):
         lab.run_sequence(poses)
     assert lab["arm"].owner == "panel"
+    still = LiveLab(world_from_spec(mujoco.MjSpec.from_string("<mujoco/>")))
+    with pytest.raises(ValueError, match="No robot of this world has actuators"):
+        still.run_sequence(poses)
+    still.stop()
     sequence = lab.run_sequence(POSES)
     with pytest.raises(ValueError, match="no pose 2: there are 2"):
         sequence.go_to(2)

@@ -14,9 +14,9 @@ from manyworlds.tasks import load_env_cfg
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 
-def make_env() -> ManagerBasedRlEnv:
-    """Four quadrupeds of different masses and frictions, on their way for a while."""
-    cfg = load_env_cfg("Velocity-Flat-Quadruped")
+def make_env(task: str = "Velocity-Flat-Quadruped") -> ManagerBasedRlEnv:
+    """Four worlds of different masses and frictions, on their way for a while."""
+    cfg = load_env_cfg(task)
     cfg.scene.num_envs, cfg.seed = 4, 1
     env = ManagerBasedRlEnv(cfg)
     env.reset()
@@ -24,7 +24,7 @@ def make_env() -> ManagerBasedRlEnv:
     env.sim.model.body_mass[:] *= 1.0 + 0.2 * torch.rand_like(env.sim.model.body_mass)
     env.sim.model.geom_friction[:] *= 0.5 + torch.rand_like(env.sim.model.geom_friction)
     for _ in range(10):
-        env.step(2.0 * torch.rand(4, 12) - 1.0)
+        env.step(2.0 * torch.rand(4, env.action_manager.total_action_dim) - 1.0)
     return env
 
 
@@ -36,9 +36,10 @@ def state_of(env: ManagerBasedRlEnv, env_id: int) -> np.ndarray:
     return state
 
 
-def test_a_fork_goes_on_as_the_batch_does():
-    """Walk into a world: two hundred steps are those of the batch, bit for bit."""
-    env = make_env()
+@pytest.mark.parametrize("task", ["Velocity-Flat-Quadruped", "Push-Variants"])
+def test_a_fork_goes_on_as_the_batch_does(task):
+    """Walk into a world, also of variants: two hundred steps are those of the batch, to the bit."""
+    env = make_env(task)
     before = [state_of(env, i).tobytes() for i in range(4)]
     lab = LiveLab.from_env(env, 2)
     lab.step(200)

@@ -13,6 +13,7 @@ from manyworlds.lab import (
     CompileError,
     LabCfg,
     LiveLab,
+    RecorderCfg,
     world_from_file,
     world_from_scene,
     world_from_spec,
@@ -27,6 +28,32 @@ def test_the_facade_only_hands_on(lab):
     lab.engine.pump()
     assert lab.paused is lab.engine.paused is True
     assert lab.snapshot is lab.engine.snapshot and lab["arm"] is lab.controls["arm"]
+
+
+def test_a_lab_begins_in_its_order(world, tmp_path):
+    """Start and stop with a recording: each phase is told, in the order in which it was made."""
+    cfg = LabCfg(recorder=RecorderCfg(folder=tmp_path, auto_record=True))
+    lab = LiveLab(world, cfg)
+    phases = []
+    lab.engine.on_pre_step(lambda *_: phases.append((tuple(lab.status), lab.recorder.is_recording)))
+    with lab:
+        lab.step(2)
+    assert lab.status == ["compiled", "bound", "recording", "running", "stopped"]
+    assert phases[0][0][:3] == ("compiled", "bound", "recording") and phases[0][1]
+
+
+def test_what_nobody_uses_costs_nothing(lab, tmp_path):
+    """Look at a fresh lab: nobody but the perturbation listens to steps, and no file is there."""
+    assert not lab.engine._post and len(lab.engine._pre) == 1
+    assert not lab.recorder.is_recording and lab.recorder.path is None
+    assert not lab.replay.is_active and lab.engine.drivers.top.driver.name == "physics"
+
+
+def test_robots_are_found_by_name(lab):
+    """Ask for a robot that is there, and for one that is not."""
+    assert lab["arm"].name == "arm"
+    with pytest.raises(KeyError, match="There is no robot 'leg'; available: arm"):
+        _ = lab["leg"]
 
 
 def test_a_saved_state_goes_on_bit_for_bit(lab, tmp_path):
@@ -165,6 +192,7 @@ def test_the_lab_tells_its_versions(lab):
     """Ask for versions and sizes."""
     info = lab.info()
     assert info["mujoco"] == mujoco.mj_versionString() and info["robots"] == ["arm"]
+    assert info["extras"].keys() == {"mcap", "onnxruntime", "viser"}
     assert info["model_hash"] == lab.world.model_hash == world_hash(lab)
 
 

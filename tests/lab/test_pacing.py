@@ -120,7 +120,12 @@ def test_the_engine_reads_the_timestep_anew(world):
     asked = set()
     with LiveLab(world) as lab:
         wait = lab.engine.pacer.wait
-        lab.engine.pacer.wait = lambda timestep, stop: (asked.add(timestep), wait(timestep, stop))
+
+        def noted(timestep: float, stop: threading.Event) -> None:
+            asked.add(timestep)
+            wait(timestep, stop)
+
+        lab.engine.pacer.wait = noted
         for timestep in (0.004, 0.001):
             lab.set_option("timestep", timestep)
             time.sleep(0.1)

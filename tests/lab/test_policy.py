@@ -226,6 +226,12 @@ def test_timestep_and_gains_are_those_of_training(tmp_path):
             lab.step(decimation)
             states.append(state_of(lab))
         assert (states == expected) is adopt
+        spec.worldbody.add_site(name=f"mark {adopt}")
+        fresh = world_from_spec(spec)
+        fresh.robots = world.robots
+        assert not lab.rebuild(fresh).dropped_laws
+        assert fresh.model.opt.timestep == 0.01
+        assert fresh.model.actuator_gainprm[0, 0] == (20.0 if adopt else 35.0)
         lab.stop()
     lab = LiveLab(world_from_spec(spec, "cartpole"))
     law = lab.run_policy(folder / "policy.onnx")

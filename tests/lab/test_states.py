@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 
 import mujoco
@@ -139,3 +140,25 @@ def test_names_of_files_stay_in_their_folder(lab, tmp_path, name):
     with pytest.raises((KeyError, ValueError)):
         lab.states.write(name, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda saved: {"name": "../evil"}, r"is no saved state: its name is '\.\./evil'"),
+        (lambda saved: {"state": saved.state[:-1]}, "its arrays are of other sizes"),
+        (lambda saved: {"sensordata": np.zeros(7)}, "its arrays are of other sizes"),
+        (lambda saved: {"targets": {"arm": np.zeros(1)}}, "its arrays are of other sizes"),
+        (lambda saved: {"targets": {"dog": np.zeros(2)}}, "its arrays are of other sizes"),
+        (lambda saved: {"memory": {}}, "its arrays are of other sizes"),
+    ],
+)
+def test_files_that_lie_are_refused(lab, change, message):
+    """Take in a file of the right model whose contents were changed: nothing of it is kept."""
+    saved = lab.states.save("good")
+    lab.states._states["good"] = dataclasses.replace(saved, **change(saved))
+    content = lab.states.pack("good")
+    lab.states._states.clear()
+    with pytest.raises(ValueError, match=message):
+        lab.states.unpack(content, "file.npz")
+    assert lab.states.names == []

@@ -214,3 +214,22 @@ def test_poses_and_joints_are_of_one_step(tmp_path):
         for thread in threads:
             thread.join()
     assert min(counts) > 10 and max(wrong) < 1e-9
+
+
+def test_commands_are_whole(tmp_path):
+    """Write all targets from a thread at full speed: physics never sees half of a command."""
+    torn: list[list[float]] = []
+    world = world_from_spec(mujoco.MjSpec.from_string(SPEC))
+    with LiveLab(world, LabCfg(speed=float("inf"))) as lab:
+
+        def check(model, data, moved) -> None:
+            if data.ctrl[0] != data.ctrl[1]:
+                torn.append(data.ctrl.tolist())
+
+        lab.engine.on_post_step(check)
+        until, value = time.monotonic() + 1.0, 0.1
+        while time.monotonic() < until:
+            value = -value * (1.0 + 2**-52)
+            lab["arm"].write("panel", np.array([value, value]))
+        lab.step()
+        assert lab.snapshot.ctrl.tolist() == [value, value] and not torn

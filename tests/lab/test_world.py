@@ -6,6 +6,7 @@ import struct
 import threading
 import warnings
 import zlib
+from collections.abc import Callable
 
 import mujoco
 import numpy as np
@@ -97,6 +98,11 @@ ROD = FULL[: FULL.index("    <frame")] + "  </worldbody></mujoco>"
 def rod(option: str = "", **init) -> EntityCfg:
     """An entity of one free body with two joints."""
     return entity(option, ROD, **init)
+
+
+def add(what: Callable[..., object], **kwargs) -> None:
+    """Add an element, for specs' edits, which return nothing."""
+    what(**kwargs)
 
 
 def test_two_robots_of_one_file_are_two(tmp_path):
@@ -251,7 +257,7 @@ def test_a_broken_robot_can_be_left_out():
     assert list(lab.world.robots) == ["good"] and lab.step().time > 0.0
     lab.stop()
     with pytest.raises(CompileError):  # what is wrong with the whole is nobody's fault
-        cfg.spec_fn = lambda spec: spec.worldbody.add_body().add_joint()
+        cfg.spec_fn = lambda spec: add(spec.worldbody.add_body().add_joint)
         world_from_scene(cfg, on_error="skip")
 
 
@@ -332,7 +338,9 @@ def test_clients_know_names_of_their_own():
 def test_bodies_have_owners():
     """Ask whose each body is; the world and what belongs to no robot are nobody's."""
     cfg = scene(go=rod(), go2=rod())
-    cfg.spec_fn = lambda spec: spec.worldbody.add_body(name="stone").add_geom(size=[0.1, 0, 0])
+    cfg.spec_fn = lambda spec: add(
+        spec.worldbody.add_body(name="stone").add_geom, size=[0.1, 0.0, 0.0]
+    )
     lab = LiveLab(world_from_scene(cfg))
     owners = [lab.owner_of(body) for body in range(lab.world.model.nbody)]
     names = [lab.world.model.body(body).name for body in range(lab.world.model.nbody)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
+import signal
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,13 +67,18 @@ def main(argv: list[str]) -> int:
 
         require_extra("viser", "lab")
         check_address(cfg.host, cfg.port)
-    with contextlib.suppress(KeyboardInterrupt):
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
+    try:
         if cfg.headless:
             with open_lab(cfg):
                 print(f"{cfg.target} is alive, without a page (Ctrl-C ends)", flush=True)
                 _wait(cfg.seconds)
         else:
             _serve(cfg)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return 0
 
 

@@ -31,10 +31,14 @@ from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
 from manyworlds.lab.views import View, make_view
 from manyworlds.lab.world import CompileError, World, world_from_env
+from manyworlds.utils.extras import installed_version
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.lab.policy import PolicyController
+
+
+_EXTRAS = ("mcap", "onnxruntime", "viser")
 
 
 @dataclass(kw_only=True)
@@ -417,12 +421,13 @@ class LiveLab:
         return diff_models(load_model(Path(original)), self.world.model, prefix)
 
     def info(self) -> dict[str, Any]:
-        """Versions and sizes."""
+        """Versions, of extras empty if they are not installed, and sizes."""
         model = self.world.model
         return {
             "manyworlds": __version__,
             "mujoco": mujoco.mj_versionString(),
             "python": platform.python_version(),
+            "extras": {name: installed_version(name) for name in _EXTRAS},
             "robots": list(self.world.robots),
             "nq": model.nq,
             "nv": model.nv,
@@ -442,8 +447,10 @@ class LiveLab:
     def _only(self, robot: str) -> RobotControl:
         """The controls of the robot that is named, or of the only one there is."""
         names = [control.name for control in self.controls]
-        if not robot and len(names) != 1:
-            raise ValueError(f"Name one of the robots: {', '.join(names) or 'there is none'}.")
+        if not names:
+            raise ValueError("No robot of this world has actuators, so that nothing can move one.")
+        if not robot and len(names) > 1:
+            raise ValueError(f"Name one of the robots: {', '.join(names)}.")
         return self[robot or names[0]]
 
     def _set_options(self, world: World) -> None:

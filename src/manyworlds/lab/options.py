@@ -93,9 +93,11 @@ def explain_options(
             (given.get(name), ""),
             (getattr(now, name), ""),
         ):
-            same = new is None or np.array_equal(new, before)
-            columns.append("" if same else _text(np.asarray(new)) + (f" ({who})" if who else ""))
-            before = before if same else new
+            if new is None or np.array_equal(new, before):
+                columns.append("")
+                continue
+            columns.append(_text(np.asarray(new)) + (f" ({who})" if who else ""))
+            before = new
         if any(columns[1:]):
             rows.append([name, *columns])
     return render_table("Options", ("option", "MuJoCo", "model", "LabCfg", "changed since"), rows)

@@ -83,6 +83,7 @@ class PolicyController(Controller):
 
     def adopt(self, model: mujoco.MjModel, gains: bool) -> None:
         """Give the model the timestep of training, and the gains; in the engine's thread."""
+        self._adopts_gains = gains
         if not self._is_in_step(model):
             model.opt.timestep = self.policy.timestep
         for field, row, column, value in self._gains if gains else ():
@@ -115,6 +116,7 @@ class PolicyController(Controller):
         """Return one that remembers the same."""
         law = PolicyController(self.policy.path, model, self._robot, self.commands)
         law.load_state_dict(self.state_dict())
+        law.adopt(model, gains=self._adopts_gains)
         return law
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:

@@ -164,17 +164,6 @@ class PoseSequencer(Controller):
         self._last = self._advance(data.time, target)
         return self._law.compute(model, data, self._last)
 
-    def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PoseSequencer | None:
-        """Go on with the law that it hands its targets to; from its first pose on."""
-        law = self._law.rebuilt(model, actuators)
-        for pose in self.poses:
-            actuators.indices(pose.targets)
-        if law is None:
-            return None
-        self._law = law
-        self.reset()
-        return self
-
     def _advance(self, time: float, target: np.ndarray) -> np.ndarray:
         """Return what the actuators are to be told now."""
         wanted, self._next = self._next, None

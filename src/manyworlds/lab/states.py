@@ -99,15 +99,9 @@ class SavedStates:
 
     def write(self, name: str, folder: Path) -> Path:
         """Write a saved state into a folder as `NAME.npz`."""
-        saved = self[name]
-        meta = {key: getattr(saved, key) for key in _META}
-        arrays = {key: getattr(saved, key) for key in _ARRAYS}
-        buffer = io.BytesIO()
-        targets = {f"target:{robot}": values for robot, values in saved.targets.items()}
-        np.savez(buffer, allow_pickle=False, meta=json.dumps(meta), **arrays, **targets)
+        path = folder / f"{self[name].name}.npz"
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{saved.name}.npz"
-        write_atomic(path, buffer.getvalue())
+        write_atomic(path, self.pack(name))
         return path
 
     def read(self, path: Path) -> SavedState:
@@ -117,8 +111,30 @@ class SavedStates:
             FileNotFoundError: there is no such file.
             ValueError: it is no saved state, or one of another model.
         """
+        return self.unpack(path.read_bytes(), str(path))
+
+    def pack(self, name: str) -> bytes:
+        """Return what is in the file of a saved state."""
+        saved = self[name]
+        meta = {key: getattr(saved, key) for key in _META}
+        arrays = {key: getattr(saved, key) for key in _ARRAYS}
+        buffer = io.BytesIO()
+        targets = {f"target:{robot}": values for robot, values in saved.targets.items()}
+        np.savez(buffer, allow_pickle=False, meta=json.dumps(meta), **arrays, **targets)
+        return buffer.getvalue()
+
+    def unpack(self, content: bytes, file: str) -> SavedState:
+        """Take in what `pack` returned.
+
+        Args:
+            content: of a file.
+            file: its name, for messages.
+
+        Raises:
+            ValueError: it is no saved state, or one of another model.
+        """
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
                 meta = json.loads(str(archive["meta"]))
                 arrays = {key: archive[key] for key in _ARRAYS}
                 targets = {
@@ -127,15 +143,18 @@ class SavedStates:
                     if key.startswith("target:")
                 }
             saved = SavedState(targets=targets, **arrays, **{key: meta[key] for key in _META})
-        except FileNotFoundError:
-            raise
+            if not _NAME.fullmatch(saved.name):
+                raise ValueError(f"its name is '{saved.name}'")
         except Exception as error:
-            raise ValueError(f"'{path}' is no saved state: {error}.") from error
+            raise ValueError(f"'{file}' is no saved state: {error}.") from error
         if saved.model_hash != self._hash:
             raise ValueError(
-                f"'{path}' is a state of another model ({saved.model_hash[:12]}, this one is "
+                f"'{file}' is a state of another model ({saved.model_hash[:12]}, this one is "
                 f"{self._hash[:12]}): open the model that it was saved from."
             )
+        present: SavedState = self._engine.do(lambda model, data: self.capture("", model, data))
+        if _shapes(saved) != _shapes(present):
+            raise ValueError(f"'{file}' is no saved state: its arrays are of other sizes.")
         self._states[saved.name] = saved
         return saved
 
@@ -167,6 +186,11 @@ class SavedStates:
             robot.controller.reset()
             if robot.controller.name == memory["law"]:
                 robot.controller.load_state_dict(memory["state"])
+
+
+def _shapes(saved: SavedState) -> tuple[Any, ...]:
+    targets = {robot: values.shape for robot, values in saved.targets.items()}
+    return saved.state.shape, saved.sensordata.shape, targets, set(saved.memory)
 
 
 def _free_number(taken: dict[str, SavedState]) -> str:

@@ -147,6 +147,9 @@ class World:
     def dump(self, folder: Path) -> Path:
         """Write what was really compiled: `scene.xml`, `scene.mjb`, assets, and `build.json`.
 
+        Of one world of a batch, `scene.xml` is the scene of all of them; what is this world's own,
+        its variants and its randomization, is in `scene.mjb`.
+
         Args:
             folder: where to; an earlier dump is replaced.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 from types import ModuleType
 
 
@@ -32,3 +33,11 @@ def require_extra(module: str, extra: str) -> ModuleType:
             f"or `pip install -e '.[{extra}]'` in a clone.",
             name=error.name,
         ) from error
+
+
+def installed_version(package: str) -> str:
+    """Return the version of a package; empty if it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

@@ -97,9 +97,9 @@ class OptionsPart:
 
     def _switch(self, bit: mujoco.mjtDisableBit | mujoco.mjtEnableBit, on: bool) -> None:
         enables = isinstance(bit, mujoco.mjtEnableBit)
-        field, bit = "enableflags" if enables else "disableflags", int(bit)
+        field, mask = "enableflags" if enables else "disableflags", int(bit)
         flags = getattr(self._option, field)
-        setattr(self._option, field, flags | bit if on == enables else flags & ~bit)
+        setattr(self._option, field, flags | mask if on == enables else flags & ~mask)
 
     def _post(self, action: Any) -> None:
         self._ctx.lab.post(lambda model, data: action())

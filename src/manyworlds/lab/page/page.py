@@ -18,6 +18,7 @@ from manyworlds.lab.page.poses import KeyframePart, SavedStatePart
 from manyworlds.lab.page.pull import PullPart
 from manyworlds.lab.page.record import RecordPart
 from manyworlds.lab.page.robot import RobotPart
+from manyworlds.lab.page.sequence import SequencePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TopBar
 from manyworlds.lab.page.tree import TreePart
 from manyworlds.lab.page.watch import PlotPart, ReadoutPart
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 PartMaker = Callable[[PageContext], Part]
 TABS: dict[str, tuple[PartMaker, ...]] = {
-    "Robot": (RobotPart,),
+    "Robot": (RobotPart, SequencePart),
     "Watch": (PlotPart, ReadoutPart),
     "View": (OverlayPart, MocapPart),
     "World": (TreePart, OptionsPart),

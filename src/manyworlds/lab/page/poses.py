@@ -78,6 +78,10 @@ class SavedStatePart:
             self.save = ctx.on_click(gui.add_button("Save"), self._save)
             self.choice: Any = gui.add_dropdown("Saved", ("none",))
             self.restore = ctx.on_click(gui.add_button("Restore", disabled=True), self._restore)
+            self.download = gui.add_button("Download", disabled=True)
+            self.download.on_click(lambda event: ctx.attempt(lambda: self._send(event.client)))
+            self.upload = gui.add_upload_button("Import file", mime_type=".npz")
+            self.upload.on_upload(lambda _: ctx.attempt(self._import))
 
     def update(self, snapshot: Snapshot) -> None:
         """Show which states there are."""
@@ -85,7 +89,7 @@ class SavedStatePart:
         if tuple(self.choice.options) != names:
             self.choice.options = names
             self.choice.value = names[-1]
-            self.restore.disabled = names == ("none",)
+            self.restore.disabled = self.download.disabled = names == ("none",)
 
     def _save(self) -> None:
         self._ctx.lab.states.save(self.name.value.strip())
@@ -93,3 +97,12 @@ class SavedStatePart:
 
     def _restore(self) -> None:
         self._ctx.lab.states.restore(self.choice.value)
+
+    def _send(self, client: Any) -> None:
+        name = self.choice.value
+        content = self._ctx.lab.states.pack(name)
+        client.send_file_download(f"{name}.npz", content, save_immediately=True)
+
+    def _import(self) -> None:
+        file = self.upload.value
+        self._ctx.lab.states.unpack(file.content, file.name)
