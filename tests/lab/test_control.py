@@ -269,6 +269,22 @@ def test_sequences_are_stopped_and_go_on(lab):
     assert sequence.pose == 0 and len(sequence.poses) == 1
 
 
+def test_laws_do_not_pile_up():
+    """Begin sequences and hold the robot over and over: the law below stays the robot's own."""
+    keyed = ARM.replace("<actuator>", '<keyframe><key name="up"/></keyframe><actuator>')
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(keyed)))
+    arm, law = lab["arm"], PdController(lab.world.model, lab["arm"].actuators)
+    arm.controller = law
+    for _ in range(2000):
+        lab.run_sequence(POSES)
+        lab.keyframes.hold("arm")
+    lab.keyframes.stop_hold("arm")
+    assert arm.controller.name == "sequence" and arm.controller.base is law
+    lab.step(2)
+    assert not lab.engine.fault
+    lab.stop()
+
+
 @pytest.mark.parametrize(
     ("poses", "error", "message"),
     [

@@ -116,7 +116,7 @@ def open_lab(cfg: LabOptions) -> LiveLab:
     world, policy = find_world(cfg)
     lab = LiveLab(world, LabCfg(start_paused=cfg.paused, speed=cfg.speed))
     if policy is not None:
-        law = lab.run_policy(policy, commands=cfg.command, adopt=cfg.world is None)
+        law = lab.run_policy(policy, commands=cfg.command)
         if law.differences:
             print(f"unlike the training of {policy}: {'; '.join(law.differences)}", flush=True)
     return lab

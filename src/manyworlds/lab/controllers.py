@@ -49,6 +49,11 @@ class Controller:
     owner = ""
     """Who must have the robot for the law to move it by itself; empty if it follows targets."""
 
+    @property
+    def base(self) -> Controller:
+        """The law that it hands its targets to; itself if it hands them to none."""
+        return self
+
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
         """Return the controls of the robot's actuators for what it is told.
 

@@ -34,6 +34,11 @@ class HeldController(Controller):
         self.law = robot.controller
         self._robot, self._targets = robot, targets
 
+    @property
+    def base(self) -> Controller:
+        """The law below the robot's own."""
+        return self.law.base
+
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
         """Return the controls."""
         if self._targets is not None and self._robot.owner == HOLD:

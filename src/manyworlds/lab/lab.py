@@ -253,7 +253,7 @@ class LiveLab:
         robot: str = "",
         commands: Mapping[str, Any] | None = None,
         *,
-        adopt: bool = True,
+        adopt: bool | None = None,
     ) -> PolicyController:
         """Let a trained policy move a robot, from the initial state on.
 
@@ -261,8 +261,9 @@ class LiveLab:
             path: the policy, exported (`.onnx`) or a checkpoint in its run folder (`.pt`).
             robot: the robot; the only one if empty.
             commands: what command terms ask for; 0 where nothing is given.
-            adopt: whether the world takes over the timestep and the gains of training, where they
-                differ; else only the timestep, as in a world whose gains were randomized.
+            adopt: whether the world takes over the gains of training where they differ, as it
+                does the timestep; None does so but in a world of a batch, whose gains may be
+                randomized.
 
         Returns:
             The control law, whose `commands` may be changed at any time; its `differences` say
@@ -287,7 +288,7 @@ class LiveLab:
                 )
 
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-            law.adopt(model, gains=adopt)
+            law.adopt(model, gains=self.world.start is None if adopt is None else adopt)
             control.controller = law
             control.take(POLICY)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -65,9 +66,10 @@ class PoseSequencer(Controller):
         self.loop = loop
         self.delay = delay
         self._robot = robot
-        self._law = robot.controller if law is None else law
+        self._law = (robot.controller if law is None else law).base
         self._before = robot.owner
         self._poses = self._checked(poses)
+        self._lock = threading.RLock()
         self._next: tuple[tuple[Pose, ...], int] | None = None
         """What others' threads want, until the engine's sees it."""
         self._pose = 0
@@ -76,7 +78,13 @@ class PoseSequencer(Controller):
     @property
     def poses(self) -> tuple[Pose, ...]:
         """Where it goes."""
-        return self._poses if self._next is None else self._next[0]
+        with self._lock:
+            return self._poses if self._next is None else self._next[0]
+
+    @property
+    def base(self) -> Controller:
+        """The law that it hands its targets to."""
+        return self._law
 
     @property
     def pose(self) -> int:
@@ -107,10 +115,11 @@ class PoseSequencer(Controller):
         Raises:
             ValueError: there is no such pose.
         """
-        poses = self.poses
-        if not 0 <= pose < len(poses):
-            raise ValueError(f"There is no pose {pose}: there are {len(poses)}.")
-        self._next = poses, pose
+        with self._lock:
+            poses = self.poses
+            if not 0 <= pose < len(poses):
+                raise ValueError(f"There is no pose {pose}: there are {len(poses)}.")
+            self._next = poses, pose
 
     def load(self, poses: tuple[Pose, ...]) -> None:
         """Go through other poses, from the first of them on.
@@ -119,7 +128,8 @@ class PoseSequencer(Controller):
             ValueError: there is no pose, or a time is negative.
             KeyError: a pose names an actuator that is not there.
         """
-        self._next = self._checked(poses), 0
+        with self._lock:
+            self._next = self._checked(poses), 0
 
     def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PoseSequencer | None:
         """Return itself, which goes on with the pose that it was at; None if its law cannot."""
@@ -149,7 +159,8 @@ class PoseSequencer(Controller):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there."""
-        self._poses, self._next = self.poses, None
+        with self._lock:
+            self._poses, self._next = self.poses, None
         self._pose, self._since = min(state["pose"], len(self._poses) - 1), state["since"]
         self._start, self._last = (
             None if state[name] is None else np.array(state[name]) for name in ("start", "last")
@@ -166,9 +177,10 @@ class PoseSequencer(Controller):
 
     def _advance(self, time: float, target: np.ndarray) -> np.ndarray:
         """Return what the actuators are to be told now."""
-        wanted, self._next = self._next, None
-        if wanted is not None:
-            self._poses, self._pose = wanted
+        with self._lock:
+            wanted, self._next = self._next, None
+            if wanted is not None:
+                self._poses, self._pose = wanted
         if self._start is None or self._since is None or self._last is None:
             self._start, self._since = target.copy(), time + self.delay
         elif wanted is not None:
