@@ -66,7 +66,7 @@ def test_a_slider_moves_a_joint(arm, browser):
     lab, page = arm
     browser.goto(page.url)
     browser.get_by_text("PAUSED", exact=True).first.wait_for()
-    browser.get_by_role("button", name="Play").click()
+    browser.get_by_role("button", name="Play").first.click()
     browser.get_by_role("button", name="Pause").wait_for()
     assert not lab.paused
     box = browser.get_by_role("slider").first.bounding_box()

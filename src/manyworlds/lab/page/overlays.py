@@ -144,7 +144,7 @@ class OverlayPart:
         with self._ctx.server.atomic():
             self._ctx.view.grid.show(not recolored)
             self._layer.show(merge_instances(drawing.shapes))
-            self._show_lines(on, snapshot)
+            self._show_lines(snapshot)
         self._shown = bool(on or recolored)
 
     def _capture(self, kinds: set[Any]) -> None:
@@ -170,7 +170,7 @@ class OverlayPart:
         if "tendons" in on and Tendons in found:
             draw.tendons(drawing, self._model, snapshot, found[Tendons])
 
-    def _show_lines(self, on: set[str], snapshot: Snapshot) -> None:
+    def _show_lines(self, snapshot: Snapshot) -> None:
         model, found = self._model, self._captured
         geoms = np.flatnonzero(self._wired())
         quats = draw.quats_of(snapshot.geom_xmat[geoms])
@@ -179,9 +179,10 @@ class OverlayPart:
         quats = draw.quats_of(snapshot.site_xmat[ids])
         self._sites.show(ids.tolist(), snapshot.site_xpos[ids], quats)
         ids = np.flatnonzero(self._wanted("joints", model.jnt_bodyid) & _turns_or_slides(model))
-        if Joints in found or not len(ids):
-            joints: Any = found.get(Joints)  # None only where there are none to show
-            self._joints.show(*draw.joint_frames(model, snapshot, joints, ids))
+        joints: Joints | None = found.get(Joints)
+        if joints is None:
+            joints, ids = Joints(np.zeros((0, 3)), np.zeros((0, 3))), ids[:0]
+        self._joints.show(*draw.joint_frames(model, snapshot, joints, ids))
 
     def _recolor(self, drawing: Drawing, coloring: str, snapshot: Snapshot) -> None:
         """Draw geoms in the colours of what was chosen, in the place of their own."""
