@@ -94,7 +94,7 @@ def merge_variants(
     _rebuild_geoms(template, paths, places, names)
     catalogue = Catalogue(given, {name: facts.sources[i] for i, name in enumerate(names)})
     present = np.array([spec is not None for spec in specs.values()])
-    # An absent object has the rows of another, without its geoms and its weight.
+    # An absent object has the rows of another, without its geoms, and gravity is made up for.
     index = {name: i for i, name in enumerate(names)}
     order = [index.get(name, 0) for name in specs]
     filled = np.array([[g is not None for g in place.geoms] for place in places], bool)
