@@ -262,7 +262,7 @@ def test_pairs_cannot_touch_what_is_not_there(shape):
     with pytest.raises(ValueError, match=message):
         build({"object": variants(variants=made)}, 2, spec_fn=paired)
     there = variants(variants={"here": made["here"], "other": prop(2)})
-    assert build({"object": there}, 2, spec_fn=paired)
+    build({"object": there}, 2, spec_fn=paired)
 
 
 def test_both_engines_hold_the_same_rows():

@@ -90,13 +90,13 @@ def test_what_a_reset_draws_is_on_top_of_the_variant_it_drew(engine):
     cfg = variants(variants={**rocks, "none": None})
     asset = SceneEntityCfg("object")
     terms = (
-        (randomize_variant, {}),
-        (dr.pseudo_inertia, {"alpha_range": (alpha, alpha), "t1_range": (shift, shift)}),
-        (dr.geom_friction, {"ranges": (rub, rub), "operation": "scale"}),
+        ("variant", randomize_variant, {}),
+        ("inertia", dr.pseudo_inertia, {"alpha_range": (alpha, alpha), "t1_range": (shift, shift)}),
+        ("friction", dr.geom_friction, {"ranges": (rub, rub), "operation": "scale"}),
     )
-    events = {
-        func.__name__: EventTermCfg(func=func, mode="reset", params={"asset_cfg": asset, **params})
-        for func, params in terms
+    events: dict[str, EventTermCfg | None] = {
+        name: EventTermCfg(func=func, mode="reset", params={"asset_cfg": asset, **params})
+        for name, func, params in terms
     }
     scene = SceneCfg(num_envs=24, entities={"object": cfg}, spec_fn=floor, env_spacing=0.0)
     env = ManagerBasedRlEnv(
