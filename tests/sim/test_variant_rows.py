@@ -12,7 +12,7 @@ from manyworlds.cli.main import main
 from manyworlds.sim import NanGuardCfg, RecomputeLevel
 from manyworlds.sim.flight_replay import FlightRecord
 from manyworlds.sim.variant_fields import VARIANT_DEPENDENT_FIELDS, fields_of, kinds
-from tests.entity.variants.props import MESH, add_rock, build, prop, variants
+from tests.entity.variants.props import MESH, add_rock, build, floor, prop, variants
 from tests.entity.variants.truth import alone, assert_same_fields, assert_same_path
 from tests.sim.plain_loop import assert_replays
 
@@ -240,6 +240,29 @@ def test_absent_geoms_are_not_seen():
         seen.append({geom.objid for geom in drawn.geoms[: drawn.ngeom] if geom.rgba[3] > 0})
     shell = sim.mj_model.geom("object/shell").id
     assert shell in seen[0] and shell not in seen[1]
+
+
+@pytest.mark.parametrize("shape", ["ball", "rock"])
+def test_pairs_cannot_touch_what_is_not_there(shape):
+    """Refuse a contact pair, which ignores contype, of a geom that one variant lacks."""
+
+    def ball():
+        spec = mujoco.MjSpec()
+        body = spec.worldbody.add_body(name="prop")
+        body.add_freejoint()
+        body.add_geom(name="shell", size=[0.05, 0, 0])
+        return spec
+
+    def paired(spec):
+        floor(spec)
+        spec.add_pair(name="rub", geomname1="floor", geomname2="object/shell")
+
+    made = {"here": ball if shape == "ball" else prop(1), "none": None}
+    message = "'rub' lets geom 'object/shell' collide in all worlds, but variant 'none' of entity"
+    with pytest.raises(ValueError, match=message):
+        build({"object": variants(variants=made)}, 2, spec_fn=paired)
+    there = variants(variants={"here": made["here"], "other": prop(2)})
+    build({"object": there}, 2, spec_fn=paired)
 
 
 def test_both_engines_hold_the_same_rows():

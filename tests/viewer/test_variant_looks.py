@@ -8,7 +8,10 @@ import numpy as np
 from manyworlds.entity import VariantEntityCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation
+from manyworlds.utils.viewer_config import ViewerConfig
+from manyworlds.viewer.drawn_world import DrawnWorld
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, sync_model_fields
+from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
 from manyworlds.viewer.viser.decor import DecorLayer
 from manyworlds.viewer.viser.looks import Looks
 from manyworlds.viewer.viser.server import new_server, stop_server
@@ -120,3 +123,85 @@ def test_the_page_draws_each_variants_own_hull():
         layer.remove()
     finally:
         stop_server(server)
+
+
+def mesh_sim() -> Simulation:
+    """Three worlds: a flat red mesh, a tall green one, and none."""
+
+    def mesh(size: tuple[float, float, float], rgba: tuple[float, float, float, float]):
+        def make() -> mujoco.MjSpec:
+            spec = mujoco.MjSpec()
+            body = spec.worldbody.add_body(name="object", pos=[0, 0, 1])
+            body.add_freejoint()
+            corners = np.array(np.meshgrid(*[(-s, s) for s in size])).reshape(3, -1).T
+            spec.add_mesh(name="block", uservert=corners.ravel())
+            body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="block", rgba=rgba)
+            return spec
+
+        return make
+
+    found = {
+        "flat": mesh((0.4, 0.4, 0.1), (1.0, 0.0, 0.0, 1.0)),
+        "tall": mesh((0.1, 0.1, 0.4), (0.0, 1.0, 0.0, 1.0)),
+        "nothing": None,
+    }
+    scene = Scene(SceneCfg(num_envs=3, entities={"object": VariantEntityCfg(variants=found)}))
+    sim = Simulation(3, spec=scene.spec, variant_info=scene.collect_variant_info(), device="cpu")
+    scene.initialize(sim.mj_model, sim.model, sim.data)
+    sim.forward()
+    return sim
+
+
+def test_rendered_pictures_show_each_worlds_mesh(gl):
+    """Draw pixels: wide and red, tall and green, or nothing; and a swap between pictures."""
+    sim = mesh_sim()
+    view = ViewerConfig(height=96, width=96, distance=3.0, elevation=0.0, lookat=(0.0, 0.0, 0.0))
+    view.origin_type = ViewerConfig.OriginType.WORLD
+    renderer = OffscreenRenderer(
+        sim.mj_model, view, sim_model=sim.model, expanded_fields=sim.expanded_fields
+    )
+
+    def shape(world: int) -> tuple[int, bool, int]:
+        renderer.update(sim.data, env_idx=world)
+        image = renderer.render().astype(int)
+        colour = int(image[..., :2].sum(axis=(0, 1)).argmax())
+        rows, columns = np.nonzero(image[..., colour] > 30 + image[..., 1 - colour])
+        if not rows.size:
+            return -1, False, 0
+        return colour, bool(np.ptp(columns) > 2 * np.ptp(rows)), rows.size
+
+    try:
+        assert shape(0)[:2] == (0, True)
+        assert shape(1)[:2] == (1, False)
+        assert shape(2) == (-1, False, 0)
+        sim.assign_variants("object", [2], [0])
+        assert shape(2) == shape(0)
+    finally:
+        renderer.close()
+
+
+def test_the_window_shows_each_worlds_mesh():
+    """Load worlds as MuJoCo's window does: another world, another mesh, colour and size."""
+    sim = mesh_sim()
+    drawn = DrawnWorld(sim.mj_model, sim.model, sim.expanded_fields)
+    for world, mesh in ((0, "flat"), (1, "tall"), (2, None), (0, "flat")):
+        drawn.load(sim.data, world)
+        picture = mujoco.MjvScene(drawn.model, 10)
+        everything = mujoco.mjtCatBit.mjCAT_ALL
+        mujoco.mjv_updateScene(
+            drawn.model,
+            drawn.data,
+            mujoco.MjvOption(),
+            None,
+            mujoco.MjvCamera(),
+            everything,
+            picture,
+        )
+        seen = [geom for geom in picture.geoms[: picture.ngeom] if geom.rgba[3] > 0]
+        if mesh is None:
+            assert not seen
+            continue
+        (geom,) = seen
+        # MuJoCo counts a mesh and its hull.
+        assert drawn.model.mesh(geom.dataid // 2).name == f"object/{mesh}/block"
+        assert np.argmax(geom.rgba[:3]) == world

@@ -224,6 +224,7 @@ def _tables(
 ) -> dict[str, _Table]:
     """Return what differs, by field; compare it with what the engine can hold."""
     model = engine.mj_model
+    _check_pairs(engine, entity, info, ids["geom"])
     rows = dict(info.rows)
     rows["geom_dataid"] = _asset_ids(info.assets["mesh"], info.meshes)
     for kind, names in info.materials.items():
@@ -246,6 +247,22 @@ def _tables(
             raise ValueError(_refusal(engine, entity, info, field, values, differs))
         tables[field] = _Table(columns[differs], values[:, differs])
     return tables
+
+
+def _check_pairs(engine: Engine, entity: str, info: VariantMetadata, geoms: np.ndarray) -> None:
+    """Refuse contact pairs of geoms that a world may lack: pairs ignore contype."""
+    model = engine.mj_model
+    # MuJoCo Warp leaves out what has no mesh.
+    gone = ~info.filled & (info.has_primitive if engine.name == "warp" else True)
+    for pair, ends in enumerate(zip(model.pair_geom1, model.pair_geom2, strict=True)):
+        found = np.argwhere(gone & np.isin(geoms, ends))
+        if len(found):
+            variant, geom = info.variant_names[found[0, 0]], model.geom(geoms[found[0, 1]]).name
+            raise ValueError(
+                f"Contact pair '{model.pair(pair).name}' lets geom '{geom}' collide in all worlds, "
+                f"but variant '{variant}' of entity '{entity}' lacks it: let contype and "
+                "conaffinity decide instead of a pair."
+            )
 
 
 def _asset_ids(assets: dict[str, Any], names: Sequence[Sequence[str | None]]) -> np.ndarray:

@@ -29,6 +29,10 @@ ATTRIBUTES = {
     "adhesion": (0.0, 1.5, "geom_adhesion"),
 }
 ONCE_ON_WARP = {"contype", "conaffinity", "condim", "group", "priority"}
+ABSENT_ON_WARP = {"adhesion"}
+
+
+COMPUTED = ("body_inertia", "dof_invweight0", "body_invweight0", "geom_rbound")
 
 
 def pair(attribute):
@@ -49,11 +53,87 @@ def test_native_worlds_have_what_their_variant_says(attribute):
     values = []
     for world, name in enumerate(cfg.variants):
         single = build({"object": cfg.of_variant(name)})[1].mj_model
-        for check in (field, "body_inertia", "dof_invweight0", "body_invweight0", "geom_rbound"):
+        for check in (field, *COMPUTED):
             np.testing.assert_array_equal(row_of(sim, check, world), getattr(single, check))
         values.append(row_of(sim, field, world)[element])
     assert not np.array_equal(values[0], values[1])
     assert field in sim.per_world_default_fields
+
+
+@pytest.mark.parametrize("attribute", [a for a in ATTRIBUTES if a not in ONCE_ON_WARP])
+def test_warp_worlds_have_what_their_variant_says(attribute):
+    """Compare the same with independent compiles, in the single precision of MuJoCo Warp."""
+    cfg, field = pair(attribute)
+    if attribute in ABSENT_ON_WARP:
+        with pytest.raises(ValueError, match=f"differ in {field}, which the warp engine"):
+            build({"object": cfg}, 2, "warp")
+        return
+    _, sim = build({"object": cfg}, 2, "warp")
+    for world, name in enumerate(cfg.variants):
+        single = build({"object": cfg.of_variant(name)})[1].mj_model
+        for check in (field, *COMPUTED):
+            value = getattr(sim.model, check)[world].numpy()
+            truth = getattr(single, check).astype(np.float32)
+            # What MuJoCo computes of the floor and the world is its own.
+            own = slice(3, None) if check.startswith("geom") else slice(1, None)
+            own = slice(None) if check.startswith("dof") else own
+            np.testing.assert_array_equal(value[own], truth[own], err_msg=check)
+
+
+def painted(seed, rgba):
+    """Return a prop with a material of one colour, or with none."""
+
+    def paint(spec):
+        if rgba is not None:
+            spec.add_material(name="paint", rgba=rgba, shininess=rgba[0])
+            spec.geoms[0].material = "paint"
+
+    return prop(seed, paint)
+
+
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_materials_are_those_of_the_variant(engine):
+    """Compare all that a world's material says with an independent compile."""
+    colors = {"no": None, "red": [1, 0, 0, 1], "blue": [0, 0, 1, 0.5]}
+    made = {name: painted(i, rgba) for i, (name, rgba) in enumerate(colors.items())}
+    cfg = variants(variants=made)
+    scene, sim = build({"object": cfg}, 3, engine)
+    geom = scene["object"].indexing.geom_ids[0]
+    for world, name in enumerate(colors):
+        alone = build({"object": cfg.of_variant(name)})[1].mj_model
+        ours, theirs = int(sim.model.geom_matid[world, geom]), alone.geom_matid[-1]
+        assert (ours < 0) == (theirs < 0) == (colors[name] is None)
+        for field in ("mat_rgba", "mat_shininess", "mat_emission") if ours >= 0 else ():
+            np.testing.assert_array_equal(
+                getattr(sim.mj_model, field)[ours], getattr(alone, field)[theirs]
+            )
+
+
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_computed_constants_are_those_of_the_variant(engine):
+    """Compare inverse weights of bodies, joints and tendons, and of a motor, with compiles."""
+
+    def corded(seed, density):
+        def edit(spec):
+            lid = spec.body("prop").add_body(name="lid", pos=[0, 0, 0.1])
+            lid.add_joint(name="hinge", axis=[0, 1, 0])
+            lid.add_geom(type=MESH, meshname=add_rock(spec, "lid", seed + 5), density=density)
+            cord = spec.add_tendon(name="cord")
+            cord.wrap_joint("hinge", 2.0)
+            spec.add_actuator(name="motor", target="hinge", trntype=mujoco.mjtTrn.mjTRN_JOINT)
+
+        return prop(seed, edit)
+
+    cfg = variants(variants={"one": corded(1, 300.0), "other": corded(2, 4000.0)})
+    _, sim = build({"object": cfg}, 2, engine)
+    fields = ("dof_invweight0", "body_invweight0", "tendon_invweight0", "actuator_acc0")
+    for world, name in enumerate(cfg.variants):
+        single = build({"object": cfg.of_variant(name)})[1].mj_model
+        for field in fields:
+            value, truth = row_of(sim, field, world), getattr(single, field)
+            np.testing.assert_array_equal(value, truth.astype(value.dtype), err_msg=field)
+    for field in fields:
+        assert not np.array_equal(row_of(sim, field, 0), row_of(sim, field, 1)), field
 
 
 @pytest.mark.parametrize("attribute", sorted(ONCE_ON_WARP))

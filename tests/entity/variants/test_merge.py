@@ -73,25 +73,69 @@ def test_worlds_look_up_their_meshes():
     assert names[0][2] == "object/sphere/sphere_col_1" and names[0][3:] == [None, None]
 
 
+def knobs(name, before=0, *, wrapped=False):
+    """Return an edit that adds a ball, and what refers to it: a pair, a sensor and a tendon."""
+
+    def edit(spec):
+        body, world = spec.body("prop"), mujoco.mjtObj.mjOBJ_GEOM
+        for i in range(before):
+            body.add_geom(type=MESH, meshname=add_rock(spec, f"more_{i}", i, 0.02))
+        body.add_geom(name=name, size=[0.02, 0, 0], pos=[0.05, 0, 0])
+        lid = body.add_body(name="lid", pos=[0, 0, 0.1])
+        lid.add_joint(name="slide", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[0, 0, 1])
+        lid.add_geom(name="cap", size=[0.03, 0, 0], mass=0.1)
+        spec.add_pair(name="touch", geomname1=name, geomname2="cap")
+        sensor = spec.add_sensor(name="where", type=mujoco.mjtSensor.mjSENS_FRAMEPOS)
+        sensor.objtype, sensor.objname = world, name
+        body.add_site(name="near", pos=[0.05, -0.1, 0])
+        lid.add_site(name="far", pos=[0.05, 0.1, -0.08])
+        if wrapped:
+            cord = spec.add_tendon(name="cord", stiffness=20.0)
+            cord.wrap_site("near")
+            cord.wrap_geom(name, "")
+            cord.wrap_site("far")
+
+    return edit
+
+
 def test_a_name_that_all_variants_use_is_kept():
-    """Keep a common name of geoms, and what refers to it; name others by their place."""
+    """Keep a common name of geoms; name others by their place."""
+    ball = {"size": [0.01, 0, 0], "pos": [0.05, 0, 0]}
 
     def edit(name):
-        def add(spec):
-            size = [0.01, 0.01, 0.01]
-            spec.body("prop").add_geom(name=name, type=BOX, size=size, pos=[0.05, 0, 0])
-            plane = mujoco.mjtObj.mjOBJ_GEOM
-            sensor = spec.add_sensor(name="where", type=mujoco.mjtSensor.mjSENS_FRAMEPOS)
-            sensor.objtype, sensor.objname = plane, name
-
-        return add
+        return lambda spec: spec.body("prop").add_geom(name=name, **ball)
 
     cfg = variants(variants={"a": prop(1, edit("knob")), "b": prop(2, edit("button"))})
-    entity = cfg.build()
-    assert entity.geom_names == ("shell", "manyworlds/pad/prop/collision/1")
-    sensor = entity.spec.sensors[0]
-    assert sensor.objname == "manyworlds/pad/prop/collision/1"
-    entity.compile()
+    assert cfg.build().geom_names == ("shell", "manyworlds/pad/prop/collision/1")
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_what_refers_to_a_geom_finds_it_in_every_variant(wrapped):
+    """Let pairs, sensors and tendons refer to geoms of other names and other numbers."""
+    found = {"a": prop(1, knobs("knob", wrapped=wrapped))}
+    found |= {"b": prop(2, knobs("button", 2, wrapped=wrapped))}
+    cfgs = {"object": variants(variants=found)}
+    _, sim = assert_exact(cfgs, 2)
+    assert sim.mj_model.geom("object/knob").id == sim.mj_model.sensor("object/where").objid[0]
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (lambda s: setattr(s.pairs[0], "geomname1", "shell"), "contact pair 'touch'"),
+        (lambda s: setattr(s.sensors[0], "objname", "cap"), "sensor 'where'"),
+    ],
+)
+def test_what_refers_to_another_geom_is_refused(other, message):
+    """Name the reference that one variant has to another geom, which no row could change."""
+
+    def edit(spec):
+        knobs("knob")(spec)
+        other(spec)
+
+    cfg = variants(variants={"a": prop(1, knobs("knob")), "b": prop(2, edit)})
+    with pytest.raises(ValueError, match=f"'b': its {message} refers to geom .*Hint: let it"):
+        cfg.build()
 
 
 def test_edits_of_the_configuration_reach_every_variant():

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import mujoco
@@ -22,6 +23,12 @@ from manyworlds.utils.torch import usable_cores
 
 # More make larger inertia matrices, which MuJoCo inverts whole.
 _CHUNK = 32
+
+# How much room in the state an element takes: no row of a world can change that.
+_ROOM = {
+    "actuator": ("actuator_actnum", "actuator_ctrlnum", "actuator_outnum", "actuator_history"),
+    "sensor": ("sensor_dim", "sensor_history"),
+}
 
 Sources = Sequence[int | None]
 """Of each merged geom, which geom of a variant it stands for."""
@@ -35,7 +42,7 @@ class Catalogue:
         sources: of each merged geom, which geom of a variant it stands for, by variant.
 
     Raises:
-        ValueError: a variant does not compile.
+        ValueError: a variant does not compile, or its state would have another size.
     """
 
     def __init__(self, specs: dict[str, mujoco.MjSpec], sources: dict[str, Sources]) -> None:
@@ -52,6 +59,20 @@ class Catalogue:
         """Specs that hold nothing but assets, named `<variant>/<asset>`."""
         self.rows = {field: np.concatenate([part[field] for part in rows]) for field in rows[0]}
         """Compiled values by field, [variant, element, ...]; those of absent geoms mean nothing."""
+        self._check_room(names)
+
+    def _check_room(self, names: list[str]) -> None:
+        for field in chain.from_iterable(_ROOM.values()):
+            values = self.rows.pop(field, np.zeros((1, 0)))
+            differs = (values != values[:1]).reshape(len(values), -1).any(axis=1)
+            if differs.any():
+                other = int(differs.argmax())
+                raise variant_error(
+                    names[other],
+                    f"its {field} must be that of variant '{names[0]}', but it is "
+                    f"{values[other].tolist()} instead of {values[0].tolist()}",
+                    "give all variants actuators with as many activations and sensors as long",
+                )
 
 
 class _Chunk:
@@ -87,7 +108,8 @@ class _Chunk:
         rows: dict[str, np.ndarray] = {}
         for kind in kinds():
             index = ids[kind].reshape(len(elements), -1)
-            for field in fields_of(kind) if index.size else ():
+            fields = {*fields_of(kind), *_ROOM.get(kind, ())}
+            for field in sorted(fields) if index.size else ():
                 values = getattr(model, field)
                 rows[field] = values[index] if len(values) else _nothing(index, values)
         self.whole.delete(self._everything)

@@ -31,7 +31,9 @@ class VariantEntityCfg(EntityCfg):
 
     variants: dict[str, Callable[[], mujoco.MjSpec] | None] = field(default_factory=dict)
     """Functions that return a spec of the object alone, by the variant's name; None for a variant
-    without the object: it is not seen, touches nothing and weighs nothing."""
+    without the object. Its geoms are neither seen nor touched, and gravity does not pull it; it
+    keeps its place, and the mass and inertia of the first variant that has a spec. So what holds
+    on to it, an equality or an actuator for instance, still finds a body there."""
     assignment: dict[str, float] | Callable[[int], Sequence[int]] | None = None
     """How often each variant occurs: weights by name, where those not named have weight 1, or a
     function of the number of worlds that returns the index of each world's variant. None makes

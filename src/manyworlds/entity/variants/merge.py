@@ -21,13 +21,14 @@ from manyworlds.entity.variants.validate import (
     RESERVED_NAME_PREFIXES,
     body_paths,
     geom_role,
+    geom_uses,
     validate_variant_specs,
+    variant_error,
 )
 from manyworlds.sim.variant_fields import kind_of
 from manyworlds.utils.mujoco import mujoco_warnings
 
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
-_GEOM = mujoco.mjtObj.mjOBJ_GEOM
 # What says who a geom is or where it belongs, as opposed to what it is.
 _IDENTITY = (
     "alt",
@@ -88,12 +89,12 @@ def merge_variants(
     validate_variant_specs(names, list(given.values()))
     paths = body_paths(template)
     places = _places(list(paths), list(given.values()))
-    _name(places)
+    _name(places, _geoms_in_use(given, places))
     facts = _read(places, given)
     _rebuild_geoms(template, paths, places, names)
     catalogue = Catalogue(given, {name: facts.sources[i] for i, name in enumerate(names)})
     present = np.array([spec is not None for spec in specs.values()])
-    # An absent object has the rows of another, without its geoms and its weight.
+    # An absent object has the rows of another, without its geoms, and gravity is made up for.
     index = {name: i for i, name in enumerate(names)}
     order = [index.get(name, 0) for name in specs]
     filled = np.array([[g is not None for g in place.geoms] for place in places], bool)
@@ -178,10 +179,36 @@ def _count_off(variants: list[list[Any]]) -> list[list[Any]]:
     return [[geoms[i] if i < len(geoms) else None for geoms in variants] for i in range(count)]
 
 
-def _name(places: list[_Place]) -> None:
-    """Keep a name that all variants give a geom; else say where it is."""
+def _geoms_in_use(specs: dict[str, mujoco.MjSpec], places: list[_Place]) -> set[str]:
+    """Return names of the first variant's geoms that sensors, pairs and tendons refer to.
+
+    Raises:
+        ValueError: in another variant, they refer to a geom of another place.
+    """
+    reference: list[tuple[str, str]] = []
+    names = list(specs)
+    for i, (name, spec) in enumerate(specs.items()):
+        uses = geom_uses(spec)
+        reference = reference or uses
+        keys = [{p.geoms[k].name: p.key for p in places if p.geoms[k]} for k in (0, i)]
+        for (what, usual), (_, geom) in zip(reference, uses, strict=True):
+            if keys[0].get(usual) != keys[1].get(geom):
+                raise variant_error(
+                    name,
+                    f"its {what} refers to geom '{geom}', which does not stand for '{usual}' of "
+                    f"variant '{names[0]}'",
+                    "let it refer to geoms of the same body, role and number",
+                )
+    return {geom for _, geom in reference}
+
+
+def _name(places: list[_Place], in_use: set[str]) -> None:
+    """Keep a name that all variants give a geom, or that is in use; else say where it is."""
     for place in places:
         key = place.key
+        if place.geoms[0] is not None and place.geoms[0].name in in_use:
+            place.name = place.geoms[0].name
+            continue
         pad = f"{RESERVED_NAME_PREFIXES[0]}{key.body_path[1:]}/{key.role}/{key.ordinal}"
         names = {geom.name if geom is not None else "" for geom in place.geoms}
         place.name = names.pop() if len(names) == 1 else pad
@@ -239,7 +266,6 @@ def _rebuild_geoms(
 ) -> None:
     """Add, rename and order the geoms of the template; let them use the variants' assets."""
     own = {geom.name: geom for geom in template.geoms}
-    renamed: dict[str, str] = {}
     behind: set[str] = set()
     for place in places:
         path, first = place.key.body_path, place.geoms[0]
@@ -255,21 +281,11 @@ def _rebuild_geoms(
                     geom.set_frame(source.frame)
                 template.delete(source)
         geom.name = place.name
-        if first is not None:
-            renamed[first.name] = place.name
         variant = names[place.filler]
         geom.meshname = geom.meshname and f"{variant}/{geom.meshname}"
         geom.material = geom.material and f"{variant}/{geom.material}"
     for element in (*template.sites, *template.tendons):
         element.material = element.material and f"{names[0]}/{element.material}"
-    for pair in template.pairs:
-        pair.geomname1 = renamed.get(pair.geomname1, pair.geomname1)
-        pair.geomname2 = renamed.get(pair.geomname2, pair.geomname2)
-    for sensor in template.sensors:
-        if sensor.objtype == _GEOM:
-            sensor.objname = renamed.get(sensor.objname, sensor.objname)
-        if sensor.reftype == _GEOM:
-            sensor.refname = renamed.get(sensor.refname, sensor.refname)
 
 
 def _copy_geom(source: mujoco.MjsGeom, target: mujoco.MjsGeom) -> None:

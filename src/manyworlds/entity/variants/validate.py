@@ -17,10 +17,11 @@ RESERVED_NAME_PREFIXES: tuple[str, ...] = ("manyworlds/pad/", "mjlab/pad/")
 
 _NAMED = (
     *("bodies", "joints", "geoms", "sites", "cameras", "lights", "meshes", "materials"),
-    *("textures", "tendons", "actuators", "sensors", "equalities", "pairs"),
+    *("textures", "tendons", "actuators", "sensors", "equalities", "pairs", "excludes"),
 )
 _REFUSED = ("hfields", "flexes", "skins", "plugins")
 _GEOM = mujoco.mjtObj.mjOBJ_GEOM
+_WRAPPED = (mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER)
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,14 @@ def _check_alone(name: str, lists: dict[str, list[Any]]) -> None:
             raise variant_error(
                 name, f"it has {kind}, which variants cannot have", "make it an entity of its own"
             )
+    for attribute, kind in (("meshname", "sites"), ("texture", "lights")):
+        if found := [e.name for e in lists[kind] if getattr(e, attribute)]:
+            what = attribute.removesuffix("name")
+            raise variant_error(
+                name,
+                f"it has {kind} with a {what}, which variants cannot have ({', '.join(found)})",
+                f"leave their {what} out",
+            )
     for element in chain.from_iterable(lists[kind] for kind in _NAMED if lists[kind]):
         if element.name.startswith(RESERVED_NAME_PREFIXES):
             raise variant_error(
@@ -121,15 +130,42 @@ def _facts(lists: dict[str, list[Any]]) -> dict[str, Any]:
         "body tree": {path: (s.children, s.mocap) for path, s in bodies.items()},
         "joints": {path: s.joints for path, s in bodies.items()},
         "inertial representation": {path: s.inertial_mode for path, s in bodies.items()},
-        "sites": [site.name for site in lists["sites"]],
-        "cameras": [camera.name for camera in lists["cameras"]],
-        "lights": [light.name for light in lists["lights"]],
-        "actuators": [(a.name, a.trntype, a.target) for a in lists["actuators"]],
+        "sites": [(site.name, site.parent.name) for site in lists["sites"]],
+        "cameras": [_mounted(camera) for camera in lists["cameras"]],
+        "lights": [_mounted(light) for light in lists["lights"]],
+        "actuators": [
+            (a.name, a.trntype, a.target, a.refsite, a.slidersite) for a in lists["actuators"]
+        ],
         "sensors": [_sensor(sensor) for sensor in lists["sensors"]],
-        "tendons": [(tendon.name, len(tendon.path)) for tendon in lists["tendons"]],
-        "equalities": [(e.name, e.type, e.name1, e.name2) for e in lists["equalities"]],
+        "tendons": [(t.name, [_wrap(w) for w in t.path]) for t in lists["tendons"]],
+        "equalities": [(e.name, e.type, e.objtype, e.name1, e.name2) for e in lists["equalities"]],
         "contact pairs": [pair.name for pair in lists["pairs"]],
+        "contact excludes": [(e.bodyname1, e.bodyname2) for e in lists["excludes"]],
     }
+
+
+def _mounted(element: Any) -> tuple[Any, ...]:
+    return (element.name, element.parent.name, element.mode, element.targetbody)
+
+
+def _wrap(wrap: mujoco.MjsWrap) -> tuple[Any, ...]:
+    # The geoms of variants may have other names.
+    target = "" if wrap.type in _WRAPPED or wrap.target is None else wrap.target.name
+    return (wrap.type, target, wrap.sidesite and wrap.sidesite.name)
+
+
+def geom_uses(spec: mujoco.MjSpec) -> list[tuple[str, str]]:
+    """List what refers to a geom, such as "sensor 'touch'", and the geom's name."""
+    uses: list[tuple[str, str]] = []
+    for pair in spec.pairs:
+        uses += [(f"contact pair '{pair.name}'", g) for g in (pair.geomname1, pair.geomname2)]
+    for sensor in spec.sensors:
+        ends = ((sensor.objtype, sensor.objname), (sensor.reftype, sensor.refname))
+        uses += [(f"sensor '{sensor.name}'", geom) for kind, geom in ends if kind == _GEOM]
+    for tendon in spec.tendons:
+        wraps = [wrap for wrap in tendon.path if wrap.type in _WRAPPED]
+        uses += [(f"tendon '{tendon.name}'", wrap.target.name) for wrap in wraps]
+    return uses
 
 
 def _body_signature(path: str, body: mujoco.MjsBody) -> BodySignature:

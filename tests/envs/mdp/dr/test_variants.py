@@ -1,14 +1,19 @@
 """Draws for worlds that hold variants start from what each variant was compiled with."""
 
+import math
+
 import mujoco
 import pytest
 import torch
 
 from manyworlds.entity import VariantEntityCfg
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.envs.mdp import dr
+from manyworlds.envs.mdp import dr, randomize_variant
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.scene import SceneCfg
+from manyworlds.sim import SimulationCfg
+from tests.entity.variants.props import build, floor, variants
+from tests.entity.variants.props import prop as rock
 
 SOME = torch.tensor([0, 1])
 # Size [m], mass [kg] and friction by variant.
@@ -24,8 +29,9 @@ def prop(size: float, mass: float, friction: float):
     )
 
 
+@pytest.mark.parametrize("engine", ["native", "warp"])
 @pytest.mark.filterwarnings("ignore:dr.body_mass")
-def test_draws_start_from_the_variant():
+def test_draws_start_from_the_variant(engine):
     """Scale what the world's variant has, also after the world became another variant."""
     cfg = VariantEntityCfg(
         variants={name: prop(*values) for name, values in PROPS.items()},
@@ -45,8 +51,9 @@ def test_draws_start_from_the_variant():
         for func, factor in drawn.items()
     }
     scene = SceneCfg(num_envs=4, entities={"prop": cfg})
+    sim = SimulationCfg(engine=engine)
     env = ManagerBasedRlEnv(
-        ManagerBasedRlEnvCfg(decimation=1, scene=scene, events=events), device="cpu"
+        ManagerBasedRlEnvCfg(decimation=1, scene=scene, events=events, sim=sim), device="cpu"
     )
 
     def expect(*worlds: tuple[str, bool]) -> None:
@@ -68,3 +75,54 @@ def test_draws_start_from_the_variant():
     expect(("large", False), ("large", True), ("small", False), ("large", False))
     env.event_manager.apply("step", SOME, dt=env.step_dt)
     expect(("large", True), ("large", True), ("small", False), ("large", False))
+
+
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_what_a_reset_draws_is_on_top_of_the_variant_it_drew(engine):
+    """Draw variants, then inertia, friction and pose: each is its new variant's, perturbed."""
+    alpha, rub, shift = 0.1, 1.5, 0.01
+    names = ("light", "heavy", "slippery")
+    numbers = ((300.0, 0.6), (3000.0, 0.6), (800.0, 0.2))
+    rocks = {
+        name: rock(i, density=density, friction=[mu, 0.01, 0.001])
+        for i, (name, (density, mu)) in enumerate(zip(names, numbers, strict=True))
+    }
+    cfg = variants(variants={**rocks, "none": None})
+    asset = SceneEntityCfg("object")
+    terms = (
+        ("variant", randomize_variant, {}),
+        ("inertia", dr.pseudo_inertia, {"alpha_range": (alpha, alpha), "t1_range": (shift, shift)}),
+        ("friction", dr.geom_friction, {"ranges": (rub, rub), "operation": "scale"}),
+    )
+    events: dict[str, EventTermCfg | None] = {
+        name: EventTermCfg(func=func, mode="reset", params={"asset_cfg": asset, **params})
+        for name, func, params in terms
+    }
+    scene = SceneCfg(num_envs=24, entities={"object": cfg}, spec_fn=floor, env_spacing=0.0)
+    env = ManagerBasedRlEnv(
+        ManagerBasedRlEnvCfg(
+            decimation=1, scene=scene, events=events, sim=SimulationCfg(engine=engine), seed=2
+        ),
+        device="cpu",
+    )
+    compiled = [build({"object": cfg.of_variant(name)})[1].mj_model for name in rocks]
+    entity, model = env.scene["object"], env.sim.model
+    body, geom = int(entity.indexing.body_ids[0]), int(entity.indexing.geom_ids[0])
+    seen = set()
+    for env_ids in (None, torch.arange(12), torch.arange(6, 24), None):
+        env.reset(env_ids=env_ids)
+        for world, variant in enumerate(env.sim.world_to_variant["object"].tolist()):
+            seen.add((world, variant))
+            if variant == 3:
+                assert model.geom_dataid[world, geom] == -1
+                continue
+            single = compiled[variant]
+            mass = math.exp(2 * alpha) * single.body_mass[1]
+            got = [model.body_mass[world, body], model.body_ipos[world, body, 0]]
+            got += [model.geom_friction[world, geom, 0], model.geom_rbound[world, geom]]
+            expected = [mass, single.body_ipos[1, 0] + shift]
+            expected += [rub * numbers[variant][1], single.geom_rbound[-1]]
+            torch.testing.assert_close(torch.stack(got), torch.tensor(expected).float())
+            weight = model.body_invweight0[world, body, 0]
+            torch.testing.assert_close(weight, torch.tensor(1 / mass).float())
+    assert len(seen) > 48  # most worlds had several variants
