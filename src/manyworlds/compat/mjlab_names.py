@@ -56,7 +56,6 @@ RENAMED: dict[str, Any] = {
     ),
     "mjlab.scripts.visualize_terrain:main": partial(run_command, "terrain"),
     "mjlab.tasks.registry:register_mjlab_task": "manyworlds.tasks.registry:register_task",
-    "mjlab.tasks.velocity.config.go1.env_cfgs:TerrainType": Literal["rough", "obstacles"],
     "mjlab.utils.os:dump_yaml": "manyworlds.utils.config:dump_yaml",
     "mjlab.utils.wrappers:VideoRecorder": "manyworlds.viewer.video_recorder:VideoRecorder",
     "mjlab.utils.wrappers.video_recorder:VideoRecorder": (
