@@ -373,9 +373,28 @@ class _TiltReward:
         return [("tilt", [float(self.env.sim.data.qpos[env_idx, 1])])]
 
 
+def _lowest_cart(browser) -> tuple[int, int]:
+    """Wait for blue carts in the picture, and say where the lowest one is on the page."""
+    image_module = pytest.importorskip("PIL.Image")
+    corner = browser.locator("canvas").first.bounding_box()
+    left, top = int(corner["x"]), int(corner["y"])
+    right, bottom = left + int(corner["width"]), top + int(corner["height"])
+    for _ in range(40):
+        # A picture of the canvas alone would wait until two frames were drawn in time.
+        shot = image_module.open(io.BytesIO(browser.screenshot())).convert("RGB")
+        pixels = np.asarray(shot).astype(int)[top:bottom, left:right]
+        blue = pixels[..., 2] > pixels[..., 0] + 60
+        if blue.mean() > 0.002:
+            break
+        browser.wait_for_timeout(500)
+    assert pixels.std() > 5, "the picture is blank"
+    assert blue.mean() > 0.002, "there are no blue carts in the picture"
+    rows, columns = np.nonzero(blue)
+    return left + int(columns[rows.argmax()]), top + int(rows.max()) - 2
+
+
 def test_browser(make_env, rest, browser):
     """Show worlds, reward bars and status in a real browser; act on its buttons and keys."""
-    image_module = pytest.importorskip("PIL.Image")
     env = make_env(12)
     env.reward_manager = _TiltReward(env)
     viewer = ViserPlayViewer(env, rest, frame_rate=5.0, port=free_port(), num_shown=9)
@@ -397,27 +416,13 @@ def test_browser(make_env, rest, browser):
         browser.goto(viewer.url)
         browser.get_by_text("0 to 8 of 12").wait_for()
         browser.get_by_role("button", name="Play").wait_for()
-        corner = browser.locator("canvas").first.bounding_box()
-        left, top = int(corner["x"]), int(corner["y"])
-        right, bottom = left + int(corner["width"]), top + int(corner["height"])
-        for _ in range(40):
-            # A picture of the canvas alone would wait until two frames were drawn in time.
-            shot = image_module.open(io.BytesIO(browser.screenshot())).convert("RGB")
-            pixels = np.asarray(shot).astype(int)[top:bottom, left:right]
-            blue = pixels[..., 2] > pixels[..., 0] + 60
-            if blue.mean() > 0.002:
-                break
-            browser.wait_for_timeout(500)
-        assert pixels.std() > 5, "the picture is blank"
-        assert blue.mean() > 0.002, "there are no blue carts in the picture"
+        lowest = _lowest_cart(browser)
         for key, selected in ((".", 1), (".", 2), (",", 1)):
             browser.keyboard.press(key)
             world_is(f"=== '{selected}'")
             assert viewer.env_idx == selected
         # Select the world that is lowest in the picture, which is of the last row.
-        rows, columns = np.nonzero(blue)
-        lowest = rows.argmax()
-        browser.mouse.click(left + int(columns[lowest]), top + int(rows[lowest]) - 2)
+        browser.mouse.click(*lowest)
         world_is("> 5")
         assert viewer.env_idx in (6, 7, 8)
         browser.keyboard.press("=")
@@ -425,7 +430,8 @@ def test_browser(make_env, rest, browser):
         browser.get_by_role("tab", name="Rewards").click()
         before = tilt()
         assert float(before) != 0.0
-        browser.keyboard.press("n")
+        for _ in range(10):
+            browser.keyboard.press("n")
         browser.wait_for_function(f"!document.body.innerText.includes('{before}')")
         assert float(tilt()) != float(before)
         browser.evaluate("document.activeElement.blur()")  # a tab with the focus takes the key
