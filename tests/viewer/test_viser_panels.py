@@ -134,6 +134,7 @@ def test_term_plots(server):
     assert len(plotter._histories["a"]) == 3
     plotter.update_env_idx(1)
     assert len(plotter._histories["a"]) == 0
+    assert len(plotter._plots["a"].data[0]) == 0, "the other world's curve is still drawn"
     plotter.cleanup()
 
 

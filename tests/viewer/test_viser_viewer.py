@@ -355,45 +355,89 @@ def test_first_world_is_far_left():
     assert turned[0, 0] > turned[2, 0]
 
 
-def test_browser(make_env, rest, browser):
-    """Show worlds, controls and status in a real browser; act on its buttons and keys."""
+def test_box_is_where_worlds_begin():
+    """Find bodies where the first keyframe has them, which is where a scene's robots begin."""
+    xml = """<mujoco><worldbody><body><freejoint/><geom size=".1"/></body></worldbody>
+      <keyframe><key qpos="0 0 2 1 0 0 0"/></keyframe></mujoco>"""
+    box = layout.bounding_box(mujoco.MjModel.from_xml_string(xml), [0])
+    np.testing.assert_allclose(box, [[-0.1, -0.1, 1.9], [0.1, 0.1, 2.1]])
+
+
+class _TiltReward:
+    """One term: how far the pole leans [rad]."""
+
+    def __init__(self, env):
+        self.env, self.active_terms = env, ["tilt"]
+
+    def get_active_iterable_terms(self, env_idx):
+        return [("tilt", [float(self.env.sim.data.qpos[env_idx, 1])])]
+
+
+def _lowest_cart(browser) -> tuple[int, int]:
+    """Wait for blue carts in the picture, and say where the lowest one is on the page."""
     image_module = pytest.importorskip("PIL.Image")
-    viewer = ViserPlayViewer(make_env(12), rest, frame_rate=5.0, port=free_port(), num_shown=9)
+    corner = browser.locator("canvas").first.bounding_box()
+    left, top = int(corner["x"]), int(corner["y"])
+    right, bottom = left + int(corner["width"]), top + int(corner["height"])
+    for _ in range(40):
+        # A picture of the canvas alone would wait until two frames were drawn in time.
+        shot = image_module.open(io.BytesIO(browser.screenshot())).convert("RGB")
+        pixels = np.asarray(shot).astype(int)[top:bottom, left:right]
+        blue = pixels[..., 2] > pixels[..., 0] + 60
+        if blue.mean() > 0.002:
+            break
+        browser.wait_for_timeout(500)
+    assert pixels.std() > 5, "the picture is blank"
+    assert blue.mean() > 0.002, "there are no blue carts in the picture"
+    rows, columns = np.nonzero(blue)
+    return left + int(columns[rows.argmax()]), top + int(rows.max()) - 2
+
+
+def test_browser(make_env, rest, browser):
+    """Show worlds, reward bars and status in a real browser; act on its buttons and keys."""
+    env = make_env(12)
+    env.reward_manager = _TiltReward(env)
+    viewer = ViserPlayViewer(env, rest, frame_rate=5.0, port=free_port(), num_shown=9)
     thread = threading.Thread(target=viewer.run, daemon=True)
     viewer.setup()
+    # While worlds move, a browser that draws without a graphics card answers late.
+    viewer.pause()
     thread.start()
+
+    def world_is(condition: str) -> None:
+        browser.wait_for_function(
+            f"document.querySelector('input[inputmode=decimal]').value {condition}"
+        )
+
+    def tilt() -> str:
+        return browser.get_by_text("tilt", exact=True).first.locator("xpath=../div[3]").inner_text()
+
     try:
         browser.goto(viewer.url)
         browser.get_by_text("0 to 8 of 12").wait_for()
-        canvas = browser.locator("canvas").first
-        carts = 0.0
-        for _ in range(40):
-            shot = image_module.open(io.BytesIO(canvas.screenshot())).convert("RGB")
-            pixels = np.asarray(shot).astype(int)
-            blue = pixels[..., 2] > pixels[..., 0] + 60
-            carts = blue.mean()
-            if carts > 0.002:
-                break
-            browser.wait_for_timeout(500)
-        assert pixels.std() > 5, "the picture is blank"
-        assert carts > 0.002, "there are no blue carts in the picture"
-        browser.get_by_role("button", name="Pause").click()
         browser.get_by_role("button", name="Play").wait_for()
-        assert viewer.get_status().paused
-        browser.keyboard.press(".")
-        browser.wait_for_function(
-            "document.querySelector('input[inputmode=decimal]').value === '1'"
-        )
-        assert viewer.env_idx == 1
+        lowest = _lowest_cart(browser)
+        for key, selected in ((".", 1), (".", 2), (",", 1)):
+            browser.keyboard.press(key)
+            world_is(f"=== '{selected}'")
+            assert viewer.env_idx == selected
         # Select the world that is lowest in the picture, which is of the last row.
-        rows, columns = np.nonzero(blue)
-        lowest = rows.argmax()
-        corner = canvas.bounding_box()
-        browser.mouse.click(corner["x"] + int(columns[lowest]), corner["y"] + int(rows[lowest]) - 2)
-        browser.wait_for_function("document.querySelector('input[inputmode=decimal]').value > 5")
+        browser.mouse.click(*lowest)
+        world_is("> 5")
         assert viewer.env_idx in (6, 7, 8)
+        browser.keyboard.press("=")
+        browser.get_by_text("2x", exact=True).wait_for()
+        browser.get_by_role("tab", name="Rewards").click()
+        before = tilt()
+        assert float(before) != 0.0
+        for _ in range(10):
+            browser.keyboard.press("n")
+        browser.wait_for_function(f"!document.body.innerText.includes('{before}')")
+        assert float(tilt()) != float(before)
+        browser.evaluate("document.activeElement.blur()")  # a tab with the focus takes the key
         browser.keyboard.press("Space")
-        browser.get_by_role("button", name="Pause").wait_for()
+        browser.get_by_text("real time").wait_for()
+        assert not viewer.get_status().paused
     finally:
         viewer.close()
         thread.join(10)

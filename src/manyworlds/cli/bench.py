@@ -15,6 +15,8 @@ import mujoco
 import numpy as np
 import tyro
 
+from manyworlds.cli.common import parse
+
 if TYPE_CHECKING:
     from manyworlds.sim import Simulation
 
@@ -72,9 +74,7 @@ def main(argv: list[str]) -> int:
     from manyworlds.tasks import list_tasks
     from manyworlds.utils.spec import add_ground_plane, add_position_actuators
 
-    args = tyro.cli(
-        BenchArgs, prog="manyworlds bench", args=argv, config=(tyro.conf.FlagCreatePairsOff,)
-    )
+    args = parse(BenchArgs, None, argv, "bench")
     _check(args.num_envs, args.threads, args.nsubsteps, args.seconds, args.engine)
     if not args.file.is_file() and str(args.file) in list_tasks():
         return _bench_task(args)

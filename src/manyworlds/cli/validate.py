@@ -9,7 +9,7 @@ from typing import Annotated
 import mujoco
 import tyro
 
-from manyworlds.cli.common import take_modules
+from manyworlds.cli.common import parse, take_modules
 from manyworlds.utils.mujoco import mujoco_warnings
 
 
@@ -57,7 +57,7 @@ class ModelFileError(ValueError):
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds validate`."""
-    args = tyro.cli(ValidateArgs, prog="manyworlds validate", args=take_modules(argv))
+    args = parse(ValidateArgs, None, take_modules(argv), "validate")
     if not args.files:
         raise ValueError("No file to validate: name at least one, as in `validate robot.xml`.")
     wrong = False

@@ -136,5 +136,8 @@ def camera_to_see(
 
 def _at_default(model: mujoco.MjModel) -> mujoco.MjData:
     data = mujoco.MjData(model)
+    if model.nkey:
+        # A scene's entities begin there: a robot stands on the ground, not in it.
+        mujoco.mj_resetDataKeyframe(model, data, 0)
     mujoco.mj_kinematics(model, data)
     return data

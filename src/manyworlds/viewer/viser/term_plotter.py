@@ -79,8 +79,9 @@ class ViserTermPlotter:
     def clear_histories(self) -> None:
         """Forget what was taken in."""
         self._updates = 0
-        for history in self._histories.values():
+        for term, history in self._histories.items():
             history.clear()
+            self._draw(term)
 
     def cleanup(self) -> None:
         """Take the plots away."""
@@ -93,6 +94,5 @@ class ViserTermPlotter:
 
     def _draw(self, term: str) -> None:
         values = np.nan_to_num(np.array(self._histories[term]))
-        if len(values) > 1:
-            steps = np.arange(self._updates - len(values), self._updates, dtype=np.float64)
-            self._plots[term].data = (steps, values)
+        steps = np.arange(self._updates - len(values), self._updates, dtype=np.float64)
+        self._plots[term].data = (steps, values)
