@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -90,6 +91,16 @@ def test_upright_can_follow_the_slope(monkeypatch):
     expected = torch.exp(-((angles - slope).sin() ** 2) / 0.25)
     reward = term(env, std=0.5, terrain_sensor_names=("scan",))
     torch.testing.assert_close(reward, expected, rtol=1e-5, atol=1e-6)
+    arrows = []
+    drawn = SimpleNamespace(
+        get_env_indices=lambda num_envs: [1],
+        add_arrow=lambda start, end, color, width: arrows.append((end - start) / 0.4),
+    )
+    term.debug_vis(drawn)
+    assert not arrows
+    made(mdp.upright, env, std=0.5, terrain_sensor_names=("scan",)).debug_vis(drawn)
+    z_axis = env.sim.data.xmat[1, env.scene["robot"].indexing.root_body_id, :, 2]
+    np.testing.assert_allclose(arrows, [normal[1], z_axis], rtol=1e-5, atol=1e-6)
 
 
 def test_posture_is_looser_the_faster_one_goes():

@@ -20,9 +20,12 @@ from manyworlds.utils.math import dot
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
     from manyworlds.utils.indices import EnvIds
 
 _ROBOT = SceneEntityCfg("robot")
+_NORMAL, _AXIS = (0.9, 0.6, 0.1, 0.7), (0.2, 0.4, 0.9, 0.7)
+_ARROW_LENGTH = 0.4  # [m]
 
 
 def track_linear_velocity(
@@ -63,6 +66,7 @@ class upright(ManagerTermBase):  # noqa: N801
                 f"upright watches one body, but asset_cfg names {asset_cfg.body_names}."
             )
         self._body = bodies[0] if named else indexing.root_body_id
+        self._sensors: tuple[str, ...] | None = cfg.params.get("terrain_sensor_names")
 
     def __call__(
         self,
@@ -85,6 +89,18 @@ class upright(ManagerTermBase):  # noqa: N801
             return _kernel(_squared_norm(matrix[:, 2, :2]), std)
         normal = terrain_normal_from_sensors(env, terrain_sensor_names)
         return _kernel(_squared_norm((normal.unsqueeze(2) * matrix[:, :, :2]).sum(dim=1)), std)
+
+    def debug_vis(self, visualizer: DebugVisualizer) -> None:
+        """Draw the ground's normal and the body's z axis, where sensors tell the normal."""
+        if self._sensors is None:
+            return
+        data = self._env.sim.data
+        normals = terrain_normal_from_sensors(self._env, self._sensors)
+        for env in visualizer.get_env_indices(self.num_envs):
+            start = data.xpos[env, self._body].cpu().numpy()
+            for axis, color in ((normals[env], _NORMAL), (data.xmat[env, self._body, :, 2], _AXIS)):
+                end = start + _ARROW_LENGTH * axis.cpu().numpy()
+                visualizer.add_arrow(start, end, color, width=0.01)
 
 
 class variable_posture(ManagerTermBase):  # noqa: N801
