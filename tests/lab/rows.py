@@ -37,9 +37,6 @@ SCOPE = {
 }
 """Headings that the lab follows, and the rows of each that are left for later work."""
 
-PENDING: set[str] = set()
-"""Headings whose rows were not gone through yet."""
-
 ROWS = {
     # A
     "A1": "lab/test_lab.py::test_the_facade_only_hands_on",
