@@ -138,7 +138,7 @@ class EntityData(DataWriters, Stateful):
     state_attributes = (
         *TARGETS,
         *("default_root_state", "_default_joint_pos", "default_joint_vel", "encoder_bias"),
-        *("default_ball_joint_quat", "_qpos0"),
+        *("default_ball_joint_quat", "_qpos0", "has_wrench"),
     )
 
     POS_DIM, QUAT_DIM, LIN_VEL_DIM, ANG_VEL_DIM = 3, 4, 3, 3

@@ -130,7 +130,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             or an actuator's pattern selects nothing.
     """
 
-    state_attributes = ("data", "actuators", "_has_wrench")
+    state_attributes = ("data", "actuators")
     wraps_fixed_base: ClassVar[bool] = True
     """Whether a fixed base is put on a mocap body."""
     variant_metadata: Any = None
@@ -454,14 +454,6 @@ class Entity(StateWriters, NamedElements, Stateful):
                 stacklevel=2,
             )
         return targets
-
-    @property
-    def _has_wrench(self) -> bool:
-        return self.data.has_wrench
-
-    @_has_wrench.setter
-    def _has_wrench(self, value: bool) -> None:
-        self.data.has_wrench = value
 
     def _drives(self, transmission: TransmissionType) -> bool:
         return any(actuator.transmission_type == transmission for actuator in self.actuators)

@@ -87,9 +87,9 @@ class OverlayPart:
             "Friction, too", False, hint="Arrows show whole forces, not only what is normal."
         )
         # The weight of the heaviest thing that moves is as long as the longest arrow.
-        weight = _GRAVITY * float(model.body_subtreemass[model.body_parentid == 0].max(initial=0.1))
+        weight = _GRAVITY * float(model.body_subtreemass[model.body_weldid > 0].max(initial=0.1))
         self.force_scale = gui.add_number(
-            "Arrows [mm/N]", float(f"{1000.0 * draw.LONGEST_M / weight:.1g}"), min=0.001, step=0.001
+            "Arrows [mm/N]", float(f"{1000.0 * draw.LONGEST_M / weight:.1g}"), min=0.0, step=0.001
         )
         self.visuals = gui.add_checkbox(
             "Visual shapes", True, hint="Off: only what can touch anything remains."
