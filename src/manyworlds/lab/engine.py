@@ -179,6 +179,11 @@ class PhysicsEngine:
         self.post(lambda model, data: self.set_paused(paused))
 
     @property
+    def is_asked(self) -> bool:
+        """Whether somebody waits for steps just now."""
+        return bool(self._requests)
+
+    @property
     def mode(self) -> Mode:
         """Whether time goes by itself."""
         return self._mode

@@ -21,6 +21,7 @@ import numpy as np
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.viewer_config import ViewerConfig
+from manyworlds.viewer.budget import Budget
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 _FRAMES_PER_SECOND = 10.0
 _CPU_SHARE = 0.005
 """Share of all cores that the page may have: its pictures become fewer where it would need more."""
-_PAID_AT_ONCE = 0.1
-"""Part of the processor time owed that each rest between two pictures makes up for."""
 _START_SECONDS = 60.0
 _STATE = ("time", "qpos", "mocap_pos", "mocap_quat")
 _RECORD = ("iteration", "total", "mean_return", "steps_per_s")
@@ -210,29 +209,6 @@ def _serve(name: str, layout: Layout, page: tuple[Any, ...], pipe: Any) -> None:
         # What viser's threads did since the last picture counts, too.
         busy, before = time.process_time(), busy
         time.sleep(budget.rest(busy - before))
-
-
-class Budget:
-    """Keeps work that comes in turns to a share of the processor, by rests between the turns.
-
-    What one turn takes too much is made up for in several rests, so that the page does not stand
-    still after the whole scene was sent to a browser that connected.
-
-    Args:
-        share: processor time per time [s/s].
-        shortest: the shortest rest [s].
-    """
-
-    def __init__(self, share: float, shortest: float) -> None:
-        self._share, self._shortest = share, shortest
-        self._owed = 0.0
-
-    def rest(self, spent: float) -> float:
-        """How long to rest [s] after a turn that took so much processor time [s]."""
-        self._owed += spent
-        rest = max(self._shortest, _PAID_AT_ONCE * self._owed / self._share)
-        self._owed = max(self._owed - rest * self._share, 0.0)
-        return rest
 
 
 class _TrainingPage:

@@ -23,6 +23,7 @@ from manyworlds.lab.page.top_bar import PANEL_PX, TopBar
 from manyworlds.lab.page.tree import TreePart
 from manyworlds.lab.page.watch import PlotPart, ReadoutPart
 from manyworlds.lab.page.world_view import WorldView
+from manyworlds.viewer.budget import Budget
 from manyworlds.viewer.viser.server import clear, new_server, page_url, stop_server
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ TABS: dict[str, tuple[PartMaker, ...]] = {
     "Record": (RecordPart,),
 }
 """The parts in each tab, by its title."""
+_DIRECT_SHARE = 0.01
+"""Share of a core that pictures may have while somebody waits for steps, which they hold up; that
+costs the steps about four times as much."""
 
 
 class LabPage:
@@ -51,7 +55,8 @@ class LabPage:
         host: the address to listen on; '0.0.0.0' lets everyone on the network in, without a
             password.
         port: the port to listen on; if it is taken, the next free one is used. See `url`.
-        frame_rate: pictures per second at most [1/s].
+        frame_rate: pictures per second at most [1/s]; while somebody waits for steps, as many as
+            take a hundredth of a core.
         collapsed: whether the panel is hidden until somebody presses Tab.
         tabs: what is in the panel; see `TABS`.
         server: draw in this server instead of a new one; it is not stopped on `close`.
@@ -142,8 +147,12 @@ class LabPage:
             clear(self.server)
 
     def _run(self) -> None:
+        budget = Budget(_DIRECT_SHARE, self._period)
         while not self._stopping.is_set():
-            begun = time.monotonic()
+            begun, busy = time.monotonic(), time.thread_time()
             if self.server.get_clients():
                 self.update()
-            self._stopping.wait(max(0.0, begun + self._period - time.monotonic()))
+            rest = begun + self._period - time.monotonic()
+            if self.lab.engine.is_asked:
+                rest = budget.rest(time.thread_time() - busy)
+            self._stopping.wait(max(0.0, rest))
