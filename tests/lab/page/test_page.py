@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from types import SimpleNamespace
 
 import mujoco
@@ -512,3 +513,26 @@ def test_closing_twice_is_no_matter(open_page):
     page.start()
     page.close()
     page.close()
+
+
+def test_pictures_become_fewer_while_somebody_waits_for_steps(page, monkeypatch):
+    """Count the pictures of half a second, each of which takes 5 ms of the processor."""
+    counts = []
+    monkeypatch.setattr(page.server, "get_clients", lambda: {0: object()})
+
+    def picture() -> None:
+        counts[-1] += 1
+        end = time.thread_time() + 0.005
+        while time.thread_time() < end:
+            pass
+
+    monkeypatch.setattr(page, "update", picture)
+    for asked in (False, True):
+        counts.append(0)
+        monkeypatch.setattr(type(page.lab.engine), "is_asked", asked)
+        page._stopping.clear()
+        page.start()
+        time.sleep(0.5)
+        page._stopping.set()
+        page._thread.join()
+    assert 1 <= counts[1] < counts[0]
