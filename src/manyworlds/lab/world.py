@@ -243,9 +243,11 @@ def world_from_scene(
     try:
         scene, model = _build(cfg)
     except CompileError:
+        if on_error == "raise":
+            raise
         alone = {name: _error_of(cfg, name) for name in cfg.entities}
         errors = {name: error for name, error in alone.items() if error}
-        if on_error == "raise" or not errors:
+        if not errors:
             raise
         cfg.entities = {name: e for name, e in cfg.entities.items() if name not in errors}
         scene, model = _build(cfg)

@@ -39,7 +39,7 @@ TABS: dict[str, tuple[PartMaker, ...]] = {
     "Record": (RecordPart,),
 }
 """The parts in each tab, by its title."""
-_DIRECT_SHARE = 0.01
+_SHARE_BESIDE_STEPS = 0.01
 """Share of a core that pictures may have while somebody waits for steps, which they hold up; that
 costs the steps about four times as much."""
 
@@ -147,7 +147,7 @@ class LabPage:
             clear(self.server)
 
     def _run(self) -> None:
-        budget = Budget(_DIRECT_SHARE, self._period)
+        budget = Budget(_SHARE_BESIDE_STEPS, self._period)
         while not self._stopping.is_set():
             begun, busy = time.monotonic(), time.thread_time()
             if self.server.get_clients():
