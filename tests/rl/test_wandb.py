@@ -1,11 +1,10 @@
-"""Weights & Biases and git: what a run leaves there, and how it goes on from there.
+"""Weights & Biases: what a run leaves there, and how it goes on from there.
 
 The package itself is not needed: another of the same interface stands in its place.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -86,20 +85,3 @@ def test_training_goes_on_from_weights_and_biases(env_cfg, rl_cfg, log_root, wan
     argv = ["train", "Cartpole-Swingup", *small, "--wandb-run-path", "me/p/abc"]
     assert main([*argv, "--checkpoint", "x"]) == 1
     assert "either --wandb-run-path or --checkpoint" in capsys.readouterr().err
-
-
-def test_a_run_keeps_the_state_of_the_code(env_cfg, rl_cfg, log_root, tmp_path, monkeypatch):
-    """Train in a repository with a change: the run's folder has commit, status and change."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    name = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    for words in (["init", "-q"], [*name, "commit", "-q", "--allow-empty", "-m", "start"]):
-        subprocess.run(["git", *words], check=True)
-    (folder / "task.py").write_text("changed = True\n")
-    subprocess.run(["git", "add", "task.py"], check=True)
-    rl_cfg.max_iterations = 1
-    result = train("Cartpole-Swingup", env_cfg, rl_cfg, log_root)
-    text = (result.run.path / "git" / "project.diff").read_text()
-    assert "--- git commit ---" in text and "new file:   task.py" in text
-    assert "+changed = True" in text

@@ -16,6 +16,7 @@ import torch
 
 from manyworlds.rl import distributed
 from manyworlds.rl.checkpoint import load_checkpoint
+from manyworlds.rl.code_state import write_code_state
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg, runner_settings
 from manyworlds.rl.exporter_utils import export_policy
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
@@ -113,14 +114,11 @@ class _Logger(_RslRlLogger):
         self.cur_reward_sum, self.cur_episode_length = state["present"]
 
     def _store_code_state(self) -> list[str]:
-        """Write commit, status and changes of the user's and our repository, where there are."""
-        self.git_status_repos = [str(Path.cwd()), __file__]
-        with contextlib.redirect_stdout(io.StringIO()):
-            files = super()._store_code_state()
-        if self.log_dir is not None and not files:
-            with contextlib.suppress(OSError):  # not empty
-                Path(self.log_dir, "git").rmdir()
-        return files
+        """Write the state of the user's code and ours; return the files."""
+        if self.log_dir is None or self.disable_logs:
+            return []
+        places = (Path.cwd(), Path(__file__).parent)
+        return [str(file) for file in write_code_state(Path(self.log_dir, "git"), places)]
 
 
 class OnPolicyRunner(_RslRlRunner):

@@ -1,0 +1,65 @@
+"""What a run's folder tells of the code."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from manyworlds.rl.code_state import write_code_state
+from manyworlds.rl.runner import _Logger
+from manyworlds.rl.training import train
+
+
+def git(folder: Path, *words: str) -> None:
+    """Run git as somebody."""
+    name = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", "-C", str(folder), *name, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    """A repository with one commit and a change in an encoding of old."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "start")
+    (folder / "task.py").write_bytes(b"name = 'caf\xe9'\n")
+    git(folder, "add", "task.py")
+    return folder
+
+
+def test_a_run_keeps_the_state_of_the_code(env_cfg, rl_cfg, log_root, project, monkeypatch):
+    """Train in a repository with a change: the run's folder has commit, status and change."""
+    monkeypatch.chdir(project)
+    rl_cfg.max_iterations = 1
+    result = train("Cartpole-Swingup", env_cfg, rl_cfg, log_root)
+    text = (result.run.path / "git" / "project.diff").read_bytes()
+    assert b"--- git commit ---" in text and b"new file:   task.py" in text
+    assert b"+name = 'caf\xe9'" in text
+
+
+def test_places_without_code_are_left_out(project, tmp_path, monkeypatch):
+    """Write one file a repository; none outside of one, before a commit, or without git."""
+    (project / "inner").mkdir()
+    (tmp_path / "empty").mkdir()
+    git(tmp_path / "empty", "init", "-q")
+    places = [tmp_path, tmp_path / "empty", tmp_path / "missing", project, project / "inner"]
+    files = write_code_state(tmp_path / "git", places)
+    assert files == list((tmp_path / "git").iterdir()) == [tmp_path / "git" / "project.diff"]
+    monkeypatch.setenv("PATH", "")
+    assert write_code_state(tmp_path / "other", places) == []
+    assert not (tmp_path / "other").exists()
+
+
+def test_only_the_process_that_writes_touches_the_folder(project, tmp_path, monkeypatch):
+    """Leave the folder alone in the other processes of one training."""
+    monkeypatch.chdir(project)
+    settings = {"algorithm": {}, "num_steps_per_env": 1}
+    for rank, files in ((1, []), (0, ["project.diff"])):
+        folder = tmp_path / f"run{rank}" / "git"
+        folder.mkdir(parents=True)
+        logger = _Logger(str(folder.parent), settings, {}, 1, True, 2, rank, "cpu")
+        assert [Path(name).name for name in logger._store_code_state()][:1] == files
+        assert folder.is_dir()
