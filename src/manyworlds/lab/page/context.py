@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,7 +52,6 @@ class PageContext:
         """The selected body; 0 for none."""
         self.message = ""
         """What the last action of the user failed with; empty if it did not."""
-        self._lock = threading.Lock()
 
     def attempt(self, action: Callable[[], Any]) -> Any:
         """Do what the user asked for; what goes wrong is shown, not raised."""
