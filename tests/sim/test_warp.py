@@ -259,18 +259,13 @@ def test_divergence_stays_visible_until_reset():
 
 
 def test_lost_constraints_are_told():
-    """Mark worlds whose constraints do not fit, and name the buffer; forget them after a reset."""
+    """Mark worlds whose constraints do not fit; forget them after a reset."""
     sim = _make(njmax=9)
     sim.data.eq_active[1] = True
-    with pytest.raises(RuntimeError, match=r"room \(.*NEFC.*\) in \d worlds .*njmax \(now 9\)"):
-        sim.step(100)
-        sim._engine.check_overflow()  # type: ignore[attr-defined]
+    sim.step(100)
     assert sim.status_counts()["constraint_overflow"] > 0
     sim.reset()
     assert (sim.status == 0).all()
-    with pytest.raises(RuntimeError, match="NEFC"):
-        sim._engine.check_overflow()  # type: ignore[attr-defined]
-    sim._engine.check_overflow()  # type: ignore[attr-defined]
     assert (sim.data.overflow == 0).all()
 
 

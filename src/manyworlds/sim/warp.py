@@ -68,11 +68,6 @@ _ROW = (*(f for f in _STATE if f not in ("plastic", "tree_asleep")), "plastic")
 # Flags that MuJoCo Warp refuses although it behaves as they ask.
 _MEANINGLESS = mujoco.mjtDisableBit.mjDSBL_AUTORESET | mujoco.mjtDisableBit.mjDSBL_MIDPHASE
 
-# Bits of `data.overflow` that stand for lost contacts or constraints, not for solver iterations.
-_CAPACITY = int(
-    mjw.OverflowType.ALL & ~(mjw.OverflowType.ITERATIONS | mjw.OverflowType.LS_ITERATIONS)
-)
-
 # Type of a contact that only a distance sensor asked for; MuJoCo Warp does not export its enum.
 _SENSOR_CONTACT = 1 << 1
 
@@ -171,7 +166,6 @@ class WarpEngine:
                 nconmax, njmax = _room(accepted, nconmax, njmax)
                 self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
                 self._resets = wp.zeros(num_envs, dtype=bool)
-                self._past_overflow = to_torch(wp.zeros(num_envs, dtype=int))
                 self._status = to_torch(wp.zeros(num_envs, dtype=int))
                 self._no_rows = to_torch(wp.zeros((num_envs, 0), dtype=float))
         self.device = torch.device(wp.device_to_torch(self.wp_device))
@@ -216,7 +210,6 @@ class WarpEngine:
 
     def reset(self, env_ids: np.ndarray | None) -> None:
         """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
-        self._past_overflow |= self.data.overflow
         mask = to_torch(self._resets)
         mask[:] = env_ids is None
         if env_ids is not None:
@@ -413,29 +406,6 @@ class WarpEngine:
             tensor[:, static] = values
         for tensor, values in kept:
             tensor[others] = values
-
-    def check_overflow(self) -> None:
-        """Raise if any world lost contacts or constraints for want of room.
-
-        Waits for the GPU, so call it now and then rather than after every step.
-
-        Raises:
-            RuntimeError: names the worlds, the buffers, and the options that enlarge them.
-        """
-        bits = (self._past_overflow | self.data.overflow) & _CAPACITY
-        worlds = bits.nonzero().flatten().tolist()
-        if not worlds:
-            return
-        self._past_overflow.zero_()
-        kinds = [kind for kind in mjw.OverflowType if (bits & int(kind)).any()]
-        names = ", ".join(str(kind.name) for kind in kinds)
-        shown = ", ".join(map(str, worlds[:5])) + (", ..." if len(worlds) > 5 else "")
-        data = self.wp_data
-        raise RuntimeError(
-            f"MuJoCo Warp ran out of room ({names}) in {len(worlds)} worlds ({shown}) "
-            f"and dropped contacts or constraints there: raise SimulationCfg.njmax (now "
-            f"{data.njmax}) or nconmax (now {data.naconmax // self.num_envs})."
-        )
 
     def state_dict(self, env_ids: np.ndarray | None = None) -> State:
         """State, expanded model rows, derived fields as last computed, and status."""
