@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import mujoco
 
@@ -14,6 +14,11 @@ _WIDTHS = {
     mujoco.mjtJoint.mjJNT_BALL: (4, 3),
     mujoco.mjtJoint.mjJNT_SLIDE: (1, 1),
     mujoco.mjtJoint.mjJNT_HINGE: (1, 1),
+}
+# What says who an element of a spec is or where it belongs, as opposed to what it is.
+_IDENTITY = {
+    *("alt", "classname", "compiler", "frame", "id"),
+    *("info", "name", "parent", "plugin", "signature"),
 }
 
 
@@ -36,6 +41,14 @@ def qpos_width(joint_type: int | mujoco.mjtJoint) -> int:
 def dof_width(joint_type: int | mujoco.mjtJoint) -> int:
     """Return how many numbers of `qvel` a joint of this type has."""
     return _WIDTHS[mujoco.mjtJoint(joint_type)][1]
+
+
+def copy_spec_data(source: Any, target: Any, *but: str) -> None:
+    """Make an element of a spec what another is, except for who and where it is, and for `but`."""
+    for name in dir(source):
+        value = getattr(source, name)
+        if not (name.startswith("_") or name in _IDENTITY or name in but or callable(value)):
+            setattr(target, name, value)
 
 
 def is_position_actuator(actuator: mujoco.MjsActuator) -> bool:

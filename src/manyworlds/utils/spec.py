@@ -7,6 +7,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from manyworlds.utils.mujoco import copy_spec_data
 from manyworlds.utils.spec_actuators import (
     add_position_actuators,
     apply_target_overrides,
@@ -20,9 +21,6 @@ from manyworlds.utils.spec_actuators import (
 from manyworlds.utils.spec_export import export_spec
 from manyworlds.utils.spec_mocap import auto_wrap_fixed_base_mocap
 from manyworlds.utils.string import free_name
-
-# What says who an element is or where it belongs, as opposed to what it is.
-_IDENTITY = ("classname", "compiler", "id", "info", "name", "plugin", "signature")
 
 __all__ = [
     "add_checker_material",
@@ -84,17 +82,17 @@ def copy_mesh_data(src: mujoco.MjsMesh, dst: mujoco.MjsMesh) -> None:
 
     The name of its file is copied, too: the spec of `dst` must find a file under that name.
     """
-    _copy_data(src, dst)
+    copy_spec_data(src, dst)
 
 
 def copy_texture_data(src: mujoco.MjsTexture, dst: mujoco.MjsTexture) -> None:
     """Make one texture what another is, but for its name; see `copy_mesh_data`."""
-    _copy_data(src, dst)
+    copy_spec_data(src, dst)
 
 
 def copy_material_data(src: mujoco.MjsMaterial, dst: mujoco.MjsMaterial) -> None:
     """Make one material what another is, but for its name; its textures go by their names."""
-    _copy_data(src, dst)
+    copy_spec_data(src, dst)
 
 
 def add_sky(spec: mujoco.MjSpec) -> None:
@@ -155,10 +153,3 @@ def add_ground_plane(spec: mujoco.MjSpec, name: str = "ground_plane") -> mujoco.
         contype=1,
         conaffinity=1,
     )
-
-
-def _copy_data(src: Any, dst: Any) -> None:
-    for name in dir(src):
-        value = getattr(src, name)
-        if not (name.startswith("_") or name in _IDENTITY or callable(value)):
-            setattr(dst, name, value)

@@ -8,6 +8,7 @@ from typing import Any
 import mujoco
 
 from manyworlds.utils.actuator import TransmissionType
+from manyworlds.utils.mujoco import copy_spec_data
 from manyworlds.utils.string import free_name, near_matches
 
 _DRIVABLE = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
@@ -16,8 +17,6 @@ _TRANSMISSION = {
     TransmissionType.TENDON: mujoco.mjtTrn.mjTRN_TENDON,
     TransmissionType.SITE: mujoco.mjtTrn.mjTRN_SITE,
 }
-# What says who an actuator is or belongs to, as opposed to what it does.
-_IDENTITY = ("classname", "compiler", "id", "info", "name", "plugin", "signature", "userdata")
 
 
 def is_joint_limited(jnt: mujoco.MjsJoint) -> bool:
@@ -385,11 +384,7 @@ def _add_actuator(
 ) -> mujoco.MjsActuator:
     """Add an actuator to which the spec's default class contributes nothing."""
     actuator = spec.add_actuator(name=name)
-    pristine = mujoco.MjSpec().add_actuator()
-    for field in dir(pristine):
-        value = getattr(pristine, field)
-        if not (field.startswith("_") or field in _IDENTITY or callable(value)):
-            setattr(actuator, field, value)
+    copy_spec_data(mujoco.MjSpec().add_actuator(), actuator, "userdata")
     actuator.target = target
     actuator.trntype = _TRANSMISSION[transmission_type]
     actuator.gear[0] = gear

@@ -26,22 +26,9 @@ from manyworlds.entity.variants.validate import (
     variant_error,
 )
 from manyworlds.sim.variant_fields import kind_of
-from manyworlds.utils.mujoco import mujoco_warnings
+from manyworlds.utils.mujoco import copy_spec_data, mujoco_warnings
 
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
-# What says who a geom is or where it belongs, as opposed to what it is.
-_IDENTITY = (
-    "alt",
-    "classname",
-    "compiler",
-    "frame",
-    "id",
-    "info",
-    "name",
-    "parent",
-    "plugin",
-    "signature",
-)
 # Below this, MuJoCo would not compute what compensates gravity in other worlds.
 _NO_GRAVCOMP = 1e-300
 
@@ -273,7 +260,7 @@ def _rebuild_geoms(
         if geom is None or path in behind:
             behind.add(path)
             source, geom = geom, paths[path].add_geom()
-            _copy_geom(source or place.geoms[place.filler], geom)
+            copy_spec_data(source or place.geoms[place.filler], geom)
             if source is None:
                 geom.mass = geom.density = 0.0
             else:
@@ -286,13 +273,6 @@ def _rebuild_geoms(
         geom.material = geom.material and f"{variant}/{geom.material}"
     for element in (*template.sites, *template.tendons):
         element.material = element.material and f"{names[0]}/{element.material}"
-
-
-def _copy_geom(source: mujoco.MjsGeom, target: mujoco.MjsGeom) -> None:
-    for name in dir(source):
-        value = getattr(source, name)
-        if not (name.startswith("_") or name in _IDENTITY or callable(value)):
-            setattr(target, name, value)
 
 
 def _with_assets(template: mujoco.MjSpec, assets: list[mujoco.MjSpec]) -> mujoco.MjSpec:
