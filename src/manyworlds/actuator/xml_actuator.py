@@ -20,18 +20,12 @@ from manyworlds.actuator.builtin_actuator import (
 )
 from manyworlds.actuator.parameters import Cell
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.actuator import TransmissionType
-from manyworlds.utils.mujoco import detect_command_field
+from manyworlds.utils.mujoco import TRANSMISSIONS, detect_command_field
 from manyworlds.utils.spec import apply_target_overrides
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
 
-_TRANSMISSIONS = {
-    TransmissionType.JOINT: (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT),
-    TransmissionType.TENDON: (mujoco.mjtTrn.mjTRN_TENDON,),
-    TransmissionType.SITE: (mujoco.mjtTrn.mjTRN_SITE,),
-}
 PID_CELLS = {
     "stiffness": (("actuator_biasprm", 1, -1.0),),
     "damping": (("actuator_biasprm", 2, -1.0),),
@@ -167,7 +161,7 @@ def _find_actuators(
     for actuator in spec.actuators:
         if (
             actuator.target in of_target
-            and actuator.trntype in _TRANSMISSIONS[cfg.transmission_type]
+            and actuator.trntype in TRANSMISSIONS[cfg.transmission_type]
         ):
             of_target[actuator.target].append(actuator)
     if cfg.command_field is not None:

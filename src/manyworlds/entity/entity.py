@@ -21,7 +21,7 @@ from manyworlds.sim.options import check_tuple, check_type
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.actuator import TransmissionType
 from manyworlds.utils.indices import EnvIds
-from manyworlds.utils.mujoco import is_position_actuator, qpos_width
+from manyworlds.utils.mujoco import TRANSMISSIONS, is_position_actuator, qpos_width
 from manyworlds.utils.os import write_atomic
 from manyworlds.utils.spec import auto_wrap_fixed_base_mocap, export_spec, get_free_joint
 from manyworlds.utils.spec_config import (
@@ -41,7 +41,7 @@ from manyworlds.utils.xml import fix_spec_xml, strip_buffer_textures
 # Kinds of elements that actuators drive, named as in `TransmissionType`.
 _DRIVEN = ("joint", "tendon", "site")
 _POSITION = int(mujoco.mjtCtrlInput.mjINPUT_POS)
-_ON_JOINTS = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+_ON_JOINTS = TRANSMISSIONS[TransmissionType.JOINT]
 
 
 @dataclass(kw_only=True)

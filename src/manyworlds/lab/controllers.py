@@ -10,8 +10,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-JOINT_TRANSMISSIONS = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-"""Transmissions of actuators that act on a joint."""
+from manyworlds.utils.mujoco import joint_of
+
 _AXES = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
 
 
@@ -223,6 +223,5 @@ class PdController(Controller):
 
 def _joint(model: mujoco.MjModel, actuator: int) -> int:
     """The hinge or slide that an actuator acts on, or -1."""
-    joint = int(model.actuator_trnid[actuator, 0])
-    on_joint = mujoco.mjtTrn(model.actuator_trntype[actuator]) in JOINT_TRANSMISSIONS
-    return joint if on_joint and mujoco.mjtJoint(model.jnt_type[joint]) in _AXES else -1
+    joint = joint_of(model, actuator)
+    return joint if joint >= 0 and mujoco.mjtJoint(model.jnt_type[joint]) in _AXES else -1

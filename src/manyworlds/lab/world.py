@@ -19,10 +19,11 @@ import numpy as np
 
 from manyworlds.entity import EntityCfg
 from manyworlds.lab.control import ControlDesk, RobotControl
-from manyworlds.lab.controllers import JOINT_TRANSMISSIONS, RobotActuators
+from manyworlds.lab.controllers import RobotActuators
 from manyworlds.lab.options import resolve_options
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg
+from manyworlds.utils.mujoco import joint_of
 from manyworlds.utils.spec import add_ground_plane, export_spec, set_options
 from manyworlds.utils.string import free_name
 
@@ -323,8 +324,8 @@ def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
         names += [short] if count == 1 else [f"{short}[{i}]" for i in range(count)]
         ids += range(start, start + count)
         actuators += [actuator] * count
-        if mujoco.mjtTrn(model.actuator_trntype[actuator]) in JOINT_TRANSMISSIONS:
-            trees.add(int(model.body_treeid[model.jnt_bodyid[model.actuator_trnid[actuator, 0]]]))
+        if (joint := joint_of(model, actuator)) >= 0:
+            trees.add(int(model.body_treeid[model.jnt_bodyid[joint]]))
     return RobotActuators(
         tuple(names), np.array(ids, int), np.array(actuators, int), np.array(sorted(trees), int)
     )

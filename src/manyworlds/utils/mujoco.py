@@ -8,6 +8,15 @@ from typing import Any, Literal
 
 import mujoco
 
+from manyworlds.utils.actuator import TransmissionType
+
+TRANSMISSIONS = {
+    TransmissionType.JOINT: (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT),
+    TransmissionType.TENDON: (mujoco.mjtTrn.mjTRN_TENDON,),
+    TransmissionType.SITE: (mujoco.mjtTrn.mjTRN_SITE,),
+}
+"""What MuJoCo calls the ways to act on each kind of target, the usual one first."""
+
 # Positions and velocities by joint type, (qpos, qvel).
 _WIDTHS = {
     mujoco.mjtJoint.mjJNT_FREE: (7, 6),
@@ -41,6 +50,13 @@ def qpos_width(joint_type: int | mujoco.mjtJoint) -> int:
 def dof_width(joint_type: int | mujoco.mjtJoint) -> int:
     """Return how many numbers of `qvel` a joint of this type has."""
     return _WIDTHS[mujoco.mjtJoint(joint_type)][1]
+
+
+def joint_of(model: mujoco.MjModel, actuator: int) -> int:
+    """Return the joint that an actuator acts on, or -1."""
+    kind = mujoco.mjtTrn(model.actuator_trntype[actuator])
+    on_joint = kind in TRANSMISSIONS[TransmissionType.JOINT]
+    return int(model.actuator_trnid[actuator, 0]) if on_joint else -1
 
 
 def copy_spec_data(source: Any, target: Any, *but: str) -> None:

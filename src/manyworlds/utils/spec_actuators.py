@@ -8,15 +8,10 @@ from typing import Any
 import mujoco
 
 from manyworlds.utils.actuator import TransmissionType
-from manyworlds.utils.mujoco import copy_spec_data
+from manyworlds.utils.mujoco import TRANSMISSIONS, copy_spec_data
 from manyworlds.utils.string import free_name, near_matches
 
 _DRIVABLE = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
-_TRANSMISSION = {
-    TransmissionType.JOINT: mujoco.mjtTrn.mjTRN_JOINT,
-    TransmissionType.TENDON: mujoco.mjtTrn.mjTRN_TENDON,
-    TransmissionType.SITE: mujoco.mjtTrn.mjTRN_SITE,
-}
 
 
 def is_joint_limited(jnt: mujoco.MjsJoint) -> bool:
@@ -386,7 +381,7 @@ def _add_actuator(
     actuator = spec.add_actuator(name=name)
     copy_spec_data(mujoco.MjSpec().add_actuator(), actuator, "userdata")
     actuator.target = target
-    actuator.trntype = _TRANSMISSION[transmission_type]
+    actuator.trntype = TRANSMISSIONS[transmission_type][0]
     actuator.gear[0] = gear
     actuator.forcelimited = False
     if force_limit is not None and math.isfinite(force_limit):

@@ -12,8 +12,8 @@ import numpy as np
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.page.context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.utils.mujoco import joint_of
 
-_ON_JOINT = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
 _MOST_COMMANDS = 6
 
 
@@ -150,7 +150,7 @@ def slider_range(
         The lowest and the highest value, the step, and the kind and the unit in words.
     """
     kind, unit = actuator_kind(model, actuator)
-    joint = _joint_of(model, actuator)
+    joint = joint_of(model, actuator)
     if model.actuator_ctrllimited[control]:
         low, high = model.actuator_ctrlrange[control].tolist()
     elif kind == "position" and joint >= 0 and model.jnt_limited[joint]:
@@ -165,7 +165,7 @@ def slider_range(
 
 def actuator_kind(model: mujoco.MjModel, actuator: int) -> tuple[str, str]:
     """What an actuator's control is, and its unit, as far as the compiled model tells."""
-    joint = _joint_of(model, actuator)
+    joint = joint_of(model, actuator)
     slides = joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
     length = "m" if slides or joint < 0 else "rad"
     gain, bias = model.actuator_gainprm[actuator], model.actuator_biasprm[actuator]
@@ -183,8 +183,3 @@ def actuator_kind(model: mujoco.MjModel, actuator: int) -> tuple[str, str]:
         scale = float(gain[0] * model.actuator_gear[actuator, 0])
         return "motor", effort if scale == 1.0 else f"{scale:g} {effort}"
     return "general", "1"
-
-
-def _joint_of(model: mujoco.MjModel, actuator: int) -> int:
-    on_joint = mujoco.mjtTrn(model.actuator_trntype[actuator]) in _ON_JOINT
-    return int(model.actuator_trnid[actuator, 0]) if on_joint else -1

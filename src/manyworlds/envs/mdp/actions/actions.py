@@ -17,16 +17,11 @@ from manyworlds.entity import Entity
 from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg
 from manyworlds.utils.actuator import TransmissionType
 from manyworlds.utils.indices import EnvIds, as_index, assign
+from manyworlds.utils.mujoco import TRANSMISSIONS
 from manyworlds.utils.string import resolve_expr, resolve_field
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-
-_TRANSMISSIONS = {
-    TransmissionType.JOINT: (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT),
-    TransmissionType.TENDON: (mujoco.mjtTrn.mjTRN_TENDON,),
-    TransmissionType.SITE: (mujoco.mjtTrn.mjTRN_SITE,),
-}
 
 
 def find_targets(
@@ -58,7 +53,7 @@ def find_targets(
     ids = [
         local[int(mj_model.actuator_trnid[i, 0])]
         for i in entity.indexing.ctrl_ids[actuators].tolist()
-        if mujoco.mjtTrn(mj_model.actuator_trntype[i]) in _TRANSMISSIONS[transmission]
+        if mujoco.mjtTrn(mj_model.actuator_trntype[i]) in TRANSMISSIONS[transmission]
     ]
     if not ids:
         raise ValueError(f"None of the actuators {names} acts on a {kind}: set actuator_names.")
