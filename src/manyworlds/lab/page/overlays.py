@@ -13,9 +13,8 @@ from manyworlds.lab.page.capture import Contacts, Groups, Joints, Tendons, captu
 from manyworlds.lab.page.context import PageContext
 from manyworlds.lab.page.drawing import Drawing
 from manyworlds.lab.page.lines import LineLayer
-from manyworlds.lab.page.wires import WIRED
 from manyworlds.lab.snapshot import Snapshot
-from manyworlds.viewer.viser.shapes import ShapeLayer, merge_instances
+from manyworlds.viewer.viser.shapes import SOLID_GEOMS, ShapeLayer, merge_instances
 
 OVERLAYS: dict[str, tuple[str, type | None]] = {
     "contact_points": ("Contact points", Contacts),
@@ -217,7 +216,7 @@ class OverlayPart:
         chosen = self._wanted("collision", self._model.geom_bodyid) & of_robot
         if self.boxes["other_collision"].value:
             chosen |= ~of_robot
-        return chosen & self._colliders & np.isin(self._model.geom_type, WIRED)
+        return chosen & self._colliders & np.isin(self._model.geom_type, SOLID_GEOMS)
 
     def _wanted(self, name: str, bodies: np.ndarray) -> np.ndarray:
         """For which of some bodies an overlay is on: as their robot says, or as all do."""

@@ -9,22 +9,10 @@ from manyworlds.viewer.viser.shapes import convex_hull
 
 _Geom = mujoco.mjtGeom
 _SEGMENTS = 24
-WIRED = tuple(
-    int(kind)
-    for kind in (
-        _Geom.mjGEOM_SPHERE,
-        _Geom.mjGEOM_CAPSULE,
-        _Geom.mjGEOM_ELLIPSOID,
-        _Geom.mjGEOM_CYLINDER,
-        _Geom.mjGEOM_BOX,
-        _Geom.mjGEOM_MESH,
-    )
-)
-"""Types of geoms that have wires."""
 
 
 def wire_points(model: mujoco.MjModel, geom: int) -> np.ndarray:
-    """Ends of the lines around a geom of `WIRED` in its own frame [m], shape (n, 2, 3)."""
+    """Ends of the lines around a geom of `SOLID_GEOMS` in its own frame [m], shape (n, 2, 3)."""
     kind, size = int(model.geom_type[geom]), model.geom_size[geom]
     if kind == _Geom.mjGEOM_BOX:
         corners = np.array(list(np.ndindex(2, 2, 2))) * 2.0 - 1.0
@@ -38,19 +26,17 @@ def wire_points(model: mujoco.MjModel, geom: int) -> np.ndarray:
     if kind in (_Geom.mjGEOM_SPHERE, _Geom.mjGEOM_ELLIPSOID):
         radii = size[[0, 0, 0]] if kind == _Geom.mjGEOM_SPHERE else size
         return np.concatenate([_arc(x, y), _arc(y, z), _arc(z, x)]) * radii
-    if kind in (_Geom.mjGEOM_CYLINDER, _Geom.mjGEOM_CAPSULE):
-        radius, half = size[0], size[1]
-        rings = [radius * _arc(x, y) + side * half * z for side in (-1.0, 1.0)]
-        sides = radius * np.array([x, y, -x, -y])[:, None] + half * np.stack([-z, z])
-        caps = []
-        if kind == _Geom.mjGEOM_CAPSULE:
-            caps = [
-                radius * _arc(across, side * z, np.pi) + side * half * z
-                for side in (-1.0, 1.0)
-                for across in (x, y)
-            ]
-        return np.concatenate([*rings, sides, *caps])
-    return np.zeros((0, 2, 3))
+    radius, half = size[0], size[1]
+    rings = [radius * _arc(x, y) + side * half * z for side in (-1.0, 1.0)]
+    sides = radius * np.array([x, y, -x, -y])[:, None] + half * np.stack([-z, z])
+    caps = []
+    if kind == _Geom.mjGEOM_CAPSULE:
+        caps = [
+            radius * _arc(across, side * z, np.pi) + side * half * z
+            for side in (-1.0, 1.0)
+            for across in (x, y)
+        ]
+    return np.concatenate([*rings, sides, *caps])
 
 
 def _arc(a: np.ndarray, b: np.ndarray, angle: float = 2 * np.pi) -> np.ndarray:

@@ -22,7 +22,13 @@ from manyworlds.viewer.viser.layout import (
     static_body,
 )
 from manyworlds.viewer.viser.looks import Looks
-from manyworlds.viewer.viser.shapes import ShapeLayer, linear_colors, merge_instances, simplified
+from manyworlds.viewer.viser.shapes import (
+    SOLID_GEOMS,
+    ShapeLayer,
+    linear_colors,
+    merge_instances,
+    simplified,
+)
 
 if TYPE_CHECKING:
     import viser
@@ -38,18 +44,7 @@ MAX_LABELS = 36
 """Labels are elements of the page, which are slow."""
 _POSE_BYTES = 28
 _Geom = mujoco.mjtGeom
-_MESHABLE = {
-    int(kind)
-    for kind in (
-        _Geom.mjGEOM_HFIELD,
-        _Geom.mjGEOM_SPHERE,
-        _Geom.mjGEOM_CAPSULE,
-        _Geom.mjGEOM_ELLIPSOID,
-        _Geom.mjGEOM_CYLINDER,
-        _Geom.mjGEOM_BOX,
-        _Geom.mjGEOM_MESH,
-    )
-}
+_MESHABLE = (*SOLID_GEOMS, int(_Geom.mjGEOM_HFIELD))
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,18 @@ Shape = tuple[Any, ...]
 ('hull', mesh id), or ('textured', geom id, mesh id, material id, its colour, its textures)."""
 
 _Geom = mujoco.mjtGeom
+SOLID_GEOMS = tuple(
+    int(kind)
+    for kind in (
+        _Geom.mjGEOM_SPHERE,
+        _Geom.mjGEOM_CAPSULE,
+        _Geom.mjGEOM_ELLIPSOID,
+        _Geom.mjGEOM_CYLINDER,
+        _Geom.mjGEOM_BOX,
+        _Geom.mjGEOM_MESH,
+    )
+)
+"""Types of geoms that are things, as opposed to planes, height fields and decoration."""
 _LEAST_CELLS = 3
 _HEAD = 0.2
 """How much of an arrow is its head, as in MuJoCo's own pictures."""
