@@ -16,7 +16,7 @@ from manyworlds.lab.matching import MatchReport, match_joints
 from manyworlds.lab.recorder import LIVE, Recorder
 from manyworlds.lab.recording import Recording, joint_types, state_index
 from manyworlds.lab.states import SavedState, SavedStates
-from manyworlds.lab.world import STATE
+from manyworlds.lab.world import STATE, robot_of
 
 _END_S = 1e-6  # how near to the last frame is at it
 
@@ -363,9 +363,7 @@ class Replay:
         self._engine.do(checked)
 
     def _robot_of(self, name: str) -> str | None:
-        """The robot that an element belongs to."""
-        robots = [robot for robot, prefix in self._prefixes.items() if name.startswith(prefix)]
-        return max(robots, key=lambda robot: len(self._prefixes[robot]), default=None)
+        return robot_of(name, self._prefixes)
 
 
 def _columns(place: tuple[int, int]) -> range:

@@ -116,8 +116,7 @@ class World:
 
     def robot_of(self, name: str) -> str | None:
         """The robot that an element belongs to by its name, or None."""
-        robots = [robot for robot, prefix in self.robots.items() if name.startswith(prefix)]
-        return max(robots, key=lambda robot: len(self.robots[robot]), default=None)
+        return robot_of(name, self.robots)
 
     def reset(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Put data into the initial state: `start`, the keyframe `init_state`, or the model's."""
@@ -174,6 +173,12 @@ class World:
         spec = self.spec.copy()
         set_options(spec, self.model.opt)  # as they are now, and not as the model had them
         return export_spec(spec, folder, extra=extra)
+
+
+def robot_of(name: str, prefixes: Mapping[str, str]) -> str | None:
+    """The robot whose prefix a name begins with, that of the longest if several fit, or None."""
+    robots = [robot for robot, prefix in prefixes.items() if name.startswith(prefix)]
+    return max(robots, key=lambda robot: len(prefixes[robot]), default=None)
 
 
 def world_from_spec(spec: mujoco.MjSpec, name: str = "") -> World:

@@ -13,7 +13,14 @@ from manyworlds.lab.page.capture import Contacts, Joints, Tendons
 from manyworlds.lab.page.lines import Lines
 from manyworlds.lab.page.wires import wire_points
 from manyworlds.lab.snapshot import Snapshot
-from manyworlds.viewer.viser.shapes import Instances, Shape, drawn_size, linear_colors, pieces
+from manyworlds.viewer.viser.shapes import (
+    Instances,
+    Shape,
+    drawn_size,
+    linear_colors,
+    pieces,
+    rotate,
+)
 
 _Geom = mujoco.mjtGeom
 RED, YELLOW, BLUE = (0.86, 0.16, 0.16, 1.0), (0.98, 0.77, 0.1, 1.0), (0.15, 0.5, 0.95, 1.0)
@@ -47,7 +54,7 @@ class Drawing:
         if not len(positions):
             return
         mesh, kind = divmod(int(kind), _MESH_NUMBER)
-        axis = _rotated_z(quats)
+        axis = rotate(quats, np.array([[0.0, 0.0, 1.0]]))
         rgba = np.broadcast_to(rgba, (len(positions), 4))
         for shape, along, scale in pieces(kind, mesh - 1, size):
             where = positions + along[:, None] * axis
@@ -235,11 +242,6 @@ def _colored(*groups: tuple[np.ndarray, tuple[float, ...]]) -> Lines:
     points = [points for points, _ in groups]
     colors = [np.tile(rgba, (len(points), 1)) for points, rgba in groups]
     return np.concatenate(points), linear_colors(np.concatenate(colors))
-
-
-def _rotated_z(quats: np.ndarray) -> np.ndarray:
-    w, x, y, z = quats.T
-    return np.column_stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
 
 
 def _side(quat: np.ndarray, axis: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Any
 
 import mujoco
 
+from manyworlds.lab.options import set_option
 from manyworlds.lab.page.context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 
@@ -85,15 +86,9 @@ class OptionsPart:
     def _add(self, name: str, handle: Any, convert: Any) -> None:
         def change(value: Any) -> None:
             converted = convert(value)
-            self._post(lambda: self._set(name, converted))
+            self._post(lambda: set_option(self._option, name, converted))
 
         self.inputs[name] = self._ctx.on_change(handle, change)
-
-    def _set(self, name: str, value: Any) -> None:
-        if name == "gravity":
-            self._option.gravity[:] = value
-        else:
-            setattr(self._option, name, value)
 
     def _switch(self, bit: mujoco.mjtDisableBit | mujoco.mjtEnableBit, on: bool) -> None:
         enables = isinstance(bit, mujoco.mjtEnableBit)

@@ -13,6 +13,7 @@ from manyworlds.lab.page.capture import Contacts, Groups, Joints, Tendons, captu
 from manyworlds.lab.page.context import PageContext
 from manyworlds.lab.page.drawing import Drawing
 from manyworlds.lab.page.lines import LineLayer
+from manyworlds.lab.page.quantities import axes
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.viser.shapes import SOLID_GEOMS, ShapeLayer, merge_instances
 
@@ -177,7 +178,8 @@ class OverlayPart:
         ids = np.flatnonzero(self._wanted("sites", model.site_bodyid))
         quats = draw.quats_of(snapshot.site_xmat[ids])
         self._sites.show(ids.tolist(), snapshot.site_xpos[ids], quats)
-        ids = np.flatnonzero(self._wanted("joints", model.jnt_bodyid) & _turns_or_slides(model))
+        ids = np.array(axes(model), int)
+        ids = ids[self._wanted("joints", model.jnt_bodyid[ids])]
         joints: Joints | None = found.get(Joints)
         if joints is None:
             joints, ids = Joints(np.zeros((0, 3)), np.zeros((0, 3))), ids[:0]
@@ -224,11 +226,6 @@ class OverlayPart:
         says = {AS_ALL: on, ON: True, OFF: False}
         of_robots = [says[own[name].value] for own in self.own.values()]
         return np.array([*of_robots, on])[self._robot_of[bodies]]  # -1 is of no robot
-
-
-def _turns_or_slides(model: mujoco.MjModel) -> np.ndarray:
-    kinds = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
-    return np.isin(model.jnt_type, [int(kind) for kind in kinds])
 
 
 def _owners_of_bodies(model: mujoco.MjModel, prefixes: list[str]) -> np.ndarray:
