@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import mujoco
+import numpy as np
 
 from manyworlds.utils.viewer_config import ViewerConfig
-
-if TYPE_CHECKING:
-    import mujoco
 
 _Origin = ViewerConfig.OriginType
 
@@ -31,6 +29,12 @@ def tracked_body_id(model: mujoco.MjModel, cfg: ViewerConfig) -> int:
     if origin is _Origin.ASSET_BODY:
         return _named_body(model, cfg)
     return _root_body(model, cfg)
+
+
+def first_free_body(model: mujoco.MjModel) -> int:
+    """Return the first body that floats freely; 0 if there is none."""
+    free = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
+    return int(model.jnt_bodyid[free[0]]) if free.size else 0
 
 
 def _named_body(model: mujoco.MjModel, cfg: ViewerConfig) -> int:

@@ -223,6 +223,7 @@ class _TrainingPage:
         host: str,
         port: int,
     ) -> None:
+        from manyworlds.viewer.camera import first_free_body
         from manyworlds.viewer.drawn_world import DrawnWorld
         from manyworlds.viewer.viser.scene import WorldGrid
         from manyworlds.viewer.viser.server import new_server, page_url
@@ -245,7 +246,7 @@ class _TrainingPage:
             expanded_fields=fields,
             can_select=False,
         )
-        self._follow = _floating_root(model)
+        self._follow = first_free_body(model)
         self._curve: list[tuple[float, float]] = []
         self._add_panel()
         self._draw()
@@ -308,6 +309,8 @@ class _TrainingPage:
         self._show_progress()
 
     def _show_progress(self) -> None:
+        from manyworlds.viewer.viser.status import status_html
+
         iteration, total, mean_return, speed = self._record
         rows = [("Worlds", f"{self._count} of this training, read-only")]
         if total:
@@ -318,16 +321,7 @@ class _TrainingPage:
             ]
             if not np.isnan(mean_return) and (not self._curve or self._curve[-1][0] < iteration):
                 self._curve.append((iteration, mean_return))
-        cells = "".join(f'<div style="opacity:.65">{k}</div><div>{v}</div>' for k, v in rows)
-        self._text.content = (
-            '<div style="padding:.25em 1em .5em;font-size:.9em;font-variant-numeric:tabular-nums;'
-            f'display:grid;grid-template-columns:5em 1fr;gap:.15em .5em">{cells}</div>'
-        )
+        self._text.content = status_html(rows, name_em=5.0)
         if len(self._curve) > 1:
             steps, returns = np.array(self._curve).T
             self._plot.data = steps, returns
-
-
-def _floating_root(model: mujoco.MjModel) -> int:
-    free = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
-    return int(model.jnt_bodyid[free[0]]) if free.size else 0

@@ -9,6 +9,7 @@ import numpy as np
 
 from manyworlds.lab.page.context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.viser.status import status_html
 
 _NONE = "none"
 
@@ -79,8 +80,4 @@ def _info(model: mujoco.MjModel, body: int, snapshot: Snapshot) -> str:
         ("Position", f"{position} m"),
         ("Geoms", str(model.body_geomnum[body])),
     ]
-    cells = "".join(f'<div style="opacity:.6">{n}</div><div>{v}</div>' for n, v in rows)
-    return (
-        '<div style="padding:.2em 1em;font-size:.85em;font-variant-numeric:tabular-nums;'
-        f'display:grid;grid-template-columns:7em 1fr;gap:.15em .5em">{cells}</div>'
-    )
+    return status_html(rows, name_em=7.0)

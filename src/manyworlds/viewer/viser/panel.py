@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.viewer.base import ViewerStatus
 from manyworlds.viewer.viser.scene import MAX_LABELS as _MAX_LABELS
+from manyworlds.viewer.viser.status import status_html
 
 if TYPE_CHECKING:
     import viser
@@ -192,18 +192,4 @@ def _status_html(state: PanelState) -> str:
         ("Pace", pace),
         ("Speed", status.speed_label),
     ]
-    cells = "".join(
-        f'<div style="opacity:.65">{name}</div><div>{html.escape(value)}</div>'
-        for name, value in rows
-    )
-    error = ""
-    if status.last_error:
-        error = (
-            '<div style="margin-top:.5em;color:#c92a2a;overflow-wrap:anywhere">'
-            f"{html.escape(status.last_error[:400])}</div>"
-        )
-    return (
-        '<div style="padding:.25em 1em .5em;font-size:.9em;font-variant-numeric:tabular-nums">'
-        f'<div style="display:grid;grid-template-columns:4em 1fr;gap:.15em .5em">{cells}</div>'
-        f"{error}</div>"
-    )
+    return status_html(rows, [status.last_error] if status.last_error else [])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING, Any
 
 import mujoco
 
 from manyworlds.viewer.viser.checkpoints import CheckpointManager
+from manyworlds.viewer.viser.status import status_html
 
 if TYPE_CHECKING:
     import viser
@@ -149,15 +149,8 @@ class CheckpointTab:
         rows = [("Run", self._manager.run_name), ("Status", self._manager.run_status)]
         rows += [("Playing", self._manager.current_name)]
         rows += [("Written", ages.get(self._manager.current_name))]
-        cells = "".join(
-            f'<div style="opacity:.65">{name}</div><div>{html.escape(value)}</div>'
-            for name, value in rows
-            if value
-        )
-        self._text.content = (
-            '<div style="padding:.25em 1em .5em;font-size:.9em;display:grid;'
-            f'grid-template-columns:4.5em 1fr;gap:.15em .5em">{cells}</div>'
-        )
+        known = ((name, value) for name, value in rows if value)
+        self._text.content = status_html(known, name_em=4.5)
 
 
 def _checkbox(gui: Any, viewer: ViserPlayViewer, label: str, value: bool, *request: Any) -> None:

@@ -7,7 +7,6 @@ import math
 import threading
 from typing import TYPE_CHECKING, Any
 
-import mujoco
 import numpy as np
 import torch
 
@@ -19,7 +18,7 @@ from manyworlds.viewer.base import (
     VerbosityLevel,
     ViewerAction,
 )
-from manyworlds.viewer.camera import tracked_body_id
+from manyworlds.viewer.camera import first_free_body, tracked_body_id
 from manyworlds.viewer.viser.checkpoints import CheckpointManager, format_time_ago
 from manyworlds.viewer.viser.decor import DecorLayer
 from manyworlds.viewer.viser.layout import camera_to_see, own_origins, static_body
@@ -110,7 +109,7 @@ class ViserPlayViewer(BaseViewer):
         self._tracked = tracked_body_id(model, self.cfg)
         self._follow = self._tracked != 0 and not static_body(model, self._tracked)
         if not self._follow:
-            self._tracked = _first_free_body(model)
+            self._tracked = first_free_body(model)
         self._root = min(1, model.nbody - 1)
         self._address = (host, port)
         self._own_server = viser_server is None
@@ -468,12 +467,6 @@ class ViserPlayViewer(BaseViewer):
                 diverged=not finite,
             )
         )
-
-
-def _first_free_body(model: mujoco.MjModel) -> int:
-    """The first body that floats freely; 0 if there is none."""
-    free = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
-    return int(model.jnt_bodyid[free[0]]) if free.size else 0
 
 
 def _numpy(tensor: torch.Tensor) -> np.ndarray:
