@@ -386,8 +386,8 @@ def test_play_serves_a_page_and_ends(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--port", "99999"], "--port must be in [1, 65535], got 99999"),
-        (["--host", "192.0.2.1"], "Cannot serve on --host 192.0.2.1"),
+        (["--port", "99999"], "port of a page must be in [1, 65535], got 99999"),
+        (["--host", "192.0.2.1"], "Cannot serve a page on host 192.0.2.1"),
     ],
 )
 def test_addresses_that_cannot_serve_are_named(args, message, capsys):

@@ -95,7 +95,7 @@ def test_frames_are_whole():
 
 def test_page_that_cannot_be_served(env):
     """Say why there is no page, and leave no process and no memory behind."""
-    with pytest.raises(RuntimeError, match="could not be served"):
+    with pytest.raises(RuntimeError, match="could not be served: ValueError: Cannot serve"):
         TrainingView(env, host="203.0.113.1", port=8099)
 
 

@@ -63,10 +63,7 @@ def main(argv: list[str]) -> int:
     """Parse the command line and open the lab."""
     cfg = parse(LabOptions, None, take_modules(argv), "lab")
     if not cfg.headless:
-        from manyworlds.cli.play import check_address
-
         require_extra("viser", "lab")
-        check_address(cfg.host, cfg.port)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     try:
         if cfg.headless:

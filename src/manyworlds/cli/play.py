@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -189,7 +188,6 @@ def watch(
     require_extra("viser", "lab")
     from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
-    check_address(host, port)
     viewer = ViserPlayViewer(env, policy, host=host, port=port, checkpoint_manager=checkpoints)
     try:
         viewer.setup()
@@ -200,25 +198,3 @@ def watch(
         pass
     finally:
         viewer.close()
-
-
-def check_address(host: str, port: int) -> None:
-    """Make sure that a page can be served there.
-
-    Raises:
-        ValueError: the port is out of range, or this machine does not have the address.
-    """
-    if not 0 < port < 65536:
-        raise ValueError(f"--port must be in [1, 65535], got {port}.")
-    try:
-        with socket.create_server((host, 0), family=_family(host)):
-            pass
-    except OSError as error:
-        raise ValueError(
-            f"Cannot serve on --host {host}: {error.strerror or error}. Use 127.0.0.1, or an "
-            "address of this machine."
-        ) from None
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -196,10 +196,7 @@ def draw(scene_cfg: SceneCfg, width: int = 1280, height: int = 720) -> np.ndarra
 
 
 def _serve(scene: SceneCfg, cfg: TerrainOptions) -> None:
-    from manyworlds.cli.play import check_address
-
     require_extra("viser", "lab")
-    check_address(cfg.host, cfg.port)
     from manyworlds.lab import LabCfg, LiveLab, world_from_scene
     from manyworlds.lab.page import ReloadablePage
 

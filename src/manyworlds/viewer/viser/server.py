@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,14 @@ if TYPE_CHECKING:
 
 
 def new_server(host: str, port: int) -> viser.ViserServer:
-    """Start a server of pages, and a quiet one: viser prints its address whatever one asks."""
+    """Start a server of pages, and a quiet one: viser prints its address whatever one asks.
+
+    Raises:
+        MissingExtraError: the extra 'lab' is not installed.
+        ValueError: the port is out of range, or this machine does not have the address.
+    """
     module: Any = require_extra("viser", "lab")
+    _check_address(host, port)
     with _quiet():
         server = module.ViserServer(host, port, label="manyworlds", verbose=False)
     server.gui.configure_theme(show_logo=False, show_share_button=False)
@@ -36,6 +43,20 @@ def stop_server(server: viser.ViserServer) -> None:
     """Stop a server, as quietly as it was started."""
     with _quiet():
         server.stop()
+
+
+def _check_address(host: str, port: int) -> None:
+    """Refuse an address that viser would wait for without end."""
+    if not 0 < port < 65536:
+        raise ValueError(f"The port of a page must be in [1, 65535], got {port}.")
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        socket.create_server((host, 0), family=family).close()
+    except OSError as error:
+        raise ValueError(
+            f"Cannot serve a page on host {host}: {error.strerror or error}. Use 127.0.0.1, or an "
+            "address of this machine."
+        ) from None
 
 
 @contextlib.contextmanager
