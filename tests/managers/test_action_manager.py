@@ -59,6 +59,7 @@ def test_terms_share_the_action_vector_in_order(env, env_cfg):
     assert to_plain(cfg) == before
     with pytest.raises(ValueError, match="ActionManager has no term 'c'. Available: a, b"):
         manager.get_term("c")
+    assert manager.get_term_cfg("b").scale == 2.0 and manager.get_term_cfg("b") is not cfg["b"]
     saved = manager.state_dict()
     manager.reset()
     assert not manager.action.any()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.managers.manager_base import ManagerBase, ManagerTermBase, ManagerTermBaseCfg
+from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
 from manyworlds.utils.indices import EnvIds, assign
 
 if TYPE_CHECKING:
@@ -61,35 +60,18 @@ class ActionTerm(ManagerTermBase):
         """Set the entity's targets."""
 
 
-class ActionManager(ManagerBase[ManagerTermBaseCfg]):
+class ActionManager(BuiltTermManager[ActionTerm]):
     """Splits the action vector among its terms, in the order of their dict."""
 
     state_attributes = ("_action", "_prev_action", "_prev_prev_action")
 
     def __init__(self, cfg: Mapping[str, ActionTermCfg | None], env: ManagerBasedRlEnv) -> None:
-        super().__init__({}, env)
-        self._class_terms = {
-            name: self._build(name, copy.deepcopy(term_cfg))
-            for name, term_cfg in cfg.items()
-            if term_cfg is not None
-        }
+        super().__init__(cfg, env)
         shape = (self.num_envs, self.total_action_dim)
         self._action = torch.zeros(shape, device=self.device)
         self._prev_action = torch.zeros_like(self._action)
         self._prev_prev_action = torch.zeros_like(self._action)
         self._slices = self._action.split(self.action_term_dim, dim=1)
-
-    def _build(self, name: str, term_cfg: ActionTermCfg) -> ActionTerm:
-        try:
-            return term_cfg.build(self._env)
-        except Exception as error:
-            self._blame(error, name, vars(term_cfg))
-            raise
-
-    @property
-    def active_terms(self) -> list[str]:
-        """Names of the terms."""
-        return list(self._class_terms)
 
     @property
     def action_term_dim(self) -> list[int]:
@@ -132,17 +114,6 @@ class ActionManager(ManagerBase[ManagerTermBaseCfg]):
             for i, (name, term) in enumerate(self._class_terms.items())
         ]
         yield self.kind, ("index", "name", "term", "width"), rows
-
-    def get_term(self, name: str) -> ActionTerm:
-        """Return a term by name.
-
-        Raises:
-            ValueError: there is no such term.
-        """
-        if name not in self._class_terms:
-            available = ", ".join(self._class_terms) or "none"
-            raise ValueError(f"ActionManager has no term '{name}'. Available: {available}.")
-        return self._class_terms[name]
 
     def process_action(self, action: torch.Tensor) -> None:
         """Take in a new action, once per control step.

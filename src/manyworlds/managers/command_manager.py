@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.managers.manager_base import ManagerBase, ManagerTermBase
+from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -148,21 +147,8 @@ class CommandTerm(ManagerTermBase):
         return False
 
 
-class CommandManager(ManagerBase[Any]):
+class CommandManager(BuiltTermManager[CommandTerm]):
     """Runs the commands."""
-
-    def __init__(self, cfg: Mapping[str, CommandTermCfg | None], env: ManagerBasedRlEnv) -> None:
-        super().__init__({}, env)
-        self._class_terms = {
-            name: copy.deepcopy(term_cfg).build(env)
-            for name, term_cfg in cfg.items()
-            if term_cfg is not None
-        }
-
-    @property
-    def active_terms(self) -> list[str]:
-        """Names of the terms."""
-        return list(self._class_terms)
 
     def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
         rows = [
@@ -178,27 +164,6 @@ class CommandManager(ManagerBase[Any]):
             ValueError: there is no such term.
         """
         return self.get_term(name).command
-
-    def get_term(self, name: str) -> CommandTerm:
-        """Return a term by name.
-
-        Raises:
-            ValueError: there is no such term.
-        """
-        if name not in self._class_terms:
-            raise ValueError(
-                f"{self.kind} has no term '{name}'. "
-                f"Available: {', '.join(self._class_terms) or 'none'}."
-            )
-        return self._class_terms[name]
-
-    def get_term_cfg(self, term_name: str) -> Any:
-        """Return the manager's own copy of a term's config.
-
-        Raises:
-            ValueError: there is no such term.
-        """
-        return self.get_term(term_name).cfg
 
     def get_active_iterable_terms(self, env_idx: int) -> list[tuple[str, list[float]]]:
         """Each command of one world, for viewers."""

@@ -58,6 +58,7 @@ class ManagerTermBaseCfg:
 
 
 CfgT = TypeVar("CfgT", bound=ManagerTermBaseCfg)
+TermT = TypeVar("TermT")
 
 
 class _OfEnv(Stateful):
@@ -239,6 +240,54 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
                 f"{self.kind} term '{name}' returned {got}, expected ({self.num_envs},): "
                 "return one value per world."
             )
+
+
+class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
+    """Runs terms that are objects, each of which its configuration builds."""
+
+    _class_terms: dict[str, TermT]
+
+    def __init__(self, cfg: Mapping[str, Any], env: ManagerBasedRlEnv) -> None:
+        super().__init__({}, env)
+        self._class_terms = {
+            name: self._build(name, copy.deepcopy(term_cfg))
+            for name, term_cfg in cfg.items()
+            if term_cfg is not None
+        }
+
+    @property
+    def active_terms(self) -> list[str]:
+        """Names of the terms."""
+        return list(self._class_terms)
+
+    def get_term(self, name: str) -> TermT:
+        """Return a term by name.
+
+        Raises:
+            ValueError: there is no such term.
+        """
+        if name not in self._class_terms:
+            raise ValueError(
+                f"{self.kind} has no term '{name}'. "
+                f"Available: {', '.join(self._class_terms) or 'none'}."
+            )
+        return self._class_terms[name]
+
+    def get_term_cfg(self, term_name: str) -> Any:
+        """Return the manager's own copy of a term's config.
+
+        Raises:
+            ValueError: there is no such term.
+        """
+        term: Any = self.get_term(term_name)
+        return term.cfg
+
+    def _build(self, name: str, term_cfg: Any) -> TermT:
+        try:
+            return term_cfg.build(self._env)
+        except Exception as error:
+            self._blame(error, name, vars(term_cfg))
+            raise
 
 
 def _name_of(func: Any) -> str:
