@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeGuard, TypeVar
 
 import mujoco
 import torch
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from manyworlds.entity import Entity, EntityData
 
 ActuatorCfgT = TypeVar("ActuatorCfgT", bound="ActuatorCfg")
+ActuatorT = TypeVar("ActuatorT", bound="Actuator[Any]")
 CommandField = Literal["position", "velocity", "effort"]
 COMMAND_FIELDS: tuple[CommandField, ...] = ("position", "velocity", "effort")
 
@@ -491,3 +492,14 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
             {f: rows["ctrl" if "ctrl" in f else "actuator"] for f in self.limit_fields},
             self.global_actuator_ids,
         )
+
+
+def is_plain(actuator: Actuator[Any], kind: type[ActuatorT]) -> TypeGuard[ActuatorT]:
+    """Whether an actuator is of a kind and computes as that does, so that a group may do it."""
+    own = type(actuator)
+    return (
+        isinstance(actuator, kind)
+        and own.compute is kind.compute
+        and own.get_command is Actuator.get_command
+        and own.apply_delay is Actuator.apply_delay
+    )

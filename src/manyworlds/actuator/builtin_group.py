@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.actuator.actuator import Actuator, CommandField, read_target
+from manyworlds.actuator.actuator import Actuator, CommandField, is_plain, read_target
 from manyworlds.actuator.builtin_actuator import DirectActuator
 from manyworlds.utils.actuator import TransmissionType
 from manyworlds.utils.indices import as_index
@@ -69,17 +69,6 @@ class _CopyGroup:
         data.data.ctrl[:, self._ctrl_index] = values
 
 
-def _is_plain(actuator: Actuator[Any]) -> bool:
-    """Whether an actuator copies targets and has changed nothing about how."""
-    kind = type(actuator)
-    return (
-        isinstance(actuator, DirectActuator)
-        and kind.compute is DirectActuator.compute
-        and kind.get_command is Actuator.get_command
-        and kind.apply_delay is Actuator.apply_delay
-    )
-
-
 @dataclass
 class BuiltinActuatorGroup:
     """Copies the targets of all actuators that need nothing else.
@@ -99,7 +88,7 @@ class BuiltinActuatorGroup:
         leftovers = []
         groups: dict[Any, _CopyGroup] = {}
         for actuator in actuators:
-            if not isinstance(actuator, DirectActuator) or not _is_plain(actuator):
+            if not is_plain(actuator, DirectActuator):
                 leftovers.append(actuator)
                 continue
             delay, transmission = actuator.cfg.delay_key, actuator.transmission_type

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.actuator.actuator import Actuator, delay_fields, read_command
+from manyworlds.actuator.actuator import Actuator, delay_fields, is_plain, read_command
 from manyworlds.actuator.pd_actuator import IdealPdActuator
 from manyworlds.utils.indices import as_index
 
@@ -52,17 +52,6 @@ class _FusedGroup:
         data.data.ctrl[:, self._ctrl_index] = self._law(self._params, cmd)
 
 
-def _is_plain(actuator: Actuator[Any]) -> bool:
-    """Whether an actuator is its law and nothing more."""
-    kind = type(actuator)
-    return (
-        isinstance(actuator, IdealPdActuator)
-        and kind.compute is IdealPdActuator.compute
-        and kind.get_command is Actuator.get_command
-        and kind.apply_delay is Actuator.apply_delay
-    )
-
-
 @dataclass
 class FusedActuatorGroup:
     """Evaluates each law once, whatever the number of actuators that follow it."""
@@ -77,7 +66,7 @@ class FusedActuatorGroup:
         leftovers = []
         groups: dict[Any, _FusedGroup] = {}
         for actuator in actuators:
-            if not isinstance(actuator, IdealPdActuator) or not _is_plain(actuator):
+            if not is_plain(actuator, IdealPdActuator):
                 leftovers.append(actuator)
                 continue
             key = (
