@@ -110,9 +110,10 @@ def test_one_row_is_for_all_worlds(floating, name):
     row = torch.randn(6) if name else torch.cat([random_pose(1, 2)[0], torch.randn(6)])
     found = []
     for values in (row.expand(WORLDS, -1), row[None], row):
+        sim.reset()
         write(values)
         found.append(torch.cat([sim.data.qpos, sim.data.qvel], dim=1))
-        sim.reset()
+    sim.reset()
     assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
     with pytest.raises(ValueError, match=rf"Values of shape \({WORLDS}, \d\) were expected, got"):
         write(row.expand(WORLDS + 1, -1))

@@ -29,31 +29,41 @@ def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
     else:
         if isinstance(env_ids, torch.Tensor):
             env_ids = env_ids.detach().cpu().numpy()
-        ids = np.asarray(env_ids)
+        ids = _checked(env_ids, num_envs)
+    if ids.dtype == bool:
+        return None if ids.all() else np.flatnonzero(ids).astype(np.int32)
+    if ids.size == 0:
+        return np.zeros(0, np.int32)
+    if ids.size > 1 and not (ids[1:] > ids[:-1]).all():
+        ids = np.unique(ids)
+    return None if ids.size == num_envs else ids.astype(np.int32)
+
+
+def _checked(env_ids: np.ndarray | Sequence[int], num_envs: int) -> np.ndarray:
+    """Refuse what is neither a mask over worlds nor ids of worlds."""
+    ids = np.asarray(env_ids)
     if ids.dtype == bool:
         if ids.shape != (num_envs,):
             raise ValueError(
                 f"A mask over worlds must have shape ({num_envs},), got {ids.shape}: "
                 "give one boolean per world."
             )
-        return None if ids.all() else np.flatnonzero(ids).astype(np.int32)
+        return ids
     if ids.size == 0:
-        return np.zeros(0, np.int32)
-    if not np.issubdtype(ids.dtype, np.integer):
+        return ids
+    if ids.dtype.kind not in "iu":
         raise ValueError(f"World ids must be integers, got {ids.dtype}: use int64 ids or a mask.")
     if ids.ndim != 1:
         raise ValueError(
             f"World ids must be one-dimensional, got shape {ids.shape}: give a list such as [0, 2]."
         )
-    if ids.size > 1 and not (ids[1:] > ids[:-1]).all():
-        ids = np.unique(ids)
-    if ids[0] < 0 or ids[-1] >= num_envs:
-        bad = ids[0] if ids[0] < 0 else ids[-1]
-        raise ValueError(
-            f"World id {bad} is out of range: there are {num_envs} worlds, "
-            f"so ids must be in [0, {num_envs})."
-        )
-    return None if ids.size == num_envs else ids.astype(np.int32)
+    for bad in (ids.min(), ids.max()):
+        if not 0 <= bad < num_envs:
+            raise ValueError(
+                f"World id {bad} is out of range: there are {num_envs} worlds, "
+                f"so ids must be in [0, {num_envs})."
+            )
+    return ids
 
 
 def as_rows(
@@ -71,12 +81,12 @@ def as_rows(
     """
     if env_ids is None or isinstance(env_ids, slice):
         return slice(None) if env_ids is None else env_ids
-    checked = env_ids
     if isinstance(env_ids, torch.Tensor):
-        elsewhere = env_ids.device.type != "cpu"
-        checked = torch.zeros(env_ids.shape, dtype=env_ids.dtype) if elsewhere else env_ids.detach()
-        checked = checked.numpy()
-    resolve_env_ids(checked, num_envs)
+        visible = env_ids.device.type == "cpu"
+        shown = env_ids.detach() if visible else torch.zeros(env_ids.shape, dtype=env_ids.dtype)
+        _checked(shown.numpy(), num_envs)
+    else:
+        _checked(env_ids, num_envs)
     rows = torch.as_tensor(env_ids, device=device)
     return rows if rows.dtype == torch.bool else rows.long()
 
