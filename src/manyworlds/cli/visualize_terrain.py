@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,8 @@ from manyworlds.utils.extras import require_extra
 from manyworlds.utils.string import near_matches
 
 if TYPE_CHECKING:
+    import mujoco
+
     from manyworlds.entity import EntityCfg
 
 FIELDS = {"all": ALL_TERRAINS_CFG, "rough": ROUGH_TERRAINS_CFG, "stairs": STAIRS_TERRAINS_CFG}
@@ -49,8 +52,12 @@ ROBOT_CFG_GETTERS: dict[str, Callable[[], EntityCfg] | None] = {
 """What may stand on the terrain, by name."""
 _CELL_M = 8.0
 _BORDER_M = 2.0
-_DISTANCE = 1.4
-"""Of a picture's camera, in terms of the terrain's longer side."""
+_FOVY_DEG = 15.0
+"""Of a picture's camera: so far away that cells look alike in size."""
+_ELEVATION_DEG = -42.0
+_TURN_DEG = 15.0
+"""How far that camera is turned from a view along the terrain's shorter side."""
+_MARGIN = 1.05
 
 
 @dataclass(kw_only=True)
@@ -184,15 +191,45 @@ def draw(scene_cfg: SceneCfg, width: int = 1280, height: int = 720) -> np.ndarra
     cells = scene_cfg.terrain.terrain_generator if scene_cfg.terrain else None
     assert cells is not None
     extent = np.array([cells.num_rows, cells.num_cols]) * cells.size + 2 * cells.border_width
-    camera = mujoco.MjvCamera()
-    camera.distance, camera.azimuth, camera.elevation = _DISTANCE * extent.max(), 45.0, -40.0
     model.stat.extent = extent.max()  # what is near and far enough to be drawn
+    model.vis.global_.fovy = _FOVY_DEG
     renderer = Renderer(model, height, width)
     try:
-        renderer.update_scene(data, camera)
+        renderer.update_scene(data, _camera(extent, width / height))
         return renderer.render()
     finally:
         renderer.close()
+
+
+def _camera(extent: np.ndarray, aspect: float) -> mujoco.MjvCamera:
+    """A camera whose picture a slab below the origin just fills.
+
+    Args:
+        extent: of the slab, along x and y [m].
+        aspect: width of the picture by its height.
+    """
+    import mujoco
+
+    camera = mujoco.MjvCamera()
+    camera.azimuth = (90.0 if extent[0] > extent[1] else 0.0) + _TURN_DEG
+    camera.elevation = _ELEVATION_DEG
+    azimuth, elevation = np.deg2rad([camera.azimuth, camera.elevation])
+    across = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
+    right = np.array([across[1], -across[0], 0.0])
+    forward = np.cos(elevation) * across + [0.0, 0.0, np.sin(elevation)]
+    up = np.cross(right, forward)
+    slab = np.array([[-0.5, -0.5, -1.0], [0.5, 0.5, 0.0]])
+    corners = np.array(list(itertools.product(*slab.T))) * [*_MARGIN * extent, 1.0]
+    half = np.tan(np.deg2rad(_FOVY_DEG) / 2)
+    # Where a side of the picture touches a corner, the place along an axis of the picture and the
+    # distance depend on each other linearly: two sides give both.
+    for axis, tangent in ((right, half * aspect), (up, half)):
+        first, second = (
+            np.max(sign * corners @ axis / tangent - corners @ forward) for sign in (1, -1)
+        )
+        camera.lookat += axis * tangent * (first - second) / 2
+        camera.distance = max(camera.distance, (first + second) / 2)
+    return camera
 
 
 def _serve(scene: SceneCfg, cfg: TerrainOptions) -> None:

@@ -29,6 +29,15 @@ _DEFAULT_PLANE_TEXTURE = TextureCfg(
 _DEFAULT_PLANE_MATERIAL = MaterialCfg(
     name="groundplane", texuniform=True, texture="groundplane", geom_names_expr=("terrain",)
 )
+_DEFAULT_SKY = TextureCfg(
+    name="terrain_sky",  # scenes that add a sky of their own call it "sky"
+    type="skybox",
+    builtin="gradient",
+    rgb1=(0.45, 0.6, 0.8),
+    rgb2=(0.93, 0.95, 0.97),
+    width=64,
+    height=384,
+)
 _DEFAULT_SUN_LIGHT = LightCfg(
     name="sun",
     type="directional",
@@ -55,7 +64,7 @@ class TerrainEntityCfg(EntityCfg):
     num_envs: int = 1
     """Number of worlds to place; a scene puts its own in place."""
     textures: tuple[TextureCfg, ...] = field(
-        default_factory=lambda: (copy.copy(_DEFAULT_PLANE_TEXTURE),)
+        default_factory=lambda: (copy.copy(_DEFAULT_PLANE_TEXTURE), copy.copy(_DEFAULT_SKY))
     )
     materials: tuple[MaterialCfg, ...] = field(
         default_factory=lambda: (copy.copy(_DEFAULT_PLANE_MATERIAL),)
