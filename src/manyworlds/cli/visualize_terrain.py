@@ -1,4 +1,4 @@
-"""`manyworlds terrain [KIND ...]`: look at a terrain, in the browser or in a picture."""
+"""What `manyworlds terrain` shows: a terrain, in the browser or in a picture."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import contextlib
 import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +18,6 @@ from manyworlds.asset_zoo.third_party import (
     get_go1_robot_cfg,
     get_yam_robot_cfg,
 )
-from manyworlds.cli.common import parse
 from manyworlds.cli.lab import wait
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg, TerrainGeneratorCfg
@@ -36,6 +33,7 @@ from manyworlds.utils.string import near_matches
 if TYPE_CHECKING:
     import mujoco
 
+    from manyworlds.cli.terrain import TerrainOptions
     from manyworlds.entity import EntityCfg
 
 FIELDS = {"all": ALL_TERRAINS_CFG, "rough": ROUGH_TERRAINS_CFG, "stairs": STAIRS_TERRAINS_CFG}
@@ -60,45 +58,9 @@ _TURN_DEG = 15.0
 _MARGIN = 1.05
 
 
-@dataclass(kw_only=True)
-class TerrainOptions:
-    """Look at a terrain: manyworlds terrain [KIND ...] [OPTIONS].
-
-    KIND names one ready terrain (all, rough, stairs), or kinds such as pyramid_stairs, each of
-    which fills a column whose rows become more difficult.
-    """
-
-    rows: int | None = None
-    """Levels of difficulty; None takes those of a ready terrain, and 3 of kinds."""
-    difficulty: tuple[float, float] | None = None
-    """Lowest and highest difficulty, 0 to 1."""
-    change: dict[str, bool | float | tuple[float, ...]] = field(default_factory=dict)
-    """Fields of the kinds to change, such as {'step_width': 0.5}."""
-    seed: int = 0
-    """What is random follows from it."""
-    robot: str = "none"
-    """Who stands in the middle cell: none, quadruped, humanoid, arm, go1, g1 or yam."""
-    patches: bool = False
-    """Show origins and flat patches."""
-    picture: Path | None = None
-    """Image file to draw instead of opening the browser."""
-    width: int = 1280
-    """Of the picture [pixel]."""
-    height: int = 720
-    """Of the picture [pixel]."""
-    seconds: float | None = None
-    """Stop after this time [s]; None goes on until Ctrl-C."""
-    host: str = "127.0.0.1"
-    """Address to serve the page on."""
-    port: int = 8080
-    """Port to serve the page on; the next free one is taken if it is in use."""
-
-
-def main(argv: list[str]) -> int:
-    """Parse the command line and show the terrain."""
-    count = next((i for i, arg in enumerate(argv) if arg.startswith("-")), len(argv))
-    cfg = parse(TerrainOptions, TerrainOptions(), argv[count:], "terrain")
-    terrain = find_terrain(argv[:count] or ["all"], cfg.change)
+def show(kinds: Sequence[str], cfg: TerrainOptions) -> None:
+    """Draw a picture of a terrain, or serve a page of it."""
+    terrain = find_terrain(kinds, cfg.change)
     changes = {"num_rows": cfg.rows, "difficulty_range": cfg.difficulty}
     changes = {name: value for name, value in changes.items() if value is not None}
     scene = terrain_scene(
@@ -111,7 +73,6 @@ def main(argv: list[str]) -> int:
         print(f"terrain in {cfg.picture}")
     else:
         _serve(scene, cfg)
-    return 0
 
 
 def find_terrain(kinds: Sequence[str], change: dict[str, Any]) -> TerrainGeneratorCfg:
