@@ -12,6 +12,7 @@ from manyworlds.cli import main as cli
 from manyworlds.utils.extras import MissingExtraError, require_extra
 
 HEAVY = ("torch", "mujoco", "numpy", "tyro", "rich", "rsl_rl", "viser", "warp")
+SLOW = ("torch", "rsl_rl", "viser", "warp", "trimesh", "onnxruntime")
 
 
 @pytest.fixture
@@ -75,11 +76,12 @@ class TestDispatch:
         assert cli.main(["validate", "--help"]) == 0
         assert "FILE" in capsys.readouterr().out
 
-    def test_help_imports_nothing_heavy(self):
-        """Answer `--help` without any heavy import."""
+    @pytest.mark.parametrize("command", [[], *([name] for name in cli.COMMANDS)])
+    def test_help_imports_nothing_heavy(self, command):
+        """Answer `--help` of every command without any heavy import."""
         code = (
-            "import sys; from manyworlds.cli.main import main; main(['--help']); "
-            f"print([name for name in {HEAVY} if name in sys.modules])"
+            f"import sys; from manyworlds.cli.main import main; main([*{command}, '--help']); "
+            f"print([name for name in {HEAVY if not command else SLOW} if name in sys.modules])"
         )
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -136,6 +138,34 @@ class TestErrors:
         assert writer.stderr.read() == b""
         assert writer.wait() == 0
         writer.stderr.close()
+
+
+USAGE_ERRORS = {
+    "diff": "Missing: FIRST, SECOND.",
+    "diff a.xml": "Missing: SECOND.",
+    "diff a.xml b.xml c.xml": "'c.xml' is one too many.",
+    "diff a.xml b.xml --tolerance x": "--tolerance: could not convert string to float: 'x'.",
+    "bench": "Missing: FILE.",
+    "bench a.xml --threads": "Missing value for argument '--threads'.",
+    "replay-dump": "Missing: FILE.",
+    "lab": "Missing: TARGET.",
+    "motion": "Expected one of {convert, clip}.",
+    "motion convert a.csv": "Missing: --task STR.",
+    "terrain --rows x": "--rows: no type matching {None}|INT could be instantiated from ['x'].",
+    "train Cartpole-Balance --preset x": "invalid choice 'x' for argument '--preset'. "
+    "Expected one of ('auto', 'cpu', 'gpu').",
+}
+
+
+class TestUsage:
+    @pytest.mark.parametrize("columns", ["60", "200"])
+    @pytest.mark.parametrize("line", USAGE_ERRORS)
+    def test_what_is_wrong_is_one_line(self, capsys, monkeypatch, line, columns):
+        """Say what is missing or wrong in one line, however wide the terminal is."""
+        monkeypatch.setenv("COLUMNS", columns)
+        assert cli.main(line.split()) == 1
+        said = capsys.readouterr().err.splitlines()
+        assert len(said) == 1 and said[0].startswith(f"error: {USAGE_ERRORS[line]} `manyworlds ")
 
 
 class TestExtras:

@@ -68,6 +68,22 @@ def test_the_picture_shows_the_terrain(tmp_path, capsys):
     assert np.abs(pictures[0] - pictures[1]).max() > 50
 
 
+@pytest.mark.parametrize("options", [["rough", "--rows", "1"], ["rough"], ["flat", "--rows", "1"]])
+def test_the_terrain_fills_the_picture(tmp_path, options):
+    """Keep all of the slab in the frame, as large as it can be, below a sky."""
+    if reason := gl_available():
+        pytest.skip(reason)
+    image = pytest.importorskip("PIL.Image")
+    path = tmp_path / "terrain.png"
+    size = ["--width", "320", "--height", "180"]
+    assert main(["terrain", *options, *size, "--picture", str(path)]) == 0
+    red, _, blue = np.moveaxis(np.asarray(image.open(path)).astype(int), -1, 0)
+    is_sky = blue - red > 12
+    assert is_sky[[0, -1]].all() and is_sky[:, [0, -1]].all()
+    shares = [(~is_sky).any(axis=axis).mean() for axis in (0, 1)]
+    assert max(shares) > 0.85
+
+
 def test_the_page_shows_the_terrain(monkeypatch, capsys):
     """Serve a page until the time is over."""
     pytest.importorskip("viser", reason="the page needs the extra 'lab'")

@@ -79,6 +79,8 @@ def test_ids_that_select_nothing_are_refused(floating):
     """Refuse an id out of range, which would write nothing."""
     robot = floating.scene["robot"]
     for ids in ([-1], [99]):
+        with pytest.raises(ValueError, match=f"World id {ids[0]} is out of range"):
+            robot.write_root_com_velocity_to_sim(torch.ones(1, 6), ids)
         with pytest.raises(ValueError, match=f"Id {ids[0]} is out of range"):
             robot.set_joint_position_target(torch.ones(WORLDS, 1), ids)
         with pytest.raises(ValueError, match=f"Id {ids[0]} is out of range"):
@@ -98,6 +100,24 @@ def test_velocities_may_be_given_in_three_ways(floating):
     sim.forward()
     assert near(robot.data.root_com_vel_w[[3, 0]], velocity[:2])
     assert (robot.data.root_com_pos_w != robot.data.root_link_pos_w).any()
+
+
+@pytest.mark.parametrize("name", ["", "_link_velocity", "_link_velocity_b", "_com_velocity"])
+def test_one_row_is_for_all_worlds(floating, name):
+    """Take a row for all worlds like one for each, and name another number of rows."""
+    robot, sim = floating.scene["robot"], floating.sim
+    write = getattr(robot, f"write_root{name or '_state'}_to_sim")
+    row = torch.randn(6) if name else torch.cat([random_pose(1, 2)[0], torch.randn(6)])
+    found = []
+    for values in (row.expand(WORLDS, -1), row[None], row):
+        sim.reset()
+        write(values)
+        found.append(torch.cat([sim.data.qpos, sim.data.qvel], dim=1))
+    sim.reset()
+    assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+    with pytest.raises(ValueError, match=rf"Values of shape \({WORLDS}, \d\) were expected, got"):
+        write(row.expand(WORLDS + 1, -1))
+    assert not sim.data.qvel.any()
 
 
 def test_the_angular_part_follows_the_orientation_just_written(floating):

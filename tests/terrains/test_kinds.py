@@ -1,6 +1,7 @@
 """Every kind of terrain: where one stands, what it consists of, what it refuses."""
 
 import dataclasses
+import itertools
 
 import mujoco
 import numpy as np
@@ -55,6 +56,24 @@ def test_boxes_have_volume(kind):
         boxes = [geom for geom in spec.geoms if geom.type == mujoco.mjtGeom.mjGEOM_BOX]
         assert all(min(geom.size) > 1e-4 for geom in boxes)
         assert len(boxes) <= 240
+
+
+@pytest.mark.parametrize("difficulty", [0.0, 0.6])
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"narrow_beams"}))
+def test_no_surface_is_there_twice(kind, difficulty):
+    """Let no two boxes end in one plane above each other: a foot would stand on both of them."""
+    spec = mujoco.MjSpec()
+    spec.worldbody.add_body(name="terrain")
+    output = KINDS[kind](size=(8.0, 8.0)).function(difficulty, spec, np.random.default_rng(5))
+    geoms = [geometry.geom for geometry in output.geometries if geometry.hfield is None]
+    level = [geom for geom in geoms if np.allclose(geom_rotation(geom), np.eye(3))]
+    boxes = [(np.array(geom.pos) - geom.size, np.array(geom.pos) + geom.size) for geom in level]
+    for (lower, upper), (other_lower, other_upper) in itertools.combinations(boxes, 2):
+        corner, far = np.maximum(lower, other_lower), np.minimum(upper, other_upper)
+        if abs(upper[2] - other_upper[2]) < 1e-9 and (corner + 1e-6 < far)[:2].all():
+            middle = ((corner + far) / 2)[:2]
+            above = [b for b in boxes if (b[0][:2] < middle).all() and (middle < b[1][:2]).all()]
+            assert max(b[1][2] for b in above) > upper[2] + 1e-6
 
 
 @pytest.mark.parametrize("kind", KINDS)

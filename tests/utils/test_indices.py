@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.utils.indices import as_index, assign, resolve_env_ids
+from manyworlds.utils.indices import as_index, as_rows, assign, resolve_env_ids
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,33 @@ def test_assign_takes_arrays_of_any_precision():
         target = torch.zeros(3, 4)
         assign(target, np.full((3, 2), 2.0), None, columns)
         assert target[:, columns].eq(2.0).all() and target.sum() == 12.0
-    with pytest.raises(ValueError, match="World ids must be one-dimensional, got 1"):
+    with pytest.raises(ValueError, match="World ids must be one-dimensional"):
         assign(target, 1.0, torch.tensor(1))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([-1], "World id -1 is out of range"),
+        (np.array([0, 3]), "World id 3 is out of range"),
+        (torch.tensor([0.7]), "must be integers, got float32"),
+        ([True], r"must have shape \(3,\), got \(1,\)"),
+        ([[0, 1]], "must be one-dimensional"),
+    ],
+)
+def test_bad_rows_are_written_nowhere(rows, message):
+    """Refuse ids that torch would count from the end, round, or take for part of a mask."""
+    target = torch.zeros(3, 4)
+    for write in (lambda: assign(target, 1.0, rows), lambda: as_rows(rows, 3)):
+        with pytest.raises(ValueError, match=message):
+            write()
+    assert not target.any()
+
+
+def test_bytes_are_ids_and_no_mask():
+    """Read bytes everywhere as ids, which torch takes for a mask in some places."""
+    rows = as_rows(torch.tensor([2, 0], dtype=torch.uint8), 3)
+    assert torch.arange(3)[rows].tolist() == [2, 0]
 
 
 def test_assign_writes_the_outer_product():

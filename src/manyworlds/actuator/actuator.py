@@ -16,7 +16,7 @@ from manyworlds.actuator.parameters import Cell, GainParameter, LimitParameter
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.actuator import TransmissionType
 from manyworlds.utils.buffers import DelayBuffer
-from manyworlds.utils.indices import EnvIds, as_index, as_rows, assign
+from manyworlds.utils.indices import EnvIds, as_index, assign
 from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
@@ -362,7 +362,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
             raise ValueError(
                 f"{type(self).__name__} of {self.target_names} has no delay: set delay_max_lag."
             )
-        self.delay_buffer.set_lags(lags, as_rows(env_ids))
+        self.delay_buffer.set_lags(lags, env_ids)
 
     def share_delay(self, buffer: DelayBuffer | None, first: bool) -> None:
         """Take a buffer that several actuators share; the first of them resets it.
@@ -376,7 +376,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     def reset(self, env_ids: EnvIds = None) -> None:
         """Forget what the worlds named have carried over."""
         if self.delay_buffer is not None and not self._shares_delay:
-            self.delay_buffer.reset(as_rows(env_ids))
+            self.delay_buffer.reset(env_ids)
 
     def update(self, dt: float) -> None:
         """Advance what it tracks over time by `dt` [s]."""

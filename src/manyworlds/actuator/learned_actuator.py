@@ -154,7 +154,7 @@ class LearnedMlpActuator(_LearnedActuator[LearnedMlpActuatorCfg]):
     def reset(self, env_ids: EnvIds = None) -> None:
         """Forget the history of the worlds named."""
         super().reset(env_ids)
-        self._history.reset(as_rows(env_ids))
+        self._history.reset(env_ids)
 
     def _allocate(self, device: torch.device) -> None:
         self._history = CircularBuffer(self.cfg.history_length, self._shape[0], device)
@@ -176,7 +176,7 @@ class LearnedLstmActuator(_LearnedActuator[LearnedLstmActuatorCfg]):
         """Forget what the worlds named remember."""
         super().reset(env_ids)
         for memory in (self._hidden, self._cell):
-            memory[:, as_rows(env_ids)] = 0.0
+            memory[:, as_rows(env_ids, self._shape[0])] = 0.0
 
     def _allocate(self, device: torch.device) -> None:
         weights = [

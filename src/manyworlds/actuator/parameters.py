@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.indices import EnvIds, assign
+from manyworlds.utils.indices import EnvIds, as_rows, assign
 
 Cell = tuple[str, int, float]
 """A model field, one of its columns, and what that holds per unit of the parameter."""
@@ -113,7 +113,7 @@ class LimitParameter:
                     " so give it an effort_limit (an XML actuator: a forcerange)."
                 )
         gear = self._gear()
-        gear = (gear if env_ids is None or len(gear) == 1 else gear[env_ids])[:, targets]
+        gear = (gear if len(gear) == 1 else gear[as_rows(env_ids, len(gear))])[:, targets]
         value = (value / gear).unsqueeze(-1)
         for i, (field, ids) in enumerate(self._rows.items()):
             ranges, rows = value * self._shape[field][targets], ids[targets]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+import io
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -61,7 +64,7 @@ def parse(config_type: type[T], default: Any, argv: list[str], command: str) -> 
     """Parse the command line over a config, if there is one; every field of it is an option.
 
     Raises:
-        ValueError: there is no such option.
+        ValueError: there is no such option, or it has no such value, or one is missing.
     """
     import tyro
 
@@ -69,21 +72,56 @@ def parse(config_type: type[T], default: Any, argv: list[str], command: str) -> 
     from manyworlds.utils.string import near_matches
 
     flags = (tyro.conf.AvoidSubcommands, tyro.conf.UsePythonSyntaxForLiteralCollections)
-    parsed, unknown = tyro.cli(
-        config_type,
-        default=default,
-        args=argv,
-        prog=f"manyworlds {command}",
-        config=flags,
-        return_unknown_args=True,
-    )
+    with usage_errors(command):
+        parsed, unknown = tyro.cli(
+            config_type,
+            default=default,
+            args=argv,
+            prog=f"manyworlds {command}",
+            config=flags,
+            return_unknown_args=True,
+        )
     if unknown:
         name = unknown[0].partition("=")[0]
         near = near_matches(name, _options(to_plain(parsed), "--"))
-        raise ValueError(
-            f"There is no option '{name}'.{near} `manyworlds {command} --help` lists all."
-        )
+        text = f"There is no option '{name}'" if name[:1] == "-" else f"'{name}' is one too many"
+        raise ValueError(f"{text}.{near} `manyworlds {command} --help` lists all.")
     return parsed
+
+
+@contextlib.contextmanager
+def usage_errors(command: str) -> Iterator[None]:
+    """Raise what tyro has to say about wrong usage, instead of letting it print a box and exit.
+
+    Raises:
+        ValueError: the usage is wrong.
+    """
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            yield
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise ValueError(
+            f"{_sentence(said.getvalue())}. `manyworlds {command} --help` lists all."
+        ) from None
+    sys.stderr.write(said.getvalue())
+
+
+def _sentence(box: str) -> str:
+    """What stands in the first section of a box that tyro drew, without the full stop."""
+    # Where there is no UTF-8, a rule stands below the title and nothing at the sides.
+    lines = re.sub(r"\x1b\[[\d;]*m", "", box).replace("│", " ").splitlines()[1:]
+    is_rule = [not line.strip(" ─-╰╯") for line in lines]
+    start = int(is_rule[0])
+    end = is_rule.index(True, start) if True in is_rule[start:] else len(lines)
+    text = " ".join(" ".join(lines[start:end]).split())
+    if text.startswith("Missing from "):  # each argument, indented, and its help below it
+        names = [line.strip() for line in lines[start:end] if re.match(r" {6}\S", line)]
+        return f"Missing: {', '.join(names)}"
+    text = text.partition(" Got errors:")[0].removeprefix("Error parsing ")
+    return text.removesuffix(".").removesuffix(". Expected 1 values")
 
 
 def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:

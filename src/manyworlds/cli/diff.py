@@ -8,6 +8,8 @@ from typing import Annotated
 
 import tyro
 
+from manyworlds.cli.common import parse
+
 
 @dataclass(kw_only=True)
 class DiffArgs:
@@ -29,7 +31,7 @@ class DiffArgs:
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds diff`."""
-    args = tyro.cli(DiffArgs, prog="manyworlds diff", args=argv)
+    args = parse(DiffArgs, None, argv, "diff")
     from manyworlds.lab.diff import diff_models, load_model
 
     first, second = load_model(args.first), load_model(args.second)

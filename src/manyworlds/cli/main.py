@@ -16,7 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "play": ("manyworlds.cli.play", "watch a trained policy"),
     "lab": ("manyworlds.cli.lab", "walk into a world: look at it, pull at it, steer it"),
     "motion": ("manyworlds.cli.motion", "make motions to track, of recordings or of our own"),
-    "terrain": ("manyworlds.cli.visualize_terrain", "look at a terrain"),
+    "terrain": ("manyworlds.cli.terrain", "look at a terrain"),
     "list": ("manyworlds.cli.list", "list the tasks"),
     "new-task": ("manyworlds.cli.new_task", "write a file with a task of your own, ready to train"),
     "bench": ("manyworlds.cli.bench", "time a task or an MJCF file against MuJoCo's rollout"),

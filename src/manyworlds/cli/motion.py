@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from manyworlds.cli.common import usage_errors
+
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.tasks.tracking.mdp import MotionCommandCfg
@@ -51,9 +53,10 @@ class Clip:
 
 def main(argv: list[str]) -> int:
     """Parse the command line and write a motion."""
-    cfg = tyro.extras.subcommand_cli_from_dict(
-        {"convert": Convert, "clip": Clip}, args=argv, prog="manyworlds motion"
-    )
+    with usage_errors("motion"):
+        cfg = tyro.extras.subcommand_cli_from_dict(
+            {"convert": Convert, "clip": Clip}, args=argv, prog="manyworlds motion"
+        )
     path, motion = _convert(cfg) if isinstance(cfg, Convert) else (cfg.file, _clip(cfg))
     motion.save(path)
     print(

@@ -40,7 +40,8 @@ class OnnxPlayConfig:
 
 def main(argv: list[str]) -> int:
     """Parse the command line and run the policy."""
-    cfg = parse(OnnxPlayConfig, None, argv, "play")
+    wants_help = bool({"-h", "--help"} & set(argv))  # `--onnx --help`, too, as `play --help` says
+    cfg = parse(OnnxPlayConfig, None, ["--help"] if wants_help else argv, "play")
     if not cfg.onnx.is_file():
         raise FileNotFoundError(f"There is no policy '{cfg.onnx}': give the path of an .onnx file.")
     scene = cfg.scene or cfg.onnx.parent / "scene" / "scene.xml"

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from manyworlds.cli.common import parse
+
+
+@dataclass(kw_only=True)
+class ReplayArgs:
+    """Replay a file that the NaN guard wrote in MuJoCo C.
+
+    Names the first field, element and step that went bad in each of its worlds.
+    """
+
+    file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+    """What the NaN guard wrote."""
+
 
 def main(argv: list[str]) -> int:
     """Replay the worlds of a file in MuJoCo C; print what went bad first in each."""
-    path = tyro.cli(
-        Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
-        args=argv,
-        prog="manyworlds replay-dump",
-        description="Replay a file that the NaN guard wrote in MuJoCo C, and name the first field, "
-        "element and step that went bad in each of its worlds.",
-    )
+    path = parse(ReplayArgs, None, argv, "replay-dump").file
     from manyworlds.sim.flight_replay import FlightRecord, replay
     from manyworlds.sim.status import WorldStatus
 

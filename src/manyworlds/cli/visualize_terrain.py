@@ -1,12 +1,11 @@
-"""`manyworlds terrain [KIND ...]`: look at a terrain, in the browser or in a picture."""
+"""What `manyworlds terrain` shows: a terrain, in the browser or in a picture."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from manyworlds.asset_zoo.third_party import (
     get_go1_robot_cfg,
     get_yam_robot_cfg,
 )
-from manyworlds.cli.common import parse
 from manyworlds.cli.lab import wait
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg, TerrainGeneratorCfg
@@ -33,6 +31,9 @@ from manyworlds.utils.extras import require_extra
 from manyworlds.utils.string import near_matches
 
 if TYPE_CHECKING:
+    import mujoco
+
+    from manyworlds.cli.terrain import TerrainOptions
     from manyworlds.entity import EntityCfg
 
 FIELDS = {"all": ALL_TERRAINS_CFG, "rough": ROUGH_TERRAINS_CFG, "stairs": STAIRS_TERRAINS_CFG}
@@ -49,49 +50,17 @@ ROBOT_CFG_GETTERS: dict[str, Callable[[], EntityCfg] | None] = {
 """What may stand on the terrain, by name."""
 _CELL_M = 8.0
 _BORDER_M = 2.0
-_DISTANCE = 1.4
-"""Of a picture's camera, in terms of the terrain's longer side."""
+_FOVY_DEG = 15.0
+"""Of a picture's camera: so far away that cells look alike in size."""
+_ELEVATION_DEG = -42.0
+_TURN_DEG = 15.0
+"""How far that camera is turned from a view along the terrain's shorter side."""
+_MARGIN = 1.05
 
 
-@dataclass(kw_only=True)
-class TerrainOptions:
-    """Look at a terrain: manyworlds terrain [KIND ...] [OPTIONS].
-
-    KIND names one ready terrain (all, rough, stairs), or kinds such as pyramid_stairs, each of
-    which fills a column whose rows become more difficult.
-    """
-
-    rows: int | None = None
-    """Levels of difficulty; None takes those of a ready terrain, and 3 of kinds."""
-    difficulty: tuple[float, float] | None = None
-    """Lowest and highest difficulty, 0 to 1."""
-    change: dict[str, bool | float | tuple[float, ...]] = field(default_factory=dict)
-    """Fields of the kinds to change, such as {'step_width': 0.5}."""
-    seed: int = 0
-    """What is random follows from it."""
-    robot: str = "none"
-    """Who stands in the middle cell: none, quadruped, humanoid, arm, go1, g1 or yam."""
-    patches: bool = False
-    """Show origins and flat patches."""
-    picture: Path | None = None
-    """Image file to draw instead of opening the browser."""
-    width: int = 1280
-    """Of the picture [pixel]."""
-    height: int = 720
-    """Of the picture [pixel]."""
-    seconds: float | None = None
-    """Stop after this time [s]; None goes on until Ctrl-C."""
-    host: str = "127.0.0.1"
-    """Address to serve the page on."""
-    port: int = 8080
-    """Port to serve the page on; the next free one is taken if it is in use."""
-
-
-def main(argv: list[str]) -> int:
-    """Parse the command line and show the terrain."""
-    count = next((i for i, arg in enumerate(argv) if arg.startswith("-")), len(argv))
-    cfg = parse(TerrainOptions, TerrainOptions(), argv[count:], "terrain")
-    terrain = find_terrain(argv[:count] or ["all"], cfg.change)
+def show(kinds: Sequence[str], cfg: TerrainOptions) -> None:
+    """Draw a picture of a terrain, or serve a page of it."""
+    terrain = find_terrain(kinds, cfg.change)
     changes = {"num_rows": cfg.rows, "difficulty_range": cfg.difficulty}
     changes = {name: value for name, value in changes.items() if value is not None}
     scene = terrain_scene(
@@ -104,7 +73,6 @@ def main(argv: list[str]) -> int:
         print(f"terrain in {cfg.picture}")
     else:
         _serve(scene, cfg)
-    return 0
 
 
 def find_terrain(kinds: Sequence[str], change: dict[str, Any]) -> TerrainGeneratorCfg:
@@ -184,15 +152,45 @@ def draw(scene_cfg: SceneCfg, width: int = 1280, height: int = 720) -> np.ndarra
     cells = scene_cfg.terrain.terrain_generator if scene_cfg.terrain else None
     assert cells is not None
     extent = np.array([cells.num_rows, cells.num_cols]) * cells.size + 2 * cells.border_width
-    camera = mujoco.MjvCamera()
-    camera.distance, camera.azimuth, camera.elevation = _DISTANCE * extent.max(), 45.0, -40.0
     model.stat.extent = extent.max()  # what is near and far enough to be drawn
+    model.vis.global_.fovy = _FOVY_DEG
     renderer = Renderer(model, height, width)
     try:
-        renderer.update_scene(data, camera)
+        renderer.update_scene(data, _camera(extent, width / height))
         return renderer.render()
     finally:
         renderer.close()
+
+
+def _camera(extent: np.ndarray, aspect: float) -> mujoco.MjvCamera:
+    """A camera whose picture a slab below the origin just fills.
+
+    Args:
+        extent: of the slab, along x and y [m].
+        aspect: width of the picture by its height.
+    """
+    import mujoco
+
+    camera = mujoco.MjvCamera()
+    camera.azimuth = (90.0 if extent[0] > extent[1] else 0.0) + _TURN_DEG
+    camera.elevation = _ELEVATION_DEG
+    azimuth, elevation = np.deg2rad([camera.azimuth, camera.elevation])
+    across = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
+    right = np.array([across[1], -across[0], 0.0])
+    forward = np.cos(elevation) * across + [0.0, 0.0, np.sin(elevation)]
+    up = np.cross(right, forward)
+    slab = np.array([[-0.5, -0.5, -1.0], [0.5, 0.5, 0.0]])
+    corners = np.array(list(itertools.product(*slab.T))) * [*_MARGIN * extent, 1.0]
+    half = np.tan(np.deg2rad(_FOVY_DEG) / 2)
+    # Where a side of the picture touches a corner, the place along an axis of the picture and the
+    # distance depend on each other linearly: two sides give both.
+    for axis, tangent in ((right, half * aspect), (up, half)):
+        first, second = (
+            np.max(sign * corners @ axis / tangent - corners @ forward) for sign in (1, -1)
+        )
+        camera.lookat += axis * tangent * (first - second) / 2
+        camera.distance = max(camera.distance, (first + second) / 2)
+    return camera
 
 
 def _serve(scene: SceneCfg, cfg: TerrainOptions) -> None:

@@ -11,7 +11,7 @@ import torch
 
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.indices import EnvIds, as_index, assign
+from manyworlds.utils.indices import EnvIds, as_index, as_rows, assign
 from manyworlds.utils.math import quat_apply, quat_apply_inverse
 
 if TYPE_CHECKING:
@@ -67,21 +67,21 @@ class DataWriters:
     def write_root_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
         # MuJoCo keeps a free joint's linear velocity in the world, its angular one in the body.
-        quat, root_velocity = self._root_quat(env_ids), self._tensor(root_velocity, 6)
+        quat, root_velocity = self._root_motion(root_velocity, env_ids)
         angular = quat_apply_inverse(quat, root_velocity[..., 3:])
         self._write_root_qvel(root_velocity[..., :3], angular, env_ids)
 
     def write_root_velocity_b(self, root_velocity_b: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root's origin in its own frame [m/s, rad/s]."""
-        quat, velocity = self._root_quat(env_ids), self._tensor(root_velocity_b, 6)
+        quat, velocity = self._root_motion(root_velocity_b, env_ids)
         linear = quat_apply(quat, velocity[..., :3])
         self._write_root_qvel(linear, velocity[..., 3:], env_ids)
 
     def write_root_com_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
-        quat, root_velocity = self._root_quat(env_ids), self._tensor(root_velocity, 6)
+        quat, root_velocity = self._root_motion(root_velocity, env_ids)
         offset = self.model.body_ipos[:, self.indexing.root_body_id]
-        arm = quat_apply(quat, offset if env_ids is None else offset[env_ids])
+        arm = quat_apply(quat, offset[as_rows(env_ids, len(offset), offset.device)])
         linear = root_velocity[..., :3] - torch.linalg.cross(root_velocity[..., 3:], arm)
         angular = quat_apply_inverse(quat, root_velocity[..., 3:])
         self._write_root_qvel(linear, angular, env_ids)
@@ -190,11 +190,20 @@ class DataWriters:
             )
         return values
 
-    def _root_quat(self, env_ids: EnvIds) -> torch.Tensor:
-        """The root's orientation as it will be: that in qpos, not the derived one."""
+    def _root_motion(
+        self, velocity: torch.Tensor, env_ids: EnvIds
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The root's orientation as it will be, that in qpos; and a velocity for each world."""
         self._require_floating_base("velocity")
         quat = self.data.qpos[:, self.free_q_index][:, 3:]
-        return quat if env_ids is None else quat[env_ids]
+        quat = quat[as_rows(env_ids, len(quat), quat.device)]
+        velocity = self._tensor(velocity, 6)
+        if velocity.shape[:-1] not in ((), (1,), (len(quat),)):
+            raise ValueError(
+                f"Values of shape {(len(quat), 6)} were expected, got {tuple(velocity.shape)}: "
+                "give a row for each world, or one for all."
+            )
+        return quat, velocity.expand(len(quat), 6)
 
     def _write_root_qvel(
         self, linear: torch.Tensor, angular: torch.Tensor, env_ids: EnvIds

@@ -35,7 +35,7 @@ def with_leaves(data: Any, tensors: dict[str, torch.Tensor]) -> Any:
 def world_mask(env_ids: EnvIds, num_envs: int, device: torch.device) -> torch.Tensor:
     """Mark the worlds named, without waiting for a device, shape [num_envs]."""
     mask = torch.zeros(num_envs, dtype=torch.bool, device=device)
-    mask[as_rows(env_ids, device)] = True
+    mask[as_rows(env_ids, num_envs, device)] = True
     return mask
 
 

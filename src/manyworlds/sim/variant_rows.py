@@ -32,6 +32,7 @@ _OFF: dict[str, Any] = {
     "geom_contype": 0,
     "geom_conaffinity": 0,
     "geom_margin": 0.0,
+    "geom_gap": 0.0,
     "geom_rgba": [0.0, 0.0, 0.0, 0.0],
 }
 _STATE = "variant."

@@ -52,21 +52,24 @@ class BoxPyramidStairsTerrainCfg(SubTerrainCfg):
         geoms = [add_floor(body, self.size, -DEPTH if self.holes else 0.0)]
         if self.holes:
             geoms += add_rim(body, self.size, inner, DEPTH)
-        for step in range(count + 1):
+        # Level steps would all lie in the plane of the first, or of the slab.
+        for step in range(count + 1 if height else int(self.holes)):
             size, top = inner - 2 * step * self.step_width, (step + 1) * height
-            for extent in self._shapes(size):
-                geoms.append(add_block(body, self.center, extent, -DEPTH, top))
+            geoms += [add_block(body, *shape, -DEPTH, top) for shape in self._shapes(size)]
         return self.output((count + 1) * height, geoms, rng)
 
     def _num_steps(self, inner: np.ndarray) -> int:
         """Steps between the border and the platform."""
         return int((inner.min() - self.platform_width) / (2 * self.step_width) + 1e-6)
 
-    def _shapes(self, size: np.ndarray) -> list[np.ndarray]:
-        """The square of a step, or with holes the two arms of a cross."""
+    def _shapes(self, size: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Centres and sizes: the square of a step, or with holes a cross without overlaps."""
         if not self.holes:
-            return [size]
-        return [np.array([size[0], self.platform_width]), np.array([self.platform_width, size[1]])]
+            return [(self.center, size)]
+        width = self.platform_width
+        offset, arm = np.array([0.0, (size[1] + width) / 4]), [width, (size[1] - width) / 2]
+        arms = [(self.center + sign * offset, np.array(arm)) for sign in (-1, 1) if arm[1] > 1e-6]
+        return [(self.center, np.array([size[0], width])), *arms]
 
 
 @dataclass(kw_only=True)
@@ -91,7 +94,7 @@ class BoxInvertedPyramidStairsTerrainCfg(BoxPyramidStairsTerrainCfg):
             hole = size - 2 * self.step_width
             geoms += make_border(body, tuple(size), tuple(hole), top - bottom, position)
         rest = inner - 2 * count * self.step_width
-        geoms += [add_block(body, self.center, e, bottom, low) for e in self._shapes(rest)]
+        geoms += [add_block(body, *shape, bottom, low) for shape in self._shapes(rest)]
         if self.holes:
             geoms.append(add_floor(body, self.size, bottom))
         return self.output(low, geoms, rng)

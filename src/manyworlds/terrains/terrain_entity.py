@@ -14,6 +14,7 @@ import torch
 from manyworlds.entity import Entity, EntityCfg
 from manyworlds.terrains.terrain_generator import TerrainGenerator, TerrainGeneratorCfg
 from manyworlds.terrains.utils import grid_origins
+from manyworlds.utils.indices import as_rows
 from manyworlds.utils.spec_config import LightCfg, MaterialCfg, SpecCfg, TextureCfg
 from manyworlds.utils.torch import as_device
 
@@ -28,6 +29,15 @@ _DEFAULT_PLANE_TEXTURE = TextureCfg(
 )
 _DEFAULT_PLANE_MATERIAL = MaterialCfg(
     name="groundplane", texuniform=True, texture="groundplane", geom_names_expr=("terrain",)
+)
+_DEFAULT_SKY = TextureCfg(
+    name="terrain_sky",  # scenes that add a sky of their own call it "sky"
+    type="skybox",
+    builtin="gradient",
+    rgb1=(0.45, 0.6, 0.8),
+    rgb2=(0.93, 0.95, 0.97),
+    width=64,
+    height=384,
 )
 _DEFAULT_SUN_LIGHT = LightCfg(
     name="sun",
@@ -55,7 +65,7 @@ class TerrainEntityCfg(EntityCfg):
     num_envs: int = 1
     """Number of worlds to place; a scene puts its own in place."""
     textures: tuple[TextureCfg, ...] = field(
-        default_factory=lambda: (copy.copy(_DEFAULT_PLANE_TEXTURE),)
+        default_factory=lambda: (copy.copy(_DEFAULT_PLANE_TEXTURE), copy.copy(_DEFAULT_SKY))
     )
     materials: tuple[MaterialCfg, ...] = field(
         default_factory=lambda: (copy.copy(_DEFAULT_PLANE_MATERIAL),)
@@ -230,13 +240,8 @@ class TerrainEntity(Entity):
     # Worlds are masked, not indexed, so that no device waits for the host to count them.
 
     def _mask(self, env_ids: torch.Tensor | slice | None) -> torch.Tensor:
-        everyone = torch.ones_like(self.terrain_levels, dtype=torch.bool)
-        if env_ids is None:
-            return everyone
-        if isinstance(env_ids, torch.Tensor) and env_ids.dtype == torch.bool:
-            return env_ids
-        mask = torch.zeros_like(everyone)
-        mask[env_ids] = True
+        mask = torch.zeros_like(self.terrain_levels, dtype=torch.bool)
+        mask[as_rows(env_ids, len(mask), mask.device)] = True
         return mask
 
     def _spread(self, env_ids: torch.Tensor | slice | None, values: torch.Tensor) -> torch.Tensor:
@@ -244,7 +249,7 @@ class TerrainEntity(Entity):
         if env_ids is None or (isinstance(env_ids, torch.Tensor) and env_ids.dtype == torch.bool):
             return values
         spread = torch.zeros_like(self.terrain_levels)
-        spread[env_ids] = values
+        spread[as_rows(env_ids, len(spread), spread.device)] = values
         return spread
 
     def _place(self, mask: torch.Tensor, levels: torch.Tensor, types: torch.Tensor) -> None:

@@ -29,43 +29,66 @@ def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
     else:
         if isinstance(env_ids, torch.Tensor):
             env_ids = env_ids.detach().cpu().numpy()
-        ids = np.asarray(env_ids)
+        ids = _checked(env_ids, num_envs)
+    if ids.dtype == bool:
+        return None if ids.all() else np.flatnonzero(ids).astype(np.int32)
+    if ids.size == 0:
+        return np.zeros(0, np.int32)
+    if ids.size > 1 and not (ids[1:] > ids[:-1]).all():
+        ids = np.unique(ids)
+    return None if ids.size == num_envs else ids.astype(np.int32)
+
+
+def _checked(env_ids: np.ndarray | Sequence[int], num_envs: int) -> np.ndarray:
+    """Refuse what is neither a mask over worlds nor ids of worlds."""
+    ids = np.asarray(env_ids)
     if ids.dtype == bool:
         if ids.shape != (num_envs,):
             raise ValueError(
                 f"A mask over worlds must have shape ({num_envs},), got {ids.shape}: "
                 "give one boolean per world."
             )
-        return None if ids.all() else np.flatnonzero(ids).astype(np.int32)
+        return ids
     if ids.size == 0:
-        return np.zeros(0, np.int32)
-    if not np.issubdtype(ids.dtype, np.integer):
+        return ids
+    if ids.dtype.kind not in "iu":
         raise ValueError(f"World ids must be integers, got {ids.dtype}: use int64 ids or a mask.")
     if ids.ndim != 1:
         raise ValueError(
             f"World ids must be one-dimensional, got shape {ids.shape}: give a list such as [0, 2]."
         )
-    if ids.size > 1 and not (ids[1:] > ids[:-1]).all():
-        ids = np.unique(ids)
-    if ids[0] < 0 or ids[-1] >= num_envs:
-        bad = ids[0] if ids[0] < 0 else ids[-1]
-        raise ValueError(
-            f"World id {bad} is out of range: there are {num_envs} worlds, "
-            f"so ids must be in [0, {num_envs})."
-        )
-    return None if ids.size == num_envs else ids.astype(np.int32)
+    for bad in (ids.min(), ids.max()):
+        if not 0 <= bad < num_envs:
+            raise ValueError(
+                f"World id {bad} is out of range: there are {num_envs} worlds, "
+                f"so ids must be in [0, {num_envs})."
+            )
+    return ids
 
 
-def as_rows(env_ids: EnvIds, device: torch.device | str | None = None) -> torch.Tensor | slice:
-    """Turn world ids into an index of rows, without looking at their values.
+def as_rows(
+    env_ids: EnvIds, num_envs: int, device: torch.device | str | None = None
+) -> torch.Tensor | slice:
+    """Turn world ids into an index of rows: a slice, a mask, or int64 ids in their order.
 
     Args:
         env_ids: integer ids, a boolean mask, a slice, or None for all.
+        num_envs: how many worlds there are.
         device: where the index is to be; None leaves a tensor where it is.
+
+    Raises:
+        ValueError: as `resolve_env_ids`; values on a GPU are not looked at, which would wait.
     """
     if env_ids is None or isinstance(env_ids, slice):
         return slice(None) if env_ids is None else env_ids
-    return torch.as_tensor(env_ids, device=device)
+    if isinstance(env_ids, torch.Tensor):
+        visible = env_ids.device.type == "cpu"
+        shown = env_ids.detach() if visible else torch.zeros(env_ids.shape, dtype=env_ids.dtype)
+        _checked(shown.numpy(), num_envs)
+    else:
+        _checked(env_ids, num_envs)
+    rows = torch.as_tensor(env_ids, device=device)
+    return rows if rows.dtype == torch.bool else rows.long()
 
 
 def as_index(
@@ -113,15 +136,15 @@ def assign(
     """Write `value` to the outer product of rows (worlds) and columns of `target`, in place.
 
     Raises:
-        ValueError: the rows are a single number or out of range, or the value does not fit.
+        ValueError: a row is out of range or no integer, or the value does not fit.
     """
+    index = as_rows(rows, len(target), target.device)
     try:
-        _assign(target, value, rows, columns)
+        _assign(target, value, index, columns)
     except (RuntimeError, IndexError):
-        resolve_env_ids(rows, len(target))
         if isinstance(value, int | float):
             raise
-        worlds = len(torch.arange(len(target), device=target.device)[as_rows(rows, target.device)])
+        worlds = len(torch.arange(len(target), device=target.device)[index])
         wanted = target[:, slice(None) if columns is None else columns].shape[1:]
         raise ValueError(
             f"Values of shape {(worlds, *wanted)} were expected, got {tuple(np.shape(value))}: "
@@ -132,23 +155,17 @@ def assign(
 def _assign(
     target: torch.Tensor,
     value: torch.Tensor | np.ndarray | float,
-    rows: EnvIds,
+    rows: torch.Tensor | slice,
     columns: slice | torch.Tensor | Sequence[int] | None,
 ) -> None:
     columns = slice(None) if columns is None else columns
     if not isinstance(value, int | float):
         value = torch.as_tensor(value, dtype=target.dtype, device=target.device)
-    rows = as_rows(rows, target.device)
     if isinstance(rows, slice):
         target[rows, columns] = value
         return
-    if rows.ndim != 1:
-        raise ValueError(
-            f"World ids must be one-dimensional, got {rows.tolist()}: give a list such as [0, 2]."
-        )
     if rows.dtype == torch.bool:
         rows = rows.nonzero().squeeze(-1)
-    rows = rows.long()
     if (
         isinstance(columns, slice)
         and columns == slice(None)

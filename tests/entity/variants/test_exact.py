@@ -134,6 +134,13 @@ def test_clouds_of_points(source, tmp_path):
     assert_exact({"prop": variants(variants=found)}, 4)
 
 
+def test_what_is_not_there_reaches_no_further():
+    """Forget the margin and gap of a geom that a variant lacks, which its body would inherit."""
+    ball = primitive(SPHERE, [0.02], [0.05, 0, 0], gap=0.002, margin=0.003)
+    _, sim = assert_exact({"prop": variants(variants={"a": prop(1), "b": prop(1, ball)})}, 2)
+    assert "body_margin" in sim.expanded_fields
+
+
 def test_two_entities_with_variants():
     """Combine variants of two props that bump into each other."""
     above = EntityCfg.InitialStateCfg(pos=(0.0, 0.02, 0.3))

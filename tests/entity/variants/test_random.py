@@ -33,6 +33,7 @@ GEOMS = st.fixed_dictionaries(
         "density": st.sampled_from([200.0, 3000.0]),
         "solref": st.sampled_from([[0.02, 1.0], [0.04, 0.8]]),
         "margin": st.sampled_from([0.0, 0.005]),
+        "gap": st.sampled_from([0.0, 0.002]),
         "rgba": st.sampled_from([[1, 0, 0, 1], [0, 0, 1, 0.5]]),
         "mass": st.sampled_from([0.05, 0.3]),
     },

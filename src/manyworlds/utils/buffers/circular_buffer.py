@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 
+from manyworlds.utils.indices import EnvIds, as_rows
 from manyworlds.utils.state import Stateful
-
-BatchIds = torch.Tensor | Sequence[int] | slice
 
 
 class CircularBuffer(Stateful):
@@ -105,9 +104,9 @@ class CircularBuffer(Stateful):
         self._data[self._newest, batch_ids] = data.to(self._data)
         self._length[batch_ids] = 1
 
-    def reset(self, batch_ids: BatchIds | None = None) -> None:
+    def reset(self, batch_ids: EnvIds = None) -> None:
         """Forget the values of some rows, or of all; they read as zero until the next `append`."""
-        rows = slice(None) if batch_ids is None else batch_ids
+        rows = as_rows(batch_ids, self.batch_size, self._device)
         self._length[rows] = 0
         if self._data is not None:
             self._data[self._newest][rows] = 0

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from manyworlds.utils.buffers.circular_buffer import BatchIds, CircularBuffer
+from manyworlds.utils.buffers.circular_buffer import CircularBuffer
+from manyworlds.utils.indices import EnvIds, as_rows
 from manyworlds.utils.state import Stateful
 
 
@@ -88,20 +89,20 @@ class DelayBuffer(Stateful):
         """The lag of each row [steps], shape [batch_size]."""
         return self._lags.clone()
 
-    def set_lags(self, lags: torch.Tensor, batch_ids: BatchIds | None = None) -> None:
+    def set_lags(self, lags: torch.Tensor, batch_ids: EnvIds = None) -> None:
         """Set lags, clamped to [min_lag, max_lag], until they are drawn again.
 
         Args:
             lags: lags [steps], one, or one for each row named.
             batch_ids: the rows; None is all.
         """
-        rows = slice(None) if batch_ids is None else batch_ids
+        rows = as_rows(batch_ids, len(self._lags), self._lags.device)
         lags = torch.as_tensor(lags, dtype=torch.long, device=self._lags.device)
         self._lags[rows] = lags.clamp(self.min_lag, self.max_lag)
 
-    def reset(self, batch_ids: BatchIds | None = None) -> None:
+    def reset(self, batch_ids: EnvIds = None) -> None:
         """Forget the values of some rows, or of all, and draw their lags."""
-        rows = slice(None) if batch_ids is None else batch_ids
+        rows = as_rows(batch_ids, len(self._lags), self._lags.device)
         self._buffer.reset(rows)
         if not self._shared or (isinstance(rows, slice) and rows == slice(None)):
             self._begin_anew(rows)
@@ -144,7 +145,7 @@ class DelayBuffer(Stateful):
         if not self.is_initialized:
             raise RuntimeError("Buffer not initialized: call append() before reading.")
 
-    def _begin_anew(self, rows: BatchIds) -> None:
+    def _begin_anew(self, rows: torch.Tensor | slice) -> None:
         """Draw for all rows, so that random numbers do not depend on how many are named."""
         self._lags[rows] = self._integers(self.min_lag, self.max_lag).expand_as(self._lags)[rows]
         self._step_count[rows] = 0

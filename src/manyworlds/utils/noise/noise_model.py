@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from manyworlds.utils.indices import EnvIds, as_rows
 from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
-    from manyworlds.utils.indices import EnvIds
     from manyworlds.utils.noise import noise_cfg
 
 
@@ -65,7 +65,7 @@ class NoiseModelWithAdditiveBias(NoiseModel):
         """Draw the biases of some worlds, or of all, for a new episode."""
         if self._bias is None:
             return
-        rows = slice(None) if env_ids is None else env_ids
+        rows = as_rows(env_ids, self._num_envs, self._bias.device)
         # Drawn for all worlds, so that random numbers do not depend on how many are reset.
         self._bias[rows] = self._bias_noise_cfg.apply(torch.zeros_like(self._bias))[rows]
 

@@ -1,0 +1,162 @@
+"""What `manyworlds demo` does: train a pusher of many shapes, evaluate it and look at it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+
+from manyworlds.cli.evaluate import UNSEEN_SEED
+from manyworlds.cli.policy import Policy, load_policy
+from manyworlds.cli.progress import TrainingProgress
+from manyworlds.cli.train import print_files
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.rl import RslRlOnPolicyRunnerCfg
+from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from manyworlds.tasks.push.evaluation import (
+    TARGET,
+    ShapeResult,
+    evaluate_shapes,
+    plot_success,
+    success_table,
+)
+from manyworlds.tasks.push.push_env_cfg import push_variants_env_cfg
+from manyworlds.tasks.push.shapes import SHAPES
+from manyworlds.utils.extras import require_extra
+from manyworlds.utils.torch import torch_threads
+
+if TYPE_CHECKING:
+    from manyworlds.cli.demo import DemoConfig
+    from manyworlds.rl.training import TrainingResult
+
+TASK = "Push-Variants"
+FILMED = ("bar", "L", "U", "star", "Z", "ellipse")
+"""Shapes in the film; the last two are not trained on."""
+VIDEO_S = 8.0
+VIDEO_FPS = 25
+
+
+def run(cfg: DemoConfig) -> int:
+    """Train, evaluate, film and show; return the exit code."""
+    require_extra("rsl_rl", "train")
+    from manyworlds.rl.training import train, write_summary
+
+    console = Console()
+    env_cfg, rl_cfg = load_env_cfg(TASK), load_rl_cfg(TASK)
+    env_cfg.scene.num_envs = cfg.num_envs or env_cfg.scene.num_envs
+    rl_cfg.seed = cfg.seed
+    if cfg.iterations is not None:
+        rl_cfg.max_iterations = cfg.iterations
+    rl_cfg.experiment_name = "demo"
+    started = time.perf_counter()
+    with TrainingProgress(console) as progress:
+        result = train(TASK, env_cfg, rl_cfg, cfg.log_root, on_iteration=progress.update)
+    if result.interrupted:
+        console.print("stopped; what was learned so far:")
+        print_files(result.files, console)
+        return 130
+    console.print("evaluating and filming ...")
+    shapes = evaluate(rl_cfg, result.checkpoint, cfg.evaluation_worlds)
+    chart = plot_success(shapes, result.run.path / "success_by_shape.png")
+    files = [*result.files, result.run.path / "params", chart]
+    video, reason = record_video(rl_cfg, result.checkpoint, result.run.path / "six_worlds")
+    if video is None:
+        console.print(f"no video: {reason}", highlight=False)
+    else:
+        files.append(video)
+    summary = _summary(result, shapes, video, time.perf_counter() - started)
+    files.append(write_summary(result.run, summary))
+    console.print(success_table(shapes), highlight=False)
+    print_files(files, console)
+    if cfg.view and sys.stdout.isatty():
+        _show(rl_cfg, result.checkpoint, cfg.port)
+    else:
+        command = f"manyworlds play {TASK} --checkpoint {result.checkpoint}"
+        console.print(f"watch it with: {command}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def evaluate(
+    rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, worlds_per_shape: int
+) -> list[ShapeResult]:
+    """Judge the policy in fresh worlds of all shapes, those held out of training among them."""
+    env, policy = _play_env(tuple(SHAPES), worlds_per_shape, rl_cfg, checkpoint)
+    return evaluate_shapes(env, policy)
+
+
+def record_video(
+    rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, path_stem: Path
+) -> tuple[Path | None, str]:
+    """Film six worlds side by side; return the video, or None and what is missing."""
+    from manyworlds.utils.gl import gl_available
+    from manyworlds.viewer.video import write_video
+
+    reason = gl_available()
+    if reason is not None:
+        return None, reason
+    env, policy = _play_env(FILMED, 1, rl_cfg, checkpoint)
+    return write_video(path_stem, _frames(env, policy), VIDEO_FPS), ""
+
+
+def _frames(env: ManagerBasedRlEnv, policy: Policy) -> Iterator[np.ndarray]:
+    from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
+
+    sim = env.sim
+    renderer = OffscreenRenderer(
+        sim.mj_model, env.cfg.viewer, sim_model=sim.model, expanded_fields=sim.expanded_fields
+    )
+    obs = env.get_observations()
+    try:
+        with torch_threads(1):
+            for _ in range(round(VIDEO_S / env.step_dt)):
+                yield renderer.render_grid(sim.data, range(len(FILMED)), 3, env.update_visualizers)
+                obs = env.step(policy(obs))[0]
+    finally:
+        renderer.close()
+
+
+def _show(rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, port: int) -> None:
+    from manyworlds.cli.play import watch
+
+    require_extra("viser", "lab")
+    env, policy = _play_env(tuple(SHAPES), 1, rl_cfg, checkpoint)
+    watch(env, policy, port=port)
+
+
+def _play_env(
+    shapes: Sequence[str], worlds_per_shape: int, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path
+) -> tuple[ManagerBasedRlEnv, Policy]:
+    """Worlds with starts and goals that training has not seen, and the trained policy for them."""
+    env_cfg = push_variants_env_cfg(shapes=shapes)
+    env_cfg.scene.num_envs = worlds_per_shape * len(shapes)
+    env_cfg.seed = rl_cfg.seed + UNSEEN_SEED
+    env = ManagerBasedRlEnv(env_cfg)
+    return env, load_policy(env, rl_cfg, checkpoint)
+
+
+def _summary(
+    result: TrainingResult, shapes: Sequence[ShapeResult], video: Path | None, seconds: float
+) -> dict[str, Any]:
+    last = result.records[-1]
+    collect = sum(r.collect_time for r in result.records)
+    learn = sum(r.learn_time for r in result.records)
+    rates = [r.steps_per_s for r in result.records]
+    return {
+        "task": TASK,
+        "iterations": last.iteration,
+        "mean_return": last.mean_return,
+        "episodes": {shape.name: shape.episodes for shape in shapes},
+        "success": {shape.name: shape.success for shape in shapes},
+        "training_time_s": collect + learn,
+        "learner_share": learn / (collect + learn),
+        "env_steps_per_s_median": float(np.median(rates)),
+        "total_time_s": seconds,
+        "checkpoint": result.checkpoint.name,
+        "video": None if video is None else video.name,
+        "solved": all(shape.success >= TARGET for shape in shapes),
+    }
