@@ -99,7 +99,7 @@ class ControlPanel:
         if self._pause.label != label:
             self._pause.label, self._pause.icon = label, icon
         self._status.content = _status_html(state)
-        if self._world is not None and self._world.value != state.env_idx:
+        if self._world is not None:
             self._world.value = state.env_idx
 
     def remove(self) -> None:
