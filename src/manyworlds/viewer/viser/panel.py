@@ -192,4 +192,4 @@ def _status_html(state: PanelState) -> str:
         ("Pace", pace),
         ("Speed", status.speed_label),
     ]
-    return status_html(rows, [status.last_error] if status.last_error else [])
+    return status_html(rows, status.last_error or "")
