@@ -7,15 +7,11 @@ import os
 # As the command line does, before torch is imported: see `manyworlds.cli.main`.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
-from collections.abc import Callable
-
 import pytest
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.tasks import load_env_cfg
 from tests.browser import browser as browser
-
-EnvFactory = Callable[..., ManagerBasedRlEnv]
 
 
 @pytest.fixture

@@ -233,11 +233,6 @@ class ControlDesk:
     def __iter__(self) -> Iterator[RobotControl]:
         return iter(self._robots.values())
 
-    def apply(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Write all controls."""
-        for robot in self:
-            robot.apply(model, data)
-
     def reset(self) -> None:
         """Let all robots forget what they were told."""
         for robot in self:

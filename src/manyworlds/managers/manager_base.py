@@ -130,10 +130,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             ValueError: there is no such term.
         """
         if term_name not in self._terms:
-            raise ValueError(
-                f"{self.kind} has no term '{term_name}'. "
-                f"Available: {', '.join(self._terms) or 'none'}."
-            )
+            raise ValueError(self._missing(term_name, self._terms))
         return self._terms[term_name]
 
     def get_active_iterable_terms(self, env_idx: int) -> Sequence[tuple[str, Sequence[float]]]:
@@ -233,6 +230,9 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         else:
             error.add_note(f"in {where}")
 
+    def _missing(self, name: str, terms: Iterable[str]) -> str:
+        return f"{self.kind} has no term '{name}'. Available: {', '.join(terms) or 'none'}."
+
     def _check_shape(self, name: str, value: Any) -> None:
         if not isinstance(value, torch.Tensor) or value.shape != (self.num_envs,):
             got = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
@@ -267,10 +267,7 @@ class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
             ValueError: there is no such term.
         """
         if name not in self._class_terms:
-            raise ValueError(
-                f"{self.kind} has no term '{name}'. "
-                f"Available: {', '.join(self._class_terms) or 'none'}."
-            )
+            raise ValueError(self._missing(name, self._class_terms))
         return self._class_terms[name]
 
     def get_term_cfg(self, term_name: str) -> Any:

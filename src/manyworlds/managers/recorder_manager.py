@@ -78,9 +78,7 @@ class RecorderManager(ManagerBase[RecorderTermCfg]):
             KeyError: there is no such term.
         """
         if name not in self._terms:
-            raise KeyError(
-                f"{self.kind} has no term '{name}'. Available: {', '.join(self._terms) or 'none'}."
-            )
+            raise KeyError(self._missing(name, self._terms))
         return self._terms[name].func  # type: ignore[return-value]
 
     def record_pre_reset(self, env_ids: torch.Tensor) -> None:

@@ -11,8 +11,8 @@ from manyworlds.sim.options import refuse_warp_options
 from manyworlds.utils.torch import as_device
 
 if TYPE_CHECKING:
+    from manyworlds.sim.config import SimulationCfg
     from manyworlds.sim.engine import Engine
-    from manyworlds.sim.sim import SimulationCfg
 
 
 def choose_device(cfg: SimulationCfg, device: str | torch.device | None) -> torch.device:

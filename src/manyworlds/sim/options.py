@@ -12,7 +12,7 @@ import mujoco
 from manyworlds.utils.nan_guard import NanGuardCfg
 
 if TYPE_CHECKING:
-    from manyworlds.sim.sim import MujocoCfg, SimulationCfg
+    from manyworlds.sim.config import MujocoCfg, SimulationCfg
 
 ENUMS: dict[str, dict[str, Any]] = {
     "integrator": {

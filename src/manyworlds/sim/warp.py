@@ -41,7 +41,7 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from manyworlds.sim.sim import SimulationCfg
+    from manyworlds.sim.config import SimulationCfg
 
 # What a world carries from one step to the next; its other arrays are computed from these.
 _STATE = (

@@ -20,12 +20,6 @@ from manyworlds.utils.math import (
 from tests.envs.mdp.robot import make_env, mj_data, shake
 from tests.robots import robot_file
 
-TYPES = {
-    "body": mujoco.mjtObj.mjOBJ_XBODY,
-    "site": mujoco.mjtObj.mjOBJ_SITE,
-    "geom": mujoco.mjtObj.mjOBJ_GEOM,
-}
-
 
 def ik(frame_type: str = "site", frame_name: str = "tip", **options) -> mdp.DifferentialIKActionCfg:
     """Configure inverse kinematics of the small robot."""

@@ -80,8 +80,7 @@ class OptionsPart:
             flags = self._option.enableflags if enables else self._option.disableflags
             values[label] = bool(flags & int(bit)) is enables
         for name, value in values.items():
-            if self.inputs[name].value != value:
-                self.inputs[name].value = value
+            self.inputs[name].value = value
 
     def _add(self, name: str, handle: Any, convert: Any) -> None:
         def change(value: Any) -> None:

@@ -132,8 +132,7 @@ class RecordPart:
             end = max(replay.duration, self.scrub.step)
             if self.scrub.max != end:
                 self.scrub.max = end
-            if self.scrub.value != replay.time:
-                self.scrub.value = replay.time
+            self.scrub.value = replay.time
         self.report.content = _text(f"{replay.label}\n{replay.report}" if replay.is_active else "")
         self._look()
 

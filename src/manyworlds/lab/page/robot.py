@@ -66,10 +66,8 @@ class RobotPart:
         if owner not in self._owners:
             self._owners.add(owner)
             self.owner.options = tuple(sorted(self._owners))
-        if self.owner.value != owner:
-            self.owner.value = owner
-        if self.law.value != ctx.lab[ctx.robot].enabled:
-            self.law.value = ctx.lab[ctx.robot].enabled
+        self.owner.value = owner
+        self.law.value = ctx.lab[ctx.robot].enabled
         for name, sliders in self.sliders.items():
             sliders.folder.visible = name == ctx.robot
             self.commands[name].folder.visible = name == ctx.robot and owner == POLICY
@@ -87,12 +85,11 @@ class RobotPart:
         else:
             values, sliders.seen = command.targets, command
         for i, handle in enumerate(sliders.handles):
+            # All but values are slow to set, the same or not.
             if handle.disabled != locked:
                 handle.disabled = locked
             if values is not None:
-                value = float(np.clip(np.nan_to_num(values[i]), handle.min, handle.max))
-                if handle.value != value:
-                    handle.value = value
+                handle.value = float(np.clip(np.nan_to_num(values[i]), handle.min, handle.max))
 
     def _add_commands(self, robot: RobotControl) -> _Sliders:
         """Sliders for what a policy is asked to do."""

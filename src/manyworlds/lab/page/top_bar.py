@@ -10,7 +10,6 @@ import numpy as np
 
 from manyworlds.lab.page.context import PageContext
 from manyworlds.lab.snapshot import Snapshot
-from manyworlds.viewer.viser.status import status_html
 
 _PLAY: Any = "player-play"
 _PAUSE: Any = "player-pause"
@@ -26,6 +25,7 @@ _BANNER = (
     "pointer-events:none;padding:.5em .8em .5em 1.08em;border-radius:6px;color:#fff;"
     'background:{color}">{text}</div>'
 )
+_ROW = '<div style="opacity:.6">{}</div><div>{}</div>'
 
 
 class TopBar:
@@ -85,9 +85,7 @@ class TopBar:
         wrong = [f"{name} was left out: {why}" for name, why in lab.world.errors.items()]
         if ctx.message:
             wrong.append(ctx.message)
-        self.status.content = status_html(
-            rows, wrong + notes, error=bool(wrong or lab.engine.fault)
-        )
+        self.status.content = _status(rows, wrong + notes, error=bool(wrong or lab.engine.fault))
 
     def _notes(self, snapshot: Snapshot) -> list[str]:
         """What keeps the robot from moving, or might if it moves."""
@@ -115,3 +113,14 @@ def _banner(snapshot: Snapshot, fault: str) -> str:
         return _BANNER.format(color="rgba(33,37,41,.82)", text="PAUSED")
     shown = {"physics": "", "replay": "REPLAY"}.get(snapshot.driver, snapshot.driver.upper())
     return _BANNER.format(color="rgba(25,113,194,.82)", text=html.escape(shown)) if shown else ""
+
+
+def _status(rows: list[tuple[str, str]], notes: list[str], error: bool) -> str:
+    cells = "".join(_ROW.format(name, html.escape(value)) for name, value in rows)
+    color = "#c92a2a" if error else "#5c677d"
+    lines = "".join(f"<div>{html.escape(note[:400])}</div>" for note in notes)
+    return (
+        '<div style="padding:.4em 1em .3em;font-size:.9em;font-variant-numeric:tabular-nums">'
+        f'<div style="display:grid;grid-template-columns:4em 1fr;gap:.15em .5em">{cells}</div>'
+        f'<div style="margin-top:.4em;color:{color};overflow-wrap:anywhere">{lines}</div></div>'
+    )

@@ -10,7 +10,7 @@ import numpy as np
 
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.viser.layout import camera_to_see, static_body
+from manyworlds.viewer.viser.layout import box_around, camera_to_see, static_body
 from manyworlds.viewer.viser.scene import WorldGrid
 
 if TYPE_CHECKING:
@@ -104,8 +104,4 @@ def moving_box(model: mujoco.MjModel, snapshot: Snapshot) -> np.ndarray:
     geoms = [geom for geom in range(model.ngeom) if not static_body(model, body[geom])]
     if not geoms:
         return np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]])
-    rotation = snapshot.geom_xmat[geoms].reshape(-1, 3, 3)
-    middle, half = model.geom_aabb[geoms, :3], model.geom_aabb[geoms, 3:]
-    center = snapshot.geom_xpos[geoms] + (rotation @ middle[:, :, None])[:, :, 0]
-    reach = (np.abs(rotation) @ half[:, :, None])[:, :, 0]
-    return np.array([(center - reach).min(axis=0), (center + reach).max(axis=0)])
+    return box_around(model, geoms, snapshot.geom_xpos, snapshot.geom_xmat)

@@ -38,18 +38,21 @@ def bounding_box(model: mujoco.MjModel, geoms: list[int]) -> np.ndarray:
     if not geoms:
         return np.array([[-0.5] * 3, [0.5] * 3])
     data = _at_default(model)
-    lows, highs = [], []
-    for geom in geoms:
-        rotation = data.geom_xmat[geom].reshape(3, 3)
-        middle, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
-        if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE:
-            # To MuJoCo a plane fills the half-space below it.
-            middle, half = np.zeros(3), np.array([*model.geom_size[geom, :2], 0.0])
-        center = data.geom_xpos[geom] + rotation @ middle
-        half = np.abs(rotation) @ half
-        lows.append(center - half)
-        highs.append(center + half)
-    return np.array([np.min(lows, axis=0), np.max(highs, axis=0)])
+    return box_around(model, geoms, data.geom_xpos, data.geom_xmat)
+
+
+def box_around(
+    model: mujoco.MjModel, geoms: list[int], xpos: np.ndarray, xmat: np.ndarray
+) -> np.ndarray:
+    """Return the box around some geoms [m], shape (2, 3), from the poses of all geoms."""
+    rotation = xmat[geoms].reshape(-1, 3, 3)
+    middle, half = np.split(model.geom_aabb[geoms], 2, axis=1)
+    planes = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_PLANE
+    # To MuJoCo a plane fills the half-space below it.
+    middle[planes], half[planes] = 0.0, model.geom_size[geoms][planes] * (1.0, 1.0, 0.0)
+    center = xpos[geoms] + (rotation @ middle[:, :, None])[:, :, 0]
+    reach = (np.abs(rotation) @ half[:, :, None])[:, :, 0]
+    return np.array([(center - reach).min(axis=0), (center + reach).max(axis=0)])
 
 
 def default_position(model: mujoco.MjModel, body_id: int) -> np.ndarray:

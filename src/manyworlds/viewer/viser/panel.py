@@ -99,7 +99,7 @@ class ControlPanel:
         if self._pause.label != label:
             self._pause.label, self._pause.icon = label, icon
         self._status.content = _status_html(state)
-        if self._world is not None and self._world.value != state.env_idx:
+        if self._world is not None:
             self._world.value = state.env_idx
 
     def remove(self) -> None:
@@ -192,4 +192,4 @@ def _status_html(state: PanelState) -> str:
         ("Pace", pace),
         ("Speed", status.speed_label),
     ]
-    return status_html(rows, [status.last_error] if status.last_error else [])
+    return status_html(rows, status.last_error or "")
