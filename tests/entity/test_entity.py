@@ -274,6 +274,9 @@ def test_wrong_configurations_are_refused_in_one_sentence():
     for state, message in (
         ({"pos": (0, 0)}, "pos must have 3"),
         ({"rot": (0,) * 4}, "not be zero"),
+        ({"pos": (0, 0, float("nan"))}, r"pos must be finite numbers, got \(0, 0, nan\)"),
+        ({"lin_vel": "fast"}, "lin_vel must have 3 numbers, got fast"),
+        ({"lin_vel": "xyz"}, "lin_vel must be finite numbers, got xyz"),
     ):
         with pytest.raises(ValueError, match=message):
             Entity(ball_cfg(init_state=EntityCfg.InitialStateCfg(**state)))

@@ -461,6 +461,18 @@ def test_a_saved_environment_goes_on_bit_for_bit(env_cfg):
     assert any(result[3].any() for result in expected)
 
 
+def test_a_state_is_loaded_after_a_rollout(env_cfg):
+    """Go back to a state that was saved before steps in inference mode, and go on outside of it."""
+    env = ManagerBasedRlEnv(env_cfg)
+    actions = random_actions(10)
+    saved = env.state_dict()
+    with torch.inference_mode():
+        expected = [env.step(action)[0]["actor"] for action in actions]
+    env.load_state_dict(saved)
+    for action, obs in zip(actions, expected, strict=True):
+        assert torch.equal(env.step(action)[0]["actor"], obs)
+
+
 def test_mistakes_are_named(env_cfg):
     """Refuse no worlds and no physics steps."""
     env_cfg.scene.num_envs = 0

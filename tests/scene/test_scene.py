@@ -157,8 +157,10 @@ def test_mistakes_are_named():
     """Refuse no worlds and unknown entities."""
     with pytest.raises(ValueError, match="num_envs must be at least 1, got 0"):
         Scene(SceneCfg(num_envs=0), "cpu")
-    with pytest.raises(ValueError, match=r"env_spacing must not be negative, got -1.0"):
+    with pytest.raises(ValueError, match=r"env_spacing must not be negative or infinite, got -1.0"):
         Scene(SceneCfg(env_spacing=-1.0))
+    with pytest.raises(ValueError, match="env_spacing must not be negative or infinite, got inf"):
+        Scene(SceneCfg(env_spacing=float("inf")))
     with pytest.raises(KeyError, match=r"Scene element 'x' not found. Available: \['a'\]"):
         Scene(SceneCfg(entities={"a": ball()}), "cpu")["x"]
 

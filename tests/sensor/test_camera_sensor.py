@@ -299,6 +299,7 @@ def test_cameras_must_agree(name: str, value) -> None:
         ({"parent_body": "robot/trunk"}, "give one of them"),
         ({"data_types": ("colour",)}, "data_types must be among"),
         ({"width": 0}, "at least 1 pixel"),
+        ({"fovy": -45.0}, r"fovy must be in \(0, 180\) degrees, .* got -45.0"),
         ({"camera_name": "robot/ear"}, "'robot/ear', which the scene does not have"),
         ({"camera_name": None, "parent_body": "robot/tail"}, "'robot/tail', which the scene"),
     ],

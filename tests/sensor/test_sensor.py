@@ -340,11 +340,14 @@ def test_every_kind_has_period_latency_and_noise(kind: str):
         ({"update_period": -0.1}, "update_period is -0.1 s"),
         ({"latency": -0.1}, "latency is -0.1 s"),
         ({"latency": (0.2, 0.1)}, "min at most max"),
+        ({"latency": float("inf")}, "latency is inf s: give a finite time"),
+        ({"update_period": float("inf")}, "update_period is inf s: give a finite time"),
+        ({"noise": 0.1}, "noise must be a NoiseCfg or a NoiseModelCfg, got 0.1"),
     ],
 )
 def test_options_are_checked(options: dict, message: str):
-    """Refuse times that make no sense."""
-    with pytest.raises(ValueError, match=f"Sensor 'clock'.*{message}"):
+    """Refuse times that make no sense, and noise that is a number."""
+    with pytest.raises((TypeError, ValueError), match=f"Sensor 'clock'.*{message}"):
         clock(**options)
 
 

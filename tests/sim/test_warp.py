@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import mujoco
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from manyworlds.sim import MujocoCfg, RecomputeLevel, Simulation, SimulationCfg, TorchArray
+from manyworlds.utils.math import quat_from_euler_xyz
 from tests.scenes import CLUTTER, HINGE
 
 pytest.importorskip("mujoco_warp")
@@ -112,6 +114,32 @@ def test_free_run_stays_with_native():
             sim.step(5)
     assert (warp.data.qpos - native.data.qpos).abs().max() < 2e-4
     torch.testing.assert_close(warp.data.time, native.data.time, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_only_pyramids_under_steep_capsules_are_turned(cone):
+    """Differ where `docs/engines.md` says: another tangent means another pyramid of friction."""
+    spec = mujoco.MjSpec()
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1, 1, 0.1])
+    body = spec.worldbody.add_body(pos=[0, 0, 0.1])
+    body.add_freejoint()
+    body.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_CAPSULE, size=[0.05, 0.1, 0], friction=[0.3, 0, 0], condim=3
+    )
+    found = []
+    for engine in ("native", "warp"):
+        cfg = SimulationCfg(engine=engine, mujoco=MujocoCfg(cone=cone))
+        sim = Simulation(2, cfg, spec=spec.copy(), device="cpu")
+        for world, steepness in enumerate((50.0, 70.0)):
+            turn = torch.tensor([0.0, math.radians(90.0 - steepness), 0.4])
+            sim.data.qpos[world, 3:] = quat_from_euler_xyz(*turn)
+        sim.data.qvel[:, :2] = torch.tensor([3.0, 1.0])
+        sim.forward()
+        found.append(sim.data.qacc.clone())
+    scale = found[0].abs().amax(dim=1)
+    error = (found[1] - found[0]).abs().amax(dim=1) / scale
+    assert error[0] < 1e-5
+    assert error[1] < 1e-5 if cone == "elliptic" else error[1] > 1e-3
 
 
 def test_model_fields_agree_with_native():

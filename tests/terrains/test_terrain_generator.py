@@ -10,6 +10,7 @@ import pytest
 
 from manyworlds.terrains import (
     BoxFlatTerrainCfg,
+    BoxRandomSpreadTerrainCfg,
     FlatPatchSamplingCfg,
     SubTerrainCfg,
     TerrainGenerator,
@@ -250,6 +251,12 @@ def test_flat_patches_need_boxes_or_height_fields():
         generate({"ball": Ball(flat_patch_sampling=PATCHES)})
 
 
+def test_a_kind_that_cannot_be_made_is_named():
+    """Say which kind of terrain has a range that is upside down."""
+    with pytest.raises(ValueError, match="Sub-terrain 'boxes' cannot be made at difficulty .* low"):
+        generate({"boxes": BoxRandomSpreadTerrainCfg(box_yaw_range=(90.0, 0.0))})
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -258,6 +265,8 @@ def test_flat_patches_need_boxes_or_height_fields():
         ({"size": (0.0, 8.0)}, "positive size"),
         ({"difficulty_range": (0.0, 2.0)}, r"within \[0, 1\], got \(0.0, 2.0\)"),
         ({"sub_terrains": {"a": Step(proportion=-1.0)}}, "must not be negative"),
+        ({"sub_terrains": {"a": Step(proportion=float("nan"))}}, "'a' has proportion=nan"),
+        ({"border_width": float("nan")}, "border_width=nan"),
         ({"color_scheme": "rainbow"}, "no color_scheme 'rainbow'"),
     ],
 )

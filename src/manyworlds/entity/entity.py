@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -464,5 +466,7 @@ def _check_init_state(init: EntityCfg.InitialStateCfg) -> None:
         value = getattr(init, name)
         if len(value) != length:
             raise ValueError(f"init_state.{name} must have {length} numbers, got {value}.")
+        if not all(isinstance(x, Real) and math.isfinite(x) for x in value):
+            raise ValueError(f"init_state.{name} must be finite numbers, got {value}.")
     if not any(init.rot):
         raise ValueError("init_state.rot must not be zero: (1, 0, 0, 0) is no rotation.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -68,10 +69,10 @@ class Scene(Stateful):
         check_tuple("SceneCfg.sensors", scene_cfg.sensors, SensorCfg)
         for name, entity_cfg in scene_cfg.entities.items():
             check_type(f"Entity '{name}'", entity_cfg, EntityCfg, "give EntityCfg(spec_fn=...).")
-        if not scene_cfg.env_spacing >= 0:
+        if not 0 <= scene_cfg.env_spacing < math.inf:
             raise ValueError(
-                f"SceneCfg.env_spacing must not be negative, got {scene_cfg.env_spacing}: give "
-                "metres, or 0 for one place."
+                "SceneCfg.env_spacing must not be negative or infinite, got "
+                f"{scene_cfg.env_spacing}: give metres, or 0 for one place."
             )
         self.cfg = copy.deepcopy(scene_cfg)
         self.num_envs = self.cfg.num_envs

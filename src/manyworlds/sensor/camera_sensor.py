@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -73,6 +74,11 @@ class CameraSensorCfg(SensorCfg):
             raise ValueError(
                 f"Sensor '{self.name}': width and height must be at least 1 pixel, "
                 f"got {self.width} x {self.height}."
+            )
+        if self.fovy is not None and not 0 < self.fovy < (math.inf if self.orthographic else 180):
+            raise ValueError(
+                f"Sensor '{self.name}': fovy must be in (0, 180) degrees, or a length if "
+                f"orthographic, got {self.fovy}."
             )
 
     def build(self) -> CameraSensor:

@@ -11,6 +11,7 @@ import torch
 
 from manyworlds.sensor.sampling import world_mask
 from manyworlds.sensor.sensor import Sensor, SensorCfg
+from manyworlds.sim.options import check_count
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds, as_index
 from manyworlds.utils.string import matches, resolve_matching_names
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 FIELDS = {"found": 1, "force": 3, "torque": 3, "dist": 1, "pos": 3, "normal": 3, "tangent": 3}
 _IN_HISTORY = ("force", "torque", "dist")
 _REDUCE = ("none", "mindist", "maxforce", "netforce")
+_POLICIES = ("first", "any", "error")
 _OBJ_TYPES = {
     "geom": mujoco.mjtObj.mjOBJ_GEOM,
     "body": mujoco.mjtObj.mjOBJ_BODY,
@@ -355,10 +357,12 @@ def _check(cfg: ContactSensorCfg) -> None:
         raise ValueError(f"{who}: unknown reduce '{cfg.reduce}': choose from {_REDUCE}.")
     if not cfg.fields:
         raise ValueError(f"{who} has no fields: choose from {list(FIELDS)}.")
-    if cfg.num_slots < 1:
-        raise ValueError(f"{who}: num_slots is {cfg.num_slots}: ask for at least 1.")
-    if cfg.history_length < 0:
-        raise ValueError(f"{who}: history_length is {cfg.history_length}: give at least 0.")
+    if cfg.secondary_policy not in _POLICIES:
+        raise ValueError(
+            f"{who}: unknown secondary_policy '{cfg.secondary_policy}': choose from {_POLICIES}."
+        )
+    check_count(f"{who}: num_slots", cfg.num_slots, 1)
+    check_count(f"{who}: history_length", cfg.history_length, 0)
     if cfg.history_length and not set(cfg.fields) & set(_IN_HISTORY):
         raise ValueError(f"{who} has a history of nothing: add one of {_IN_HISTORY} to fields.")
     if cfg.global_frame and cfg.reduce != "netforce" and not {"normal", "tangent"} <= {*cfg.fields}:

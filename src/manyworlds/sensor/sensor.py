@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -64,18 +65,24 @@ class SensorCfg(ABC):
         """Check what all sensors share.
 
         Raises:
-            ValueError: a time is negative, or the range of latencies is upside down.
+            TypeError: the noise is none.
+            ValueError: a time is negative or infinite, or the range of latencies is upside down.
         """
         low, high = self.latency_range
-        if not self.update_period >= 0:
+        if not 0 <= self.update_period < math.inf:
             raise ValueError(
                 f"Sensor '{self.name}': update_period is {self.update_period} s: "
-                "give a time of at least 0."
+                "give a finite time of at least 0."
             )
-        if not 0 <= low <= high:
+        if not 0 <= low <= high < math.inf:
             raise ValueError(
-                f"Sensor '{self.name}': latency is {self.latency} s: give a time of at least 0, "
-                "or (min, max) with min at most max."
+                f"Sensor '{self.name}': latency is {self.latency} s: give a finite time of at "
+                "least 0, or (min, max) with min at most max."
+            )
+        if not isinstance(self.noise, NoiseCfg | NoiseModelCfg | None):
+            raise TypeError(
+                f"Sensor '{self.name}': noise must be a NoiseCfg or a NoiseModelCfg, got "
+                f"{self.noise!r}: give UniformNoiseCfg(n_min=..., n_max=...) for instance."
             )
 
     @abstractmethod

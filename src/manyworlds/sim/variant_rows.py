@@ -241,7 +241,7 @@ def _tables(
         if field in _OFF:
             # Where a geom cannot be told not to collide, having no mesh must do.
             values[absent & info.has_primitive if problem else absent] = _OFF[field]
-        differs = (values != values[:1]).reshape(*shape[:2], -1).any(axis=(0, 2))
+        differs = _columns_that_differ(values)
         if not differs.any():
             continue
         if problem:
@@ -264,6 +264,11 @@ def _check_pairs(engine: Engine, entity: str, info: VariantMetadata, geoms: np.n
                 f"but variant '{variant}' of entity '{entity}' lacks it: let contype and "
                 "conaffinity decide instead of a pair."
             )
+
+
+def _columns_that_differ(values: np.ndarray) -> np.ndarray:
+    """Mask of the columns of [variant, column, ...] in which a variant differs from the first."""
+    return (values != values[:1]).any(axis=(0, *range(2, values.ndim)))
 
 
 def _asset_ids(assets: dict[str, Any], names: Sequence[Sequence[str | None]]) -> np.ndarray:
@@ -306,7 +311,7 @@ def _derived_tables(
     for field, values in computed_constants(mj_model, rows).items():
         if field in _DERIVED:
             own = values[:, ids[kind_of(field)]]
-            differs = (own != own[:1]).reshape(*own.shape[:2], -1).any(axis=(0, 2))
+            differs = _columns_that_differ(own)
             if differs.any():
                 found[field] = _Table(ids[kind_of(field)][differs], own[:, differs])
     return found

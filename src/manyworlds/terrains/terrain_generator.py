@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import copy
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -232,7 +233,14 @@ class TerrainGenerator:
                 else:
                     kind, share = rng.choice(len(kinds), p=self.proportions), rng.uniform()
                 difficulty = lerp(self.cfg.difficulty_range, share)
-                output = kinds[kind].function(difficulty, spec, rng)
+                try:
+                    output = kinds[kind].function(difficulty, spec, rng)
+                except (ValueError, ArithmeticError, IndexError) as error:
+                    name = list(self.cfg.sub_terrains)[kind]
+                    raise ValueError(
+                        f"Sub-terrain '{name}' cannot be made at difficulty {difficulty:.3g}: "
+                        f"{error}. Correct {kinds[kind]}."
+                    ) from error
                 self._place(output, row, col)
                 for geometry in output.geometries:
                     names.give(geometry)
@@ -309,7 +317,12 @@ def _check(cfg: TerrainGeneratorCfg) -> None:
             "TerrainGeneratorCfg.sub_terrains is empty: give at least one kind of terrain, such as "
             "{'flat': BoxFlatTerrainCfg()}."
         )
-    if cfg.num_rows < 1 or cfg.num_cols < 1 or min(cfg.size) <= 0 or cfg.border_width < 0:
+    if (
+        cfg.num_rows < 1
+        or cfg.num_cols < 1
+        or min(cfg.size) <= 0
+        or not 0 <= cfg.border_width < math.inf
+    ):
         raise ValueError(
             "TerrainGeneratorCfg needs at least one row and column of cells of positive size and a "
             f"border_width of at least 0, got num_rows={cfg.num_rows}, num_cols={cfg.num_cols}, "
@@ -321,6 +334,13 @@ def _check(cfg: TerrainGeneratorCfg) -> None:
             f"TerrainGeneratorCfg.difficulty_range must be ordered and within [0, 1], got "
             f"{cfg.difficulty_range}: correct it."
         )
+    for name, kind in cfg.sub_terrains.items():
+        for attribute, value in vars(kind).items():
+            numbers = value if isinstance(value, tuple) else (value,)
+            if not all(math.isfinite(x) for x in numbers if isinstance(x, float)):
+                raise ValueError(
+                    f"Sub-terrain '{name}' has {attribute}={value}: give finite numbers."
+                )
     shares = [kind.proportion for kind in cfg.sub_terrains.values()]
     if min(shares) < 0 or sum(shares) <= 0:
         raise ValueError(

@@ -55,6 +55,8 @@ def _load(value: Any, saved: Any, name: str) -> Any:
                 f"Saved '{name}' has shape {tuple(saved.shape)}, expected {tuple(value.shape)}: "
                 "use the same configuration and number of worlds."
             )
+        if value.is_inference() and not torch.is_inference_mode_enabled():
+            value = value.clone()  # it came from a rollout, and would take no writes here
         return value.copy_(saved)
     if hasattr(value, "load_state_dict"):
         value.load_state_dict(saved)

@@ -141,6 +141,26 @@ def test_what_is_not_there_reaches_no_further():
     assert "body_margin" in sim.expanded_fields
 
 
+def test_objects_without_geoms():
+    """Tell objects apart that have nothing but a mass."""
+
+    def point(mass):
+        def make():
+            spec = mujoco.MjSpec()
+            body = spec.worldbody.add_body(name="prop", explicitinertial=1)
+            body.mass, body.inertia = mass, [1e-4] * 3
+            body.add_freejoint()
+            return spec
+
+        return make
+
+    found = variants(variants={"light": point(0.1), "heavy": point(2.0)})
+    above = EntityCfg.InitialStateCfg(pos=(0.0, 0.02, 0.3))
+    cfgs = {"prop": found, "rock": variants(variants={"a": prop(1)}, init_state=above)}
+    _, sim = assert_exact(cfgs, 2)
+    assert sim.model.body_mass[:, 1].tolist() == np.float32([0.1, 2.0]).tolist()
+
+
 def test_two_entities_with_variants():
     """Combine variants of two props that bump into each other."""
     above = EntityCfg.InitialStateCfg(pos=(0.0, 0.02, 0.3))
