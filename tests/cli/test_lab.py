@@ -83,7 +83,8 @@ def test_targets(arm, capsys):
     assert "a model file has one" in capsys.readouterr().err
     arm.write_text("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>")
     assert main(["lab", str(arm), "--headless"]) == 1
-    assert "mass and inertia" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "mass and inertia" in error and " Hint: " in error
 
 
 def test_worlds_of_a_batch_differ():

@@ -127,6 +127,14 @@ class TestErrors:
         assert cli.main(["list"]) == 130
         assert capsys.readouterr().err == ""
 
+    def test_interrupt_of_an_import(self, capsys, command):
+        """Stop silently where Ctrl-C came while a module in C++ was loaded."""
+        error = ImportError("initialization failed")
+        error.__cause__ = KeyboardInterrupt()
+        command(raising(error))
+        assert cli.main(["list"]) == 130
+        assert capsys.readouterr().err == ""
+
     def test_broken_pipe(self, tmp_path):
         """Stop silently when the reader of the output has gone."""
         code = "import sys; from manyworlds.cli.main import main; sys.exit(main(['--help']))"

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -58,6 +59,9 @@ def test_list_names_tasks_by_keyword(capsys):
     assert capsys.readouterr().out.splitlines() == ["Cartpole-Swingup"]
     assert main(["list", "zzz"]) == 1
     assert "No task contains 'zzz'" in capsys.readouterr().err
+    for words in (["cart", "pole"], ["--foo"]):
+        assert main(["list", *words]) == 1
+        assert f"one keyword, or --randomization TASK; got '{words[-1]}'" in capsys.readouterr().err
 
 
 def test_listing_loads_nothing_heavy():
@@ -397,9 +401,18 @@ def test_addresses_that_cannot_serve_are_named(args, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_a_broken_task_file_is_named_with_its_line(tmp_path, capsys):
+def test_cameras_that_are_not_there_are_named(capsys):
+    """Say which cameras a model has, before a film is begun."""
+    film = ["play", "Cartpole-Swingup", "--agent", "zero", "--video", "--camera", "side"]
+    assert main(film) == 1
+    assert "There is no camera 'side': the model has none;" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_relative", [False, True])
+def test_a_broken_task_file_is_named_with_its_line(tmp_path, capsys, monkeypatch, is_relative):
     """Say in which line of the user's file loading failed."""
-    path = tmp_path / "broken.py"
+    monkeypatch.chdir(tmp_path)
+    path = Path() / "broken.py" if is_relative else tmp_path / "broken.py"
     path.write_text("x = 1\nimport no_such_thing\n")
     assert main(["list", "--load", str(path)]) == 1
     err = capsys.readouterr().err

@@ -399,6 +399,7 @@ def test_a_bad_file_gives_one_line(damage, tmp_path, capsys):
     error = capsys.readouterr().err
     assert error.startswith("error: ") and error.count("\n") == 1
     assert ("No such file" if damage == "missing" else "not a whole flight record") in error
+    assert damage != "garbage" or "it is no NPZ file. Give a nan_dump_*.npz file" in error
 
 
 @pytest.mark.parametrize("name", ["buffer_size", "max_envs_to_dump", "max_dumps"])

@@ -230,7 +230,11 @@ def _load(name: str) -> None:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+        frames = [
+            f
+            for f in traceback.extract_tb(error.__traceback__)
+            if Path(f.filename).resolve() == path.resolve()
+        ]
         line = f", line {frames[-1].lineno}" if frames else ""
         raise ValueError(
             f"Cannot load tasks from '{path}'{line}: {type(error).__name__}: {error}"

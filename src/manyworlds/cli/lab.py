@@ -153,9 +153,14 @@ def find_world(cfg: LabOptions) -> tuple[World, Path | None]:
 
 
 def _world_of_file(path: Path, plane: bool) -> World:
+    from manyworlds.cli.validate import compile_spec, load_spec
     from manyworlds.lab import world_from_file
 
-    return world_from_file(path, plane=plane)
+    try:
+        return world_from_file(path, plane=plane)
+    except ValueError:
+        compile_spec(load_spec(path), path)  # says more, if the file is to blame
+        raise
 
 
 def _world_of_task(env_cfg: ManagerBasedRlEnvCfg, world: int | None) -> World:

@@ -25,6 +25,10 @@ def main(argv: list[str]) -> int:
 
         print(randomization_table(argv[1]))
         return 0
+    if len(argv) > 1 or (argv and argv[0].startswith("-")):
+        raise ValueError(
+            f"`manyworlds list` takes one keyword, or --randomization TASK; got '{argv[-1]}'."
+        )
     keyword = argv[0].lower() if argv else ""
     names = [name for name in list_tasks() if keyword in name.lower()]
     if not names:

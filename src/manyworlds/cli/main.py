@@ -58,6 +58,11 @@ def main(argv: list[str] | None = None) -> int:
             raise
         print(f"error: {_one_line(error)}", file=sys.stderr)
         return 1
+    except ImportError as error:
+        # So says a module in C++ in whose loading Ctrl-C came.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            return 130
+        raise
 
 
 def _dispatch(argv: list[str]) -> int:

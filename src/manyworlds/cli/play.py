@@ -18,6 +18,7 @@ from manyworlds.cli.common import (
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
+    import mujoco
     import numpy as np
 
     from manyworlds.cli.options import PlayConfig
@@ -125,7 +126,7 @@ def film(
     if steps < 1:
         raise ValueError(f"--video-length must be at least 1 control step, got {steps}.")
     env.render_mode = "rgb_array"
-    attach_renderer(env, camera=_camera(camera))
+    attach_renderer(env, camera=_camera(camera, env.sim.mj_model))
 
     def frames() -> Iterator[np.ndarray]:
         obs = env.get_observations()
@@ -141,8 +142,18 @@ def film(
         return write_video(path_stem, frames(), 1.0 / env.step_dt)
 
 
-def _camera(camera: int | str | None) -> int | str | None:
-    return int(camera) if isinstance(camera, str) and camera.lstrip("-").isdigit() else camera
+def _camera(camera: int | str | None, model: mujoco.MjModel) -> int | str | None:
+    if not isinstance(camera, str):
+        return camera
+    if camera.lstrip("-").isdigit():
+        return int(camera)
+    names = [model.camera(i).name for i in range(model.ncam)]
+    if camera not in names:
+        raise ValueError(
+            f"There is no camera '{camera}': the model has {', '.join(names) or 'none'}; without "
+            "--camera, the film looks at the task's robot."
+        )
+    return camera
 
 
 def watch_in_window(env: ManagerBasedRlEnv, policy: Policy, *, steps: int | None = None) -> None:

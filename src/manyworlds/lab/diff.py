@@ -84,9 +84,11 @@ def load_model(path: Path) -> mujoco.MjModel:
     """
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file '{path}'.")
-    if path.suffix == ".mjb":
-        return mujoco.MjModel.from_binary_path(str(path))
-    return mujoco.MjModel.from_xml_path(str(path))
+    read = getattr(mujoco.MjModel, f"from_{'binary' if path.suffix == '.mjb' else 'xml'}_path")
+    try:
+        return read(str(path))
+    except (ValueError, mujoco.FatalError) as error:
+        raise ValueError(f"'{path}' does not compile: {error}") from None
 
 
 def diff_models(

@@ -233,7 +233,10 @@ def _first_bad(values: np.ndarray, bounded: bool) -> int | None:
 
 
 def _unreadable(path: Path, error: Exception) -> ValueError:
+    why = " ".join(str(error).split()).rstrip(".") or repr(error)
+    if "allow_pickle" in why:  # what NumPy says of whatever is no NPZ file
+        why = "it is no NPZ file"
     return ValueError(
-        f"'{path}' is not a whole flight record: {' '.join(str(error).split()) or repr(error)}. "
+        f"'{path}' is not a whole flight record: {why}. "
         "Give a nan_dump_*.npz file that the NaN guard wrote."
     )

@@ -38,9 +38,9 @@ def add_neighbor(
 ) -> None:
     """Draw the bodies of a world into a scene that has another world already.
 
-    What floats is where its world is. Bodies that stand on their own joints are at the same place
-    in all worlds, and so are those on mocap bodies that no event has put at their world's origin:
-    these are moved by the way to it.
+    What nothing can move, such as the ground, is there already. What floats is where its world is.
+    Bodies that stand on their own joints are at the same place in all worlds, and so are those on
+    mocap bodies that no event has put at their world's origin: these are moved by the way to it.
 
     Args:
         world: the world to add.
@@ -55,9 +55,10 @@ def add_neighbor(
     left_behind = np.linalg.norm(moved, axis=1) < np.linalg.norm(moved - way, axis=1)
     free = model.jnt_bodyid[model.jnt_type == mujoco.mjtJoint.mjJNT_FREE]
     left_behind[free] = False
+    movable = {*model.body_rootid[model.jnt_bodyid], *np.flatnonzero(model.body_mocapid >= 0)}
     for geom in scene.geoms[first : scene.ngeom]:
-        body = int(model.geom_bodyid[geom.objid])
-        if body == 0:
-            geom.rgba[3] = 0.0  # the ground is there already
-        elif left_behind[model.body_rootid[body]]:
+        root = model.body_rootid[model.geom_bodyid[geom.objid]]
+        if root not in movable:
+            geom.rgba[3] = 0.0
+        elif left_behind[root]:
             geom.pos[:] += way

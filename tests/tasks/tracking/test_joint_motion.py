@@ -171,6 +171,14 @@ def test_a_wrong_csv_file_says_what_is_wrong(tmp_path, rows, header, message):
         read_joint_motion(_write(tmp_path / "m.csv", rows, header), JOINTS, 30.0)
 
 
+def test_a_file_of_bytes_is_no_recording(tmp_path):
+    """Name the file that is no text."""
+    path = tmp_path / "m.csv"
+    path.write_bytes(b"\x00\xd8\xff")
+    with pytest.raises(ValueError, match=r"m\.csv' is no CSV file"):
+        read_joint_motion(path, JOINTS, 30.0)
+
+
 def test_an_npz_file_is_resampled(tmp_path, clip):
     """Read the clip back as a recording; its joints are as they were."""
     path = clip.save(tmp_path / "clip.npz")

@@ -25,6 +25,7 @@ from manyworlds.managers import (
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
 ARM = """
@@ -125,7 +126,12 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
     )
     goal = {"command_name": "goal"}
     return ManagerBasedRlEnvCfg(
-        scene=SceneCfg(num_envs=16 if play else 512, entities={"robot": robot}),
+        scene=SceneCfg(
+            num_envs=16 if play else 512,
+            entities={"robot": robot},
+            terrain=TerrainEntityCfg(),  # a floor below the arm, a light and a sky
+            extent=1.0,  # what the size of shadows goes by [m]
+        ),
         sim=SimulationCfg(mujoco=MujocoCfg(timestep=0.005)),
         decimation=4,
         episode_length_s=1e9 if play else 4.0,

@@ -201,8 +201,11 @@ def complete_motion(
 def _read_csv(path: Path, joint_names: Sequence[str]) -> np.ndarray:
     if not path.is_file():
         raise FileNotFoundError(f"There is no motion file '{path}': give a CSV or NPZ file.")
-    with path.open(newline="") as file:
-        lines = [line for line in csv.reader(file) if line]
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"'{path}' is no CSV file: {error}: give a CSV or NPZ file.") from None
     header = [name.strip() for name in lines[0]] if lines and not _is_number(lines[0][0]) else None
     wanted = [*ROOT_COLUMNS, *joint_names]
     if header is not None:
