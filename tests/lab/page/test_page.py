@@ -350,6 +350,26 @@ def test_snapshots(page):
     assert page.lab.snapshot.time == pytest.approx(0.02)
 
 
+def test_meshes_come_after_the_panel(page):
+    """Make a page: there are no meshes while parts are made, and a browser gets those last."""
+    seen = []
+
+    class Probe:
+        period = 0.0
+
+        def __init__(self, ctx) -> None:
+            seen.append(len(ctx.view.meshes))
+
+        def update(self, snapshot) -> None:
+            pass
+
+    from manyworlds.lab.page import LabPage
+
+    again = LabPage(page.lab, server=page.server, tabs={"Mine": (Probe,)})
+    assert seen == [0] and len(again.context.view.meshes) >= 3
+    again.close()
+
+
 def test_policies_without_commands_have_no_folder_for_them(page):
     """Let a policy have the robot that can be asked for nothing: no empty folder is shown."""
     page.lab["arm"].take("policy")
