@@ -81,6 +81,8 @@ def test_targets(arm, capsys):
     assert "no model file, task or run 'nothing'" in capsys.readouterr().err
     assert main(["lab", str(arm), "--headless", "--world", "3"]) == 1
     assert "a model file has one" in capsys.readouterr().err
+    assert main(["lab", str(arm), "--headless", "--command", "{'twist': (1, 0, 0)}"]) == 1
+    assert "--command is for policies" in capsys.readouterr().err
     arm.write_text("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>")
     assert main(["lab", str(arm), "--headless"]) == 1
     error = capsys.readouterr().err

@@ -360,6 +360,10 @@ def test_options_are_changed_between_steps(world):
             thread.join()
         with pytest.raises(ValueError, match="no option 'wind_speed'"):
             lab.set_option("wind_speed", 1.0)
+        with pytest.raises(TypeError):
+            lab.set_option("timestep", "fast")
+        with pytest.raises(ValueError, match=r"timestep must be above 0 s, got -1\.0"):
+            lab.set_option("timestep", -1.0)
         lab.engine.do(lambda model, data: None)
         lab.step()
     assert all(x == y == z or (x, y) == (0.0, 0.0) for x, y, z in seen) and len(seen) >= 3

@@ -173,7 +173,7 @@ def test_what_does_not_compile_says_mujocos_reason(tmp_path):
         world_from_file(path)
     path.write_text("<mujoco><nonsense/></mujoco>")
     with pytest.raises(CompileError, match=r"bad\.xml.*nonsense"):
-        world_from_file(path)
+        world_from_file(str(path))
     with pytest.raises(FileNotFoundError, match="no model file"):
         world_from_file(tmp_path / "none.xml")
 

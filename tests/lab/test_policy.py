@@ -253,6 +253,9 @@ def test_the_command_opens_a_run(run):
     assert lab["cartpole"].owner == "policy" and (lab.snapshot.qpos != before).any()
     lab.stop()
     checkpoint = sorted(run.glob("model_*.pt"))[0]
+    lab = open_lab(LabOptions(target=str(run / "policy.onnx"), paused=True))
+    assert lab["cartpole"].owner == "policy"
+    lab.stop()
     lab = open_lab(LabOptions(target=str(checkpoint), paused=True))
     assert lab["cartpole"].controller.policy.path == checkpoint
     lab.stop()

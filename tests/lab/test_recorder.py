@@ -160,7 +160,7 @@ def test_recordings_begin_and_end(make_lab):
     lab.step(1)
     lab.recorder.stop()
     assert lab.recorder.num_frames == 1 and len(lab.recorder.load("b.mcap")) == 3
-    with pytest.raises(FileExistsError):
+    with pytest.raises(FileExistsError, match="There is a recording '.*' already: use another"):
         lab.recorder.start("b.mcap")
     assert not lab.recorder.is_recording
 

@@ -440,7 +440,7 @@ def test_what_cannot_be_played_is_refused(lab, tmp_path):
     other = make_lab(lab.world, tmp_path)
     with pytest.raises(ValueError, match="'Live' has no frames to play"):
         other.replay.start()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="There is no recording '.*' in"):
         other.replay.start("none.mcap")
     with pytest.raises(RuntimeError, match="Nothing is played"):
         other.replay.seek(0.0)

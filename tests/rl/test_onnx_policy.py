@@ -252,6 +252,12 @@ def test_unknown_terms_and_models_are_named(env_cfg, rl_cfg, tmp_path):
     other = mujoco.MjModel.from_xml_string("<mujoco><option timestep='0.01'/></mujoco>")
     with pytest.raises(ValueError, match="The model lacks what .*cartpole/slider"):
         OnnxPolicy(policy.path, other, observation_fns=fns)
+    with pytest.raises(ValueError, match="has no command 'twits'; it has: none"):
+        OnnxPolicy(policy.path, policy.model, observation_fns=fns, commands={"twits": (1.0,)})
+    text = tmp_path / "text.onnx"
+    text.write_text("no policy")
+    with pytest.raises(ValueError, match="text.onnx' is not a policy"):
+        OnnxPolicy(text, policy.model)
     policy.model.opt.timestep = 0.5
     with pytest.raises(ValueError, match="timestep is 0.5, but the policy was trained with 0.01"):
         OnnxPolicy(policy.path, policy.model, observation_fns=fns)

@@ -26,12 +26,12 @@ _HEARTBEAT_S = 0.2
 class LabOptions:
     """Walk into one world: look at it, pull at it, steer it.
 
-    TARGET is an MJCF or URDF file, a task (also of one's own, with --load), or a run folder or one
-    of its checkpoints, whose policy then moves the robot.
+    TARGET is an MJCF or URDF file, a task (also of one's own, with --load), or a run folder, one of
+    its checkpoints or its policy.onnx, whose policy then moves the robot.
     """
 
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
-    """A model file, a task, a run folder or a checkpoint in one."""
+    """A model file, a task, a run folder, or a checkpoint or policy in one."""
     world: int | None = None
     """Of a task or a run: the world of the batch, with its variants and its randomization; None
     takes the scene as it was described."""
@@ -112,6 +112,8 @@ def open_lab(cfg: LabOptions) -> LiveLab:
     from manyworlds.lab import LabCfg, LiveLab
 
     world, policy = find_world(cfg)
+    if cfg.command and policy is None:
+        raise ValueError("--command is for policies, and there is none: name a run, or --policy.")
     lab = LiveLab(world, LabCfg(start_paused=cfg.paused, speed=cfg.speed))
     if policy is not None:
         law = lab.run_policy(policy, commands=cfg.command)
@@ -125,7 +127,7 @@ def find_world(cfg: LabOptions) -> tuple[World, Path | None]:
     from manyworlds.tasks import list_tasks
 
     path = Path(cfg.target)
-    if path.is_file() and path.suffix != ".pt":
+    if path.is_file() and path.suffix not in (".pt", ".onnx"):
         if cfg.world is not None:
             raise ValueError("--world chooses among the worlds of a task: a model file has one.")
         return _world_of_file(path, cfg.plane), cfg.policy
@@ -147,7 +149,7 @@ def find_world(cfg: LabOptions) -> tuple[World, Path | None]:
     # Training exports its policy at its end; what is named, or what there is so far, is exported
     # for the lab.
     policy = run.path / "policy.onnx"
-    if path.suffix == ".pt" or not policy.is_file():
+    if path.suffix in (".pt", ".onnx") or not policy.is_file():
         policy = checkpoint
     return _world_of_run(run, cfg.world), cfg.policy or policy
 

@@ -357,10 +357,11 @@ class LiveLab:
         """Change one of MuJoCo's options from the next step on.
 
         Raises:
-            ValueError: MuJoCo has no such option.
+            ValueError: MuJoCo has no such option, or the value is none for it.
+            TypeError: the value is none for it.
         """
         _check_option(name)
-        self.post(lambda model, data: set_option(model.opt, name, value))
+        self.engine.do(lambda model, data: set_option(model.opt, name, value))
 
     @property
     def errors(self) -> dict[str, str]:

@@ -57,7 +57,14 @@ def resolve_options(
 
 
 def set_option(option: mujoco.MjOption, name: str, value: Any) -> None:
-    """Change one of MuJoCo's options."""
+    """Change one of MuJoCo's options.
+
+    Raises:
+        ValueError: time would stand still or go backwards.
+        TypeError: the value is none for this option.
+    """
+    if name == "timestep" and not value > 0.0:
+        raise ValueError(f"The timestep must be above 0 s, got {value}.")
     current = getattr(option, name)
     if isinstance(current, np.ndarray):
         current[:] = value

@@ -125,6 +125,8 @@ class Recorder:
             if self.is_recording:
                 raise RuntimeError("This world is recorded already: stop that first.")
             path = self._path(file) if file else None
+            if path is not None and path.exists():
+                raise FileExistsError(f"There is a recording '{file}' already: use another name.")
             self._empty = self._layout()
             row_bytes = 8 * (1 + self._empty.values.shape[1])
             self._max_rows = max(1, int(self.cfg.max_megabytes * 1e6 / row_bytes))
@@ -188,6 +190,8 @@ class Recorder:
                 table[:, 0], table[:, 1:], empty.index, empty.joint_types, empty.model_hash
             )
         path = self._path(name)
+        if not path.is_file():
+            raise FileNotFoundError(f"There is no recording '{name}' in '{self.folder}'.")
         if path.suffix == ".mcap":
             return read_mcap(path)
         if path.suffix == ".json":

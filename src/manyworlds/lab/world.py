@@ -195,7 +195,7 @@ def world_from_spec(spec: mujoco.MjSpec, name: str = "") -> World:
     return World(spec=spec, model=_compile(spec), robots={name or spec.modelname or "robot": ""})
 
 
-def world_from_file(path: Path, *, plane: bool = False, by_prefix: bool = False) -> World:
+def world_from_file(path: str | Path, *, plane: bool = False, by_prefix: bool = False) -> World:
     """Compile an MJCF or URDF file; its options stay as they are.
 
     Args:
@@ -208,6 +208,7 @@ def world_from_file(path: Path, *, plane: bool = False, by_prefix: bool = False)
         FileNotFoundError: there is no such file.
         CompileError: it cannot be read, or does not compile.
     """
+    path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file '{path}'.")
     try:

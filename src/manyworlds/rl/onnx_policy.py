@@ -38,8 +38,9 @@ class OnnxPolicy:
             whoever runs it sets that.
 
     Raises:
-        ValueError: the file has no description, or one of a newer version; the model lacks what
-            it names; a term or an actuator is of a kind that cannot run here.
+        ValueError: the file is no policy, has no description, or one of a newer version; the model
+            lacks what it names; a term or an actuator is of a kind that cannot run here; it knows
+            no such command.
     """
 
     def __init__(
@@ -55,10 +56,14 @@ class OnnxPolicy:
         runtime = require_extra("onnxruntime", "train")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = 1
-        self._session = runtime.InferenceSession(str(path), options)
+        try:
+            self._session = runtime.InferenceSession(str(path), options)
+        except Exception as error:  # ONNX Runtime's have no base class of their own
+            raise ValueError(f"'{path}' is not a policy in the ONNX format: {error}") from error
         self.description = self._read_description()
         self.model = model
-        self.commands = {name: np.array(value, float) for name, value in (commands or {}).items()}
+        given = {name: np.array(value, float) for name, value in (commands or {}).items()}
+        self.commands: dict[str, np.ndarray] = {}
         """What command terms ask for, which may be changed at any time."""
         self._fns = dict(observation_fns or {})
         if check_timestep:
@@ -72,6 +77,7 @@ class OnnxPolicy:
             for name in entity["joint_names"]
         }
         self._check_terms()
+        self._take_commands(given)
         self.motion = PlainMotion.of(self._session, self.description)
         """The motion that the file holds, for policies that track one."""
         self.reset()
@@ -304,6 +310,18 @@ class OnnxPolicy:
                         flat = term.get("flatten_history_dim", True)
                         rows = (term.get("history_length") or 1) if flat else 1
                         self.commands.setdefault(command, np.zeros(term["shape"][-1] // rows))
+
+    def _take_commands(self, given: dict[str, np.ndarray]) -> None:
+        """Take over what command terms ask for; refuse what the policy was not trained with."""
+        trained = self._session.get_modelmeta().custom_metadata_map.get("command_names", "")
+        known = dict.fromkeys([*self.commands, *filter(None, trained.split(","))])
+        for name, value in given.items():
+            if name not in known:
+                raise ValueError(
+                    f"The policy '{self.path}' has no command '{name}'; it has: "
+                    f"{', '.join(known) or 'none'}."
+                )
+            self.commands[name] = value
 
 
 def _functions_of(module: str) -> dict[str, ObservationFn]:

@@ -350,6 +350,34 @@ def test_snapshots(page):
     assert page.lab.snapshot.time == pytest.approx(0.02)
 
 
+def test_meshes_come_after_the_panel(page):
+    """Make a page: there are no meshes while parts are made, and a browser gets those last."""
+    seen = []
+
+    class Probe:
+        period = 0.0
+
+        def __init__(self, ctx) -> None:
+            seen.append(len(ctx.view.meshes))
+
+        def update(self, snapshot) -> None:
+            pass
+
+    from manyworlds.lab.page import LabPage
+
+    again = LabPage(page.lab, server=page.server, tabs={"Mine": (Probe,)})
+    assert seen == [0] and len(again.context.view.meshes) >= 3
+    again.close()
+
+
+def test_policies_without_commands_have_no_folder_for_them(page):
+    """Let a policy have the robot that can be asked for nothing: no empty folder is shown."""
+    page.lab["arm"].take("policy")
+    pump(page)
+    part = page.parts["RobotPart"]
+    assert part.owner.value == "policy" and not part.commands["arm"].folder.visible
+
+
 def test_plots_hold_ten_seconds(page):
     """Plot a joint: the points are those of the snapshots; a reset begins anew."""
     part = page.parts["PlotPart"]
@@ -368,6 +396,22 @@ def test_plots_hold_ten_seconds(page):
     assert len(plot.data[0]) == 2
     press(part.clear)
     assert not part.plots
+
+
+def test_plots_have_different_numbers_at_their_ticks(page):
+    """Plot what hardly moves: the range is wide enough for an axis with three decimals."""
+    part = page.parts["PlotPart"]
+    give(part.choice, "shoulder position")
+    plot = part.plots["shoulder position"][0]
+    for i in range(5):
+        page.lab.post(lambda model, data, q=0.2001 + 1e-5 * i: data.qpos.__setitem__(0, q))
+        page.lab.post(lambda model, data: data.qvel.fill(0.0))
+        pump(page)
+    low, high = plot.scales["y"]["range"]
+    assert low < 0.2 < 0.2002 < high and high - low >= 0.01
+    page.lab.post(lambda model, data: data.qpos.__setitem__(0, 0.5))
+    pump(page)
+    assert "y" not in plot.scales
 
 
 def test_read_outs_have_units(page):

@@ -10,6 +10,7 @@ import torch
 
 from manyworlds.asset_zoo.arm import get_arm_cfg
 from manyworlds.envs import ManagerBasedRlEnv, check_env
+from manyworlds.lab import world_from_scene
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.tasks.manipulation import mdp
 from manyworlds.tasks.manipulation.config.arm.env_cfgs import ARM
@@ -204,6 +205,19 @@ def test_wrong_commands_are_refused():
     empty = mdp.MultiCubeLiftingCommandCfg(resampling_time_range=(1.0, 1.0))
     with pytest.raises(ValueError, match="has no objects"):
         empty.build(env)
+
+
+@pytest.mark.parametrize("task", ["Lift-Cube-Arm", "Multi-Cube-Seg-Arm"])
+def test_nothing_begins_inside_of_something_else(task):
+    """Look at the scene as it is described, which the lab shows: cubes lie before the robot."""
+    cfg = load_env_cfg(task)
+    cfg.scene.sensors = ()
+    world = world_from_scene(cfg.scene)
+    model, data = world.model, world.new_data()
+    mujoco.mj_forward(model, data)
+    assert data.contact.dist.min(initial=0.0) > -1e-3
+    cubes = [data.body(i).xpos for i in range(model.nbody) if "cube" in model.body(i).name]
+    assert cubes and all(x > 0.2 and z >= 0.02 for x, _, z in cubes)
 
 
 def test_the_cube_is_as_it_is_told():

@@ -70,7 +70,10 @@ class RobotPart:
         self.law.value = ctx.lab[ctx.robot].enabled
         for name, sliders in self.sliders.items():
             sliders.folder.visible = name == ctx.robot
-            self.commands[name].folder.visible = name == ctx.robot and owner == POLICY
+            commands = self.commands[name]
+            commands.folder.visible = (
+                bool(commands.handles) and sliders.folder.visible and (owner == POLICY)
+            )
         self._show(ctx.lab[ctx.robot], self.sliders[ctx.robot], snapshot)
 
     def _show(self, robot: RobotControl, sliders: _Sliders, snapshot: Snapshot) -> None:

@@ -25,6 +25,7 @@ _BANNER = (
     "pointer-events:none;padding:.5em .8em .5em 1.08em;border-radius:6px;color:#fff;"
     'background:{color}">{text}</div>'
 )
+_GRID = "display:grid;grid-template-columns:3em 1fr 3.3em 1fr;gap:.15em .5em"
 _ROW = '<div style="opacity:.6">{}</div><div>{}</div>'
 
 
@@ -121,6 +122,8 @@ def _status(rows: list[tuple[str, str]], notes: list[str], error: bool) -> str:
     lines = "".join(f"<div>{html.escape(note[:400])}</div>" for note in notes)
     return (
         '<div style="padding:.4em 1em .3em;font-size:.9em;font-variant-numeric:tabular-nums">'
-        f'<div style="display:grid;grid-template-columns:4em 1fr;gap:.15em .5em">{cells}</div>'
-        f'<div style="margin-top:.4em;color:{color};overflow-wrap:anywhere">{lines}</div></div>'
+        f'<div style="{_GRID}">{cells}</div>'
+        # Two lines have their place when there are none, too, so that buttons stay where they are.
+        '<div style="margin-top:.4em;min-height:2.9em;line-height:1.45;overflow-wrap:anywhere;'
+        f'color:{color}">{lines}</div></div>'
     )

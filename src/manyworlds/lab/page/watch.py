@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -15,6 +16,7 @@ from manyworlds.lab.snapshot import Snapshot
 
 _HISTORY_S = 10.0
 _MOST_SERIES = 6
+_LEAST = 0.005  # what a plot's axis tells apart, which has three decimals
 _COLORS = ("#2684ff", "#e8590c", "#2f9e44", "#9c36b5", "#c92a2a", "#5c677d")
 _TABLE = (
     '<div style="max-height:15em;overflow:auto;padding:.2em .4em">'
@@ -53,12 +55,15 @@ class PlotPart:
         with self._folder:
             plot = self._ctx.gui.add_uplot(
                 tuple(np.zeros(2) for _ in range(count + 1)),
-                ({}, *series),
+                ({"label": "Time [s]"}, *series),
                 title=label,
-                height=130,
-                scales={"x": {"time": False}},
-                axes=({}, {"size": 48}),
-                legend={"show": False},
+                height=150,
+                scales=_scales(np.zeros(1)),
+                axes=(
+                    {"label": "Time [s]", "labelSize": 16, "size": 30},
+                    {"size": 52, "space": 20},
+                ),
+                legend={"show": count > 1},
             )
         self.plots[name] = plot, quantity, deque()
         self.clear.visible = True
@@ -84,6 +89,9 @@ class PlotPart:
             if len(history) > 1:
                 times = np.array([time for time, _ in history])
                 values = np.nan_to_num(np.array([row for _, row in history])).T
+                scales = _scales(values)
+                if plot.scales != scales:
+                    plot.scales = scales
                 plot.data = (times, *values)
 
 
@@ -126,6 +134,16 @@ class ReadoutPart:
         self.joints.content, self.sensors.content = _table(rows), _table(told)
         for folder, lines in zip(self._folders, (rows, told), strict=True):
             folder.visible = bool(lines)
+
+
+def _scales(values: np.ndarray) -> dict[str, Any]:
+    """What hardly changes would have the same number at each tick: show a little more around it."""
+    low, high = float(values.min()), float(values.max())
+    scales: dict[str, Any] = {"x": {"time": False}}
+    if high - low < 2 * _LEAST:
+        below, above = math.floor(low / _LEAST) - 1, math.ceil(high / _LEAST) + 1
+        scales["y"] = {"range": (below * _LEAST, above * _LEAST)}
+    return scales
 
 
 def _number(value: float) -> str:

@@ -51,7 +51,7 @@ class WorldView:
         """The body that stays in the middle of the picture; 0 for none."""
         self.offset = np.zeros(3)
         """How far everything is moved for that [m]."""
-        self._outdated = False
+        self._outdated = True  # meshes come with the first picture, after the panel
         # What moves with the camera's body hangs below these frames.
         self._frames = [
             server.scene.add_frame(name, show_axes=False) for name in ("/worlds", "/over")
@@ -59,7 +59,6 @@ class WorldView:
         self.grid = WorldGrid(
             server, model, ViewerConfig(), 1, can_select=False, on_mesh=self._note_mesh
         )
-        self.grid.rebuild()
         self._look(snapshot)
 
     def update(self, snapshot: Snapshot) -> None:

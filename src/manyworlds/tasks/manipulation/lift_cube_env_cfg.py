@@ -36,6 +36,7 @@ _PIXELS = 48
 _CAMERA_POS = (0.85, 0.0, 0.5)  # in front of the robot's root [m]
 _CAMERA_QUAT = (0.6124, 0.3536, 0.3536, 0.6124)  # back to the robot, 30 degrees down
 _FARTHEST = 1.5  # [m]
+_CUBE_X, _CUBE_SPACING = 0.3, 0.1  # where cubes are until a command puts them down [m]
 _CUBE_COLORS = ((0.8, 0.2, 0.2, 1.0), (0.2, 0.6, 0.3, 1.0), (0.2, 0.4, 0.8, 1.0))
 
 
@@ -83,6 +84,12 @@ def get_cube_spec(
     return spec
 
 
+def _cube(rgba: tuple[float, float, float, float] = _CUBE_COLORS[0], y: float = 0.0) -> EntityCfg:
+    """A cube that lies before the robot, to the left by `y` [m]."""
+    pose = EntityCfg.InitialStateCfg(pos=(_CUBE_X, y, 0.02))
+    return EntityCfg(spec_fn=lambda: get_cube_spec(rgba=rgba), init_state=pose)
+
+
 def make_lift_cube_env_cfg() -> ManagerBasedRlEnvCfg:
     """Make the task without a robot; `lift_cube_env_cfg` puts one in.
 
@@ -95,7 +102,7 @@ def make_lift_cube_env_cfg() -> ManagerBasedRlEnvCfg:
             num_envs=4096,
             env_spacing=1.0,
             terrain=TerrainEntityCfg(),
-            entities={"cube": EntityCfg(spec_fn=get_cube_spec)},
+            entities={"cube": _cube()},
         ),
         sim=SimulationCfg(
             mujoco=MujocoCfg(
@@ -218,7 +225,8 @@ def multi_cube_seg_env_cfg(
     names = tuple(f"cube_{i}" for i in range(num_cubes))
     for i, name in enumerate(names):
         color = _CUBE_COLORS[i % len(_CUBE_COLORS)]
-        cfg.scene.entities[name] = EntityCfg(spec_fn=lambda rgba=color: get_cube_spec(rgba=rgba))
+        y = _CUBE_SPACING * (i - (num_cubes - 1) / 2)
+        cfg.scene.entities[name] = _cube(color, y)
     lift: Any = cfg.commands["lift_height"]
     cfg.commands["lift_height"] = mdp.MultiCubeLiftingCommandCfg(
         entity_names=names,
