@@ -64,6 +64,7 @@ class LabPage:
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
+        ValueError: this machine cannot serve at that address.
     """
 
     def __init__(

@@ -159,7 +159,11 @@ class ViserPlayViewer(BaseViewer):
         self.request_action("custom", ("redraw", None))
 
     def setup(self) -> None:
-        """Start the server if there is none, and draw the worlds."""
+        """Start the server if there is none, and draw the worlds.
+
+        Raises:
+            ValueError: this machine cannot serve at that address.
+        """
         with self._lock:
             if self._grid is None:
                 self._open()
