@@ -84,6 +84,7 @@ def load_model(path: Path) -> mujoco.MjModel:
     """
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file '{path}'.")
+    path.open("rb").close()  # MuJoCo takes a file that it may not read for an empty one
     read = getattr(mujoco.MjModel, f"from_{'binary' if path.suffix == '.mjb' else 'xml'}_path")
     try:
         return read(str(path))
