@@ -171,7 +171,7 @@ class TestUsage:
     def test_what_is_wrong_is_one_line(self, capsys, monkeypatch, line, columns):
         """Say what is missing or wrong in one line, however wide the terminal is."""
         monkeypatch.setenv("COLUMNS", columns)
-        assert cli.main(line.split()) == 1
+        assert cli.main(line.split()) == 2
         said = capsys.readouterr().err.splitlines()
         assert len(said) == 1 and said[0].startswith(f"error: {USAGE_ERRORS[line]} `manyworlds ")
 

@@ -46,7 +46,7 @@ def test_the_task_has_nothing_that_users_should_mend(tmp_path):
 def test_wrong_names_are_refused(args, message, tmp_path, monkeypatch, capsys):
     """Refuse what is no name, and write nothing."""
     monkeypatch.chdir(tmp_path)
-    assert main(["new-task", *args]) == 1
+    assert main(["new-task", *args]) == (1 if args else 2)
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 

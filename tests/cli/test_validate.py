@@ -251,13 +251,13 @@ class TestCommand:
 
     def test_no_file(self, capsys):
         """Ask for a file where none is named."""
-        assert main(["validate"]) == 1
+        assert main(["validate"]) == 2
         assert "name at least one" in capsys.readouterr().err
 
     @pytest.mark.parametrize("command", ["validate", "bench"])
     def test_unknown_option(self, command, write, capsys):
         """Say in one line that there is no such option."""
-        assert main([command, str(write("<mujoco/>")), "--foo"]) == 1
+        assert main([command, str(write("<mujoco/>")), "--foo"]) == 2
         assert capsys.readouterr().err.splitlines() == [
             f"error: There is no option '--foo'. `manyworlds {command} --help` lists all."
         ]

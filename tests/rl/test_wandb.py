@@ -83,5 +83,5 @@ def test_training_goes_on_from_weights_and_biases(env_cfg, rl_cfg, log_root, wan
     runs = sorted(log_root.glob("*/*/model_2.pt"), key=lambda path: path.stat().st_mtime)
     assert torch.load(runs[-1], weights_only=True)["iter"] == 2
     argv = ["train", "Cartpole-Swingup", *small, "--wandb-run-path", "me/p/abc"]
-    assert main([*argv, "--checkpoint", "x"]) == 1
+    assert main([*argv, "--checkpoint", "x"]) == 2
     assert "either --wandb-run-path or --checkpoint" in capsys.readouterr().err

@@ -21,11 +21,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class UsageError(ValueError):
+    """The command line makes no sense."""
+
+    exit_code = 2
+
+
 def take_task(argv: list[str], command: str) -> tuple[str, list[str]]:
     """Split off the task, the first argument, after loading modules named with --load.
 
     Raises:
-        ValueError: no task was named.
+        UsageError: no task was named.
         KeyError: there is no such task.
     """
     from manyworlds.tasks import list_tasks, require_task
@@ -42,7 +48,7 @@ def take_task(argv: list[str], command: str) -> tuple[str, list[str]]:
             print("`manyworlds play` takes the newest run; `manyworlds play --onnx FILE` runs an")
             print("exported policy in plain MuJoCo, see `manyworlds play --onnx --help`.")
         raise SystemExit(0)
-    raise ValueError(f"Name a task: manyworlds {command} TASK; {usage.splitlines()[-1]}.")
+    raise UsageError(f"Name a task: manyworlds {command} TASK; {usage.splitlines()[-1]}.")
 
 
 def take_modules(argv: list[str]) -> list[str]:
@@ -55,7 +61,7 @@ def take_modules(argv: list[str]) -> list[str]:
             continue
         name = next(names, None)
         if name is None:
-            raise ValueError("--load needs the name of a module or the path of a Python file.")
+            raise UsageError("--load needs the name of a module or the path of a Python file.")
         _load(name)
     return rest
 
@@ -64,7 +70,7 @@ def parse(config_type: type[T], default: Any, argv: list[str], command: str) -> 
     """Parse the command line over a config, if there is one; every field of it is an option.
 
     Raises:
-        ValueError: there is no such option, or it has no such value, or one is missing.
+        UsageError: there is no such option, or it has no such value, or one is missing.
     """
     import tyro
 
@@ -85,7 +91,7 @@ def parse(config_type: type[T], default: Any, argv: list[str], command: str) -> 
         name = unknown[0].partition("=")[0]
         near = near_matches(name, _options(to_plain(parsed), "--"))
         text = f"There is no option '{name}'" if name[:1] == "-" else f"'{name}' is one too many"
-        raise ValueError(f"{text}.{near} `manyworlds {command} --help` lists all.")
+        raise UsageError(f"{text}.{near} `manyworlds {command} --help` lists all.")
     return parsed
 
 
@@ -94,7 +100,7 @@ def usage_errors(command: str) -> Iterator[None]:
     """Raise what tyro has to say about wrong usage, instead of letting it print a box and exit.
 
     Raises:
-        ValueError: the usage is wrong.
+        UsageError: the usage is wrong.
     """
     said = io.StringIO()
     try:
@@ -103,7 +109,7 @@ def usage_errors(command: str) -> Iterator[None]:
     except SystemExit as stop:
         if not stop.code:
             raise
-        raise ValueError(
+        raise UsageError(
             f"{_sentence(said.getvalue())}. `manyworlds {command} --help` lists all."
         ) from None
     sys.stderr.write(said.getvalue())
@@ -185,7 +191,7 @@ def download_checkpoint(cfg: TrainConfig | PlayConfig) -> Path:
     from manyworlds.utils.os import get_wandb_checkpoint_path
 
     if cfg.checkpoint is not None:
-        raise ValueError("Give either --wandb-run-path or --checkpoint, not both.")
+        raise UsageError("Give either --wandb-run-path or --checkpoint, not both.")
     assert cfg.wandb_run_path is not None
     name = cfg.wandb_checkpoint_name
     return get_wandb_checkpoint_path(cfg.log_root, cfg.wandb_run_path, name)[0]

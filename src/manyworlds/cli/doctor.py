@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from manyworlds.cli.common import UsageError
+
 _USAGE = """usage: manyworlds doctor
 
 Say which packages are installed, and whether they are those that this release was made for. The
@@ -47,7 +49,7 @@ def main(argv: list[str]) -> int:
         print(_USAGE)
         return 0
     if argv:
-        raise ValueError(f"`manyworlds doctor` takes no arguments, got '{argv[0]}'.")
+        raise UsageError(f"`manyworlds doctor` takes no arguments, got '{argv[0]}'.")
     from manyworlds import __version__
     from manyworlds.utils.table import render_table
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from manyworlds.cli.common import take_modules
+from manyworlds.cli.common import UsageError, take_modules
 
 _USAGE = """usage: manyworlds list [KEYWORD] [--load MODULE]
        manyworlds list --randomization TASK [--load MODULE]
@@ -20,13 +20,13 @@ def main(argv: list[str]) -> int:
         return 0
     if argv[:1] == ["--randomization"]:
         if len(argv) != 2:
-            raise ValueError("Name one task: manyworlds list --randomization TASK.")
+            raise UsageError("Name one task: manyworlds list --randomization TASK.")
         from manyworlds.cli.randomization import randomization_table
 
         print(randomization_table(argv[1]))
         return 0
     if len(argv) > 1 or (argv and argv[0].startswith("-")):
-        raise ValueError(
+        raise UsageError(
             f"`manyworlds list` takes one keyword, or --randomization TASK; got '{argv[-1]}'."
         )
     keyword = argv[0].lower() if argv else ""

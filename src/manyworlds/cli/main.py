@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
         if os.environ.get("MANYWORLDS_DEBUG", "0") not in ("", "0"):
             raise
         print(f"error: {_one_line(error)}", file=sys.stderr)
-        return 1
+        return getattr(error, "exit_code", 1)  # 2 for wrong usage, as of `UsageError`
     except ImportError as error:
         # So says a module in C++ in whose loading Ctrl-C came.
         if isinstance(error.__cause__, KeyboardInterrupt):
@@ -79,7 +79,7 @@ def _dispatch(argv: list[str]) -> int:
     command = importlib.import_module(COMMANDS[name][0])
     try:
         return command.main(argv[1:])
-    except SystemExit as stop:  # the argument parser printed help (0) or a usage error (2)
+    except SystemExit as stop:  # the argument parser printed help
         if stop.code is None or isinstance(stop.code, int):
             return stop.code or 0
         raise

@@ -6,6 +6,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+from manyworlds.cli.common import UsageError
 from manyworlds.utils.os import write_atomic
 
 _TEMPLATE = "manyworlds.tasks.reach.reach_env_cfg"
@@ -23,7 +24,7 @@ def main(argv: list[str]) -> int:
         print(_USAGE)
         return 0
     if len(argv) != 1:
-        raise ValueError(f"Give one name, as in `manyworlds new-task My-Task`, not {len(argv)}.")
+        raise UsageError(f"Give one name, as in `manyworlds new-task My-Task`, not {len(argv)}.")
     path = write_task(argv[0], Path())
     print(f"{path}: change it, and try it with")
     for command in ("validate", "train", "play"):

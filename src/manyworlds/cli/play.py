@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.cli.common import (
+    UsageError,
     download_checkpoint,
     find_run,
     parse,
@@ -46,7 +47,7 @@ def main(argv: list[str]) -> int:
 
     cfg = parse(PlayConfig, PlayConfig(env=load_env_cfg(task, play=True)), argv, f"play {task}")
     if cfg.latest and cfg.checkpoint is not None:
-        raise ValueError("Give either --latest or --checkpoint, not both.")
+        raise UsageError("Give either --latest or --checkpoint, not both.")
     checkpoint, run, rl_cfg = None, None, load_rl_cfg(task)
     if cfg.agent == "trained":
         require_extra("rsl_rl", "train")

@@ -9,7 +9,7 @@ from typing import Annotated
 import mujoco
 import tyro
 
-from manyworlds.cli.common import parse, take_modules
+from manyworlds.cli.common import UsageError, parse, take_modules
 from manyworlds.utils.mujoco import mujoco_warnings
 
 
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds validate`."""
     args = parse(ValidateArgs, None, take_modules(argv), "validate")
     if not args.files:
-        raise ValueError("No file to validate: name at least one, as in `validate robot.xml`.")
+        raise UsageError("No file to validate: name at least one, as in `validate robot.xml`.")
     wrong = False
     for path in args.files:
         if not path.exists() and not path.suffix and str(path) in _tasks():
