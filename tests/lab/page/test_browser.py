@@ -98,7 +98,15 @@ def test_the_mouse_pulls_a_body(arm, browser):
     browser.goto(page.url)
     browser.get_by_text("real time").wait_for()
     (client,) = page.server.get_clients().values()
-    until(browser, lambda: client.camera._state.update_timestamp, "the camera is known")
+    looked_from = page.server.initial_camera.position
+    until(
+        browser,
+        lambda: (
+            client.camera._state.update_timestamp
+            and np.allclose(client.camera.position, looked_from, atol=1e-3)
+        ),
+        "the camera is where the page puts it",
+    )
     canvas = browser.locator("canvas").first.bounding_box()
     looked_from = client.camera.position.copy()
     browser.keyboard.down("Control")
