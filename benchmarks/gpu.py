@@ -6,7 +6,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from benchmarks.workloads import FIELDS, Figures, go1, in_turns
+from benchmarks.measuring import FIELDS, Figures, go1, in_turns
 
 
 def graph_step(seconds: float, device: str = "cuda", num_envs: int = 4096) -> Figures | None:

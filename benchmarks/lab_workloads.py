@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.measuring import Figures, in_turns, robots_folder
 from benchmarks.viewer_workloads import page_client
-from benchmarks.workloads import Figures, in_turns, robots_folder
 
 _CORES = 2
 _TIMESTEP = 0.002

@@ -6,7 +6,6 @@ Run from the project's root: python -m benchmarks.learning TASK [--minutes 15]
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import asdict, dataclass
 from itertools import accumulate
@@ -55,7 +54,6 @@ class Options:
 def main() -> int:
     """Train, evaluate, draw and write down."""
     options = tyro.cli(Options, prog="python -m benchmarks.learning")
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as the command line has it
     about = circumstances()
     checkpoint = options.checkpoint or _train(options)
     run = RunFolder(checkpoint.parent)

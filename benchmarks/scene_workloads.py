@@ -6,7 +6,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from benchmarks.workloads import Figures, robots_folder
+from benchmarks.measuring import Figures, robots_folder
 
 _DECIMATION = 4
 _STANCE = {".*_hip_joint": 0.0, ".*_thigh_joint": 0.9, ".*_calf_joint": -1.8}

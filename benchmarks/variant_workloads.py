@@ -8,7 +8,7 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
-from benchmarks.workloads import Figures
+from benchmarks.measuring import Figures
 
 
 def rock(seed: int) -> Callable[[], Any]:

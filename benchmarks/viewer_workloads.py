@@ -13,7 +13,7 @@ from statistics import median, stdev
 from time import perf_counter, process_time, sleep
 from typing import Any
 
-from benchmarks.workloads import Figures, robots_folder
+from benchmarks.measuring import Figures, robots_folder
 
 _BLOCK_SECONDS = 2.0
 _TRAINING_WORLDS = 256

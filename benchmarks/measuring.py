@@ -1,0 +1,62 @@
+"""What workloads share: models, and two sides that take turns within one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+Figures = dict[str, Any]
+
+# What the simulations here read of each world.
+FIELDS = ("xpos", "xquat", "cvel", "sensordata")
+
+
+def robots_folder() -> Path | None:
+    """Where third-party robots are: $MANYWORLDS_ROBOTS, or ../shared/robots, or nowhere."""
+    from manyworlds.asset_zoo import third_party
+
+    folder = third_party.robots_folder()
+    return folder if folder.is_dir() else None
+
+
+def go1() -> Any:
+    """Go1 on a plane with position actuators, compiled; None where its files are not."""
+    robots = robots_folder()
+    if robots is None:
+        return None
+    import mujoco
+
+    from manyworlds.utils.spec import add_ground_plane, add_position_actuators
+
+    spec = mujoco.MjSpec.from_file(str(robots / "unitree_go1" / "go1.xml"))
+    add_ground_plane(spec)
+    add_position_actuators(spec, 40.0)
+    return spec.compile()
+
+
+def cartpole() -> Any:
+    """The cartpole of the tasks, compiled."""
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.tasks import load_env_cfg
+
+    cfg = load_env_cfg("Cartpole-Swingup")
+    cfg.scene.num_envs = 1
+    return ManagerBasedRlEnv(cfg).sim.mj_model
+
+
+def in_turns(
+    first: Callable[[], None], second: Callable[[], None], seconds: float
+) -> tuple[list[float], list[float]]:
+    """Call two functions in turn for a while; return the times of each."""
+    first()
+    second()
+    times: tuple[list[float], list[float]] = ([], [])
+    end = perf_counter() + seconds
+    while perf_counter() < end:
+        for function, record in zip((first, second), times, strict=True):
+            start = perf_counter()
+            function()
+            record.append(perf_counter() - start)
+    return times
