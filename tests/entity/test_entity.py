@@ -277,6 +277,10 @@ def test_wrong_configurations_are_refused_in_one_sentence():
         ({"pos": (0, 0, float("nan"))}, r"pos must be finite numbers, got \(0, 0, nan\)"),
         ({"lin_vel": "fast"}, "lin_vel must have 3 numbers, got fast"),
         ({"lin_vel": "xyz"}, "lin_vel must be finite numbers, got xyz"),
+        ({"joint_pos": {".*": float("nan")}}, r"joint_pos\['\.\*'\] must be finite .*, got nan"),
+        ({"joint_vel": {"a.*": "fast"}}, r"joint_vel\['a\.\*'\] must be finite .*, got fast"),
+        ({"ball_joint_quat": {".*": (1, 0)}}, r"ball_joint_quat\['\.\*'\] must have 4 numbers"),
+        ({"ball_joint_quat": {".*": (0,) * 4}}, r"ball_joint_quat\['\.\*'\] must not be zero"),
     ):
         with pytest.raises(ValueError, match=message):
             Entity(ball_cfg(init_state=EntityCfg.InitialStateCfg(**state)))

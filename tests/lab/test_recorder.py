@@ -193,6 +193,24 @@ def test_sessions_are_the_live_one_and_files(make_lab, folder):
         lab.recorder.load("bad.csv")
 
 
+def test_a_file_is_not_replaced_while_it_is_written(make_lab):
+    """Save to, and import as, the file of the live session; afterwards both go."""
+    lab = make_lab()
+    lab.recorder.start("live.mcap")
+    lab.step(3)
+    lab.recorder.save("other.mcap")
+    content = (lab.recorder.folder / "other.mcap").read_bytes()
+    with pytest.raises(FileExistsError, match="'live.mcap': stop that, or use another name"):
+        lab.recorder.save("live.mcap")
+    with pytest.raises(FileExistsError, match="'live.mcap': stop that, or use another name"):
+        lab.recorder.add("live.mcap", content)
+    lab.step(3)
+    lab.recorder.stop()
+    assert len(lab.recorder.load("live.mcap")) == 6
+    lab.recorder.add("live.mcap", content)
+    assert len(lab.recorder.load("live.mcap")) == 3
+
+
 def test_names_cannot_leave_the_folder(make_lab, tmp_path):
     """Ask for files elsewhere, and for those that are none."""
     lab = make_lab()

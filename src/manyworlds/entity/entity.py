@@ -462,11 +462,20 @@ class Entity(StateWriters, NamedElements, Stateful):
 
 
 def _check_init_state(init: EntityCfg.InitialStateCfg) -> None:
-    for name, length in (("pos", 3), ("rot", 4), ("lin_vel", 3), ("ang_vel", 3)):
-        value = getattr(init, name)
+    vectors: list[tuple[str, Any, int]] = [
+        ("pos", init.pos, 3),
+        ("rot", init.rot, 4),
+        ("lin_vel", init.lin_vel, 3),
+        ("ang_vel", init.ang_vel, 3),
+    ]
+    for name, table in (("joint_pos", init.joint_pos or {}), ("joint_vel", init.joint_vel)):
+        vectors += [(f"{name}[{pattern!r}]", (x,), 1) for pattern, x in table.items()]
+    vectors += [(f"ball_joint_quat[{p!r}]", quat, 4) for p, quat in init.ball_joint_quat.items()]
+    for name, value, length in vectors:
         if len(value) != length:
             raise ValueError(f"init_state.{name} must have {length} numbers, got {value}.")
         if not all(isinstance(x, Real) and math.isfinite(x) for x in value):
-            raise ValueError(f"init_state.{name} must be finite numbers, got {value}.")
-    if not any(init.rot):
-        raise ValueError("init_state.rot must not be zero: (1, 0, 0, 0) is no rotation.")
+            shown = value if length > 1 else value[0]
+            raise ValueError(f"init_state.{name} must be finite numbers, got {shown}.")
+        if length == 4 and not any(value):
+            raise ValueError(f"init_state.{name} must not be zero: (1, 0, 0, 0) is no rotation.")

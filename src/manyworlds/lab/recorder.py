@@ -209,8 +209,9 @@ class Recorder:
 
         Raises:
             ValueError: the name is none for a recording's file, or the session has no frames.
+            FileExistsError: the live session is being written to this file.
         """
-        path = self._path(name)
+        path = self._path_to_write(name)
         recording = self.load(session)
         if not len(recording):
             raise ValueError(f"The session '{session or self._active}' has no frames to save.")
@@ -226,9 +227,10 @@ class Recorder:
 
         Raises:
             ValueError: the name is none for a recording's file.
+            FileExistsError: the live session is being written to this file.
             RecordingError: it cannot be read; then it is not kept.
         """
-        path = self._path(name)
+        path = self._path_to_write(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_name(f"new {name}")
         fresh.write_bytes(content)
@@ -247,6 +249,15 @@ class Recorder:
                 f"hyphens, and end with {', '.join(_WRITERS)}."
             )
         return self.folder / name
+
+    def _path_to_write(self, name: str) -> Path:
+        """Find a file that may be replaced."""
+        path = self._path(name)
+        if self.is_recording and path == self.path:
+            raise FileExistsError(
+                f"The live session is being written to '{name}': stop that, or use another name."
+            )
+        return path
 
     def _layout(self) -> Recording:
         """What rows are: a state, and the camera if somebody tells it."""
