@@ -162,6 +162,10 @@ USAGE_ERRORS = {
     "terrain --rows x": "--rows: no type matching {None}|INT could be instantiated from ['x'].",
     "train Cartpole-Balance --preset x": "invalid choice 'x' for argument '--preset'. "
     "Expected one of ('auto', 'cpu', 'gpu').",
+    "train Cartpole-Balance --agent.actor.hidden-dims 64 64": "--agent.actor.hidden-dims: 64 is no "
+    'tuple: write it as in Python and quote it, as "(1, 2)", "[\'a\']" or "{\'a\': 1}".',
+    "train Cartpole-Balance --agent.actor.hidden-dims x": "--agent.actor.hidden-dims: 'x' is no "
+    'value: write it as in Python and quote it, as "(1, 2)", "[\'a\']" or "{\'a\': 1}".',
 }
 
 

@@ -127,6 +127,18 @@ def _sentence(box: str) -> str:
         names = [line.strip() for line in lines[start:end] if re.match(r" {6}\S", line)]
         return f"Missing: {', '.join(names)}"
     text = text.partition(" Got errors:")[0].removeprefix("Error parsing ")
+    # Collections are written as Python writes them (`UsePythonSyntaxForLiteralCollections`).
+    wrong = re.search(
+        r"Value (.+) \(type <.+>\) does not match expected type (typing\.)?(tuple|list|dict)\b"
+        r"|Could not parse (.+) as Python literal",
+        text,
+        re.IGNORECASE,
+    )
+    if wrong:
+        text = (
+            f"{text[: wrong.start()]}{wrong[1] or wrong[4]} is no {(wrong[3] or 'value').lower()}: "
+            'write it as in Python and quote it, as "(1, 2)", "[\'a\']" or "{\'a\': 1}"'
+        )
     return text.removesuffix(".").removesuffix(". Expected 1 values")
 
 
