@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import mujoco
 import pytest
@@ -136,6 +137,44 @@ def test_rewards_and_observations_are_what_they_say():
     env.scene["robot"].write_joint_velocity_to_sim(velocity)
     cfg = terms["joint_vel_hinge"]
     assert cfg.func(env, **cfg.params) == pytest.approx([0.04 + 1.0, 0.0], abs=1e-5)
+
+
+# Angles of the six axes with the hand above a cube that lies 0.3 m before the root, around it, and
+# where the middle of all targets is; both robots have these axes [rad].
+_ABOVE = (0.0, 1.266, 0.964, -0.668, 0.0, 0.0)
+_AROUND = (0.0, 1.396, 0.633, -0.208, 0.0, 0.0)
+_AT_TARGET = (0.0, 1.886, 2.360, -1.444, 0.0, 0.0)
+_OPEN, _CLOSED = 0.035, -0.002  # position of the finger [m]
+
+
+@pytest.mark.parametrize("task", ["Lift-Cube-Arm", "Lift-Cube-Yam"])
+def test_it_can_be_done(task):
+    """Grasp the cube and carry it to its target, whatever the friction of the fingers."""
+    lies = mdp.LiftingCommandCfg.ObjectPoseRangeCfg(
+        x=(0.3, 0.3), y=(0.0, 0.0), z=(0.02, 0.02), yaw=(0.0, 0.0)
+    )
+    env = make(task, num_envs=8, difficulty="fixed", object_pose_range=lies)
+    friction = env.sim.model.geom_friction[..., 0]
+    assert (friction.amax(dim=0) > 2 * friction.amin(dim=0)).any()
+    term: Any = env.action_manager.get_term("joint_pos")
+    before = env.scene["robot"].data.default_joint_pos[0, :6]
+    for pose, finger, seconds in (
+        (_ABOVE, _OPEN, 2.0),
+        (_AROUND, _OPEN, 1.5),
+        (_AROUND, _CLOSED, 1.0),
+        (_AT_TARGET, _CLOSED, 3.0),
+    ):
+        steps = round(seconds / env.step_dt)
+        for i in range(steps):
+            share = min(1.0, (i + 1) / (0.7 * steps))
+            angles = before.lerp(torch.tensor(pose), share**2 * (3 - 2 * share))
+            target = torch.tensor([*angles, finger]).expand(env.num_envs, -1)
+            _, reward, ended, _, _ = env.step((target - term.offset) / term.scale)
+            assert not ended.any()
+        before = torch.tensor(pose)
+    metrics = env.command_manager.get_term("lift_height").metrics
+    assert (metrics["position_error"] < 0.02).all() and metrics["episode_success"].all()
+    assert (reward / env.step_dt > 2.5).all()  # of 3: an axis is near its limit
 
 
 @draws
