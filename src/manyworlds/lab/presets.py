@@ -17,19 +17,26 @@ def _legs(thigh: float, calf: float, legs: tuple[str, ...] = _LEGS) -> dict[str,
     }
 
 
-def _arm(*angles: float, finger: float) -> dict[str, float]:
-    """Angles of an arm's first joints [rad], and its finger [m]."""
-    joints = {f"joint{i}": angle for i, angle in enumerate(angles, 1)}
-    return joints | {"left_finger": finger}
+def _arm(*angles: float) -> dict[str, float]:
+    """Angles of an arm's first joints [rad]."""
+    return {f"joint{i}": angle for i, angle in enumerate(angles, 1)}
 
+
+# The hand above and around a cube of 4 cm that lies on the ground 0.3 m before the arm.
+_ABOVE = _arm(0.0, 1.266, 0.964, -0.668, 0.0, 0.0)
+_AROUND = _arm(0.0, 1.396, 0.633, -0.208, 0.0, 0.0)
+_OPEN, _CLOSED = {"left_finger": 0.035}, {"left_finger": -0.002}  # [m]
 
 _STAND = Pose(name="stand", targets=_legs(0.9, -1.8), hold=1.0)
 
 PRESETS: Mapping[str, tuple[Pose, ...]] = {
     "Arm: Reach-Grasp-Lift": (
-        Pose(name="reach", targets=_arm(0.0, 1.8, 1.3, -0.5, 0.0, 0.0, finger=0.037)),
-        Pose(name="grasp", targets={"left_finger": 0.0}, blend=0.5, hold=0.5),
-        Pose(name="lift", targets=_arm(0.0, 1.05, 1.05, 0.0, 0.0, 0.0, finger=0.0)),
+        Pose(name="reach", targets=_ABOVE | _OPEN),
+        Pose(name="lower", targets=_AROUND, hold=0.5),
+        Pose(name="grasp", targets=_CLOSED, blend=0.5, hold=0.5),
+        Pose(name="lift", targets=_arm(0.0, 1.05, 1.05, 0.0, 0.0, 0.0), blend=2.0),
+        Pose(name="put down", targets=_AROUND, blend=2.0, hold=0.5),
+        Pose(name="release", targets=_OPEN, blend=0.5, hold=0.5),
     ),
     "Arm: Wave": (
         Pose(name="left", targets={"joint1": 0.6, "joint5": 0.8}, hold=0.2),

@@ -11,7 +11,7 @@ import torch
 
 from manyworlds.asset_zoo.arm import get_arm_cfg
 from manyworlds.envs import ManagerBasedRlEnv, check_env
-from manyworlds.lab import world_from_scene
+from manyworlds.lab import PRESETS, Pose, world_from_scene
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.tasks.manipulation import mdp
 from manyworlds.tasks.manipulation.config.arm.env_cfgs import ARM
@@ -139,12 +139,10 @@ def test_rewards_and_observations_are_what_they_say():
     assert cfg.func(env, **cfg.params) == pytest.approx([0.04 + 1.0, 0.0], abs=1e-5)
 
 
-# Angles of the six axes with the hand above a cube that lies 0.3 m before the root, around it, and
-# where the middle of all targets is; both robots have these axes [rad].
-_ABOVE = (0.0, 1.266, 0.964, -0.668, 0.0, 0.0)
-_AROUND = (0.0, 1.396, 0.633, -0.208, 0.0, 0.0)
-_AT_TARGET = (0.0, 1.886, 2.360, -1.444, 0.0, 0.0)
-_OPEN, _CLOSED = 0.035, -0.002  # position of the finger [m]
+# The hand where the middle of all targets is; both robots have these axes [rad].
+_AT_TARGET = dict(
+    zip([f"joint{i}" for i in range(1, 7)], (0, 1.886, 2.36, -1.444, 0, 0), strict=True)
+)
 
 
 @pytest.mark.parametrize("task", ["Lift-Cube-Arm", "Lift-Cube-Yam"])
@@ -153,25 +151,25 @@ def test_it_can_be_done(task):
     lies = mdp.LiftingCommandCfg.ObjectPoseRangeCfg(
         x=(0.3, 0.3), y=(0.0, 0.0), z=(0.02, 0.02), yaw=(0.0, 0.0)
     )
-    env = make(task, num_envs=8, difficulty="fixed", object_pose_range=lies)
+    command = {"object_pose_range": lies, "resampling_time_range": (15.0, 15.0)}
+    env = make(task, num_envs=8, difficulty="fixed", **command)
     friction = env.sim.model.geom_friction[..., 0]
     assert (friction.amax(dim=0) > 2 * friction.amin(dim=0)).any()
     term: Any = env.action_manager.get_term("joint_pos")
-    before = env.scene["robot"].data.default_joint_pos[0, :6]
-    for pose, finger, seconds in (
-        (_ABOVE, _OPEN, 2.0),
-        (_AROUND, _OPEN, 1.5),
-        (_AROUND, _CLOSED, 1.0),
-        (_AT_TARGET, _CLOSED, 3.0),
-    ):
-        steps = round(seconds / env.step_dt)
-        for i in range(steps):
-            share = min(1.0, (i + 1) / (0.7 * steps))
-            angles = before.lerp(torch.tensor(pose), share**2 * (3 - 2 * share))
-            target = torch.tensor([*angles, finger]).expand(env.num_envs, -1)
+    robot = env.scene["robot"]
+    angles = dict(zip(robot.joint_names, robot.data.default_joint_pos[0].tolist(), strict=True))
+    carry = Pose(targets=_AT_TARGET, blend=2.0, hold=1.0)
+    for pose in (*PRESETS["Arm: Reach-Grasp-Lift"][:3], carry):
+        before, after = (
+            torch.tensor([a[name] for name in term.target_names])
+            for a in (angles, angles | pose.targets)
+        )
+        for i in range(round((pose.blend + pose.hold) / env.step_dt)):
+            share = min(1.0, (i + 1) * env.step_dt / pose.blend)
+            target = before.lerp(after, share**2 * (3 - 2 * share)).expand(env.num_envs, -1)
             _, reward, ended, _, _ = env.step((target - term.offset) / term.scale)
             assert not ended.any()
-        before = torch.tensor(pose)
+        angles |= pose.targets
     metrics = env.command_manager.get_term("lift_height").metrics
     assert (metrics["position_error"] < 0.02).all() and metrics["episode_success"].all()
     assert (reward / env.step_dt > 2.5).all()  # of 3: an axis is near its limit
