@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: help demo test check bench bench-gpu format clean
 
 help:
-	@echo "make demo    train a pusher of many shapes, film it, and watch it (under 4 minutes)"
+	@echo "make demo    train a pusher of many shapes (under 4 minutes), film it, and watch it"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, layers, lengths"
 	@echo "make bench   measure speed and append to benchmarks/results.jsonl"
