@@ -183,8 +183,7 @@ def test_targets_are_set_in_outer_products_and_cleared(fixed, setter):
     getattr(robot, setter)(torch.full((WORLDS, 2), 2.0))
     robot.reset(torch.tensor([1]))
     assert target[1].tolist() == [0, 0] and target[0].tolist() == [2, 2]
-    with pytest.warns(DeprecationWarning, match="call reset"):
-        robot.clear_state()
+    robot.reset()
     assert not target.any()
 
 

@@ -10,7 +10,7 @@ import torch
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.managers import RewardTermCfg
 from manyworlds.managers.manager_base import ManagerTermBase
-from manyworlds.rl import MjlabOnPolicyRunner, OnPolicyRunner, RslRlVecEnvWrapper
+from manyworlds.rl import OnPolicyRunner, RslRlVecEnvWrapper
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.config import runner_settings
 from manyworlds.rl.training import train
@@ -112,7 +112,6 @@ def test_settings_may_be_a_dict_and_stay_as_they_are(env_cfg, rl_cfg, tmp_path):
     runner = make_runner(env_cfg, settings)
     runner.learn(1)
     assert settings == before
-    assert MjlabOnPolicyRunner is OnPolicyRunner
     runner.export_policy_to_onnx(tmp_path, "mine.onnx")
     keys = {entry.key for entry in onnx.load(str(tmp_path / "mine.onnx")).metadata_props}
     assert {"manyworlds", "run_path", "joint_names", "action_scale"} <= keys

@@ -15,8 +15,10 @@ from manyworlds.tasks import (
 
 def test_builtin_tasks_are_listed_and_load():
     """List all tasks and load each for training and for watching."""
-    assert {"Cartpole-Balance", "Cartpole-Swingup"} <= set(registry._BUILTIN) <= set(list_tasks())
-    for name in registry._BUILTIN:
+    assert (
+        {"Cartpole-Balance", "Cartpole-Swingup"} <= set(registry.BUILTIN_TASKS) <= set(list_tasks())
+    )
+    for name in registry.BUILTIN_TASKS:
         assert (
             load_env_cfg(name).episode_length_s
             < 1e6

@@ -1,1 +1,1 @@
-"""Runs projects that were written for other frameworks."""
+"""Spellings of other frameworks, for projects that were written for them."""

@@ -256,11 +256,6 @@ class Entity(StateWriters, NamedElements, Stateful):
         self.data.clear_state(env_ids)
         self._actuator_groups.reset(env_ids)
 
-    def clear_state(self, env_ids: EnvIds = None) -> None:
-        """Deprecated: call `reset`."""
-        warnings.warn("Entity.clear_state is deprecated: call reset.", DeprecationWarning, 2)
-        self.reset(env_ids)
-
     def update(self, dt: float) -> None:
         """Advance what the actuators track over time by `dt` [s]."""
         self._actuator_groups.update(dt)

@@ -13,18 +13,15 @@ from manyworlds.rl.config import (
 if TYPE_CHECKING:
     from manyworlds.rl.onnx_policy import OnnxPolicy
     from manyworlds.rl.runner import OnPolicyRunner
-    from manyworlds.rl.runner import OnPolicyRunner as MjlabOnPolicyRunner
     from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 
 _LAZY = {
-    "MjlabOnPolicyRunner": ("manyworlds.rl.runner", "OnPolicyRunner"),
     "OnPolicyRunner": ("manyworlds.rl.runner", "OnPolicyRunner"),
     "RslRlVecEnvWrapper": ("manyworlds.rl.vecenv_wrapper", "RslRlVecEnvWrapper"),
     "OnnxPolicy": ("manyworlds.rl.onnx_policy", "OnnxPolicy"),
 }
 
 __all__ = [
-    "MjlabOnPolicyRunner",
     "OnPolicyRunner",
     "OnnxPolicy",
     "RslRlBaseRunnerCfg",

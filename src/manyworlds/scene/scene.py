@@ -199,11 +199,6 @@ class Scene(Stateful):
         """
         return export_spec(self.spec, Path(output_dir), zip=zip)
 
-    def to_zip(self, path: str | Path) -> Path:
-        """Deprecated: call `write` with `zip=True`."""
-        warnings.warn("Scene.to_zip is deprecated: call write(path, zip=True).", stacklevel=2)
-        return self.write(Path(path).with_suffix(""), zip=True)
-
     def __str__(self) -> str:
         entities = [
             [

@@ -28,7 +28,8 @@ class _Task:
     env_cfg: ManagerBasedRlEnvCfg
     play_env_cfg: ManagerBasedRlEnvCfg
     rl_cfg: RslRlOnPolicyRunnerCfg
-    runner_cls: type | None
+    runner_cls: type | str | None
+    """The class, or its place as 'module:name': it needs the extra `train`."""
     cpu_preset: CpuPreset | None = None
 
 
@@ -37,23 +38,38 @@ _TASKS: dict[str, _Task] = {}
 PLUGIN_GROUPS: dict[str, bool] = {"manyworlds.tasks": False}
 """Entry-point groups whose modules register tasks, and whether they were loaded."""
 
-TRANSLATIONS: dict[str, Callable[[str], str]] = {}
-"""Functions that turn ids of other frameworks into ours; tried on ids that no task has."""
 
-# Task id -> module, function that makes the environment's config, function for the learner's. A
-# module may have a function `use_cpu_preset`.
+@dataclass(frozen=True)
+class LazyTask:
+    """Place of a task whose module is imported when the task is first loaded.
+
+    The module may have a function `use_cpu_preset`.
+    """
+
+    module: str
+    env_cfg: str
+    """Function of the module that makes the environment's config; takes `play`."""
+    rl_cfg: str
+    """Function of the module that makes the learner's config."""
+    runner: str | None = None
+    """Runner class as 'module:name', or None for `manyworlds.rl.OnPolicyRunner`."""
+
+
 _CARTPOLE = "manyworlds.tasks.cartpole.cartpole_env_cfg"
-_BUILTIN: dict[str, tuple[str, str, str]] = {
-    "Cartpole-Balance": (_CARTPOLE, "cartpole_balance_env_cfg", "cartpole_ppo_runner_cfg"),
-    "Cartpole-Swingup": (_CARTPOLE, "cartpole_swingup_env_cfg", "cartpole_ppo_runner_cfg"),
-    "Push-Variants": (
-        "manyworlds.tasks.push.push_env_cfg",
-        "push_variants_env_cfg",
-        "push_ppo_runner_cfg",
-    ),
-    "Reach": ("manyworlds.tasks.reach.reach_env_cfg", "env_cfg", "rl_cfg"),
+_TRACKING_RUNNER = "manyworlds.tasks.tracking.rl.runner:MotionTrackingOnPolicyRunner"
+BUILTIN_TASKS: dict[str, LazyTask] = {
     **{
-        f"Velocity-{ground.capitalize()}-{robot.capitalize()}": (
+        f"Cartpole-{task}": LazyTask(
+            _CARTPOLE, f"cartpole_{task.lower()}_env_cfg", "cartpole_ppo_runner_cfg"
+        )
+        for task in ("Balance", "Swingup")
+    },
+    "Push-Variants": LazyTask(
+        "manyworlds.tasks.push.push_env_cfg", "push_variants_env_cfg", "push_ppo_runner_cfg"
+    ),
+    "Reach": LazyTask("manyworlds.tasks.reach.reach_env_cfg", "env_cfg", "rl_cfg"),
+    **{
+        f"Velocity-{ground.capitalize()}-{robot.capitalize()}": LazyTask(
             f"manyworlds.tasks.velocity.config.{robot}",
             f"{maker}{robot}_{ground}_env_cfg",
             f"{maker}{robot}_ppo_runner_cfg",
@@ -67,7 +83,7 @@ _BUILTIN: dict[str, tuple[str, str, str]] = {
         for ground in ("flat", "rough")
     },
     **{
-        f"{task}-{robot.capitalize()}{seen}": (
+        f"{task}-{robot.capitalize()}{seen}": LazyTask(
             f"manyworlds.tasks.manipulation.config.{robot}",
             f"{robot}_{env}_env_cfg",
             f"{robot}_{learner}_ppo_runner_cfg",
@@ -81,17 +97,18 @@ _BUILTIN: dict[str, tuple[str, str, str]] = {
         )
     },
     **{
-        f"Tracking-Flat-{robot.capitalize()}{suffix}": (
+        f"Tracking-Flat-{robot.capitalize()}{suffix}": LazyTask(
             f"manyworlds.tasks.tracking.config.{robot}",
             f"{maker}{robot}_flat_tracking{suffix.lower().replace('-', '_')}_env_cfg",
             f"{maker}{robot}_tracking_ppo_runner_cfg",
+            _TRACKING_RUNNER,
         )
         for maker, robot in (("", "humanoid"), ("unitree_", "g1"))
         for suffix in ("", "-No-State-Estimation")
     },
 }
-# Prefix of task ids -> module and name of their runner, which is imported when asked for.
-_RUNNERS = {"Tracking-": ("manyworlds.tasks.tracking.rl.runner", "MotionTrackingOnPolicyRunner")}
+"""Tasks of this package, by id."""
+_LAZY: dict[str, LazyTask] = dict(BUILTIN_TASKS)
 
 
 def register_task(
@@ -116,15 +133,30 @@ def register_task(
     Raises:
         ValueError: the name is taken.
     """
-    if task_id in _TASKS or task_id in _BUILTIN:
-        raise ValueError(f"Task '{task_id}' is already registered: choose another name.")
+    _check_free(task_id)
     _TASKS[task_id] = _Task(env_cfg, play_env_cfg, rl_cfg, runner_cls, cpu_preset)
+
+
+def register_lazy_task(task_id: str, task: LazyTask) -> None:
+    """Register a task whose module is imported when the task is first loaded.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+    _check_free(task_id)
+    _LAZY[task_id] = task
+
+
+def unregister_task(task_id: str) -> None:
+    """Remove a task; an unknown one is ignored."""
+    _LAZY.pop(task_id, None)
+    _TASKS.pop(task_id, None)
 
 
 def list_tasks() -> list[str]:
     """Names of all tasks, sorted."""
     _load_plugins()
-    return sorted({*_BUILTIN, *_TASKS})
+    return sorted({*_LAZY, *_TASKS})
 
 
 def load_env_cfg(task_name: str, play: bool = False) -> ManagerBasedRlEnvCfg:
@@ -153,11 +185,10 @@ def load_runner_cls(task_name: str) -> type | None:
         KeyError: there is no such task.
     """
     runner_cls = _find(task_name).runner_cls
-    if runner_cls is None and task_name in _BUILTIN:
-        for prefix, (module, name) in _RUNNERS.items():
-            if task_name.startswith(prefix):
-                return getattr(importlib.import_module(module), name)
-    return runner_cls
+    if not isinstance(runner_cls, str):
+        return runner_cls
+    module, _, name = runner_cls.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def use_cpu_preset(
@@ -175,36 +206,34 @@ def use_cpu_preset(
 
 
 def require_task(task_name: str) -> None:
-    """Make sure that there is a task of this name, without importing a built-in one.
+    """Make sure that a task of this name exists, without importing its module.
 
     Raises:
         KeyError: there is no such task.
     """
-    _known_id(task_name)
-
-
-def _known_id(task_name: str) -> str:
-    """The id under which a task is found here."""
-    if task_name in _BUILTIN or task_name in _TASKS:
-        return task_name
+    if task_name in _LAZY or task_name in _TASKS:
+        return
     known = list_tasks()
-    for name in (task_name, *(translate(task_name) for translate in TRANSLATIONS.values())):
-        if name in known:
-            return name
-    raise KeyError(
-        f"There is no task '{task_name}'.{near_matches(task_name, known)} "
-        f"Available: {', '.join(known)}."
-    )
+    if task_name not in known:
+        raise KeyError(
+            f"There is no task '{task_name}'.{near_matches(task_name, known)} "
+            f"Available: {', '.join(known)}."
+        )
+
+
+def _check_free(task_id: str) -> None:
+    if task_id in _TASKS or task_id in _LAZY:
+        raise ValueError(f"Task '{task_id}' is already registered: choose another name.")
 
 
 def _find(task_name: str) -> _Task:
-    task_name = _known_id(task_name)
-    if task_name in _BUILTIN and task_name not in _TASKS:
-        module_name, env_fn, rl_fn = _BUILTIN[task_name]
-        module = importlib.import_module(module_name)
-        make_env, make_rl = getattr(module, env_fn), getattr(module, rl_fn)
+    require_task(task_name)
+    if task_name not in _TASKS:
+        lazy = _LAZY[task_name]
+        module = importlib.import_module(lazy.module)
+        make_env, make_rl = getattr(module, lazy.env_cfg), getattr(module, lazy.rl_cfg)
         preset = getattr(module, "use_cpu_preset", None)
-        _TASKS[task_name] = _Task(make_env(), make_env(play=True), make_rl(), None, preset)
+        _TASKS[task_name] = _Task(make_env(), make_env(play=True), make_rl(), lazy.runner, preset)
     return _TASKS[task_name]
 
 

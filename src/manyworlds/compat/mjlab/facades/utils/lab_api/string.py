@@ -1,4 +1,4 @@
-"""Names of code and of configuration entries, under the reference's import path."""
+"""Names of code and of configuration entries."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 
-PROJECT = Path(__file__).parent / "project"
+PROJECT = Path(__file__).parents[1] / "project"
 
 
 def _run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyworlds.utils import string
-from manyworlds.utils.lab_api import string as lab_string
-from manyworlds.utils.lab_api.string import (
+from manyworlds.compat.mjlab.facades.utils.lab_api import string as lab_string
+from manyworlds.compat.mjlab.facades.utils.lab_api.string import (
     callable_to_string,
     is_lambda_expression,
     string_to_callable,
@@ -18,6 +17,7 @@ from manyworlds.utils.lab_api.string import (
     to_camel_case,
     to_snake_case,
 )
+from manyworlds.utils import string
 from manyworlds.utils.state import Stateful
 
 

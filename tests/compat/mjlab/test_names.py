@@ -1,12 +1,15 @@
 """All names that the reference offers are here, or it is known why not."""
 
 import importlib
+from pathlib import Path
 
 import pytest
 
 from manyworlds.compat import mjlab
-from manyworlds.compat.mjlab_names import ABSENT, RENAMED, remedy
+from manyworlds.compat.mjlab.names import ABSENT, NAMES, remedy
 from tests.compat.names import public_names, shared_file
+
+RESOLVED = Path(__file__).with_name("resolved_names.txt")
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +35,19 @@ def test_each_name_is_here():
     assert not missing, f"neither here nor known to be missing: {sorted(missing)}"
 
 
-@pytest.mark.parametrize("name", RENAMED)
+def test_names_stay_resolved():
+    """Resolve every public name of mjlab 1.6.0 that has been resolved before."""
+    lost = [
+        f"{module}:{name}"
+        for row in RESOLVED.read_text().splitlines()
+        for module, _, names in [row.partition(":")]
+        for name in names.split()
+        if not _exists(f"{module}:{name}")
+    ]
+    assert not lost
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_each_renamed_name_resolves(name):
     """Find all names of the table, none of which is at the same place here."""
     module, _, attribute = name.partition(":")
@@ -45,7 +60,7 @@ def test_each_renamed_name_resolves(name):
 
 def test_each_absent_name_is_absent():
     """Have a remedy only for what cannot be imported."""
-    known = {name.partition(":")[0] for name in RENAMED}
+    known = {name.partition(":")[0] for name in NAMES}
     for path in set(ABSENT) - known:
         module, _, name = path.rpartition(".")
         assert not _exists(f"{module}:{name}"), path

@@ -1,4 +1,4 @@
-"""Spaces of observations and actions: gymnasium's, under the names that tasks look for here."""
+"""Spaces of observations and actions, as gymnasium defines them."""
 
 from gymnasium.spaces import Box, Dict, Space
 from gymnasium.vector.utils import batch_space

@@ -10,8 +10,9 @@ import pytest
 
 import manyworlds.rl
 import manyworlds.sim
+import manyworlds.utils.math
 from manyworlds.compat import mjlab
-from manyworlds.compat.mjlab_names import our_task_id
+from manyworlds.compat.mjlab.names import TASKS
 from manyworlds.tasks import registry
 
 
@@ -22,17 +23,34 @@ def _alias():
     mjlab.uninstall()
 
 
-def test_modules_are_the_same_objects():
-    """Import each module once, whatever it is called."""
+def test_modules_show_the_same_classes():
+    """Show the classes of ours from modules of their own."""
     import mjlab as package
     import mjlab.sim.sim as module
     from mjlab import sim
     from mjlab.sim import Simulation
 
-    assert package is manyworlds and sim is manyworlds.sim
-    assert module is importlib.import_module("manyworlds.sim.sim")
-    assert Simulation is manyworlds.sim.Simulation
-    assert module.__spec__.name == module.__name__ == "manyworlds.sim.sim"
+    assert package is not manyworlds and package.sim is sim and sim.sim is module
+    assert Simulation is manyworlds.sim.Simulation is module.Simulation
+    assert module.__name__ == "mjlab.sim.sim" and sim.Simulation.__module__ == "manyworlds.sim.sim"
+    assert module.mujoco is importlib.import_module("mujoco")
+
+
+def test_a_star_import_brings_the_same_names():
+    """Bring all public names, those of the table and those imported on demand included."""
+    namespace = {}
+    exec("from mjlab.rl import *\nfrom mjlab.utils.lab_api.math import *", namespace)
+    assert namespace["MjlabOnPolicyRunner"] is namespace["OnPolicyRunner"]
+    assert namespace["OnPolicyRunner"] is manyworlds.rl.OnPolicyRunner
+    assert namespace["quat_apply"] is manyworlds.utils.math.quat_apply
+
+
+def test_what_is_written_to_an_alias_stays_there():
+    """Leave our modules as they are when a program replaces a name of an alias."""
+    import mjlab.sim
+
+    mjlab.sim.Simulation = None
+    assert manyworlds.sim.Simulation is not None
 
 
 def test_a_renamed_name_is_found():
@@ -95,7 +113,7 @@ def test_install_and_uninstall_can_be_repeated():
     assert sys.meta_path == finders
     mjlab.uninstall()
     mjlab.uninstall()
-    assert type(sim) is ModuleType and not hasattr(manyworlds, "scripts")
+    assert sim.Simulation is manyworlds.sim.Simulation and not hasattr(manyworlds, "scripts")
     assert not any(name.split(".")[0] == "mjlab" for name in sys.modules)
     with pytest.raises(ModuleNotFoundError, match="No module named 'mjlab'"):
         importlib.import_module("mjlab")
@@ -135,13 +153,26 @@ def test_installing_is_light():
 
 def test_tasks_are_found_by_the_ids_that_they_have_there():
     """Load our tasks by the reference's ids, but only while the alias is installed."""
-    from manyworlds.tasks import list_tasks, load_env_cfg, load_rl_cfg
+    from manyworlds.tasks import list_tasks, load_env_cfg, load_rl_cfg, load_runner_cls
 
-    theirs = "Mjlab-Cartpole-Balance"
-    assert load_env_cfg(theirs, play=True) == load_env_cfg("Cartpole-Balance", play=True)
-    assert load_rl_cfg(theirs) == load_rl_cfg("Cartpole-Balance")
-    assert theirs not in list_tasks()
-    assert our_task_id("Mjlab-Velocity-Flat-Unitree-Go1") in list_tasks()
+    assert "Mjlab-Cartpole-Balance" in list_tasks()
+    for theirs, ours in TASKS.items():
+        assert load_env_cfg(theirs, play=True).rewards == load_env_cfg(ours, play=True).rewards
+        assert load_rl_cfg(theirs) == load_rl_cfg(ours)
+        assert load_runner_cls(theirs) is load_runner_cls(ours)
     mjlab.uninstall()
+    assert not set(TASKS) & set(list_tasks())
     with pytest.raises(KeyError, match="There is no task 'Mjlab-Cartpole-Balance'"):
-        load_env_cfg(theirs)
+        load_env_cfg("Mjlab-Cartpole-Balance")
+
+
+def test_deprecated_methods_are_there_while_the_alias_is_installed(tmp_path):
+    """Warn of methods that are older than the interface, and remove them with the alias."""
+    from mjlab.entity import Entity
+    from mjlab.scene import Scene, SceneCfg
+
+    with pytest.warns(DeprecationWarning, match=r"call write\(path, zip=True\)"):
+        assert Scene(SceneCfg(), "cpu").to_zip(tmp_path / "scene").suffix == ".zip"
+    assert Entity.clear_state
+    mjlab.uninstall()
+    assert not hasattr(Scene, "to_zip") and not hasattr(Entity, "clear_state")

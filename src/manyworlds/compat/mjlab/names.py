@@ -1,6 +1,6 @@
-"""Where mjlab's names are here, if not at the same place; what to use for those that are not here.
+"""The places of mjlab's modules, names and tasks in this project, and remedies for missing ones.
 
-A name at the same place below `manyworlds` needs no row.
+A module or name at the same place below `manyworlds` needs no row.
 """
 
 from __future__ import annotations
@@ -23,14 +23,20 @@ def run_command(name: str) -> None:
         raise SystemExit(code)
 
 
-RENAMED: dict[str, Any] = {
-    "mjlab:MJLAB_SRC_PATH": Path(__file__).parents[1],
+MODULES: dict[str, str] = {
+    "mjlab.utils.lab_api.math": "manyworlds.utils.math",
+}
+"""mjlab's modules to ours; a row holds for all modules below it."""
+
+NAMES: dict[str, Any] = {
+    "mjlab:MJLAB_SRC_PATH": Path(__file__).parents[2],
     **{
         f"mjlab.asset_zoo.robots:{name}": f"manyworlds.asset_zoo.third_party:{name}"
         for robot in ("g1", "go1", "yam")
         for name in (f"get_{robot}_robot_cfg", f"{robot.upper()}_ACTION_SCALE")
     },
     "mjlab.entity.entity:EntityIndexing": "manyworlds.entity.indexing:EntityIndexing",
+    "mjlab.rl:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
     "mjlab.rl.runner:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
     "mjlab.tasks.manipulation.mdp.terminations:illegal_contact": (
         "manyworlds.envs.mdp.terminations:illegal_contact"
@@ -63,6 +69,23 @@ RENAMED: dict[str, Any] = {
     ),
 }
 """mjlab's `module:name` to ours; what is not a string is the value itself."""
+
+_ROBOTS = {"Unitree-Go1": "Go1", "Unitree-G1": "G1"}
+TASKS: dict[str, str] = {
+    **{f"Mjlab-Cartpole-{task}": f"Cartpole-{task}" for task in ("Balance", "Swingup")},
+    **{
+        f"Mjlab-Velocity-{ground}-{theirs}": f"Velocity-{ground}-{ours}"
+        for ground in ("Flat", "Rough")
+        for theirs, ours in _ROBOTS.items()
+    },
+    **{
+        f"Mjlab-Tracking-Flat-Unitree-G1{suffix}": f"Tracking-Flat-G1{suffix}"
+        for suffix in ("", "-No-State-Estimation")
+    },
+    **{f"Mjlab-Lift-Cube-Yam{seen}": f"Lift-Cube-Yam{seen}" for seen in ("", "-Rgb", "-Depth")},
+    "Mjlab-Multi-Cube-Seg-Yam": "Multi-Cube-Seg-Yam",
+}
+"""mjlab's task ids to ours."""
 
 _COMMAND = "the nearest is the command `manyworlds {}`"
 _VISER_SCENE = "the nearest is manyworlds.viewer.viser.scene.WorldGrid"
@@ -102,16 +125,11 @@ ABSENT: dict[str, str] = {
         "bring the robot's MJCF file: EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_file(path))"
     ),
 }
-"""What to use instead of a name, a module, or all that is below it."""
-
-
-def our_task_id(task_id: str) -> str:
-    """Turn a task's id as mjlab has it into ours, which name no vendor."""
-    return task_id.removeprefix("Mjlab-").replace("-Unitree-", "-")
+"""Remedies for the lack of a name, a module, or all that is below it."""
 
 
 def remedy(path: str) -> str:
-    """Return what to use instead of `mjlab.a.b`, or an empty string."""
+    """Return the remedy for the lack of `mjlab.a.b`, or an empty string."""
     parts = path.split(".")
     prefixes = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
     return next((ABSENT[prefix] for prefix in prefixes if prefix in ABSENT), "")
