@@ -286,7 +286,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         """Initial first control of each actuator: position actuators hold initial positions."""
         joints = dict(zip(self.names("joint"), self._initial_joint_pos(), strict=True))
         return [
-            joints.get(target or "", 0.0)
+            joints.get(target or "", 0.0) * actuator.gear[0]  # the actuator's length there
             if is_position_actuator(actuator) or actuator.ctrlspec & _POSITION
             else 0.0
             for actuator, target in zip(

@@ -285,7 +285,7 @@ class StateWriters:
     def set_joint_effort_target(
         self, effort: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
-        """Set desired joint efforts [N m or N], shape [len(env_ids), len(joint_ids)]."""
+        """Set desired joint efforts before gears, shape [len(env_ids), len(joint_ids)]."""
         self._set_target("joint_effort_target", effort, joint_ids, env_ids)
 
     def set_tendon_len_target(
@@ -303,13 +303,13 @@ class StateWriters:
     def set_tendon_effort_target(
         self, effort: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
-        """Set desired tendon forces [N], shape [len(env_ids), len(tendon_ids)]."""
+        """Set desired tendon forces before gears [N], [len(env_ids), len(tendon_ids)]."""
         self._set_target("tendon_effort_target", effort, tendon_ids, env_ids)
 
     def set_site_effort_target(
         self, effort: torch.Tensor, site_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
-        """Set desired efforts at sites [N or N m], shape [len(env_ids), len(site_ids)]."""
+        """Set desired efforts at sites before gears, shape [len(env_ids), len(site_ids)]."""
         self._set_target("site_effort_target", effort, site_ids, env_ids)
 
     def _set_target(

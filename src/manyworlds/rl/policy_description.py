@@ -164,9 +164,8 @@ def _describe_actuator(
         "transmission": actuator.transmission_type.value,
         "targets": [f"{name}/{target}" for target in actuator.target_names],
         "controls": [env.sim.mj_model.actuator(int(i)).name for i in actuator.global_actuator_ids],
-        # What goes to `ctrl`: these targets times this factor, or what a law makes of all.
+        # What goes to `ctrl`: these targets, or what a law makes of all.
         "commands": list(actuator.command_fields) if direct else None,
-        "ctrl_per_target": actuator.ctrl_per_target if direct else None,
         "delay": {
             "min_lag": cfg.delay_min_lag,
             "max_lag": cfg.delay_max_lag,
