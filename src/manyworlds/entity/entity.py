@@ -89,7 +89,8 @@ class EntityCfg:
 
     init_state: InitialStateCfg = field(default_factory=InitialStateCfg)
     spec_fn: Callable[[], mujoco.MjSpec] = mujoco.MjSpec
-    """Returns a spec of the entity alone, which is copied; its first body is the root."""
+    """Returns a spec of the entity alone, which is copied; its root is the body of its free joint,
+    or its first body if it has none."""
     articulation: EntityArticulationInfoCfg | None = None
     sort_actuators: bool = False
     """Whether actuators are in the order of the joints that they move, not in that of the
@@ -200,8 +201,9 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     @property
     def root_body(self) -> mujoco.MjsBody:
-        """The root body in the spec."""
-        return self.spec.bodies[1]
+        """The root body in the spec: that of the free joint, or the first one."""
+        free = self._free_joint
+        return self.spec.bodies[1] if free is None else free.parent
 
     @property
     def needs_substeps(self) -> bool:
@@ -345,7 +347,8 @@ class Entity(StateWriters, NamedElements, Stateful):
         self.spec = self._make_spec()
         if len(self.spec.bodies) < 2:
             raise ValueError("An entity needs at least one body, but its spec has none: add one.")
-        self.is_fixed_base = not self._prepare_free_joint()
+        self._free_joint = self._prepare_free_joint()
+        self.is_fixed_base = self._free_joint is None
         self._name_the_nameless()
         self.is_mocap = bool(self.root_body.mocap)
         self._edit_spec()
@@ -365,17 +368,21 @@ class Entity(StateWriters, NamedElements, Stateful):
 
         return (auto_wrap_fixed_base_mocap(copied) if self.wraps_fixed_base else copied)()
 
-    def _prepare_free_joint(self) -> bool:
-        """Check and name the free joint; return whether there is one."""
+    def _prepare_free_joint(self) -> mujoco.MjsJoint | None:
+        """Check, name and return the free joint, if there is one."""
         free = get_free_joint(self.spec)
-        if free is not None and free.parent.name != self.root_body.name:
+        if free is None:
+            return None
+        body = free.parent
+        if body.parent.id != self.spec.worldbody.id:
             raise ValueError(
-                f"The freejoint must be on the root body '{self.root_body.name}', but it is on "
-                f"'{free.parent.name}': make that body the first, or an entity of its own."
+                f"The freejoint is on body '{body.name}' within '{body.parent.name}', but MuJoCo "
+                f"takes freejoints only directly in the worldbody: move '{body.name}' there, or "
+                "make it an entity of its own."
             )
-        if free is not None and not free.name:
+        if not free.name:
             free.name = "floating_base_joint"
-        return free is not None
+        return free
 
     def _name_the_nameless(self) -> None:
         """Name joints and geoms, so that patterns and sensors can tell each from the others."""

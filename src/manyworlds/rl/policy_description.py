@@ -147,7 +147,7 @@ def _describe_action(term: Any) -> dict[str, Any]:
 
 def _describe_entity(name: str, entity: Entity) -> dict[str, Any]:
     return {
-        "root_body": f"{name}/{entity.names('body')[0]}" if entity.num_bodies else None,
+        "root_body": f"{name}/{entity.body_names[entity.indexing.root_index]}",
         "joint_names": [f"{name}/{joint}" for joint in entity.joint_names],
         "default_joint_pos": entity.data.default_joint_pos[0].tolist(),
         "default_joint_vel": entity.data.default_joint_vel[0].tolist(),
