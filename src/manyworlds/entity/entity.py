@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 from numbers import Real
@@ -37,7 +38,7 @@ from manyworlds.utils.spec_config import (
     warn_overlapping_geom_edits,
 )
 from manyworlds.utils.state import Stateful
-from manyworlds.utils.string import free_name, matches, resolve_expr
+from manyworlds.utils.string import free_name, match_ids, resolve_expr
 from manyworlds.utils.xml import fix_spec_xml, strip_buffer_textures
 
 # Kinds of elements that actuators drive, named as in `TransmissionType`.
@@ -440,11 +441,7 @@ class Entity(StateWriters, NamedElements, Stateful):
     def _find_targets(self, cfg: ActuatorCfg) -> Matches:
         kind = cfg.transmission_type.value
         others = {
-            other: [
-                name
-                for name in self._names[other]
-                if any(matches(p, name) for p in cfg.target_names_expr if p != ".*")
-            ]
+            other: _names_found(cfg.target_names_expr, self._names[other])
             for other in _DRIVEN
             if other != kind
         }
@@ -466,6 +463,16 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     def _drives(self, transmission: TransmissionType) -> bool:
         return any(actuator.transmission_type == transmission for actuator in self.actuators)
+
+
+def _names_found(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
+    """List the names that any of the patterns means, but for one that means everything."""
+    ids: set[int] = set()
+    for pattern in patterns:
+        # Not what is looked for: whether a pattern is wrong shows where it is.
+        with suppress(ValueError):
+            ids |= {*match_ids(pattern, names)} if pattern != ".*" else set()
+    return [names[i] for i in sorted(ids)]
 
 
 def _check_init_state(init: EntityCfg.InitialStateCfg) -> None:
