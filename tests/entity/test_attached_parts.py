@@ -19,8 +19,9 @@ from tests.robots import robot_file
 
 
 def _bare(path: str) -> mujoco.MjSpec:
-    """Load a robot without its actuators, keyframes, and what is in its world."""
+    """Load a robot without its options, actuators, keyframes, and what is in its world."""
     spec = mujoco.MjSpec.from_file(path)
+    spec.option = mujoco.MjSpec().option
     for elements in (spec.actuators, spec.keys, spec.worldbody.geoms, spec.sensors):
         for element in list(elements):
             spec.delete(element)

@@ -144,6 +144,11 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         return {name: group.concatenate_terms for name, group in self._groups.items()}
 
     @property
+    def group_obs_concatenate_dim(self) -> dict[str, int]:
+        """The dimension, worlds not counted, along which each group's terms are put together."""
+        return {name: group.concatenate_dim for name, group in self._groups.items()}
+
+    @property
     def group_obs_dim(self) -> dict[str, tuple[int, ...] | list[tuple[int, ...]]]:
         """Shape of each group, or of its terms where they are not concatenated."""
         dims: dict[str, tuple[int, ...] | list[tuple[int, ...]]] = {}

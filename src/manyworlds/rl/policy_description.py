@@ -50,7 +50,7 @@ def describe_policy(
             "observations": {
                 group: {
                     "concatenate": observations.group_obs_concatenate[group],
-                    "concatenate_dim": env.cfg.observations[group].concatenate_dim,
+                    "concatenate_dim": observations.group_obs_concatenate_dim[group],
                     "terms": {
                         name: _describe_observation(env, group, name, shape)
                         for name, shape in zip(
