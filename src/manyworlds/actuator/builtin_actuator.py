@@ -72,7 +72,8 @@ def _reject_site(cfg: ActuatorCfg, why: str) -> None:
 
 def _check_gear(
     cfg: BuiltinMotorActuatorCfg | BuiltinMuscleActuatorCfg | BuiltinDcMotorActuatorCfg,
-):
+) -> None:
+    """Raise ValueError unless the gear transmits something."""
     if not (math.isfinite(cfg.gear) and cfg.gear):
         raise ValueError(
             f"{type(cfg).__name__}.gear must be a finite number other than 0, got {cfg.gear}: "

@@ -149,7 +149,7 @@ class Entity(StateWriters, NamedElements, Stateful):
     def _take_stock(self) -> None:
         # The spec may come to hold a whole scene, so what is the entity's own is kept apart.
         self._elements = spec_elements(self.spec)
-        self._free_joint = get_free_joint(self.spec)
+        self._free_joint = get_free_joint(self.spec)  # of a spec that variants may have replaced
         self._all_joint_names = tuple(joint.name for joint in self.spec.joints)
         self._names = {
             kind: tuple(element.name for element in elements)
