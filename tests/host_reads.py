@@ -10,6 +10,10 @@ from pathlib import Path
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import manyworlds
+
+# The package itself, whatever folders above it are called; its modules have this path, too.
+_PACKAGE = Path(manyworlds.__path__[0])
 # What tells the host values or sizes that depend on them: item, bool, int, float; ids of a mask.
 _OPERATORS = ("_local_scalar_dense", "nonzero", "masked_select", "unique", "is_nonzero", "equal")
 # What only the CPU does, to fail early or to save work; and the engine, which is not torch's.
@@ -53,10 +57,9 @@ def _place() -> str:
     frame = sys._getframe(1)
     while frame is not None:
         path = Path(frame.f_code.co_filename)
-        if "manyworlds" in path.parts:
-            parts = path.parts
-            inside = parts[len(parts) - parts[::-1].index("manyworlds") :]
-            if inside[0] != "utils":  # rather who calls it
-                return f"{'/'.join(inside)}:{frame.f_code.co_name}"
+        if path.is_relative_to(_PACKAGE):
+            inside = path.relative_to(_PACKAGE)
+            if inside.parts[0] != "utils":  # rather who calls it
+                return f"{inside.as_posix()}:{frame.f_code.co_name}"
         frame = frame.f_back
     return "test"

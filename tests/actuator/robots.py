@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import mujoco
 import torch
@@ -10,7 +10,9 @@ import torch
 from manyworlds.actuator import Actuator, ActuatorCfg
 from manyworlds.entity import Entity, EntityArticulationInfoCfg, EntityCfg
 from manyworlds.scene import Scene, SceneCfg
-from manyworlds.sim import Simulation
+from manyworlds.sim import Simulation, SimulationCfg
+
+Engine = Literal["native", "warp"]
 
 LEGS = """
 <mujoco>
@@ -60,17 +62,21 @@ def legs_cfg(*actuators: ActuatorCfg, xml: str = "", **kwargs: Any) -> EntityCfg
     )
 
 
-def simulate(cfg: EntityCfg, num_envs: int = 3) -> tuple[Entity, Simulation]:
+def simulate(
+    cfg: EntityCfg, num_envs: int = 3, engine: Engine = "native"
+) -> tuple[Entity, Simulation]:
     """Build worlds that each hold one entity."""
     scene = Scene(SceneCfg(num_envs=num_envs, entities={"legs": cfg}), "cpu")
-    sim = Simulation(num_envs, spec=scene.spec, device="cpu")
+    sim = Simulation(num_envs, SimulationCfg(engine=engine), spec=scene.spec, device="cpu")
     scene.initialize(sim.mj_model, sim.model, sim.data)
     return scene["legs"], sim
 
 
-def make(*actuators: ActuatorCfg, num_envs: int = 3, **kwargs: Any) -> tuple[Entity, Simulation]:
+def make(
+    *actuators: ActuatorCfg, num_envs: int = 3, engine: Engine = "native", **kwargs: Any
+) -> tuple[Entity, Simulation]:
     """Build worlds with one robot, driven by some actuators."""
-    return simulate(legs_cfg(*actuators, **kwargs), num_envs)
+    return simulate(legs_cfg(*actuators, **kwargs), num_envs, engine)
 
 
 def shake(entity: Entity, sim: Simulation, seed: int = 0) -> None:
@@ -92,9 +98,7 @@ def shake(entity: Entity, sim: Simulation, seed: int = 0) -> None:
 
 
 def efforts(entity: Entity, sim: Simulation, actuator: Actuator[Any]) -> torch.Tensor:
-    """Write controls; return the forces of an actuator at its targets, by MuJoCo itself."""
+    """Write controls; return the forces of an actuator before its gear, by MuJoCo itself."""
     entity.write_data_to_sim()
     sim.forward()
-    ids = actuator.global_actuator_ids
-    gear = sim.model.actuator_gear[:, ids].norm(dim=-1)
-    return sim.data.actuator_force[:, ids] * gear
+    return sim.data.actuator_force[:, actuator.global_actuator_ids]

@@ -22,7 +22,7 @@ from tests.actuator.robots import JOINTS, efforts, make, shake
 
 ALL = (".*_(hip|knee)",)
 XML = "".join(
-    f'<position joint="{joint}" kp="20" kv="1" forcerange="-4 4" gear="2"/>' for joint in JOINTS
+    f'<position joint="{joint}" kp="20" kv="1" forcerange="-8 8" gear="2"/>' for joint in JOINTS
 )
 # Kinds with all three parameters, and what these are at first.
 FULL: dict[str, ActuatorCfg] = {
@@ -82,13 +82,13 @@ def test_gains_of_one_world_change_its_efforts_alone(kind: str):
     if kind in ("ideal", "dc"):
         data.joint_effort_target.zero_()
     expected = actuator.stiffness * error - actuator.damping * gear * data.joint_vel
-    expected = (expected * gear).clip(-8.0, 8.0)
+    expected = gear * expected.clip(-8.0, 8.0)
     efforts(entity, sim, actuator)
     torch.testing.assert_close(data.qfrc_actuator, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", FULL)
-def test_effort_limit_of_one_world_counts_at_the_joint(kind: str):
+def test_effort_limit_of_one_world_counts_before_the_gear(kind: str):
     """Double a limit and get twice the effort: nothing else clamps it (defect D2)."""
     entity, sim = _build(kind)
     (actuator,) = entity.actuators
@@ -97,11 +97,12 @@ def test_effort_limit_of_one_world_counts_at_the_joint(kind: str):
     assert actuator.force_limit[:, 0].tolist() == [16.0, 8.0, 16.0]
     assert (actuator.default_force_limit == 8.0).all()
     efforts(entity, sim, actuator)
+    gear = GEAR.get(kind, 1.0)
     expected = torch.tensor([16.0, 8.0, 16.0])[:, None].expand(3, 4)
-    torch.testing.assert_close(entity.data.qfrc_actuator, expected)
+    torch.testing.assert_close(entity.data.qfrc_actuator, gear * expected)
     actuator.set_effort_limit(None, 2.0)
     efforts(entity, sim, actuator)
-    torch.testing.assert_close(entity.data.qfrc_actuator, torch.full((3, 4), 2.0))
+    torch.testing.assert_close(entity.data.qfrc_actuator, torch.full((3, 4), gear * 2.0))
 
 
 @pytest.mark.parametrize("kind", FULL)
@@ -182,14 +183,15 @@ def test_limits_are_read_from_the_model():
     assert actuator.force_limit[:, 0].tolist() == [8.0, 24.0, 8.0]
 
 
-def test_motors_have_limits_at_the_joint_side_of_the_gear():
-    """Read, write and obey a motor's limit behind its gear."""
+def test_motors_have_limits_before_the_gear():
+    """Read, write and obey a motor's own limit."""
     entity, sim = make(BuiltinMotorActuatorCfg(target_names_expr=ALL, effort_limit=8.0, gear=4.0))
     (actuator,) = entity.actuators
     assert (actuator.force_limit == 8.0).all()
     entity.data.joint_effort_target[:] = 50.0
     actuator.set_effort_limit([1], 20.0)
     assert efforts(entity, sim, actuator)[:, 0].tolist() == [8.0, 20.0, 8.0]
+    assert entity.data.qfrc_actuator[:, 0].tolist() == [32.0, 80.0, 32.0]
 
 
 def test_ideal_pd_without_limit_may_get_one():

@@ -220,8 +220,32 @@ def test_shapes_that_fit_by_accident_are_refused(fixed):
         force = torch.ones(WORLDS, 4, 3)
         robot.write_external_wrench_to_sim(force, force, [0, 1], bodies)
     assert torch.equal(fixed.sim.data.xfrc_applied, before)
-    with pytest.raises(ValueError, match=rf"quat must have shape \[.*, 4\], got \({WORLDS}, 4\)"):
-        robot.write_ball_joint_state_to_sim(torch.ones(WORLDS, 4), torch.ones(WORLDS, 1, 3))
+    with pytest.raises(ValueError, match=rf"quat must have shape \[.*, 4\], got \({WORLDS}, 3\)"):
+        robot.write_ball_joint_state_to_sim(torch.ones(WORLDS, 3), torch.ones(WORLDS, 1, 3))
+
+
+@pytest.mark.parametrize("body_ids", [[2], torch.tensor([2]), slice(2, 3), "mask"])
+def test_one_element_needs_no_dimension(fixed, body_ids):
+    """Take a row for each world where one body or ball joint is named, as with a dimension of 1."""
+    robot, sim = fixed.scene["robot"], fixed.sim
+    if body_ids == "mask":
+        body_ids = torch.arange(robot.num_bodies) == 2
+    sim.reset()
+    force = torch.rand(WORLDS, 3)
+    robot.write_external_wrench_to_sim(force, -force, body_ids=body_ids)
+    assert torch.equal(robot.data.body_external_force[:, 2], force)
+    assert torch.equal(robot.data.body_external_torque[:, 2], -force)
+    robot.write_external_wrench_to_sim(2.0 * force[:2], force[:2].numpy(), [0, 3], body_ids)
+    assert torch.equal(robot.data.body_external_force[[0, 3], 2], 2.0 * force[:2])
+    assert torch.equal(robot.data.body_external_force[1, 2], force[1])
+    assert robot.data.body_external_wrench.count_nonzero() == WORLDS * 6
+    with pytest.raises(ValueError, match=r"\(2, 1, 3\) were expected, got \(4, 1, 3\)"):
+        robot.write_external_wrench_to_sim(force, force, [0, 3], body_ids)
+    robot.reset()
+    quat = torch.nn.functional.normalize(torch.rand(WORLDS, 4), dim=-1)
+    robot.write_ball_joint_state_to_sim(quat, force)
+    assert torch.equal(robot.data.ball_joint_quat[:, 0], quat)
+    assert torch.equal(robot.data.ball_joint_ang_vel[:, 0], force)
 
 
 WRITERS = {

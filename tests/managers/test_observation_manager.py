@@ -155,7 +155,7 @@ def test_histories_are_flattened_term_by_term(env):
     # The user's terms are as they were, and joined they have (length, columns).
     assert terms["a"].history_length == 2 and terms["b"].history_length == 0
     assert ObservationManager({"g": group}, env).group_obs_dim == {"g": (3, 3)}
-    along_time = replace(group, terms={"a": terms["a"], "c": terms["a"]}, concatenate_dim=1)
+    along_time = replace(group, terms={"a": terms["a"], "c": terms["a"]}, concatenate_dim=0)
     assert ObservationManager({"g": along_time}, env).group_obs_dim == {"g": (6, 2)}
 
 
@@ -291,14 +291,54 @@ def test_terms_that_do_not_fit_together_are_refused(env):
     }
     group = ObservationGroupCfg(terms=terms)
     assert ObservationManager({"g": group}, env).group_obs_dim == {"g": (2, 4)}
-    for dim in (0, 1, 3):
-        with pytest.raises(ValueError, match=f"group 'g' cannot put terms .* dimension {dim}"):
+    group.terms["c"] = replace(terms["a"])
+    for dim in (0, -2):
+        message = (
+            r"group 'g' cannot put term 'b' of shape \(2, 1\) together with 'a' of shape \(2, 3\) "
+            f"along concatenate_dim={dim}"
+        )
+        with pytest.raises(ValueError, match=message):
             ObservationManager({"g": replace(group, concatenate_dim=dim)}, env)
+    for dim in (2, -3, 0.5):
+        message = f"group 'g' has concatenate_dim={dim}, but it must be from -2 to 1: .* term 'a'"
+        with pytest.raises(ValueError, match=message):
+            ObservationManager({"g": replace(group, concatenate_dim=dim)}, env)
+    flat = {**terms, "d": ObservationTermCfg(func=lambda e: torch.zeros(4, 6))}
+    with pytest.raises(ValueError, match=r"cannot put term 'd' of shape \(6,\) together with 'a'"):
+        ObservationManager({"g": ObservationGroupCfg(terms=flat)}, env)
     empty = {"g": group, "none": None, "without": ObservationGroupCfg(terms={"a": None})}
     assert list(ObservationManager(empty, env).active_terms) == ["g"]
 
 
-@pytest.mark.parametrize("dim", [1, 2, -1, -2])
+@pytest.mark.parametrize(
+    ("dim", "shape"),
+    [(0, (4, 3, 4)), (1, (2, 6, 4)), (2, (2, 3, 8)), (-1, (2, 3, 8)), (-2, (2, 6, 4))],
+)
+@pytest.mark.parametrize("history", [0, 5])
+def test_terms_are_put_together_along_the_dimension_named(env, dim, shape, history):
+    """Count dimensions after that of worlds, as torch does, also from the end and with history."""
+    terms = {
+        name: ObservationTermCfg(func=lambda e, x=x: x + torch.arange(96.0).reshape(4, 2, 3, 4))
+        for name, x in (("a", 0.0), ("b", 100.0))
+    }
+    group = ObservationGroupCfg(terms=terms, concatenate_dim=dim)
+    if history:
+        dim += dim >= 0  # history comes first
+        group = replace(
+            group, concatenate_dim=dim, history_length=history, flatten_history_dim=False
+        )
+        shape = (history, *shape)
+    manager = ObservationManager({"g": group}, env)
+    obs = manager.compute(update_history=True)["g"]
+    assert manager.group_obs_dim == {"g": shape} and obs.shape == (4, *shape)
+    a, b = (cfg.func(env) for cfg in terms.values())
+    if history:
+        a, b = (x.unsqueeze(1).expand(4, history, 2, 3, 4) for x in (a, b))
+    for world in range(4):
+        assert torch.equal(obs[world], torch.cat([a[world], b[world]], dim=dim))
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1, -2])
 def test_values_of_one_world_are_found_in_any_layout(env, dim):
     """Cut a group along the dimension where its terms were put together."""
 
@@ -316,7 +356,7 @@ def test_values_of_one_world_are_found_in_any_layout(env, dim):
     assert apart.get_active_iterable_terms(1) == expected
     remembered = replace(group, history_length=2, flatten_history_dim=False)
     doubled = [(name, values * 2) for name, values in expected]
-    shifted = replace(remembered, concatenate_dim=dim + (dim > 0))
+    shifted = replace(remembered, concatenate_dim=dim + (dim >= 0))
     assert ObservationManager({"g": shifted}, env).get_active_iterable_terms(1) == doubled
 
 

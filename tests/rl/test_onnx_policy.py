@@ -126,6 +126,29 @@ def test_histories_and_delays_are_observed_as_in_training(env_cfg, rl_cfg, tmp_p
     assert largest_difference(runner, policy, data, steps=40) < 1e-5
 
 
+@pytest.mark.parametrize(("dim", "shape"), [(0, (6, 2)), (1, (3, 4)), (-1, (3, 4))])
+def test_groups_keep_their_layout(env_cfg, rl_cfg, tmp_path, dim, shape):
+    """Put terms of several dimensions together along the one that training used."""
+    asset = {"asset_cfg": SceneEntityCfg("cartpole")}
+    terms = {
+        name: ObservationTermCfg(func=mdp.joint_vel_rel, scale=scale, params=asset)
+        for name, scale in (("a", 1.0), ("b", 2.0))
+    }
+    env_cfg.observations["grid"] = ObservationGroupCfg(
+        terms=terms, history_length=3, flatten_history_dim=False, concatenate_dim=dim
+    )
+    runner, policy, data = exported(env_cfg, rl_cfg, tmp_path)
+    env = runner.env.unwrapped
+    data.qvel[:] = [0.25, -0.5]
+    for entity in env.scene.entities.values():
+        entity.write_joint_velocity_to_sim(torch.tensor([[0.25, -0.5]]))
+    env.observation_manager.reset()
+    expected = env.observation_manager.compute_group("grid", update_history=True)[0]
+    observed = policy.observe(data, "grid")
+    assert observed.shape == shape
+    np.testing.assert_allclose(observed, expected.numpy(), rtol=1e-6)
+
+
 def test_relative_positions_are_followed_in_each_physics_step(env_cfg, rl_cfg, tmp_path):
     """Add the present position to the target before every physics step."""
     actuator = BuiltinPositionActuatorCfg(

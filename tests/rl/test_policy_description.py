@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import mujoco
+import numpy as np
 import pytest
 import torch
 
@@ -108,3 +110,19 @@ def test_what_plain_mujoco_cannot_run_is_named(env_cfg):
     described["actuators"][0] |= {"type": "Learned", "commands": None}
     with pytest.raises(ValueError, match=r"actuator of \['cartpole/slider'\] is a Learned"):
         PlainActuators(env.sim.mj_model, described)
+
+
+@pytest.mark.parametrize("gear", [3.0, -0.5])
+def test_plain_mujoco_sends_geared_motors_what_the_environment_does(env_cfg, gear):
+    """Write the same controls for the same actions: efforts before the gear, scaled and offset."""
+    motor = BuiltinMotorActuatorCfg(**ON_SLIDER, effort_limit=10.0, gear=gear)
+    env_cfg.scene.entities["cartpole"].articulation.actuators = (motor,)
+    env = ManagerBasedRlEnv(env_cfg)
+    plain = PlainActuators(env.sim.mj_model, json.loads(json.dumps(describe_policy(env))))
+    env.step(torch.full((4, 1), 0.25))
+    data = mujoco.MjData(env.sim.mj_model)
+    plain.take(np.array([0.25]))
+    plain.apply(data)
+    assert data.ctrl.tolist() == env.sim.data.ctrl[0].tolist() == [2.5]
+    mujoco.mj_forward(env.sim.mj_model, data)
+    assert data.qfrc_actuator[0] == 2.5 * gear

@@ -100,13 +100,13 @@ def test_reference(spec, kind):
 
 class TestMotor:
     def test_effort(self, spec):
-        """Bound the effort at the target behind any gear."""
+        """Bound the effort before the gear, which may turn it around."""
         create_motor_actuator(spec, "hinge", effort_limit=6.0, gear=-2.0)
         model = spec.compile()
         data = mujoco.MjData(model)
         data.ctrl[:] = 100.0
         mujoco.mj_forward(model, data)
-        assert data.qfrc_actuator[0] == -6.0
+        assert data.qfrc_actuator[0] == -12.0
 
     def test_no_limit(self, spec):
         """Leave the effort unbounded where the limit is infinite."""

@@ -68,6 +68,49 @@ def test_a_selection_with_values():
         resolve_matching_names_values({"elbow": 1}, NAMES)
 
 
+PARTS = ("trunk", "elbow", "left/elbow", "left/hand/thumb", "right/knee", "right/hand/index")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("knee", ["right/knee"]),
+        ("hand/thumb", ["left/hand/thumb"]),
+        ("thumb", ["left/hand/thumb"]),
+        ("kn.*|hand/.*", ["left/hand/thumb", "right/knee", "right/hand/index"]),
+        ("elbow", ["elbow"]),  # a whole name goes before ends of names
+        ("elb.*|knee", ["elbow"]),
+        (".*/?elbow", ["elbow", "left/elbow"]),
+        ("[^/]*", ["trunk", "elbow"]),
+        ("(?!right/).*", ["trunk", "elbow", "left/elbow", "left/hand/thumb"]),
+    ],
+)
+def test_names_of_attached_parts_match_without_their_prefix(pattern, expected):
+    """Match ends of names that follow a slash where no whole name matches."""
+    assert resolve_matching_names(pattern, PARTS)[1] == expected
+    assert resolve_matching_names_values({pattern: 2.0}, PARTS)[1] == expected
+    values = resolve_expr({pattern: 2.0}, PARTS, 0.0)
+    assert values == tuple(2.0 if name in expected else 0.0 for name in PARTS)
+
+
+@pytest.mark.parametrize("pattern", ["thumb", "th.*", "thumb|knee", "(hand/)?thumb"])
+def test_ends_of_several_names_are_ambiguous(pattern):
+    """List the names that an end may stand for, and how to select all of them."""
+    names = (*PARTS, "right/thumb")
+    for select in (resolve_matching_names, resolve_matching_names_values, resolve_expr):
+        keys = pattern if select is resolve_matching_names else {pattern: 1.0}
+        with pytest.raises(ValueError, match=r"'left/hand/thumb', 'right/thumb'.*'\.\*/thumb' for"):
+            select(keys, names)
+    assert resolve_matching_names(".*/thumb", names)[0] == [3, 6]
+    assert resolve_matching_names("thumb", names[:-1])[0] == [3]
+
+
+def test_a_part_may_not_be_selected_under_two_names():
+    """Refuse its name with and without prefix as one name that is matched twice."""
+    with pytest.raises(ValueError, match="'right/knee' is matched by both 'right/knee' and 'knee'"):
+        resolve_matching_names(("right/knee", "knee"), PARTS)
+
+
 def test_filtering_is_selecting():
     """Filter by the same dialect as everything else, in the order of the names."""
     assert filter_exp((".*_knee", "left_hip"), NAMES) == ("left_hip", "left_knee", "right_knee")

@@ -165,7 +165,7 @@ class ActuatorCmd:
     velocity_target: torch.Tensor
     """Desired velocities [rad/s or m/s]."""
     effort_target: torch.Tensor
-    """Desired efforts [N m or N]."""
+    """Desired efforts, before a gear [N m or N]."""
     pos: torch.Tensor
     """Positions [rad or m]."""
     vel: torch.Tensor
@@ -282,7 +282,9 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
 
     stiffness = parameter("stiffness", "Effort per position error, [num_envs, num_targets].")
     damping = parameter("damping", "Effort per velocity error, [num_envs, num_targets].")
-    force_limit = parameter("force_limit", "Largest effort at the target, infinite for none.")
+    force_limit = parameter(
+        "force_limit", "Largest effort before a gear [N m or N], infinite for none."
+    )
     default_stiffness = _default("stiffness")
     default_damping = _default("damping")
     default_force_limit = _default("force_limit")
@@ -444,7 +446,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
                 self.set_param(name, value, env_ids)
 
     def set_effort_limit(self, env_ids: EnvIds, effort_limit: torch.Tensor | float) -> None:
-        """Set the largest effort at the targets [N m or N], shape [len(env_ids), num_targets].
+        """Set the largest effort before a gear [N m or N], shape [len(env_ids), num_targets].
 
         Raises:
             AttributeError: the actuator has no such limit.
@@ -490,7 +492,6 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
             mj_model,
             model,
             {f: rows["ctrl" if "ctrl" in f else "actuator"] for f in self.limit_fields},
-            self.global_actuator_ids,
         )
 
 

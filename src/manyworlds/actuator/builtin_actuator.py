@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,7 @@ VELOCITY_CELLS = {"damping": (("actuator_gainprm", 0, 1.0), ("actuator_biasprm",
 
 
 class DirectActuator(Actuator[ActuatorCfgT]):
-    """Copies targets into `ctrl`, times a constant.
+    """Copies targets into `ctrl`.
 
     Its controls are one block for each of `command_fields`, with one control a target.
     """
@@ -55,16 +56,10 @@ class DirectActuator(Actuator[ActuatorCfgT]):
     command_fields: tuple[CommandField, ...] = ("effort",)
     """The targets that it follows."""
 
-    @property
-    def ctrl_per_target(self) -> float:
-        """What the targets are multiplied by."""
-        return 1.0
-
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
         """Return the targets as controls."""
         targets = [getattr(cmd, f"{field}_target") for field in self.command_fields]
-        ctrl = targets[0] if len(targets) == 1 else torch.cat(targets, dim=-1)
-        return ctrl if self.ctrl_per_target == 1.0 else ctrl * self.ctrl_per_target
+        return targets[0] if len(targets) == 1 else torch.cat(targets, dim=-1)
 
 
 def _reject_site(cfg: ActuatorCfg, why: str) -> None:
@@ -72,6 +67,17 @@ def _reject_site(cfg: ActuatorCfg, why: str) -> None:
         raise ValueError(
             f"{type(cfg).__name__}: transmission_type SITE is not possible, because {why}: use "
             "JOINT or TENDON, or a BuiltinMotorActuatorCfg on the site."
+        )
+
+
+def _check_gear(
+    cfg: BuiltinMotorActuatorCfg | BuiltinMuscleActuatorCfg | BuiltinDcMotorActuatorCfg,
+) -> None:
+    """Raise ValueError unless the gear transmits something."""
+    if not (math.isfinite(cfg.gear) and cfg.gear):
+        raise ValueError(
+            f"{type(cfg).__name__}.gear must be a finite number other than 0, got {cfg.gear}: "
+            "nothing is felt behind a gear of 0; a negative one turns the effort around."
         )
 
 
@@ -263,22 +269,26 @@ class BuiltinPdActuator(DirectActuator[BuiltinPdActuatorCfg]):
     def _limit_parameter(self, mj_model: mujoco.MjModel, model: WarpBridge) -> LimitParameter:
         ids = torch.tensor([target.id for target in self._targets], device=self.target_ids.device)
         owner = f"{type(self).__name__} of {self.target_names}"
-        return LimitParameter(owner, mj_model, model, {self.limit_fields[0]: ids}, None)
+        return LimitParameter(owner, mj_model, model, {self.limit_fields[0]: ids})
 
 
 @dataclass(kw_only=True)
 class BuiltinMotorActuatorCfg(ActuatorCfg):
-    """A direct-drive motor: its effort is the target, within a limit."""
+    """A motor: its effort is the effort target, within a limit.
+
+    Target and limit count before the gear: a joint feels `gear` times the motor's effort.
+    """
 
     effort_limit: float
-    """Largest effort at the target [N m or N]."""
+    """Largest effort of the motor, before the gear [N m or N]."""
     gear: float = 1.0
-    """Effort per control."""
+    """Effort at the joint, tendon or site per effort of the motor; negative to turn it around."""
 
     def __post_init__(self) -> None:
         """Check the numbers."""
         super().__post_init__()
-        check_positive(self, "effort_limit", "gear")
+        check_positive(self, "effort_limit")
+        _check_gear(self)
 
     def build(
         self, entity: Entity, target_ids: list[int], target_names: list[str]
@@ -292,11 +302,6 @@ class BuiltinMotorActuator(DirectActuator[BuiltinMotorActuatorCfg]):
 
     param_names = ("force_limit",)
     limit_fields = MOTOR_RANGES
-
-    @property
-    def ctrl_per_target(self) -> float:
-        """The gear turned around: efforts are those at the targets."""
-        return 1.0 / self.cfg.gear
 
     def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
         """Create the motors of some targets."""
@@ -320,7 +325,7 @@ class BuiltinMuscleActuatorCfg(ActuatorCfg):
     length_range: tuple[float, float] = (0.0, 0.0)
     """Feasible lengths [m or rad]; (0, 0) lets MuJoCo find them."""
     gear: float = 1.0
-    """Scale of length and force."""
+    """Scale of length and force; negative to turn both around."""
     timeconst: tuple[float, float] = (0.01, 0.04)
     """Time constants of activation and deactivation [s]."""
     tausmooth: float = 0.0
@@ -343,9 +348,10 @@ class BuiltinMuscleActuatorCfg(ActuatorCfg):
     """Active force at the fastest lengthening, in units of the peak force."""
 
     def __post_init__(self) -> None:
-        """Check the transmission."""
+        """Check transmission and gear."""
         super().__post_init__()
         _reject_site(self, "a site has no length that a muscle could shorten")
+        _check_gear(self)
 
     def build(
         self, entity: Entity, target_ids: list[int], target_names: list[str]
@@ -410,8 +416,9 @@ class DcMotorPhysicalParams:
 class BuiltinDcMotorActuatorCfg(ActuatorCfg):
     """MuJoCo's `<dcmotor>`, driven by a voltage or by a controller on board.
 
-    The gains of the controller are efforts before the gear; the voltage that they ask for is
-    bounded.
+    Targets, gains and limits are those of the motor, before the gear: a target position is `gear`
+    times that of the joint, and the joint feels `gear` times the motor's effort. The voltage that
+    the gains ask for is bounded.
     """
 
     motor_params: DcMotorDatasheetParams | DcMotorPhysicalParams
@@ -431,9 +438,9 @@ class BuiltinDcMotorActuatorCfg(ActuatorCfg):
     slew_rate: float = 0.0
     """Largest change of the setpoint per second; 0 for no limit."""
     effort_limit: float | None = None
-    """Largest effort at the target [N m or N]; None for no limit."""
+    """Largest effort of the motor, before the gear [N m or N]; None for no limit."""
     gear: float = 1.0
-    """Ratio from motor to target."""
+    """Turns of the motor per turn of the target; negative to turn it around."""
     inductance: float = 0.0
     """[H]; 0 for none."""
     electrical_time_constant: float = 0.0
@@ -457,7 +464,8 @@ class BuiltinDcMotorActuatorCfg(ActuatorCfg):
         gains = ("stiffness", "damping", "integral_gain", "integral_limit", "slew_rate")
         check_positive(self, *gains, "voltage_limit", or_zero=True)
         check_positive(self, "inductance", "electrical_time_constant", or_zero=True)
-        check_positive(self, "effort_limit", "gear")
+        check_positive(self, "effort_limit")
+        _check_gear(self)
         if self.mode == DcMotorInputMode.VOLTAGE:
             given = [gain for gain in (*gains, "voltage_limit") if getattr(self, gain)]
             if given:

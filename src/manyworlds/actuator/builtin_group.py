@@ -35,22 +35,18 @@ class _CopyGroup:
     def initialize(self, num_envs: int, device: torch.device) -> None:
         """Find the columns, in the order of the controls, so that these are a slice if they can."""
         self._sources: list[tuple[CommandField, slice | torch.Tensor]] = []
-        ctrl_ids, factors = [], []
+        ctrl_ids = []
         for name in self._fields:
-            ctrl, target, factor = [], [], []
+            ctrl, target = [], []
             for member in self._members:
                 block = member.command_fields.index(name)
                 count = len(member.target_ids)
                 ctrl.append(member.global_ctrl_ids[block * count : (block + 1) * count])
                 target.append(member.target_ids)
-                factor.append(torch.full((count,), member.ctrl_per_target, device=device))
             order = torch.cat(ctrl).argsort()
             self._sources.append((name, as_index(torch.cat(target)[order])))
             ctrl_ids.append(torch.cat(ctrl)[order])
-            factors.append(torch.cat(factor)[order])
         self._ctrl_index = as_index(torch.cat(ctrl_ids))
-        scale = torch.cat(factors)
-        self._scale = None if bool((scale == 1.0).all()) else scale
         self._buffer = None
         if self._delayed:
             self._buffer = self._members[0].cfg.make_delay_buffer(num_envs, device)
@@ -64,8 +60,6 @@ class _CopyGroup:
         if self._buffer is not None:
             self._buffer.append(values)
             values = self._buffer.compute()
-        if self._scale is not None:
-            values = values * self._scale
         data.data.ctrl[:, self._ctrl_index] = values
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.indices import EnvIds, as_rows, assign
+from manyworlds.utils.indices import EnvIds, assign
 
 Cell = tuple[str, int, float]
 """A model field, one of its columns, and what that holds per unit of the parameter."""
@@ -50,7 +50,7 @@ class GainParameter:
 
 
 class LimitParameter:
-    """The largest effort at the target, which MuJoCo keeps as ranges before the gear.
+    """The largest effort of actuators, before their gears, as MuJoCo keeps it.
 
     A range that is not symmetric keeps its shape.
 
@@ -59,8 +59,6 @@ class LimitParameter:
         mj_model: the compiled model: which ranges count, and their shapes.
         model: the simulation's model.
         rows: the fields that limit the effort, and the rows of each, one a target.
-        actuator_ids: the actuators whose gears lie between a range and the target; None if none
-            does.
     """
 
     def __init__(
@@ -69,12 +67,10 @@ class LimitParameter:
         mj_model: mujoco.MjModel,
         model: WarpBridge,
         rows: Mapping[str, torch.Tensor],
-        actuator_ids: torch.Tensor | None,
     ) -> None:
         self._owner = owner
         self._model = model
         self._rows = rows
-        self._actuator_ids = actuator_ids
         self._shape: dict[str, torch.Tensor] = {}
         self._mask: dict[str, torch.Tensor] = {}
         counts = np.zeros(len(next(iter(rows.values()))), dtype=int)
@@ -96,7 +92,7 @@ class LimitParameter:
         for field, ids in self._rows.items():
             size = getattr(self._model, field)[:, ids].abs().amax(dim=-1)
             limits.append(torch.where(self._mask[field], size, torch.inf))
-        return torch.stack(limits).amin(dim=0) * self._gear()
+        return torch.stack(limits).amin(dim=0)
 
     def write(self, value: torch.Tensor, env_ids: EnvIds, targets: Any) -> None:
         """Set the limit of some worlds and targets.
@@ -112,18 +108,9 @@ class LimitParameter:
                     f"{self._owner} has no effort limit to change: the model was compiled without,"
                     " so give it an effort_limit (an XML actuator: a forcerange)."
                 )
-        gear = self._gear()
-        gear = (gear if len(gear) == 1 else gear[as_rows(env_ids, len(gear))])[:, targets]
-        value = (value / gear).unsqueeze(-1)
         for i, (field, ids) in enumerate(self._rows.items()):
-            ranges, rows = value * self._shape[field][targets], ids[targets]
+            ranges = value.unsqueeze(-1) * self._shape[field][targets].unsqueeze(0)
+            rows = ids[targets]
             if limited is not None:
                 ranges, rows = ranges[:, limited[i]], rows[limited[i]]
             assign(getattr(self._model, field), ranges, env_ids, rows)
-
-    def _gear(self) -> torch.Tensor:
-        """Effort at the targets per force of the actuators, [num_envs, num_targets]."""
-        if self._actuator_ids is None:
-            ids = next(iter(self._rows.values()))
-            return torch.ones(1, len(ids), device=ids.device)
-        return self._model.actuator_gear[:, self._actuator_ids].norm(dim=-1)

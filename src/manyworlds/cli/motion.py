@@ -77,8 +77,14 @@ def _convert(cfg: Convert) -> tuple[Path, Motion]:
     from manyworlds.tasks.tracking.joint_motion import complete_motion, read_joint_motion
 
     entity_cfg = env_cfg.scene.entities[command.entity_name]
-    names = entity_cfg.build().joint_names
-    motion = read_joint_motion(cfg.file, names, cfg.fps, cfg.line_range)
+    robot = entity_cfg.build()
+    motion = read_joint_motion(
+        cfg.file,
+        robot.joint_names,
+        cfg.fps,
+        cfg.line_range,
+        robot.body_names.index(robot.root_body.name),
+    )
     mujoco_cfg = env_cfg.sim.mujoco or MujocoCfg()
     rate = cfg.output_fps or 1.0 / (env_cfg.decimation * mujoco_cfg.timestep)
     motion = motion.resampled(rate)

@@ -176,15 +176,15 @@ class EntityData(DataWriters, Stateful):
         self.joint_vel_target: torch.Tensor
         """Desired joint velocities [rad/s or m/s], shape [num_envs, num_joints]."""
         self.joint_effort_target: torch.Tensor
-        """Desired joint efforts [N m or N], shape [num_envs, num_joints]."""
+        """Desired joint efforts before gears [N m or N], shape [num_envs, num_joints]."""
         self.tendon_len_target: torch.Tensor
         """Desired tendon lengths [m], shape [num_envs, num_tendons], or 0 columns."""
         self.tendon_vel_target: torch.Tensor
         """Desired tendon velocities [m/s], shape [num_envs, num_tendons], or 0 columns."""
         self.tendon_effort_target: torch.Tensor
-        """Desired tendon forces [N], shape [num_envs, num_tendons], or 0 columns."""
+        """Desired tendon forces before gears [N], [num_envs, num_tendons], or 0 columns."""
         self.site_effort_target: torch.Tensor
-        """Desired efforts at sites [N or N m], shape [num_envs, num_sites], or 0 columns."""
+        """Desired efforts at sites before gears, shape [num_envs, num_sites], or 0 columns."""
         for name, kind in TARGETS.items():
             width = widths[kind] if kind == "joint" or kind in driven else 0
             setattr(self, name, torch.zeros(num_envs, width, device=device))
@@ -270,7 +270,7 @@ class EntityData(DataWriters, Stateful):
     actuator_force = _column(
         "actuator_force",
         "actuator_index",
-        "Actuator efforts [N m or N], [num_envs, num_actuators].",
+        "Actuator efforts before gears [N m or N], [num_envs, num_actuators].",
     )
     qfrc_actuator = _column(
         "qfrc_actuator", "v_index", "Actuator efforts at the joints, [num_envs, num_joints]."

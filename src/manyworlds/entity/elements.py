@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from manyworlds.utils.string import matches, resolve_matching_names
+from manyworlds.utils.string import match_ids, resolve_matching_names
 
 Names = str | Sequence[str]
 Matches = tuple[list[int], list[str]]
@@ -64,6 +64,9 @@ class NamedElements:
     ) -> Matches:
         """Select elements of a kind by regular expressions that match the whole name.
 
+        Names of attached parts, such as `left/elbow`, are also found without their prefix, while
+        that is the name of one element only.
+
         Args:
             kind: kind of element, a key of `ELEMENT_KINDS`.
             name_keys: one or more patterns; each must match something.
@@ -74,7 +77,7 @@ class NamedElements:
             Entity-local ids and names.
 
         Raises:
-            ValueError: a pattern matches nothing, or a name is matched twice.
+            ValueError: a pattern matches nothing or is ambiguous, or a name is matched twice.
         """
         candidates = self.names(kind) if subset is None else subset
         try:
@@ -84,7 +87,7 @@ class NamedElements:
             keys = [name_keys] if isinstance(name_keys, str) else name_keys
             balls = self._names["ball_joint"] if kind == "joint" else ()
             with suppress(ValueError):  # what is not a regular expression is named already
-                if any(matches(key, ball) for key in keys for ball in balls):
+                if any(match_ids(key, balls) for key in keys):
                     hint = " Ball joints are a kind of their own: see find_ball_joints."
             raise ValueError(f"Cannot select by {kind} name. {error}{hint}") from None
 

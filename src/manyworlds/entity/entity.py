@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 from numbers import Real
@@ -37,7 +38,7 @@ from manyworlds.utils.spec_config import (
     warn_overlapping_geom_edits,
 )
 from manyworlds.utils.state import Stateful
-from manyworlds.utils.string import free_name, matches, resolve_expr
+from manyworlds.utils.string import free_name, match_ids, resolve_expr
 from manyworlds.utils.xml import fix_spec_xml, strip_buffer_textures
 
 # Kinds of elements that actuators drive, named as in `TransmissionType`.
@@ -89,7 +90,8 @@ class EntityCfg:
 
     init_state: InitialStateCfg = field(default_factory=InitialStateCfg)
     spec_fn: Callable[[], mujoco.MjSpec] = mujoco.MjSpec
-    """Returns a spec of the entity alone, which is copied; its first body is the root."""
+    """Returns a spec of the entity alone, which is copied; its root is the body of its free joint,
+    or its first body if it has none."""
     articulation: EntityArticulationInfoCfg | None = None
     sort_actuators: bool = False
     """Whether actuators are in the order of the joints that they move, not in that of the
@@ -147,7 +149,7 @@ class Entity(StateWriters, NamedElements, Stateful):
     def _take_stock(self) -> None:
         # The spec may come to hold a whole scene, so what is the entity's own is kept apart.
         self._elements = spec_elements(self.spec)
-        self._free_joint = get_free_joint(self.spec)
+        self._free_joint = get_free_joint(self.spec)  # of a spec that variants may have replaced
         self._all_joint_names = tuple(joint.name for joint in self.spec.joints)
         self._names = {
             kind: tuple(element.name for element in elements)
@@ -200,8 +202,9 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     @property
     def root_body(self) -> mujoco.MjsBody:
-        """The root body in the spec."""
-        return self.spec.bodies[1]
+        """The root body in the spec: that of the free joint, or the first one."""
+        free = self._free_joint
+        return self.spec.bodies[1] if free is None else free.parent
 
     @property
     def needs_substeps(self) -> bool:
@@ -281,7 +284,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         """Initial first control of each actuator: position actuators hold initial positions."""
         joints = dict(zip(self.names("joint"), self._initial_joint_pos(), strict=True))
         return [
-            joints.get(target or "", 0.0)
+            joints.get(target or "", 0.0) * actuator.gear[0]  # the actuator's length there
             if is_position_actuator(actuator) or actuator.ctrlspec & _POSITION
             else 0.0
             for actuator, target in zip(
@@ -340,7 +343,8 @@ class Entity(StateWriters, NamedElements, Stateful):
         self.spec = self._make_spec()
         if len(self.spec.bodies) < 2:
             raise ValueError("An entity needs at least one body, but its spec has none: add one.")
-        self.is_fixed_base = not self._prepare_free_joint()
+        self._free_joint = self._prepare_free_joint()
+        self.is_fixed_base = self._free_joint is None
         self._name_the_nameless()
         self.is_mocap = bool(self.root_body.mocap)
         self._edit_spec()
@@ -360,17 +364,21 @@ class Entity(StateWriters, NamedElements, Stateful):
 
         return (auto_wrap_fixed_base_mocap(copied) if self.wraps_fixed_base else copied)()
 
-    def _prepare_free_joint(self) -> bool:
-        """Check and name the free joint; return whether there is one."""
+    def _prepare_free_joint(self) -> mujoco.MjsJoint | None:
+        """Check, name and return the free joint, if there is one."""
         free = get_free_joint(self.spec)
-        if free is not None and free.parent.name != self.root_body.name:
+        if free is None:
+            return None
+        body = free.parent
+        if body.parent.id != self.spec.worldbody.id:
             raise ValueError(
-                f"The freejoint must be on the root body '{self.root_body.name}', but it is on "
-                f"'{free.parent.name}': make that body the first, or an entity of its own."
+                f"The freejoint is on body '{body.name}' within '{body.parent.name}', but MuJoCo "
+                f"takes freejoints only directly in the worldbody: move '{body.name}' there, or "
+                "make it an entity of its own."
             )
-        if free is not None and not free.name:
+        if not free.name:
             free.name = "floating_base_joint"
-        return free is not None
+        return free
 
     def _name_the_nameless(self) -> None:
         """Name joints and geoms, so that patterns and sensors can tell each from the others."""
@@ -428,11 +436,7 @@ class Entity(StateWriters, NamedElements, Stateful):
     def _find_targets(self, cfg: ActuatorCfg) -> Matches:
         kind = cfg.transmission_type.value
         others = {
-            other: [
-                name
-                for name in self._names[other]
-                if any(matches(p, name) for p in cfg.target_names_expr if p != ".*")
-            ]
+            other: _names_found(cfg.target_names_expr, self._names[other])
             for other in _DRIVEN
             if other != kind
         }
@@ -454,6 +458,16 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     def _drives(self, transmission: TransmissionType) -> bool:
         return any(actuator.transmission_type == transmission for actuator in self.actuators)
+
+
+def _names_found(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
+    """List the names that any of the patterns means, but for one that means everything."""
+    ids: set[int] = set()
+    for pattern in patterns:
+        # Not what is looked for: whether a pattern is wrong shows where it is.
+        with suppress(ValueError):
+            ids |= {*match_ids(pattern, names)} if pattern != ".*" else set()
+    return [names[i] for i in sorted(ids)]
 
 
 def _check_init_state(init: EntityCfg.InitialStateCfg) -> None:

@@ -95,13 +95,15 @@ class EntityIndexing:
     """Global ids of the bodies that the geoms move with, shape [num_geoms]."""
     site_body_ids: torch.Tensor
     """Global ids of the bodies that the sites move with, shape [num_sites]."""
+    root_index: int
+    """Entity-local id of the root body: that of the free joint, or the first one."""
     tree_root_ids: torch.Tensor
     """Of every body of the model, the root of its kinematic tree, shape [nbody]."""
 
     @property
     def root_body_id(self) -> int:
         """Global id of the root body."""
-        return int(self.body_ids[0])
+        return int(self.body_ids[self.root_index])
 
 
 _ELEMENTS_FIELD = {**ELEMENT_KINDS, "ball_joint": "ball_joints"}
@@ -137,7 +139,8 @@ def compute_indexing(
     for kind, values in ids.items():
         fields[_IDS_FIELD.get(kind, f"{kind}_ids")] = tensor(values)
     root = [free_joint.id] if free_joint else []
-    mocap_id = int(mj_model.body_mocapid[ids["body"][0]])
+    root_index = ids["body"].index(free_joint.parent.id) if free_joint else 0
+    mocap_id = int(mj_model.body_mocapid[ids["body"][root_index]])
     return EntityIndexing(
         **fields,
         ctrl_ids=tensor(controls(ids["actuator"])),
@@ -150,5 +153,6 @@ def compute_indexing(
         mocap_id=mocap_id if mocap_id >= 0 else None,
         geom_body_ids=tensor(mj_model.geom_bodyid[ids["geom"]]),
         site_body_ids=tensor(mj_model.site_bodyid[ids["site"]]),
+        root_index=root_index,
         tree_root_ids=tensor(mj_model.body_rootid),
     )

@@ -141,12 +141,13 @@ class DataWriters:
             ball_joint_ids: the ball joints.
             env_ids: the worlds.
         """
-        ids = _columns(ball_joint_ids, len(self.indexing.ball_joint_ids))
+        every = torch.arange(len(self.indexing.ball_joint_ids), device=self.encoder_bias.device)
+        ids = every[_columns(ball_joint_ids, len(every))]
         for target, name, value, adr in (
             (self.data.qpos, "quat", quat, self.indexing.ball_joint_q_adr),
             (self.data.qvel, "ang_vel", ang_vel, self.indexing.ball_joint_v_adr),
         ):
-            values = self._elements(name, value, adr.shape[1])
+            values = self._elements(name, value, len(ids), adr.shape[1])
             assign(target, values.flatten(-2), env_ids, as_index(adr[ids].flatten()))
 
     def write_ctrl(self, ctrl: torch.Tensor, ctrl_ids: Ids = None, env_ids: EnvIds = None) -> None:
@@ -164,17 +165,18 @@ class DataWriters:
         """Push and turn bodies from now on, until overwritten or reset.
 
         Args:
-            force: at the bodies' centers of mass, in the world [N], [len(env_ids), len(body_ids),
-                3]; None leaves it as it is.
+            force: at the bodies' centers of mass, in the world [N], shape [len(env_ids),
+                len(body_ids), 3], or [len(env_ids), 3] for one body; None leaves it as it is.
             torque: in the world [N m], likewise.
             body_ids: the bodies.
             env_ids: the worlds.
         """
         self.has_wrench = True
         columns = _select(self.indexing.body_ids, self.body_index, body_ids)
+        count = self.data.xfrc_applied[0, columns].shape[0]
         for name, value, part in (("force", force, slice(3)), ("torque", torque, slice(3, 6))):
             if value is not None:
-                values = self._elements(name, value, 3)
+                values = self._elements(name, value, count, 3)
                 assign(self.data.xfrc_applied[..., part], values, env_ids, columns)
 
     # Helpers.
@@ -220,15 +222,20 @@ class DataWriters:
             )
             raise ValueError(f"Cannot write the root {what} of a fixed base: {remedy}.")
 
-    def _elements(self, what: str, values: torch.Tensor, width: int) -> torch.Tensor:
-        """Bring values to a tensor of worlds and elements, neither of which may be guessed."""
+    def _elements(self, what: str, values: torch.Tensor, count: int, width: int) -> torch.Tensor:
+        """Bring values to a tensor of worlds and elements, neither of which may be guessed.
+
+        Only for one element may its dimension be left out: rows are always those of worlds.
+        """
         values = self._tensor(values)
-        if values.ndim != 3 or values.shape[-1] != width:
+        fits = values.ndim == 3 or (values.ndim == 2 and count == 1)
+        if not fits or values.shape[-1] != width:
+            short = f" or [len(env_ids), {width}]" if count == 1 else ""
             raise ValueError(
-                f"{what} must have shape [len(env_ids), number of elements, {width}], got "
-                f"{tuple(values.shape)}: for one element a world, insert a dimension of size 1."
+                f"{what} must have shape [len(env_ids), {count}, {width}]{short}, got "
+                f"{tuple(values.shape)}: give a row for each world, and in it one for each element."
             )
-        return values
+        return values if values.ndim == 3 else values.unsqueeze(1)
 
 
 def _of_data(
@@ -285,7 +292,7 @@ class StateWriters:
     def set_joint_effort_target(
         self, effort: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
-        """Set desired joint efforts [N m or N], shape [len(env_ids), len(joint_ids)]."""
+        """Set desired joint efforts before gears, shape [len(env_ids), len(joint_ids)]."""
         self._set_target("joint_effort_target", effort, joint_ids, env_ids)
 
     def set_tendon_len_target(
@@ -303,13 +310,13 @@ class StateWriters:
     def set_tendon_effort_target(
         self, effort: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
-        """Set desired tendon forces [N], shape [len(env_ids), len(tendon_ids)]."""
+        """Set desired tendon forces before gears [N], [len(env_ids), len(tendon_ids)]."""
         self._set_target("tendon_effort_target", effort, tendon_ids, env_ids)
 
     def set_site_effort_target(
         self, effort: torch.Tensor, site_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
-        """Set desired efforts at sites [N or N m], shape [len(env_ids), len(site_ids)]."""
+        """Set desired efforts at sites before gears, shape [len(env_ids), len(site_ids)]."""
         self._set_target("site_effort_target", effort, site_ids, env_ids)
 
     def _set_target(

@@ -69,7 +69,8 @@ class ObservationGroupCfg:
     concatenate_terms: bool = True
     """Return one tensor instead of a dict of tensors."""
     concatenate_dim: int = -1
-    """The dimension along which terms are put together, that of worlds being 0."""
+    """The dimension along which terms are put together, among those after that of worlds: 0 is the
+    first of these, -1 the last."""
     enable_corruption: bool = False
     """Whether terms get their noise."""
     history_length: int | None = None
@@ -143,6 +144,11 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         return {name: group.concatenate_terms for name, group in self._groups.items()}
 
     @property
+    def group_obs_concatenate_dim(self) -> dict[str, int]:
+        """The dimension, worlds not counted, along which each group's terms are put together."""
+        return {name: group.concatenate_dim for name, group in self._groups.items()}
+
+    @property
     def group_obs_dim(self) -> dict[str, tuple[int, ...] | list[tuple[int, ...]]]:
         """Shape of each group, or of its terms where they are not concatenated."""
         dims: dict[str, tuple[int, ...] | list[tuple[int, ...]]] = {}
@@ -150,7 +156,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             shapes = self.group_obs_term_dim[name]
             dims[name] = shapes
             if group.concatenate_terms:
-                whole, axis = list(shapes[0]), _axis(group)
+                whole, axis = list(shapes[0]), group.concatenate_dim
                 whole[axis] = sum(shape[axis] for shape in shapes)
                 dims[name] = tuple(whole)
         return dims
@@ -158,19 +164,27 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     def _check_concatenation(
         self, name: str, group: ObservationGroupCfg, shapes: list[tuple[int, ...]]
     ) -> None:
-        axis, ranks = _axis(group), {len(shape) for shape in shapes}
-        fits = group.concatenate_dim != 0 and len(ranks) == 1 and -min(ranks) <= axis < min(ranks)
-        if fits:
-            others = [[*shape] for shape in shapes]
-            for shape in others:
-                del shape[axis]
-            fits = all(shape == others[0] for shape in others)
-        if not fits:
+        """Check that all terms have the dimension, and that their others are equal."""
+        axis, rank = group.concatenate_dim, len(shapes[0])
+        first, *names = group.terms
+        if axis not in range(-rank, rank):
             raise ValueError(
-                f"Observation group '{name}' cannot put terms of shapes {shapes} together along "
-                f"dimension {group.concatenate_dim}: give them equal other dimensions, choose "
-                "another dimension than that of worlds, or set concatenate_terms=False."
+                f"Observation group '{name}' has concatenate_dim={axis!r}, but it must be from "
+                f"{-rank} to {rank - 1}: the values of term '{first}' have shape {shapes[0]}, "
+                "worlds not counted. Choose one of these dimensions, or set "
+                "concatenate_terms=False."
             )
+        rows = [[*shape] for shape in shapes]
+        for term, shape, row in zip(names, shapes[1:], rows[1:], strict=True):
+            if len(row) == rank:
+                row[axis] = rows[0][axis]
+            if row != rows[0]:
+                raise ValueError(
+                    f"Observation group '{name}' cannot put term '{term}' of shape {shape} "
+                    f"together with '{first}' of shape {shapes[0]} along concatenate_dim={axis}: "
+                    "give them equal other dimensions, choose another concatenate_dim, or set "
+                    "concatenate_terms=False."
+                )
 
     def get_term_cfg(self, group_name: str, term_name: str) -> ObservationTermCfg:
         """Return the manager's own copy of a term's config.
@@ -194,7 +208,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             if isinstance(obs, dict):
                 rows = [value[env_idx] for value in obs.values()]
             else:
-                axis = _axis(group)
+                axis = group.concatenate_dim
                 sizes = [shape[axis] for shape in self.group_obs_term_dim[name]]
                 rows = obs[env_idx].cpu().split(sizes, dim=axis)
             shown += [
@@ -270,7 +284,8 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             values[term] = pipeline(value, ids) if pipeline.works else value
         check = self._nan_stages[name]
         if group.concatenate_terms:
-            obs = torch.cat(list(values.values()), dim=group.concatenate_dim)
+            axis = group.concatenate_dim
+            obs = torch.cat(list(values.values()), dim=axis + (axis >= 0))  # worlds come first
             return obs if check is None else check(obs)
         for term, _, _, pipeline in self._calls[name]:
             value = values[term] if check is None else check(values[term])
@@ -312,11 +327,6 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             terms = zip(self.active_terms[name], self.group_obs_term_dim[name], strict=True)
             rows = [[i, term, shape] for i, (term, shape) in enumerate(terms)]
             yield f"{self.kind} group '{name}' {dim}", ("index", "name", "shape"), rows
-
-
-def _axis(group: ObservationGroupCfg) -> int:
-    """Dimension of a world's row along which terms are put together."""
-    return group.concatenate_dim - (group.concatenate_dim > 0)
 
 
 def _merge(last: GroupObs, new: GroupObs, ids: torch.Tensor) -> GroupObs:

@@ -196,9 +196,11 @@ class OnnxPolicy:
         self._go_to_frame(self.time_step + 1)
 
     def observe(self, data: mujoco.MjData, group: str) -> np.ndarray:
-        """Compute a group of observations, shape [n]; histories advance by one."""
-        terms = self.description["observations"][group]["terms"]
-        return np.concatenate([self._term(data, group, name, t) for name, t in terms.items()])
+        """Compute a group of observations, in the shape of one world; histories advance by one."""
+        described = self.description["observations"][group]
+        terms = described["terms"].items()
+        values = [self._term(data, group, name, t).reshape(t["shape"]) for name, t in terms]
+        return np.concatenate(values, axis=described.get("concatenate_dim", -1))
 
     def joint_positions(self, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
         """Positions of the joints that a term's parameters choose [rad or m], shape [n]."""
@@ -239,7 +241,7 @@ class OnnxPolicy:
             value = self._remember(f"{group}/{name}/delay", value, lag + 1)[0]
         if length := term.get("history_length", 0):
             value = self._remember(f"{group}/{name}/history", value, length)
-        return value.ravel().astype(np.float32)
+        return value.astype(np.float32)
 
     def _remember(self, key: str, value: np.ndarray, length: int) -> np.ndarray:
         """Return the last values, the oldest first; the first value fills them all."""

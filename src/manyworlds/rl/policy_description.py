@@ -50,6 +50,7 @@ def describe_policy(
             "observations": {
                 group: {
                     "concatenate": observations.group_obs_concatenate[group],
+                    "concatenate_dim": observations.group_obs_concatenate_dim[group],
                     "terms": {
                         name: _describe_observation(env, group, name, shape)
                         for name, shape in zip(
@@ -146,7 +147,7 @@ def _describe_action(term: Any) -> dict[str, Any]:
 
 def _describe_entity(name: str, entity: Entity) -> dict[str, Any]:
     return {
-        "root_body": f"{name}/{entity.names('body')[0]}" if entity.num_bodies else None,
+        "root_body": f"{name}/{entity.body_names[entity.indexing.root_index]}",
         "joint_names": [f"{name}/{joint}" for joint in entity.joint_names],
         "default_joint_pos": entity.data.default_joint_pos[0].tolist(),
         "default_joint_vel": entity.data.default_joint_vel[0].tolist(),
@@ -164,9 +165,8 @@ def _describe_actuator(
         "transmission": actuator.transmission_type.value,
         "targets": [f"{name}/{target}" for target in actuator.target_names],
         "controls": [env.sim.mj_model.actuator(int(i)).name for i in actuator.global_actuator_ids],
-        # What goes to `ctrl`: these targets times this factor, or what a law makes of all.
+        # What goes to `ctrl`: these targets, or what a law makes of all.
         "commands": list(actuator.command_fields) if direct else None,
-        "ctrl_per_target": actuator.ctrl_per_target if direct else None,
         "delay": {
             "min_lag": cfg.delay_min_lag,
             "max_lag": cfg.delay_max_lag,

@@ -287,14 +287,14 @@ class Scene(Stateful):
         """Place worlds on a square grid around the origin."""
         fixed = [
             geom.name or "without a name"
-            for geom in self.spec.worldbody.geoms
+            for geom in _fixed_geoms(self.spec.worldbody)
             if geom.type != mujoco.mjtGeom.mjGEOM_PLANE and (geom.contype or geom.conaffinity)
         ]
         if fixed and self.cfg.env_spacing and self.num_envs > 1:
             warnings.warn(
                 f"All worlds share one origin instead of standing {self.cfg.env_spacing} m apart, "
                 f"because the scene fixes a geom to the world ({fixed[0]}), which would stay "
-                "behind: make it an entity, or set env_spacing=0.",
+                "behind: make it an entity of its own, or set env_spacing=0.",
                 stacklevel=3,
             )
         spacing = 0.0 if fixed else self.cfg.env_spacing
@@ -328,3 +328,11 @@ class Scene(Stateful):
             for value, count in zip(ctrl, counts, strict=True)
             for i in range(count)
         ]
+
+
+def _fixed_geoms(body: mujoco.MjsBody) -> Iterator[mujoco.MjsGeom]:
+    """List the geoms of a body, and of those below it that nothing moves."""
+    yield from body.geoms
+    for child in body.bodies:
+        if not child.joints and not child.mocap:
+            yield from _fixed_geoms(child)

@@ -14,7 +14,7 @@ from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.options import check_count
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.indices import EnvIds, as_index
-from manyworlds.utils.string import matches, resolve_matching_names
+from manyworlds.utils.string import match_ids, resolve_matching_names
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -391,14 +391,14 @@ def _resolve(
         raise ValueError(f"{who} names the entity '{match.entity}': there are {sorted(entities)}.")
     try:
         found = resolve_matching_names(match.pattern, [name for name in names if name])[1]
+        left_out = {name for name in found if name in match.exclude}
+        for pattern in match.exclude:
+            if pattern not in left_out:
+                left_out |= {found[i] for i in match_ids(pattern, found)}
     except ValueError as error:
         where = f"the entity '{match.entity}'" if match.entity else "the scene"
         raise ValueError(f"{who} looks for a {kind} in {where}: {error}") from None
-    kept = [
-        name
-        for name in found
-        if not any(name == pattern or matches(pattern, name) for pattern in match.exclude)
-    ]
+    kept = [name for name in found if name not in left_out]
     if not kept:
         raise ValueError(f"{who} matches {found}, all of which exclude={match.exclude} leaves out.")
     return kept, prefix

@@ -80,20 +80,21 @@ def create_motor_actuator(
     viscous_damping: float | None = None,
     transmission_type: TransmissionType = TransmissionType.JOINT,
 ) -> mujoco.MjsActuator:
-    """Add an actuator that applies `gear * ctrl` as effort, within `effort_limit` [N or N m].
+    """Add an actuator whose effort is its control; its target feels `gear` times as much.
 
     Args:
         spec: the spec to edit.
         joint_name: the joint, tendon or site that it drives.
-        effort_limit: bound of the effort's magnitude [N or N m]; infinite for no bound.
-        gear: effort per control.
+        effort_limit: bound of the effort's magnitude before the gear [N or N m]; infinite for no
+            bound.
+        gear: effort at the target per effort of the actuator; negative to turn it around.
         armature: see `apply_target_overrides`.
         frictionloss: see `apply_target_overrides`.
         viscous_damping: see `apply_target_overrides`.
         transmission_type: what `joint_name` names.
 
     Raises:
-        ValueError: no such target, or a limit that is not positive.
+        ValueError: no such target, a limit that is not positive, or a gear of zero.
     """
     apply_target_overrides(
         spec,
@@ -104,13 +105,11 @@ def create_motor_actuator(
         viscous_damping=viscous_damping,
     )
     _check_numbers(joint_name, effort_limit=effort_limit)
-    # The limits are those of the force before the gear, whose sign may be negative.
-    bound = effort_limit / abs(gear)
-    actuator = _add_actuator(spec, joint_name, joint_name, transmission_type, gear, bound)
+    actuator = _add_actuator(spec, joint_name, joint_name, transmission_type, gear, effort_limit)
     actuator.set_to_motor()
-    if math.isfinite(bound):
+    if math.isfinite(effort_limit):
         actuator.ctrllimited = True
-        actuator.ctrlrange[:] = (-bound, bound)
+        actuator.ctrlrange[:] = (-effort_limit, effort_limit)
     return actuator
 
 
@@ -242,7 +241,7 @@ def create_muscle_actuator(
         spec: the spec to edit.
         target_name: the tendon or joint that it pulls.
         length_range: the actuator's feasible lengths [m or rad]; (0, 0) lets MuJoCo find them.
-        gear: scale of length and force.
+        gear: scale of length and force; negative to turn both around.
         timeconst: time constants of activation and deactivation [s].
         tausmooth: width of the smooth passage between the two.
         range: operating lengths, in units of the optimal length.
@@ -295,8 +294,8 @@ def create_dcmotor_actuator(
     Args:
         spec: the spec to edit.
         joint_name: the joint or tendon that it drives.
-        effort_limit: bound of the effort's magnitude behind the gear [N m or N]; None for no bound.
-        gear: ratio from motor to target.
+        effort_limit: bound of the effort's magnitude before the gear [N m or N]; None for no bound.
+        gear: ratio from motor to target; negative to turn it around.
         armature: see `apply_target_overrides`.
         frictionloss: see `apply_target_overrides`.
         viscous_damping: see `apply_target_overrides`.
@@ -322,8 +321,7 @@ def create_dcmotor_actuator(
         viscous_damping=viscous_damping,
     )
     _check_numbers(joint_name, effort_limit=effort_limit)
-    bound = None if effort_limit is None else effort_limit / abs(gear)
-    actuator = _add_actuator(spec, joint_name, joint_name, transmission_type, gear, bound)
+    actuator = _add_actuator(spec, joint_name, joint_name, transmission_type, gear, effort_limit)
     actuator.set_to_dcmotor(**({"motorconst": (0.0, 0.0), "resistance": 0.0} | motor))
     return actuator
 
@@ -377,7 +375,13 @@ def _add_actuator(
     gear: float,
     force_limit: float | None,
 ) -> mujoco.MjsActuator:
-    """Add an actuator to which the spec's default class contributes nothing."""
+    """Add an actuator to which the spec's default class contributes nothing.
+
+    Raises:
+        ValueError: a gear of zero, behind which nothing is felt.
+    """
+    if not (math.isfinite(gear) and gear):
+        raise ValueError(f"The gear of the actuator on '{target}' must not be 0, got {gear}.")
     actuator = spec.add_actuator(name=name)
     copy_spec_data(mujoco.MjSpec().add_actuator(), actuator, "userdata")
     actuator.target = target

@@ -2,6 +2,10 @@
 
 A selection must use each pattern and take no name twice. In a table of values the first pattern
 that matches a name gives its value.
+
+Parts that were attached with a prefix are called `left/elbow`. A pattern that matches none of the
+names matches the ends of names that follow a `/`, so that `elbow` finds `left/elbow`, unless two
+names end in the same.
 """
 
 from __future__ import annotations
@@ -65,7 +69,7 @@ def _select(patterns: Iterable[str], names: Sequence[str], preserve_order: bool)
     """Return the pattern by position of each selected name."""
     selected: dict[int, str] = {}
     for pattern in patterns:
-        hits = [i for i, name in enumerate(names) if matches(pattern, name)]
+        hits = match_ids(pattern, names)
         if not hits:
             raise ValueError(
                 "Not all regular expressions are matched: "
@@ -104,17 +108,18 @@ def resolve_expr(
         default_val: the value of names that no pattern matches.
 
     Raises:
-        ValueError: a pattern other than '.*' matches none of the names.
+        ValueError: a pattern other than '.*' matches none of the names, or an ambiguous one.
     """
-    for pattern in pattern_map:
-        if pattern != ".*" and not any(matches(pattern, name) for name in names):
+    found: dict[int, V] = {}
+    for pattern, value in pattern_map.items():
+        hits = match_ids(pattern, names)
+        if not hits and pattern != ".*":
             raise ValueError(
                 f"Pattern '{pattern}' matches none of {list(names)}." + near_matches(pattern, names)
             )
-    return tuple(
-        next((v for pattern, v in pattern_map.items() if matches(pattern, name)), default_val)
-        for name in names
-    )
+        for i in hits:
+            found.setdefault(i, value)
+    return tuple(found.get(i, default_val) for i in range(len(names)))
 
 
 def resolve_field(
@@ -126,16 +131,34 @@ def resolve_field(
     return (field,) * len(names)
 
 
-def matches(pattern: str, name: str) -> bool:
-    """Whether a regular expression matches a whole name.
+def match_ids(pattern: str, names: Sequence[str]) -> list[int]:
+    """Return the positions of the names that a regular expression matches.
+
+    Those are names that it matches as a whole; if there are none, those of which it matches an end
+    that follows a `/`, which must be the end of no other name.
 
     Raises:
-        ValueError: it is not a regular expression.
+        ValueError: it is not a regular expression, or an end that it matches is ambiguous.
     """
     try:
-        return re.fullmatch(pattern, name) is not None
+        matches = re.compile(pattern).fullmatch
     except re.error as error:
         raise ValueError(f"'{pattern}' is not a regular expression: {error}.") from None
+    if whole := [i for i, name in enumerate(names) if matches(name)]:
+        return whole
+    by_end: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        while "/" in name:
+            name = name.partition("/")[2]
+            if matches(name):
+                by_end.setdefault(name, []).append(i)
+    for end, ids in by_end.items():
+        if len(ids) > 1:
+            raise ValueError(
+                f"'{pattern}' is ambiguous: '{end}' is the end of {[names[i] for i in ids]}. Write "
+                f"the name that is meant, or '.*/{end}' for all."
+            )
+    return sorted({i for ids in by_end.values() for i in ids})
 
 
 def near_matches(name: str, names: Iterable[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mujoco
-import numpy as np
 
 from manyworlds.utils.viewer_config import ViewerConfig
 
@@ -33,8 +32,11 @@ def tracked_body_id(model: mujoco.MjModel, cfg: ViewerConfig) -> int:
 
 def first_free_body(model: mujoco.MjModel) -> int:
     """Return the first body that floats freely; 0 if there is none."""
-    free = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
-    return int(model.jnt_bodyid[free[0]]) if free.size else 0
+    return next(iter(_free_bodies(model)), 0)
+
+
+def _free_bodies(model: mujoco.MjModel) -> list[int]:
+    return model.jnt_bodyid[model.jnt_type == mujoco.mjtJoint.mjJNT_FREE].tolist()
 
 
 def _named_body(model: mujoco.MjModel, cfg: ViewerConfig) -> int:
@@ -54,10 +56,10 @@ def _root_body(model: mujoco.MjModel, cfg: ViewerConfig) -> int:
     if cfg.entity_name is None:
         raise ValueError("ViewerConfig: ASSET_ROOT needs an entity to follow: set entity_name.")
     names = _body_names(model)
-    # Bodies are numbered parents first, so the first one of an entity is its root.
-    for body_id, name in enumerate(names):
-        if name.startswith(f"{cfg.entity_name}/"):
-            return body_id
+    own = [i for i, name in enumerate(names) if name.startswith(f"{cfg.entity_name}/")]
+    if own:
+        # An entity's root floats, or is the first of its bodies, which are numbered parents first.
+        return next((i for i in own if i in _free_bodies(model)), own[0])
     entities = sorted({name.split("/")[0] for name in names if "/" in name})
     raise ValueError(
         f"ViewerConfig.entity_name: the model has no entity '{cfg.entity_name}': "

@@ -97,6 +97,7 @@ def read_joint_motion(
     joint_names: Sequence[str],
     fps: float,
     line_range: tuple[int, int] | None = None,
+    root_index: int = 0,
 ) -> JointMotion:
     """Read a recording: a CSV file, or an NPZ file of a motion.
 
@@ -108,6 +109,7 @@ def read_joint_motion(
         joint_names: the robot's joints.
         fps: frames per second of a CSV file; an NPZ file tells its own.
         line_range: first and last frame, both included, counted from 1; None for all.
+        root_index: the root among the robot's bodies, which an NPZ file has.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -118,8 +120,8 @@ def read_joint_motion(
         motion = Motion.load(path)
         rows = np.concatenate(
             [
-                motion.body_pos_w[:, 0],
-                np.roll(motion.body_quat_w[:, 0], -1, axis=1),
+                motion.body_pos_w[:, root_index],
+                np.roll(motion.body_quat_w[:, root_index], -1, axis=1),
                 motion.joint_pos,
             ],
             axis=1,

@@ -26,7 +26,7 @@ _REMEDY = "write it with `manyworlds motion convert`, which makes all that is ne
 class Motion:
     """What the joints and bodies of one robot do; all arrays are float32, a row for each frame.
 
-    Joints and bodies are those of the entity, in its order: the first body is the root.
+    Joints and bodies are those of the entity, in its order.
 
     Raises:
         ValueError: arrays do not fit together, or hold what is not finite; the message names them.

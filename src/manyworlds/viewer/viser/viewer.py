@@ -110,7 +110,8 @@ class ViserPlayViewer(BaseViewer):
         self._follow = self._tracked != 0 and not static_body(model, self._tracked)
         if not self._follow:
             self._tracked = first_free_body(model)
-        self._root = min(1, model.nbody - 1)
+        movable = (i for i in range(model.nbody) if not static_body(model, i))
+        self._root = next(movable, 0)
         self._address = (host, port)
         self._own_server = viser_server is None
         self._server = viser_server

@@ -33,7 +33,7 @@ from tests.envs.mdp.robot import is_uniform
 SOME = torch.tensor([1, 3])
 GAINS = {"kp_range": (0.5, 1.5), "kd_range": (2.0, 3.0)}
 XML = "".join(
-    f'<position name="{j}" joint="{j}" kp="20" kv="1" forcerange="-4 4" gear="2"/>' for j in JOINTS
+    f'<position name="{j}" joint="{j}" kp="20" kv="1" forcerange="-8 8" gear="2"/>' for j in JOINTS
 )
 KNEES = SceneEntityCfg("robot", actuator_names=(".*_knee.*",))
 
@@ -84,8 +84,8 @@ def test_gains_are_scaled_in_the_worlds_and_targets_named(kind, delayed):
 
 
 @pytest.mark.parametrize("kind", FULL)
-def test_limits_count_at_the_joint(kind):
-    """Set limits and get as much effort there, whatever stands between (defect D2)."""
+def test_limits_count_before_the_gear(kind):
+    """Set limits and get as much effort at the joints, times the gear (defect D2)."""
     env = make_kind(kind)
     robot = env.scene["robot"]
     dr.effort_limits(env, SOME, (1.5, 2.5), asset_cfg=KNEES)
@@ -94,7 +94,7 @@ def test_limits_count_at_the_joint(kind):
     assert (now[SOME][:, [1, 3]] >= 12.0).all() and (now <= 20.0).all()
     robot.data.joint_pos_target[:] = 100.0
     efforts(robot, env.sim, robot.actuators[0])
-    torch.testing.assert_close(robot.data.qfrc_actuator, now)
+    torch.testing.assert_close(robot.data.qfrc_actuator, now * GEAR.get(kind, 1.0))
 
 
 @pytest.mark.parametrize("kind", FULL)

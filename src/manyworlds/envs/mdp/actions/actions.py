@@ -311,7 +311,7 @@ class JointVelocityActionCfg(BaseActionCfg):
 
 @dataclass(kw_only=True)
 class JointEffortActionCfg(BaseActionCfg):
-    """Sets joint effort targets [N m or N]."""
+    """Sets joint effort targets [N m or N], which count before the actuators' gears."""
 
     term = JointEffortAction
 
@@ -334,7 +334,7 @@ class TendonVelocityActionCfg(BaseActionCfg):
 
 @dataclass(kw_only=True)
 class TendonEffortActionCfg(BaseActionCfg):
-    """Sets tendon force targets [N]."""
+    """Sets tendon force targets [N], which count before the actuators' gears."""
 
     transmission_type: TransmissionType = TransmissionType.TENDON
     term = TendonEffortAction
@@ -342,7 +342,7 @@ class TendonEffortActionCfg(BaseActionCfg):
 
 @dataclass(kw_only=True)
 class SiteEffortActionCfg(BaseActionCfg):
-    """Sets efforts at sites [N or N m]."""
+    """Sets efforts at sites [N or N m], which count before the actuators' gears."""
 
     transmission_type: TransmissionType = TransmissionType.SITE
     term = SiteEffortAction

@@ -157,7 +157,7 @@ def effort_limits(
 ) -> None:
     """Randomize the largest efforts of actuators, for each of their targets.
 
-    Limits count at the target, behind gears. A range that is not symmetric keeps its shape.
+    Limits are the actuators' own, before gears. A range that is not symmetric keeps its shape.
 
     Args:
         env: the environment.

@@ -207,7 +207,8 @@ class MotionCommand(CommandTerm):
         self._body_ids = self.robot.indexing.body_ids[self.body_indexes]
         self._anchor_id = int(self.robot.indexing.body_ids[self.anchor_index])
         # The root comes first, since episodes begin with its state, tracked or not.
-        self.motion = MotionLoader(self._load(), torch.tensor([0, *local]), self.device)
+        rows = torch.tensor([self.robot.indexing.root_index, *local])
+        self.motion = MotionLoader(self._load(), rows, self.device)
         """The motion, of the root and the tracked bodies."""
         self.bin_count = int(self.motion.time_step_total / self.motion.fps / _BIN_S) + 1
         """Number of bins of the motion that adaptive sampling tells apart."""
