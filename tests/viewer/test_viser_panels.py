@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from manyworlds.rl.run_folder import RunFolder
+from manyworlds.viewer.browser.server import new_server, stop_server
 from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
 from manyworlds.viewer.viser.checkpoints import checkpoints_of, format_time_ago
-from manyworlds.viewer.viser.decor import DecorLayer
+from manyworlds.viewer.viser.overlays import SelectedWorldOverlays
 from manyworlds.viewer.viser.reward_bar_panel import RewardBarPanel
-from manyworlds.viewer.viser.server import new_server, stop_server
 from manyworlds.viewer.viser.term_plotter import ViserTermPlotter
 from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
@@ -168,15 +168,15 @@ def test_debug_shapes(open_page):
     viewer = open_page()
     viewer.pause()
     _act(viewer, "select", 1)
-    layer = viewer._decor._layer.handles[("sphere",)]
+    layer = viewer._overlays.mujoco._layer.handles[("sphere",)]
     np.testing.assert_allclose(layer.batched_positions, viewer._grid.places[1:2], atol=1e-6)
-    assert [label.text for label in viewer._decor._labels] == ["here"]
+    assert [label.text for label in viewer._overlays.mujoco._labels] == ["here"]
     _act(viewer, "debug_all", True)
     np.testing.assert_allclose(layer.batched_positions, viewer._grid.places, atol=1e-6)
     viewer.request_action("toggle_debug_vis")
     _act(viewer, "redraw", None)
     assert not layer.visible
-    assert not any(label.visible for label in viewer._decor._labels)
+    assert not any(label.visible for label in viewer._overlays.mujoco._labels)
 
 
 def test_overlays(open_page):
@@ -185,13 +185,13 @@ def test_overlays(open_page):
     viewer.pause()
     viewer.env.update_visualizers = lambda vis: None
     _act(viewer, "flag", int(mujoco.mjtVisFlag.mjVIS_INERTIA), True)
-    boxes = viewer._decor._layer.handles[("box",)]
+    boxes = viewer._overlays.mujoco._layer.handles[("box",)]
     assert boxes.visible
     assert len(boxes.batched_positions) == 2  # cart and pole have mass
     _act(viewer, "flag", int(mujoco.mjtVisFlag.mjVIS_INERTIA), False)
     assert not boxes.visible
     _act(viewer, "frames", int(mujoco.mjtFrame.mjFRAME_BODY))
-    assert viewer._decor._layer.handles[("cylinder",)].visible
+    assert viewer._overlays.mujoco._layer.handles[("cylinder",)].visible
 
 
 def test_inertia_of_the_world():
@@ -205,22 +205,48 @@ def test_inertia_of_the_world():
     sim.model.body_inertia[1, 1] *= 4.0
     server = new_server("127.0.0.1", 8130)
     try:
-        layer = DecorLayer(server, sim.mj_model, sim.model, sim.expanded_fields)
-        layer.option.flags[mujoco.mjtVisFlag.mjVIS_INERTIA] = 1
+        overlays = SelectedWorldOverlays(server, sim.mj_model, sim.model, sim.expanded_fields)
+        overlays.mujoco.option.flags[mujoco.mjtVisFlag.mjVIS_INERTIA] = 1
         sizes = []
         for world in (0, 1):
-            layer.show(sim.data, world, np.array([5.0, 0.0, 0.0]))
-            (boxes,) = [h for s, h in layer._layer.handles.items() if s == ("box",)]
+            overlays.show(sim.data, world, np.array([5.0, 0.0, 0.0]))
+            (boxes,) = [h for s, h in overlays.mujoco._layer.handles.items() if s == ("box",)]
             sizes.append(boxes.batched_scales.copy())
         np.testing.assert_allclose(sizes[1], 2.0 * sizes[0], rtol=1e-5)
-        layer.option.flags[:] = 0
-        layer.option.flags[mujoco.mjtVisFlag.mjVIS_CONTACTPOINT] = 1
-        layer.show(sim.data, 0, np.array([5.0, 0.0, 0.0]))
-        contact = layer._layer.handles[("cylinder",)]
-        np.testing.assert_allclose(contact.batched_positions[0], [5, 0, 0], atol=0.02)
-        layer.remove()
+        overlays.mujoco.option.flags[:] = 0
+        overlays.on = {"contact_points", "contact_forces"}
+        overlays.show(sim.data, 0, np.array([5.0, 0.0, 0.0]))
+        assert not boxes.visible
+        contact = overlays.shapes.shapes.handles[("cylinder",)]
+        place = overlays._frame.position + contact.batched_positions[0]
+        np.testing.assert_allclose(place, [5, 0, 0], atol=0.02)
+        assert len(overlays.shapes.shapes.handles[("cone",)].batched_positions) == 1
+        overlays.on = set()
+        overlays.show(sim.data, 0, np.array([5.0, 0.0, 0.0]))
+        assert not contact.visible
+        overlays.remove()
     finally:
         stop_server(server)
+
+
+def test_contacts_of_worlds_with_meshes_and_own_fields(server):
+    """Draw contacts where a field differs between worlds in the rows of bodies only."""
+    from manyworlds.sim import RecomputeLevel, Simulation
+
+    xml = """<mujoco><asset><mesh name="m" builtin="sphere" params="2"/></asset><worldbody>
+      <geom type="plane" size="1 1 1"/><body pos="0 0 .9"><freejoint/>
+      <geom type="mesh" mesh="m"/><geom size=".1"/></body></worldbody></mujoco>"""
+    sim = Simulation(2, model=mujoco.MjModel.from_xml_string(xml), device="cpu")
+    sim.expand_model_fields(("geom_size",))
+    sim.model.geom_size[1, 2] = 2.0
+    sim.recompute_constants(RecomputeLevel.set_const)
+    assert "bvh_aabb" in sim.expanded_fields and len(sim.mj_model.bvh_aabb) > 3
+    overlays = SelectedWorldOverlays(server, sim.mj_model, sim.model, sim.expanded_fields)
+    overlays.on = {"contact_points"}
+    overlays.show(sim.data, 1, np.zeros(3))
+    discs = overlays.shapes.shapes.handles[("cylinder",)]
+    assert len(discs.batched_positions) == overlays._world.data.ncon > 0
+    overlays.remove()
 
 
 def test_groups(open_page):
@@ -253,7 +279,7 @@ def test_randomized_colors_show(open_page):
 
 def test_many_worlds_have_fewer_faces(make_env, server, monkeypatch):
     """Draw the selected world with all faces and the others with fewer."""
-    from manyworlds.viewer.viser import scene
+    from manyworlds.viewer.browser import world_grid as scene
 
     monkeypatch.setattr(scene, "_MAX_FACES", 1500)
     env = make_env(5)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.viser import layout
+from manyworlds.viewer.browser import layout
 from manyworlds.viewer.viser.viewer import ViserPlayViewer
 from tests.browser import free_port
 

@@ -65,7 +65,7 @@ RENAMED: dict[str, Any] = {
 """mjlab's `module:name` to ours; what is not a string is the value itself."""
 
 _COMMAND = "the nearest is the command `manyworlds {}`"
-_VISER_SCENE = "the nearest is manyworlds.viewer.viser.scene.WorldGrid"
+_VISER_SCENE = "the nearest is manyworlds.viewer.browser.world_grid.WorldGrid"
 
 ABSENT: dict[str, str] = {
     "mjlab.TYRO_FLAGS": "give `tyro.cli` what you want of `tyro.conf`",
@@ -97,7 +97,7 @@ ABSENT: dict[str, str] = {
         "the nearest are SimulationCfg.nan_guard, Simulation.status and `manyworlds replay-dump`"
     ),
     "mjlab.viewer.viser.ViserMujocoScene": _VISER_SCENE,
-    "mjlab.viewer.viser.scene.MjlabViserScene": _VISER_SCENE,
+    "mjlab.viewer.browser.world_grid.MjlabViserScene": _VISER_SCENE,
     "mjlab.asset_zoo.robots": (
         "bring the robot's MJCF file: EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_file(path))"
     ),

@@ -6,8 +6,8 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.viewer.drawn_world import DrawnWorld
 from manyworlds.viewer.model_sync import as_numpy
+from manyworlds.viewer.world_mirror import WorldMirror
 
 _KINDS = int(mujoco.mjtCatBit.mjCAT_DYNAMIC) | int(mujoco.mjtCatBit.mjCAT_STATIC)
 
@@ -30,7 +30,7 @@ def nearest_worlds(origins: torch.Tensor, env_idx: int, count: int) -> list[tupl
 
 
 def add_neighbor(
-    world: DrawnWorld,
+    world: WorldMirror,
     option: mujoco.MjvOption,
     scene: mujoco.MjvScene,
     way: np.ndarray,

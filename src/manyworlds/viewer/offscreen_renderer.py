@@ -12,9 +12,9 @@ import numpy as np
 from manyworlds.utils.renderer import Renderer
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.camera import tracked_body_id
-from manyworlds.viewer.drawn_world import DrawnWorld
 from manyworlds.viewer.native.visualizer import MujocoNativeDebugVisualizer
 from manyworlds.viewer.neighbors import add_neighbor, nearest_worlds
+from manyworlds.viewer.world_mirror import WorldMirror
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -53,7 +53,7 @@ class OffscreenRenderer:
         self._renderer: Renderer | None = None
         self._cfg = copy.deepcopy(cfg)
         self._scene = scene
-        self._world = DrawnWorld(model, sim_model, expanded_fields)
+        self._world = WorldMirror(model, sim_model, expanded_fields)
         self._body_id = tracked_body_id(model, cfg)
         if min(cfg.width, cfg.height) < 1:
             raise ValueError(

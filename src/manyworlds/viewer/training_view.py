@@ -223,10 +223,10 @@ class _TrainingPage:
         host: str,
         port: int,
     ) -> None:
+        from manyworlds.viewer.browser.server import new_server, page_url
+        from manyworlds.viewer.browser.world_grid import WorldGrid
         from manyworlds.viewer.camera import first_free_body
-        from manyworlds.viewer.drawn_world import DrawnWorld
-        from manyworlds.viewer.viser.scene import WorldGrid
-        from manyworlds.viewer.viser.server import new_server, page_url
+        from manyworlds.viewer.world_mirror import WorldMirror
 
         self._frames, self._cfg, self._origins = frames, cfg, origins
         self._count = len(frames.arrays["qpos"])
@@ -234,7 +234,7 @@ class _TrainingPage:
         fields = {key.removeprefix("model.") for key in frames.arrays if key.startswith("model.")}
         self._data, self._sim_model = SimpleNamespace(), SimpleNamespace()
         self._take()
-        self._world = DrawnWorld(model, self._sim_model, fields)
+        self._world = WorldMirror(model, self._sim_model, fields)
         self._server = new_server(host, port)
         self.url = page_url(self._server)
         self._grid = WorldGrid(
@@ -269,7 +269,7 @@ class _TrainingPage:
         return True
 
     def _draw(self) -> None:
-        from manyworlds.viewer.viser.layout import own_origins
+        from manyworlds.viewer.browser.layout import own_origins
 
         model, world = self._world.model, self._world
         positions = np.empty((self._count, model.nbody, 3))
@@ -277,7 +277,7 @@ class _TrainingPage:
         for i in range(self._count):
             world.load(self._data, i)
             positions[i], quaternions[i] = world.data.xpos, world.data.xquat
-        self._grid.sync_looks(slice(0, self._count))
+        self._grid.sync_appearance(slice(0, self._count))
         anchors = np.zeros((self._count, 3))
         if not self._grid.landscape and self._follow:
             anchors[:, :2] = positions[:, self._follow, :2]
@@ -286,7 +286,7 @@ class _TrainingPage:
         self._grid.update(positions, quaternions, anchors, 0)
 
     def _look(self) -> None:
-        from manyworlds.viewer.viser.layout import camera_to_see
+        from manyworlds.viewer.browser.layout import camera_to_see
 
         elevation = min(float(self._cfg.elevation), -25.0) if self._count > 1 else -20.0
         position, look_at = camera_to_see(
@@ -309,7 +309,7 @@ class _TrainingPage:
         self._show_progress()
 
     def _show_progress(self) -> None:
-        from manyworlds.viewer.viser.status import status_html
+        from manyworlds.viewer.browser.markup import status_html
 
         iteration, total, mean_return, speed = self._record
         rows = [("Worlds", f"{self._count} of this training, read-only")]

@@ -279,7 +279,7 @@ def test_one_of_several_robots_is_chosen(open_page):
     give(overlays.own["two"]["joints"], "on")
     pump(page)
     pump(page)
-    assert set(overlays._joints.handles) == {(1, False)}
+    assert set(overlays.overlays.joints.handles) == {(1, False)}
 
 
 def test_options_change_the_physics(page):

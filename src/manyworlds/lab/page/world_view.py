@@ -10,8 +10,8 @@ import numpy as np
 
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.viser.layout import box_around, camera_to_see, static_body
-from manyworlds.viewer.viser.scene import WorldGrid
+from manyworlds.viewer.browser.layout import box_around, camera_to_see, static_body
+from manyworlds.viewer.browser.world_grid import WorldGrid
 
 if TYPE_CHECKING:
     import viser

@@ -19,7 +19,6 @@ from manyworlds.viewer.base import (
     ViewerAction,
 )
 from manyworlds.viewer.camera import tracked_body_id
-from manyworlds.viewer.drawn_world import DrawnWorld
 from manyworlds.viewer.native.plots import (
     PlotCfg,
     TermPlots,
@@ -28,6 +27,7 @@ from manyworlds.viewer.native.plots import (
 )
 from manyworlds.viewer.native.visualizer import MujocoNativeDebugVisualizer
 from manyworlds.viewer.neighbors import add_neighbor, nearest_worlds
+from manyworlds.viewer.world_mirror import WorldMirror
 
 __all__ = ["NativeMujocoViewer", "PlotCfg", "compute_viewports", "has_display", "make_empty_figure"]
 
@@ -76,9 +76,9 @@ class NativeMujocoViewer(BaseViewer):
     ) -> None:
         super().__init__(env, policy, frame_rate, verbosity)
         sim = env.sim
-        self._world = DrawnWorld(sim.mj_model, sim.model, sim.expanded_fields)
+        self._world = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
         # The window's thread draws this one's model and data, so neighbours need their own.
-        self._neighbor = DrawnWorld(sim.mj_model, sim.model, sim.expanded_fields)
+        self._neighbor = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
         self._tracked = tracked_body_id(sim.mj_model, self.cfg)
         self._key_callback = key_callback
         self._perturb = enable_perturbations

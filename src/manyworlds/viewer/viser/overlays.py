@@ -1,25 +1,42 @@
-"""What a page shows beside the worlds' bodies: terms, cameras, debug shapes, contacts."""
+"""Overlays and term panels of the play page: terms, cameras, debug shapes, contacts, joints."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
+from manyworlds.viewer.browser.captures import capture
+from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
+from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
+from manyworlds.viewer.browser.world_overlays import (
+    CAPTURES,
+    LABELS,
+    Selection,
+    WorldOverlays,
+    convex_hull_geoms,
+    default_force_scale,
+)
 from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
 from manyworlds.viewer.viser.reward_bar_panel import RewardBarPanel
 from manyworlds.viewer.viser.term_plotter import ViserTermPlotter
+from manyworlds.viewer.world_mirror import WorldMirror
 
 if TYPE_CHECKING:
     import viser
 
-    from manyworlds.viewer.viser.decor import DecorLayer
-
+_PATH = "/over"
 _CHART: Any = "chart-bar"
 _METRICS: Any = "chart-line"
-_CONTACT = (mujoco.mjtVisFlag.mjVIS_CONTACTPOINT, mujoco.mjtVisFlag.mjVIS_CONTACTFORCE)
+_CONTACTS = ("contact_points", "contact_forces")
+OVERLAYS = {
+    **{name: label for name, label in LABELS.items() if name != "sites"},
+    "convex_hulls": "Convex hulls",
+}
+"""Labels of the overlays of the selected world, by name."""
 
 
 @dataclass
@@ -138,7 +155,7 @@ class ViserDebugOverlays:
     """What managers and sensors draw of themselves."""
 
     env: Any
-    scene: DecorLayer
+    scene: MujocoOverlays
     enabled: bool = True
 
     def on_env_switch(self) -> None:
@@ -154,18 +171,80 @@ class ViserDebugOverlays:
             draw(self.scene.debug)
 
 
+class SelectedWorldOverlays:
+    """Overlays of one world of a batch, and debug shapes.
+
+    Args:
+        server: server of the page.
+        model: the model that all worlds share.
+        sim_model: `sim.model`, for what differs between worlds; None where nothing does.
+        expanded_fields: `sim.expanded_fields`, the fields that differ.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        model: mujoco.MjModel,
+        sim_model: Any = None,
+        expanded_fields: Set[str] | None = None,
+    ) -> None:
+        self._world = WorldMirror(model, sim_model, expanded_fields)
+        self.on: set[str] = set()
+        """Names of `OVERLAYS` that are on."""
+        self.mujoco = MujocoOverlays(server, self._world)
+        self.shapes = WorldOverlays(server, self._world.model, _PATH)
+        self._frame = server.scene.add_frame(_PATH, show_axes=False)
+        self._force_scale = default_force_scale(model)
+        self._shown = False
+
+    def show(self, data: Any, env_idx: int, offset: np.ndarray) -> None:
+        """Draw the overlays that are on; nothing is copied or computed while all are off.
+
+        Args:
+            data: per-world arrays (`sim.data`).
+            env_idx: the world.
+            offset: displacement of the world in the drawing [m], shape (3,).
+        """
+        if self.on or self.mujoco.enabled:
+            self._world.load(data, env_idx, dynamics=bool(self.on & {*_CONTACTS}))
+        self.mujoco.show(offset)
+        if not (self.on or self._shown):
+            return
+        model, state = self._world.model, self._world.data
+        selection = Selection(
+            contact_points="contact_points" in self.on,
+            contact_forces="contact_forces" in self.on,
+            force_scale=self._force_scale,
+            tendons="tendons" in self.on,
+        )
+        if "convex_hulls" in self.on:
+            selection.wireframes = convex_hull_geoms(model)
+        if "joints" in self.on:
+            selection.joints = hinges_and_slides(model)
+        kinds = {CAPTURES[name] for name in self.on & CAPTURES.keys()}
+        self._frame.position = offset
+        self.shapes.show(state, capture(model, state, kinds), selection)
+        self._shown = bool(self.on)
+
+    def remove(self) -> None:
+        """Remove everything from the scene."""
+        self.mujoco.remove()
+        self.shapes.remove()
+        self._frame.remove()
+
+
 @dataclass
 class ViserContactOverlays:
     """Contacts of the selected world."""
 
-    scene: DecorLayer
+    scene: SelectedWorldOverlays
 
     def is_enabled(self) -> bool:
-        """Whether contact points or forces are drawn."""
-        return any(self.scene.option.flags[flag] for flag in _CONTACT)
+        """Return whether contact points or forces are drawn."""
+        return bool(self.scene.on & {*_CONTACTS})
 
     def on_env_switch(self) -> None:
-        """Nothing stays of another world: contacts are drawn anew for each picture."""
+        """Do nothing: contacts are drawn again for each picture."""
 
 
 def _names(manager: Any) -> list[str]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.viewer.base import ViewerStatus
-from manyworlds.viewer.viser.scene import MAX_LABELS as _MAX_LABELS
-from manyworlds.viewer.viser.status import status_html
+from manyworlds.viewer.browser.markup import status_html
+from manyworlds.viewer.browser.world_grid import MAX_LABELS as _MAX_LABELS
 
 if TYPE_CHECKING:
     import viser

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import mujoco
 
+from manyworlds.viewer.browser.markup import status_html
 from manyworlds.viewer.viser.checkpoints import CheckpointManager
-from manyworlds.viewer.viser.status import status_html
+from manyworlds.viewer.viser.overlays import OVERLAYS
 
 if TYPE_CHECKING:
     import viser
@@ -19,14 +20,9 @@ _DISK: Any = "device-floppy"
 _GAMEPAD: Any = "device-gamepad-2"
 _Flag = mujoco.mjtVisFlag
 _FLAGS = {
-    "Contact points": _Flag.mjVIS_CONTACTPOINT,
-    "Contact forces": _Flag.mjVIS_CONTACTFORCE,
-    "Convex hulls": _Flag.mjVIS_CONVEXHULL,
     "Inertia boxes": _Flag.mjVIS_INERTIA,
     "Centers of mass": _Flag.mjVIS_COM,
-    "Joints": _Flag.mjVIS_JOINT,
     "Actuators": _Flag.mjVIS_ACTUATOR,
-    "Tendons": _Flag.mjVIS_TENDON,
     "Cameras": _Flag.mjVIS_CAMERA,
     "Lights": _Flag.mjVIS_LIGHT,
 }
@@ -46,6 +42,8 @@ def add_visualization_tab(server: viser.ViserServer, viewer: ViserPlayViewer, ta
             _checkbox(gui, viewer, "Debug shapes", True, "debug")
             if viewer.num_shown > 1:
                 _checkbox(gui, viewer, "... in all worlds", False, "debug_all")
+        for name, label in OVERLAYS.items():
+            _checkbox(gui, viewer, label, False, "overlay", name)
         for label, flag in _FLAGS.items():
             _checkbox(gui, viewer, label, False, "flag", int(flag))
         frames = gui.add_dropdown("Frames", tuple(_FRAMES))

@@ -18,19 +18,19 @@ from manyworlds.viewer.base import (
     VerbosityLevel,
     ViewerAction,
 )
+from manyworlds.viewer.browser.layout import camera_to_see, own_origins, static_body
+from manyworlds.viewer.browser.server import new_server, page_url, stop_server
+from manyworlds.viewer.browser.world_grid import WorldGrid
 from manyworlds.viewer.camera import first_free_body, tracked_body_id
 from manyworlds.viewer.viser.checkpoints import CheckpointManager, format_time_ago
-from manyworlds.viewer.viser.decor import DecorLayer
-from manyworlds.viewer.viser.layout import camera_to_see, own_origins, static_body
 from manyworlds.viewer.viser.overlays import (
+    SelectedWorldOverlays,
     ViserCameraOverlays,
     ViserContactOverlays,
     ViserDebugOverlays,
     ViserTermOverlays,
 )
 from manyworlds.viewer.viser.panel import ControlPanel, PanelState
-from manyworlds.viewer.viser.scene import WorldGrid
-from manyworlds.viewer.viser.server import new_server, page_url, stop_server
 from manyworlds.viewer.viser.tabs import CheckpointTab, add_command_tab, add_visualization_tab
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _ASPECT = 1.2
 _FEW = 4
 _GRID_ELEVATION = -35.0
 _STATUS_SECONDS = 0.2
-_LOOKS_SECONDS = 0.5
+_APPEARANCE_SECONDS = 0.5
 _CHECKPOINT_SECONDS = 2.0
 _TERM_FRAMES = 3
 _MAX_BYTES_PER_SECOND = 20e6
@@ -122,7 +122,7 @@ class ViserPlayViewer(BaseViewer):
         self._labels_of: tuple[range, int] | None = None
         self._pending: set[UpdateReason] = set()
         self._frame = 0
-        self._next_status = self._next_looks = self._next_checkpoint = 0.0
+        self._next_status = self._next_appearance = self._next_checkpoint = 0.0
 
     @property
     def server(self) -> viser.ViserServer:
@@ -173,7 +173,7 @@ class ViserPlayViewer(BaseViewer):
             self._own_server = True
             self._server = new_server(*self._address)
         server, sim = self.server, self.env.sim
-        looks = {"sim_model": sim.model, "expanded_fields": sim.expanded_fields}
+        per_world = {"sim_model": sim.model, "expanded_fields": sim.expanded_fields}
         self._camera_of = self._labels_of = None
         self._grid = WorldGrid(
             server,
@@ -181,11 +181,11 @@ class ViserPlayViewer(BaseViewer):
             self.cfg,
             self.num_shown,
             on_click=lambda i: self.request_action("custom", ("select", self._world_at(i))),
-            **looks,
+            **per_world,
         )
-        self._decor = DecorLayer(server, sim.mj_model, **looks)
-        self._debug = ViserDebugOverlays(self.env, self._decor)
-        self._contacts = ViserContactOverlays(self._decor)
+        self._overlays = SelectedWorldOverlays(server, sim.mj_model, **per_world)
+        self._debug = ViserDebugOverlays(self.env, self._overlays.mujoco)
+        self._contacts = ViserContactOverlays(self._overlays)
         self.cameras = ViserCameraOverlays(server, self.env, sim.mj_model)
         self._panel = ControlPanel(
             server,
@@ -250,9 +250,9 @@ class ViserPlayViewer(BaseViewer):
         data = self.env.sim.data
         rows = slice(shown.start, shown.stop)
         new_page = (shown, self.env_idx) != self._labels_of
-        if now >= self._next_looks or new_page:
-            self._next_looks = now + _LOOKS_SECONDS
-            grid.sync_looks(rows)
+        if now >= self._next_appearance or new_page:
+            self._next_appearance = now + _APPEARANCE_SECONDS
+            grid.sync_appearance(rows)
         positions = _numpy(data.xpos[rows])
         anchors = self._anchors(grid, positions, rows, selected)
         grid.update(positions, _numpy(data.xquat[rows]), anchors, selected)
@@ -265,10 +265,10 @@ class ViserPlayViewer(BaseViewer):
 
     def _draw_over(self, offsets: np.ndarray, shown: range, selected: int) -> None:
         data = self.env.sim.data
-        debug = self._decor.debug
+        debug = self._overlays.mujoco.debug
         debug.env_idx, debug.shown, debug.offsets = self.env_idx, shown, offsets
         self._debug.queue()
-        self._decor.show(data, self.env_idx, offsets[selected])
+        self._overlays.show(data, self.env_idx, offsets[selected])
         if self._should_update_cameras(self._paused, bool(self._pending)):
             self.cameras.update(data, self.env_idx, offsets[selected])
 
@@ -325,7 +325,7 @@ class ViserPlayViewer(BaseViewer):
                 self.cameras.cleanup()
                 self._terms.cleanup()
                 self._panel.remove()
-                self._decor.remove()
+                self._overlays.remove()
                 grid.remove()
 
     def is_running(self) -> bool:
@@ -339,7 +339,7 @@ class ViserPlayViewer(BaseViewer):
         if action is ViewerAction.TOGGLE_DEBUG_VIS:
             payload = ("debug", not self._debug.enabled)
         elif action is ViewerAction.TOGGLE_SHOW_ALL_ENVS:
-            payload = ("debug_all", not self._decor.debug.show_all_envs)
+            payload = ("debug_all", not self._overlays.mujoco.debug.show_all_envs)
         elif action is ViewerAction.FETCH_CHECKPOINT and self._checkpoints is not None:
             payload = ("checkpoint", self._checkpoints.fetch_available()[0][0])
         elif action is not ViewerAction.CUSTOM or not isinstance(payload, tuple):
@@ -375,13 +375,16 @@ class ViserPlayViewer(BaseViewer):
         self._debug.enabled = value
 
     def _on_debug_all(self, value: bool) -> None:
-        self._decor.debug.show_all_envs = value
+        self._overlays.mujoco.debug.show_all_envs = value
+
+    def _on_overlay(self, name: str, value: bool) -> None:
+        (self._overlays.on.add if value else self._overlays.on.discard)(name)
 
     def _on_flag(self, flag: int, value: bool) -> None:
-        self._decor.option.flags[flag] = value
+        self._overlays.mujoco.option.flags[flag] = value
 
     def _on_frames(self, frame: int) -> None:
-        self._decor.option.frame = frame
+        self._overlays.mujoco.option.frame = frame
 
     def _on_group(self, kind: str, group: int, value: bool) -> None:
         assert self._grid is not None

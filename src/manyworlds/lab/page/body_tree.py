@@ -7,9 +7,9 @@ import html
 import mujoco
 import numpy as np
 
-from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
-from manyworlds.viewer.viser.status import status_html
+from manyworlds.viewer.browser.markup import status_html
 
 _NONE = "none"
 

@@ -7,7 +7,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.lab import LiveLab
-from manyworlds.lab.page.page import LabPage
+from manyworlds.lab.page.lab_page import LabPage
 from manyworlds.lab.world import CompileError
-from manyworlds.viewer.viser.server import clear, new_server, page_url, stop_server
+from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 
 if TYPE_CHECKING:
     import viser

@@ -1,18 +1,21 @@
-"""Collision shapes as wires."""
+"""Wireframes of collision shapes."""
 
 from __future__ import annotations
 
 import mujoco
 import numpy as np
 
-from manyworlds.viewer.viser.shapes import convex_hull
+from manyworlds.viewer.browser.shapes import convex_hull
 
 _Geom = mujoco.mjtGeom
 _SEGMENTS = 24
 
 
-def wire_points(model: mujoco.MjModel, geom: int) -> np.ndarray:
-    """Ends of the lines around a geom of `SOLID_GEOMS` in its own frame [m], shape (n, 2, 3)."""
+def wireframe_points(model: mujoco.MjModel, geom: int) -> np.ndarray:
+    """Return the ends of the lines around a geom of `SOLID_GEOMS` [m], shape (n, 2, 3).
+
+    They are in the geom's own frame. A mesh has the edges of its convex hull.
+    """
     kind, size = int(model.geom_type[geom]), model.geom_size[geom]
     if kind == _Geom.mjGEOM_BOX:
         corners = np.array(list(np.ndindex(2, 2, 2))) * 2.0 - 1.0

@@ -9,22 +9,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.lab import LiveLab
-from manyworlds.lab.page.context import PageContext, Part
-from manyworlds.lab.page.hotkeys import Hotkeys
-from manyworlds.lab.page.mocap import MocapPart
-from manyworlds.lab.page.options import OptionsPart
-from manyworlds.lab.page.overlays import OverlayPart
-from manyworlds.lab.page.poses import KeyframePart, SavedStatePart
-from manyworlds.lab.page.pull import PullPart
-from manyworlds.lab.page.record import RecordPart
-from manyworlds.lab.page.robot import RobotPart
-from manyworlds.lab.page.sequence import SequencePart
+from manyworlds.lab.page.body_tree import TreePart
+from manyworlds.lab.page.lab_keys import Hotkeys
+from manyworlds.lab.page.mocap_handles import MocapPart
+from manyworlds.lab.page.mouse_perturbation import PullPart
+from manyworlds.lab.page.overlay_controls import OverlayPart
+from manyworlds.lab.page.page_context import PageContext, Part
+from manyworlds.lab.page.physics_options import OptionsPart
+from manyworlds.lab.page.pose_sequences import SequencePart
+from manyworlds.lab.page.readouts_and_plots import PlotPart, ReadoutPart
+from manyworlds.lab.page.record_and_replay import RecordPart
+from manyworlds.lab.page.robot_sliders import RobotPart
+from manyworlds.lab.page.saved_poses import KeyframePart, SavedStatePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TopBar
-from manyworlds.lab.page.tree import TreePart
-from manyworlds.lab.page.watch import PlotPart, ReadoutPart
 from manyworlds.lab.page.world_view import WorldView
+from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 from manyworlds.viewer.budget import Budget
-from manyworlds.viewer.viser.server import clear, new_server, page_url, stop_server
 
 if TYPE_CHECKING:
     import viser

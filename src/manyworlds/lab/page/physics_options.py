@@ -7,7 +7,7 @@ from typing import Any
 import mujoco
 
 from manyworlds.lab.options import set_option
-from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 
 _CHOICES = {

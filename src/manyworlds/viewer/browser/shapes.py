@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import viser
 
 Shape = tuple[Any, ...]
-"""What one handle draws: ('sphere',), ('box',), ('cylinder',), ('cone',), ('mesh', mesh id),
-('hull', mesh id), or ('textured', geom id, mesh id, material id, its colour, its textures)."""
+"""Drawing of one handle: ('sphere',), ('box',), ('cylinder',), ('cone',), ('mesh', mesh id),
+or ('textured', geom id, mesh id, material id, its color, its textures)."""
 
 _Geom = mujoco.mjtGeom
 SOLID_GEOMS = tuple(
@@ -268,8 +268,6 @@ def _unit_mesh(model: mujoco.MjModel, shape: Shape) -> tuple[np.ndarray, np.ndar
             model.mesh_vert[vertices : vertices + int(mesh.vertnum[0])],
             model.mesh_face[faces : faces + int(mesh.facenum[0])],
         )
-    if shape[0] == "hull":
-        return convex_hull(model, shape[1])
     creation = require_extra("trimesh", "lab").creation
     if shape[0] == "sphere":
         mesh = creation.icosphere(subdivisions=2, radius=1.0)

@@ -1,19 +1,17 @@
-"""Overlays as shapes and lines, computed from a snapshot and what was captured with it."""
+"""Shapes and lines of overlays, computed from poses and captures of one world."""
 
 from __future__ import annotations
 
 import colorsys
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.page.capture import Contacts, Joints, Tendons
-from manyworlds.lab.page.lines import Lines
-from manyworlds.lab.page.wires import wire_points
-from manyworlds.lab.snapshot import Snapshot
-from manyworlds.viewer.viser.shapes import (
+from manyworlds.viewer.browser.captures import Contacts, Joints, Tendons
+from manyworlds.viewer.browser.line_groups import Lines
+from manyworlds.viewer.browser.shapes import (
     Instances,
     Shape,
     drawn_size,
@@ -21,6 +19,7 @@ from manyworlds.viewer.viser.shapes import (
     pieces,
     rotate,
 )
+from manyworlds.viewer.browser.wireframes import wireframe_points
 
 _Geom = mujoco.mjtGeom
 RED, YELLOW, BLUE = (0.86, 0.16, 0.16, 1.0), (0.98, 0.77, 0.1, 1.0), (0.15, 0.5, 0.95, 1.0)
@@ -29,16 +28,55 @@ TYPE_COLORS = {
     _Geom.mjGEOM_BOX: (0.1, 0.75, 0.85, 1.0),
     _Geom.mjGEOM_MESH: (0.85, 0.25, 0.8, 1.0),
 }
-"""Colours of collision shapes; all round ones are green."""
+"""Colors of collision shapes; all round ones are green."""
 LONGEST_M = 1.0
 """Length of the longest arrow [m]."""
 _ARC = 20
 _MESH_NUMBER = 1000
 
 
+class Poses(Protocol):
+    """State of one world, as `mujoco.MjData` has it."""
+
+    @property
+    def qpos(self) -> np.ndarray:
+        """Shape (nq,)."""
+        ...
+
+    @property
+    def xquat(self) -> np.ndarray:
+        """Shape (nbody, 4)."""
+        ...
+
+    @property
+    def geom_xpos(self) -> np.ndarray:
+        """[m], shape (ngeom, 3)."""
+        ...
+
+    @property
+    def geom_xmat(self) -> np.ndarray:
+        """Shape (ngeom, 9)."""
+        ...
+
+    @property
+    def site_xpos(self) -> np.ndarray:
+        """[m], shape (nsite, 3)."""
+        ...
+
+    @property
+    def site_xmat(self) -> np.ndarray:
+        """Shape (nsite, 9)."""
+        ...
+
+    @property
+    def ten_length(self) -> np.ndarray:
+        """[m], shape (ntendon,)."""
+        ...
+
+
 @dataclass
 class Drawing:
-    """What overlays draw."""
+    """Shapes of overlays."""
 
     shapes: list[tuple[Shape, Instances]] = field(default_factory=list)
 
@@ -120,7 +158,7 @@ def joint_lines(model: mujoco.MjModel, joint: int, length: float, moves: bool) -
 
 
 def joint_frames(
-    model: mujoco.MjModel, snapshot: Snapshot, joints: Joints, ids: np.ndarray
+    model: mujoco.MjModel, poses: Poses, joints: Joints, ids: np.ndarray
 ) -> tuple[list[tuple[int, bool]], np.ndarray, np.ndarray]:
     """Where the lines of hinges and slides are.
 
@@ -130,8 +168,8 @@ def joint_frames(
     keys, positions, matrices = [], [], []
     for joint in ids.tolist():
         anchor, axis = joints.anchors[joint], joints.axes[joint]
-        q = float(snapshot.qpos[model.jnt_qposadr[joint]])
-        side = _side(snapshot.xquat[model.jnt_bodyid[joint]], model.jnt_axis[joint])
+        q = float(poses.qpos[model.jnt_qposadr[joint]])
+        side = _side(poses.xquat[model.jnt_bodyid[joint]], model.jnt_axis[joint])
         across = np.cross(axis, side)
         slides, limited = is_slide(model, joint), bool(model.jnt_limited[joint])
         if slides or limited:
@@ -147,6 +185,12 @@ def joint_frames(
     return keys, np.array(positions).reshape(-1, 3), quats_of(np.array(matrices).reshape(-1, 9))
 
 
+def hinges_and_slides(model: mujoco.MjModel) -> np.ndarray:
+    """Return the joints that have one position, shape (n,)."""
+    kinds = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+    return np.flatnonzero(np.isin(model.jnt_type, kinds))
+
+
 def is_slide(model: mujoco.MjModel, joint: int) -> bool:
     """Whether a joint is a slide."""
     return model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
@@ -159,11 +203,11 @@ def site_lines(model: mujoco.MjModel, site: int, least: float) -> Lines:
 
 
 def geom_lines(model: mujoco.MjModel, geom: int) -> Lines:
-    """Wires around a geom, in the colour of its type."""
-    return _colored((wire_points(model, geom), type_color(int(model.geom_type[geom]))))
+    """Wires around a geom, in the color of its type."""
+    return _colored((wireframe_points(model, geom), type_color(int(model.geom_type[geom]))))
 
 
-def tendons(drawing: Drawing, model: mujoco.MjModel, snapshot: Snapshot, found: Tendons) -> None:
+def tendons(drawing: Drawing, model: mujoco.MjModel, poses: Poses, found: Tendons) -> None:
     """Draw tendons as tubes: red the more they are stretched within their range."""
     if not len(found.ids):
         return
@@ -173,7 +217,7 @@ def tendons(drawing: Drawing, model: mujoco.MjModel, snapshot: Snapshot, found: 
     rest = model.tendon_length0[found.ids]
     low = np.where(high > low, low, 0.5 * rest)
     high = np.where(high > low, high, 1.5 * rest)
-    stretch = np.clip((snapshot.ten_length[found.ids] - low) / np.maximum(high - low, 1e-9), 0, 1)
+    stretch = np.clip((poses.ten_length[found.ids] - low) / np.maximum(high - low, 1e-9), 0, 1)
     rgba = np.outer(stretch, RED) + np.outer(1 - stretch, BLUE)
     radius = model.tendon_width[found.ids]
     size = np.column_stack([radius, radius, length / 2])
@@ -182,9 +226,9 @@ def tendons(drawing: Drawing, model: mujoco.MjModel, snapshot: Snapshot, found: 
 
 
 def solid_geoms(
-    drawing: Drawing, model: mujoco.MjModel, snapshot: Snapshot, geoms: np.ndarray, rgba: np.ndarray
+    drawing: Drawing, model: mujoco.MjModel, poses: Poses, geoms: np.ndarray, rgba: np.ndarray
 ) -> None:
-    """Draw geoms in colours that are not their own, shape (len(geoms), 4)."""
+    """Draw geoms in colors that are not their own, shape (len(geoms), 4)."""
     kinds = model.geom_type[geoms] + _MESH_NUMBER * (
         (model.geom_type[geoms] == _Geom.mjGEOM_MESH) * (model.geom_dataid[geoms] + 1)
     )
@@ -192,9 +236,7 @@ def solid_geoms(
         rows = np.flatnonzero(kinds == kind)
         own = geoms[rows]
         size = drawn_size(kind % _MESH_NUMBER, model.geom_size[own])
-        drawing.add(
-            kind, snapshot.geom_xpos[own], quats_of(snapshot.geom_xmat[own]), size, rgba[rows]
-        )
+        drawing.add(kind, poses.geom_xpos[own], quats_of(poses.geom_xmat[own]), size, rgba[rows])
 
 
 def is_collider(model: mujoco.MjModel) -> np.ndarray:
@@ -203,7 +245,7 @@ def is_collider(model: mujoco.MjModel) -> np.ndarray:
 
 
 def own_colors(model: mujoco.MjModel) -> np.ndarray:
-    """The colour of each geom, shape (ngeom, 4): its own, if it has one, or its material's."""
+    """The color of each geom, shape (ngeom, 4): its own, if it has one, or its material's."""
     colors = model.geom_rgba.copy()
     plain = np.isclose(colors, (0.5, 0.5, 0.5, 1.0)).all(axis=1) & (model.geom_matid >= 0)
     colors[plain] = model.mat_rgba[model.geom_matid[plain]]
@@ -211,12 +253,12 @@ def own_colors(model: mujoco.MjModel) -> np.ndarray:
 
 
 def type_color(kind: int) -> tuple[float, float, float, float]:
-    """The colour of a collision shape."""
+    """The color of a collision shape."""
     return TYPE_COLORS.get(mujoco.mjtGeom(kind), GREEN)
 
 
 def id_color(number: int) -> tuple[float, float, float, float]:
-    """A colour for a number, far from those of its neighbours; grey for -1."""
+    """A color for a number, far from those of its neighbours; grey for -1."""
     if number < 0:
         return GREY
     return (*colorsys.hsv_to_rgb((0.6 + 0.618034 * number) % 1.0, 0.6, 0.9), 1.0)

@@ -10,8 +10,8 @@ import mujoco
 import numpy as np
 
 from manyworlds.utils.extras import require_extra
+from manyworlds.viewer.browser.shapes import Instances, Shape, compose, drawn_size, pieces, rotate
 from manyworlds.viewer.model_sync import as_numpy
-from manyworlds.viewer.viser.shapes import Instances, Shape, compose, drawn_size, pieces, rotate
 
 _FIELDS = {
     "geom": (
@@ -44,7 +44,7 @@ class _Piece:
     rgba: np.ndarray
 
 
-class Looks:
+class PerWorldAppearance:
     """Keeps watch over the model rows of the worlds shown.
 
     A geom or site whose row differs from the compiled model in any world shown is *varied*, and

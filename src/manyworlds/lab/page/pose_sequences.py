@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.presets import find_presets
 from manyworlds.lab.sequence import PoseSequencer
 from manyworlds.lab.snapshot import Snapshot

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from manyworlds.lab.page.context import PageContext
-from manyworlds.lab.page.quantities import Quantity, axes, joint_axis_unit, quantities, sensors
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.quantities import Quantity, joint_axis_unit, quantities, sensors
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
 
 _HISTORY_S = 10.0
 _MOST_SERIES = 6
@@ -107,7 +108,7 @@ class ReadoutPart:
     def __init__(self, ctx: PageContext) -> None:
         model = ctx.lab.world.model
         self._ctx, self._model = ctx, model
-        self._axes, self._sensors = axes(model), sensors(model)
+        self._axes, self._sensors = hinges_and_slides(model).tolist(), sensors(model)
         self._names = [model.joint(joint).name or f"joint {joint}" for joint in self._axes]
         self._folders = [ctx.gui.add_folder(title) for title in ("Joints", "Sensors")]
         with self._folders[0]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from manyworlds.lab.keyframes import Root
-from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 
 _ROOTS: dict[str, Root] = {

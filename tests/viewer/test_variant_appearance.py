@@ -9,13 +9,13 @@ from manyworlds.entity import VariantEntityCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.drawn_world import DrawnWorld
+from manyworlds.viewer.browser.per_world_appearance import PerWorldAppearance
+from manyworlds.viewer.browser.server import new_server, stop_server
+from manyworlds.viewer.browser.shapes import convex_hull
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, sync_model_fields
 from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
-from manyworlds.viewer.viser.decor import DecorLayer
-from manyworlds.viewer.viser.looks import Looks
-from manyworlds.viewer.viser.server import new_server, stop_server
-from manyworlds.viewer.viser.shapes import convex_hull
+from manyworlds.viewer.viser.overlays import SelectedWorldOverlays
+from manyworlds.viewer.world_mirror import WorldMirror
 
 
 def primitive(kind: mujoco.mjtGeom, size: tuple[float, float, float]):
@@ -50,7 +50,7 @@ def make_sim() -> Simulation:
 def test_the_page_draws_each_world_its_own_shape():
     """Find a box where a box is, the pieces of a capsule where that is, and else nothing."""
     sim = make_sim()
-    looks = Looks(sim.mj_model, sim.model, sim.expanded_fields)
+    looks = PerWorldAppearance(sim.mj_model, sim.model, sim.expanded_fields)
     looks.read(slice(0, 6))
     poses = sim.data.xpos.numpy(), sim.data.xquat.numpy()
     seen = [
@@ -101,14 +101,18 @@ def test_the_page_draws_each_variants_own_hull():
     sim.forward()
     server = new_server("127.0.0.1", 8131)
     try:
-        layer = DecorLayer(server, sim.mj_model, sim.model, sim.expanded_fields)
-        layer.option.flags[mujoco.mjtVisFlag.mjVIS_CONVEXHULL] = 1
-        for world, mesh in ((0, 0), (1, 1), (2, None)):
-            layer.show(sim.data, world, np.zeros(3))
-            handles = layer._layer.handles
-            assert [s for s, h in handles.items() if h.visible] == (
-                [] if mesh is None else [("hull", mesh)]
-            )
+        overlays = SelectedWorldOverlays(server, sim.mj_model, sim.model, sim.expanded_fields)
+        overlays.on.add("convex_hulls")
+        for world, mesh in ((0, 0), (1, 1), (2, None), (0, 0)):
+            overlays.show(sim.data, world, np.array([1.0, 2.0, 0.0]))
+            shown = [h for h in overlays.shapes.wireframes.handles.values() if h.visible]
+            assert len(shown) == (mesh is not None)
+            if mesh is not None:
+                _, faces = convex_hull(sim.mj_model, mesh)
+                assert len(shown[0].points) == 3 * len(faces) / 2  # each edge has two faces
+                place = sim.data.geom_xpos[world, 0].numpy()
+                np.testing.assert_allclose(shown[0].position, place, atol=1e-6)
+        np.testing.assert_array_equal(overlays._frame.position, [1.0, 2.0, 0.0])
         for mesh, count in enumerate((5, 30)):
             vertices, faces = convex_hull(sim.mj_model, mesh)
             assert len(vertices) == count
@@ -118,9 +122,7 @@ def test_the_page_draws_each_variants_own_hull():
             normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
             outside = ((vertices[None] - corners[:, :1]) * normals[:, None]).sum(axis=2)
             assert outside.max() < 1e-5
-            place = sim.data.geom_xpos[mesh, 0].numpy()
-            np.testing.assert_allclose(handles["hull", mesh].batched_positions[0], place, atol=1e-6)
-        layer.remove()
+        overlays.remove()
     finally:
         stop_server(server)
 
@@ -183,7 +185,7 @@ def test_rendered_pictures_show_each_worlds_mesh(gl):
 def test_the_window_shows_each_worlds_mesh():
     """Load worlds as MuJoCo's window does: another world, another mesh, colour and size."""
     sim = mesh_sim()
-    drawn = DrawnWorld(sim.mj_model, sim.model, sim.expanded_fields)
+    drawn = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
     for world, mesh in ((0, "flat"), (1, "tall"), (2, None), (0, "flat")):
         drawn.load(sim.data, world)
         picture = mujoco.MjvScene(drawn.model, 10)

@@ -18,7 +18,7 @@ from manyworlds.viewer.model_sync import (
 )
 
 
-class DrawnWorld:
+class WorldMirror:
     """A copy of the model and of the state of one world at a time; the simulation is only read.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.replay import Binding
 from manyworlds.lab.snapshot import Snapshot
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from manyworlds.sim import RecomputeLevel, Simulation
-from manyworlds.viewer.viser import shapes
-from manyworlds.viewer.viser.looks import Looks
+from manyworlds.viewer.browser import shapes
+from manyworlds.viewer.browser.per_world_appearance import PerWorldAppearance
 
 pytest.importorskip("mjviser", reason="needs the extra 'lab'")
 
@@ -48,7 +48,7 @@ def sim():
 @pytest.fixture
 def looks(sim):
     """What differs between these worlds."""
-    looks = Looks(sim.mj_model, sim.model, sim.expanded_fields)
+    looks = PerWorldAppearance(sim.mj_model, sim.model, sim.expanded_fields)
     looks.read(slice(0, 3))
     return looks
 
@@ -117,7 +117,7 @@ def test_mesh(sim, looks):
     rows = SimpleNamespace(**{name: getattr(sim.model, name).clone() for name in FIELDS})
     rows.geom_dataid[1, _geom(sim, "mesh")] = 1
     rows.geom_dataid[2, _geom(sim, "mesh")] = -1
-    looks = Looks(sim.mj_model, rows, set(FIELDS))
+    looks = PerWorldAppearance(sim.mj_model, rows, set(FIELDS))
     looks.read(slice(0, 3))
     placed = _placed(sim, looks)
     assert {shape: list(i.worlds) for shape, i in placed.items()} == {

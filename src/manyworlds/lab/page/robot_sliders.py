@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
-from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.utils.mujoco import joint_of
 

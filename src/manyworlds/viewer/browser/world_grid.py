@@ -13,7 +13,7 @@ import numpy as np
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.viser.layout import (
+from manyworlds.viewer.browser.layout import (
     bounding_box,
     default_position,
     grid_slots,
@@ -21,8 +21,8 @@ from manyworlds.viewer.viser.layout import (
     is_landscape,
     static_body,
 )
-from manyworlds.viewer.viser.looks import Looks
-from manyworlds.viewer.viser.shapes import (
+from manyworlds.viewer.browser.per_world_appearance import PerWorldAppearance
+from manyworlds.viewer.browser.shapes import (
     SOLID_GEOMS,
     ShapeLayer,
     linear_colors,
@@ -113,7 +113,7 @@ class WorldGrid:
         self._meshes: dict[tuple[int, ...], Any] = {}
         self._batches: list[_Batch] = []
         self._planes = ground_planes(model)
-        self._looks = Looks(self._model, sim_model, expanded_fields)
+        self._appearance = PerWorldAppearance(self._model, sim_model, expanded_fields)
         self._shapes = ShapeLayer(
             server, f"{_ROOT}/varied", self._model, on_click, cast_shadow=True
         )
@@ -140,11 +140,11 @@ class WorldGrid:
         anchors = np.where(np.isfinite(anchors), anchors, 0.0)
         return -anchors if self.landscape else self.places - anchors
 
-    def sync_looks(self, worlds: slice) -> None:
+    def sync_appearance(self, worlds: slice) -> None:
         """Take over colours, sizes, poses and meshes of the worlds shown."""
-        before = {kind: varied.copy() for kind, varied in self._looks.varied.items()}
-        self._looks.read(worlds)
-        new = any((before[kind] != now).any() for kind, now in self._looks.varied.items())
+        before = {kind: varied.copy() for kind, varied in self._appearance.varied.items()}
+        self._appearance.read(worlds)
+        new = any((before[kind] != now).any() for kind, now in self._appearance.varied.items())
         if new or not self._batches:
             self.rebuild()
 
@@ -168,7 +168,7 @@ class WorldGrid:
             selected: which of the worlds shown is selected.
         """
         if not self._batches:
-            self.sync_looks(slice(0, self.count))
+            self.sync_appearance(slice(0, self.count))
         # One NaN would make the browser drop the meshes of all worlds.
         finite = np.isfinite(positions).all(-1, keepdims=True)
         finite &= np.isfinite(quaternions).all(-1, keepdims=True)
@@ -179,8 +179,8 @@ class WorldGrid:
         drawn = (positions + self.offsets(anchors)[:, None]).astype(np.float32)
         quaternions = quaternions.astype(np.float32)
         varied = [
-            *self._looks.instances("geom", self._drawable, drawn, quaternions),
-            *self._looks.instances("site", self._drawable_sites(), drawn, quaternions),
+            *self._appearance.instances("geom", self._drawable, drawn, quaternions),
+            *self._appearance.instances("site", self._drawable_sites(), drawn, quaternions),
         ]
         # Viser sends only what differs from what it sent before.
         with self.server.atomic():
@@ -249,7 +249,7 @@ class WorldGrid:
         for geom in range(model.ngeom):
             material = int(model.geom_matid[geom])
             alpha = (model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom])[3]
-            varied = self._looks.varied["geom"][geom]
+            varied = self._appearance.varied["geom"][geom]
             if geom in self._planes or not self._shown("geom", geom) or (alpha == 0 and not varied):
                 continue
             kind = int(model.geom_type[geom])
@@ -300,7 +300,7 @@ class WorldGrid:
     def _add_meshes(self) -> list[_Batch]:
         by_body: dict[int, list[int]] = {}
         for geom in self._drawable:
-            if not self._looks.varied["geom"][geom]:
+            if not self._appearance.varied["geom"][geom]:
                 by_body.setdefault(int(self._model.geom_bodyid[geom]), []).append(geom)
         alike: dict[Any, tuple[list[int], list[int]]] = {}
         for body, own in by_body.items():
@@ -349,7 +349,7 @@ class WorldGrid:
         model = self._model
         by_body: dict[int, list[int]] = {}
         for site in self._drawable_sites():
-            if model.site_rgba[site, 3] > 0 and not self._looks.varied["site"][site]:
+            if model.site_rgba[site, 3] > 0 and not self._appearance.varied["site"][site]:
                 by_body.setdefault(int(model.site_bodyid[site]), []).append(site)
         return [
             self._add_batch(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from manyworlds.lab.page.context import PageContext
-from manyworlds.lab.page.overlays import OverlayPart
+from manyworlds.lab.page.overlay_controls import OverlayPart
+from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.page.top_bar import TopBar
 
 # A key that is held is pressed once: viser would take what the browser repeats for new presses.

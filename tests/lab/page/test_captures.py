@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
-from manyworlds.lab.page.capture import Contacts, capture
+from manyworlds.viewer.browser.captures import Contacts, capture
 
 BALLS = "".join(
     f'<body pos="{0.3 * (i % 15)} {0.3 * (i // 15)} .099"><freejoint/><geom size=".1"/></body>'

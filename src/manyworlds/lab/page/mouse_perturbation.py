@@ -8,7 +8,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 
 _TURN_PER_SCREEN = 2 * np.pi
