@@ -10,7 +10,17 @@ import pytest
 import torch
 
 from manyworlds.rl.run_folder import RunFolder
+from manyworlds.viewer.actions import Action, SelectEnv
 from manyworlds.viewer.browser.server import new_server, stop_server
+from manyworlds.viewer.viser.actions import (
+    LoadCheckpoint,
+    Redraw,
+    ShowDebugShapesOfAll,
+    ShowFrames,
+    ShowGroup,
+    ShowMujocoOverlay,
+    SteerCommand,
+)
 from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
 from manyworlds.viewer.viser.checkpoints import checkpoints_of, format_time_ago
 from manyworlds.viewer.viser.overlays import SelectedWorldOverlays
@@ -87,8 +97,8 @@ def open_page(make_env, rest, server):
         viewer.close()
 
 
-def _act(viewer, *payload) -> None:
-    viewer.request_action("custom", payload)
+def _act(viewer, action: Action) -> None:
+    viewer.request(action)
     viewer.now += 0.1
     viewer.tick()
 
@@ -167,14 +177,14 @@ def test_debug_shapes(open_page):
     """Draw shapes of the selected world where the page draws it, and of all worlds on request."""
     viewer = open_page()
     viewer.pause()
-    _act(viewer, "select", 1)
+    _act(viewer, SelectEnv(1))
     layer = viewer._overlays.mujoco._layer.handles[("sphere",)]
     np.testing.assert_allclose(layer.batched_positions, viewer._grid.places[1:2], atol=1e-6)
     assert [label.text for label in viewer._overlays.mujoco._labels] == ["here"]
-    _act(viewer, "debug_all", True)
+    _act(viewer, ShowDebugShapesOfAll(True))
     np.testing.assert_allclose(layer.batched_positions, viewer._grid.places, atol=1e-6)
     viewer.request_action("toggle_debug_vis")
-    _act(viewer, "redraw", None)
+    _act(viewer, Redraw())
     assert not layer.visible
     assert not any(label.visible for label in viewer._overlays.mujoco._labels)
 
@@ -184,13 +194,13 @@ def test_overlays(open_page):
     viewer = open_page()
     viewer.pause()
     viewer.env.update_visualizers = lambda vis: None
-    _act(viewer, "flag", int(mujoco.mjtVisFlag.mjVIS_INERTIA), True)
+    _act(viewer, ShowMujocoOverlay(mujoco.mjtVisFlag.mjVIS_INERTIA, True))
     boxes = viewer._overlays.mujoco._layer.handles[("box",)]
     assert boxes.visible
     assert len(boxes.batched_positions) == 2  # cart and pole have mass
-    _act(viewer, "flag", int(mujoco.mjtVisFlag.mjVIS_INERTIA), False)
+    _act(viewer, ShowMujocoOverlay(mujoco.mjtVisFlag.mjVIS_INERTIA, False))
     assert not boxes.visible
-    _act(viewer, "frames", int(mujoco.mjtFrame.mjFRAME_BODY))
+    _act(viewer, ShowFrames(mujoco.mjtFrame.mjFRAME_BODY))
     assert viewer._overlays.mujoco._layer.handles[("cylinder",)].visible
 
 
@@ -253,9 +263,9 @@ def test_groups(open_page):
     """Leave out geoms of a group that is not shown."""
     viewer = open_page()
     before = len(viewer._grid._batches)
-    _act(viewer, "group", "geom", 0, False)
+    _act(viewer, ShowGroup("geom", 0, False))
     assert len(viewer._grid._batches) < before
-    _act(viewer, "group", "geom", 0, True)
+    _act(viewer, ShowGroup("geom", 0, True))
     assert len(viewer._grid._batches) == before
 
 
@@ -269,7 +279,7 @@ def test_randomized_colors_show(open_page):
     cart = 2
     sim.model.geom_rgba[1, cart] = torch.tensor([1.0, 0.0, 0.0, 1.0])
     viewer.now += 1.0
-    _act(viewer, "redraw", None)
+    _act(viewer, Redraw())
     boxes = viewer._grid._shapes.handles[("box",)]
     assert boxes.batched_colors.tolist()[1] == [255, 0, 0]
     assert boxes.batched_colors.tolist()[0] == boxes.batched_colors.tolist()[2] != [255, 0, 0]
@@ -316,7 +326,7 @@ def test_steering(open_page, make_env, rest, server):
     viewer.pause()
     assert env.command_manager.paused == [True]
     viewer.select_env(1)
-    viewer.request_action("custom", ("steer", "twist", [0.5]))
+    viewer.request(SteerCommand("twist", [0.5]))
     viewer.tick()
     assert env.command_manager.steered == {1: [0.5]}
     viewer.close()
@@ -378,7 +388,7 @@ def test_follows_the_newest_checkpoint(open_page, tmp_path):
     assert manager.current_name == "model_3.pt"
     assert viewer._checkpoint_tab._choice.options == ("model_3.pt", "model_2.pt", "model_1.pt")
     manager.follow = False
-    _act(viewer, "checkpoint", "model_1.pt")
+    _act(viewer, LoadCheckpoint("model_1.pt"))
     assert viewer.policy({"policy": [0]})[0, 0] == 1.0
     (tmp_path / "model_7.pt").touch()
     viewer.request_action("fetch_checkpoint")

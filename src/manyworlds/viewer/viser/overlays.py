@@ -197,6 +197,16 @@ class SelectedWorldOverlays:
         self._force_scale = default_force_scale(model)
         self._shown = False
 
+    def switch(self, name: str, on: bool) -> None:
+        """Switch an overlay on or off.
+
+        Raises:
+            ValueError: there is no such overlay.
+        """
+        if name not in OVERLAYS:
+            raise ValueError(f"There is no overlay '{name}': use one of {', '.join(OVERLAYS)}.")
+        (self.on.add if on else self.on.discard)(name)
+
     def show(self, data: Any, env_idx: int, offset: np.ndarray) -> None:
         """Draw the overlays that are on; nothing is copied or computed while all are off.
 

@@ -11,17 +11,14 @@ import numpy as np
 import torch
 
 from manyworlds.utils.extras import require_extra
-from manyworlds.viewer.base import (
-    BaseViewer,
-    EnvProtocol,
-    PolicyProtocol,
-    VerbosityLevel,
-    ViewerAction,
-)
+from manyworlds.viewer import actions
+from manyworlds.viewer.actions import Action
+from manyworlds.viewer.base import BaseViewer, EnvProtocol, PolicyProtocol, VerbosityLevel
 from manyworlds.viewer.browser.layout import camera_to_see, own_origins, static_body
 from manyworlds.viewer.browser.server import new_server, page_url, stop_server
 from manyworlds.viewer.browser.world_grid import WorldGrid
 from manyworlds.viewer.camera import first_free_body, tracked_body_id
+from manyworlds.viewer.viser import actions as page_actions
 from manyworlds.viewer.viser.checkpoints import CheckpointManager, format_time_ago
 from manyworlds.viewer.viser.overlays import (
     SelectedWorldOverlays,
@@ -31,7 +28,7 @@ from manyworlds.viewer.viser.overlays import (
     ViserTermOverlays,
 )
 from manyworlds.viewer.viser.panel import ControlPanel, PanelState
-from manyworlds.viewer.viser.tabs import CheckpointTab, add_command_tab, add_visualization_tab
+from manyworlds.viewer.viser.tabs import CheckpointTab, CommandTab, add_visualization_tab
 
 if TYPE_CHECKING:
     import viser
@@ -150,13 +147,23 @@ class ViserPlayViewer(BaseViewer):
 
     @property
     def groups(self) -> dict[str, list[bool]]:
-        """Which groups of geoms and sites are drawn."""
-        assert self._grid is not None
-        return self._grid.groups
+        """Groups of geoms and sites that are drawn."""
+        return self.grid.groups
+
+    @property
+    def grid(self) -> WorldGrid:
+        """Drawing of the worlds.
+
+        Raises:
+            RuntimeError: the viewer was not set up, or was closed.
+        """
+        if self._grid is None:
+            raise RuntimeError("This viewer draws no worlds now: call setup() first.")
+        return self._grid
 
     def request_redraw(self) -> None:
         """Ask for a picture, also while the worlds are paused."""
-        self.request_action("custom", ("redraw", None))
+        self.request(page_actions.Redraw())
 
     def setup(self) -> None:
         """Start the server if there is none, and draw the worlds.
@@ -180,7 +187,7 @@ class ViserPlayViewer(BaseViewer):
             sim.mj_model,
             self.cfg,
             self.num_shown,
-            on_click=lambda i: self.request_action("custom", ("select", self._world_at(i))),
+            on_click=lambda i: self.request(actions.SelectEnv(self._world_at(i))),
             **per_world,
         )
         self._overlays = SelectedWorldOverlays(server, sim.mj_model, **per_world)
@@ -208,7 +215,7 @@ class ViserPlayViewer(BaseViewer):
         with server.atomic():
             add_visualization_tab(server, self, tabs)
             self._terms.setup_tabs(tabs)
-            add_command_tab(server, self, tabs)
+            self._commands = CommandTab(server, self, tabs)
             self._checkpoint_tab = None
             if self._checkpoints is not None:
                 self._checkpoint_tab = CheckpointTab(server, self, tabs, self._checkpoints)
@@ -240,6 +247,7 @@ class ViserPlayViewer(BaseViewer):
                 self._terms.update(self._paused)
             if now >= self._next_status or self._paused:
                 self._next_status = now + _STATUS_SECONDS
+                self._commands.update()
                 self._show_status()
             self._pending.clear()
             self._frame += 1
@@ -332,75 +340,69 @@ class ViserPlayViewer(BaseViewer):
         """Whether the page is being served."""
         return self._grid is not None
 
-    def _handle_custom_action(self, action: ViewerAction, payload: Any) -> bool:
-        """Carry out what the page's controls ask for."""
-        if self._grid is None:
-            return False
-        if action is ViewerAction.TOGGLE_DEBUG_VIS:
-            payload = ("debug", not self._debug.enabled)
-        elif action is ViewerAction.TOGGLE_SHOW_ALL_ENVS:
-            payload = ("debug_all", not self._overlays.mujoco.debug.show_all_envs)
-        elif action is ViewerAction.FETCH_CHECKPOINT and self._checkpoints is not None:
-            payload = ("checkpoint", self._checkpoints.fetch_available()[0][0])
-        elif action is not ViewerAction.CUSTOM or not isinstance(payload, tuple):
-            return False
-        name, *values = payload
-        handler = getattr(self, f"_on_{name}", None)
-        if handler is None:
-            return False
-        handler(*values)
+    def carry_out(self, action: Action) -> None:
+        """Carry out an action, in the thread that ticks.
+
+        Raises:
+            ValueError: this viewer has no such action, or cannot carry it out.
+            RuntimeError: the page is closed.
+        """
+        match action:
+            case page_actions.Redraw():
+                pass
+            case page_actions.LookAt(selected):
+                self._look_at_selected, self._camera_of = selected, None
+            case page_actions.FollowRobots(on):
+                self._follow = on
+            case page_actions.ShowWorldNumbers(on):
+                self.grid.show_labels(on)
+            case page_actions.ShowDebugShapes(on):
+                self._debug.enabled = on
+            case actions.ToggleDebugVis():
+                self._debug.enabled = not self._debug.enabled
+            case page_actions.ShowDebugShapesOfAll(on):
+                self._overlays.mujoco.debug.show_all_envs = on
+            case actions.ToggleShowAllEnvs():
+                debug = self._overlays.mujoco.debug
+                debug.show_all_envs = not debug.show_all_envs
+            case page_actions.ShowOverlay(name, on):
+                self._overlays.switch(name, on)
+            case page_actions.ShowMujocoOverlay(flag, on):
+                self._overlays.mujoco.option.flags[flag] = on
+            case page_actions.ShowFrames(frame):
+                self._overlays.mujoco.option.frame = frame
+            case page_actions.ShowGroup(kind, group, on):
+                self.groups[kind][group] = on
+                self.grid.rebuild()
+            case page_actions.SteerCommand(term, values):
+                self._command_term(term).steer(self.env_idx, values)
+            case page_actions.SeekMotion(term, frame):
+                self._command_term(term).seek(self.env_idx, frame)
+            case actions.ApplyGuiReset():
+                ids = torch.tensor([self.env_idx], device=self.env.unwrapped.device)
+                self.env.unwrapped.command_manager.apply_gui_reset(ids)
+            case page_actions.LoadCheckpoint(name):
+                self._load_checkpoint(name)
+            case actions.FetchCheckpoint():
+                self._load_checkpoint(self._newest_checkpoint())
+            case _:
+                super().carry_out(action)
+                return
         self._pending.add(UpdateReason.SCENE_REQUEST)
-        return True
 
-    # What the page's controls ask for, by the first word of the request.
+    def _command_term(self, name: str) -> Any:
+        return self.env.unwrapped.command_manager.get_term(name)
 
-    def _on_select(self, env_idx: int) -> None:
-        self.select_env(env_idx)
+    def _newest_checkpoint(self) -> str:
+        available = [] if self._checkpoints is None else self._checkpoints.fetch_available()
+        if not available:
+            raise ValueError("There is no checkpoint to load: give a checkpoint_manager.")
+        return available[0][0]
 
-    def _on_redraw(self, _: None) -> None:
-        """Only the picture is asked for."""
-
-    def _on_look(self, selected: bool) -> None:
-        self._look_at_selected = selected
-        self._camera_of = None
-
-    def _on_follow(self, value: bool) -> None:
-        self._follow = value
-
-    def _on_labels(self, value: bool) -> None:
-        assert self._grid is not None
-        self._grid.show_labels(value)
-
-    def _on_debug(self, value: bool) -> None:
-        self._debug.enabled = value
-
-    def _on_debug_all(self, value: bool) -> None:
-        self._overlays.mujoco.debug.show_all_envs = value
-
-    def _on_overlay(self, name: str, value: bool) -> None:
-        (self._overlays.on.add if value else self._overlays.on.discard)(name)
-
-    def _on_flag(self, flag: int, value: bool) -> None:
-        self._overlays.mujoco.option.flags[flag] = value
-
-    def _on_frames(self, frame: int) -> None:
-        self._overlays.mujoco.option.frame = frame
-
-    def _on_group(self, kind: str, group: int, value: bool) -> None:
-        assert self._grid is not None
-        self.groups[kind][group] = value
-        self._grid.rebuild()
-
-    def _on_steer(self, term: str, values: list[float] | None) -> None:
-        self.env.unwrapped.command_manager.get_term(term).steer(self.env_idx, values)
-
-    def _on_gui_reset(self) -> None:
-        ids = torch.tensor([self.env_idx], device=self.env.unwrapped.device)
-        self._guarded(lambda: self.env.unwrapped.command_manager.apply_gui_reset(ids))
-
-    def _on_checkpoint(self, name: str) -> None:
+    def _load_checkpoint(self, name: str) -> None:
         manager = self._checkpoints
-        assert manager is not None
+        if manager is None:
+            raise ValueError(f"Cannot load checkpoint '{name}': give a checkpoint_manager.")
 
         def load() -> None:
             self.policy = manager.load_checkpoint(name)
@@ -416,7 +418,7 @@ class ViserPlayViewer(BaseViewer):
         self._next_checkpoint = now + _CHECKPOINT_SECONDS
         available = manager.fetch_available()
         if manager.follow and available and available[0][0] != manager.current_name:
-            self._on_checkpoint(available[0][0])
+            self._load_checkpoint(available[0][0])
         tab.update(available)
 
     def _world_at(self, index: int) -> int:
