@@ -120,6 +120,16 @@ def test_keys(window):
     assert pressed[-1] == ord("Z")
 
 
+def test_actions_that_fail_are_shown(window):
+    """Ask for what the window does not have: its text says so, and the worlds pause."""
+    viewer = window()
+    viewer.request_action("fetch_checkpoint")
+    viewer._carry_out_requests()
+    assert viewer.get_status().paused
+    names, values = viewer._texts()[2:]
+    assert "Error" in names and "no action FetchCheckpoint()" in values
+
+
 def test_push(window, monkeypatch):
     """Push a body of the selected world only, and take the force away afterwards."""
     viewer = window()

@@ -15,7 +15,7 @@ import torch
 
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.actions import Action, Custom, FetchCheckpoint, SelectEnv
-from manyworlds.viewer.browser import layout
+from manyworlds.viewer.browser import cameras, layout
 from manyworlds.viewer.viser.actions import FollowRobots, LoadCheckpoint, LookAt, ShowOverlay
 from manyworlds.viewer.viser.viewer import ViserPlayViewer
 from tests.browser import free_port
@@ -366,7 +366,7 @@ def test_terrain_is_shared(open_viewer, make_env, monkeypatch):
 def test_camera_sees_the_whole_box(azimuth, elevation):
     """Put the camera where every corner is in the picture, and one is near its edge."""
     box = np.array([[-4.0, -1.0, 0.0], [5.0, 2.0, 1.5]])
-    position, look_at = layout.camera_to_see(box, azimuth, elevation, 45.0, 1.2)
+    position, look_at = cameras.camera_to_see(box, azimuth, elevation, 45.0, 1.2)
     forward = (look_at - position) / np.linalg.norm(look_at - position)
     right = np.cross(forward, [0, 0, 1])
     right /= np.linalg.norm(right)

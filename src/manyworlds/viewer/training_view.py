@@ -286,26 +286,17 @@ class _TrainingPage:
         self._grid.update(positions, quaternions, anchors, 0)
 
     def _look(self) -> None:
-        from manyworlds.viewer.browser.layout import camera_to_see
+        from manyworlds.viewer.browser.cameras import point_cameras
 
         elevation = min(float(self._cfg.elevation), -25.0) if self._count > 1 else -20.0
-        position, look_at = camera_to_see(
-            self._grid.shown_box(), self._cfg.azimuth, elevation, 45.0, 1.2
-        )
-        camera = self._server.initial_camera
-        camera.fov, camera.position, camera.look_at = np.radians(45.0), position, look_at
+        point_cameras(self._server, self._grid.shown_box(), self._cfg.azimuth, elevation)
 
     def _add_panel(self) -> None:
+        from manyworlds.viewer.browser.line_plot import LinePlot
+
         gui = self._server.gui
         self._text = gui.add_html("")
-        self._plot = gui.add_uplot(
-            (np.zeros(2), np.zeros(2)),
-            ({"label": "iteration"}, {"label": "mean return", "stroke": "#2684ff", "width": 1.5}),
-            title="mean return",
-            height=160,
-            scales={"x": {"time": False}},
-            legend={"show": False},
-        )
+        self._plot = LinePlot(gui, "mean return", ["mean return"], height=160, x_label="Iteration")
         self._show_progress()
 
     def _show_progress(self) -> None:
@@ -323,5 +314,4 @@ class _TrainingPage:
                 self._curve.append((iteration, mean_return))
         self._text.content = status_html(rows, name_em=5.0)
         if len(self._curve) > 1:
-            steps, returns = np.array(self._curve).T
-            self._plot.data = steps, returns
+            self._plot.draw(*np.array(self._curve).T)

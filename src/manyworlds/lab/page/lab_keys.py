@@ -1,4 +1,4 @@
-"""Keys of the page."""
+"""Keys of the lab's page."""
 
 from __future__ import annotations
 
@@ -8,25 +8,16 @@ from typing import Any
 from manyworlds.lab.page.overlay_controls import OverlayPart
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.page.top_bar import TopBar
-
-# A key that is held is pressed once: viser would take what the browser repeats for new presses.
-# Scripts in viser's HTML do not run, but handlers of events do.
-_PRESS_ONCE = (
-    '<img src="data:," style="display:none" onerror="window.pressOnce ||= '
-    "(window.addEventListener('keydown', event => {"
-    "if (event.repeat && (event.key.length == 1 || event.key == 'Tab')"
-    " && !event.target.closest?.('input, textarea')) event.stopImmediatePropagation()"
-    '}, true), true)">'
-)
+from manyworlds.viewer.browser.keys import Key, add_keys, ignore_repeats
 
 
-class Hotkeys:
-    """Registers all keys.
+class LabKeys:
+    """Registers all keys of the page; a key that is held counts once.
 
     Args:
-        ctx: of the page.
-        top_bar: pauses and plays.
-        overlays: are switched by keys.
+        ctx: context of the page.
+        top_bar: part that pauses and plays.
+        overlays: part whose overlays keys switch; None for none.
         collapsed: whether the panel is hidden at first.
     """
 
@@ -37,38 +28,40 @@ class Hotkeys:
         overlays: OverlayPart | None,
         collapsed: bool = False,
     ) -> None:
-        self.actions: dict[str, Callable[[], Any]] = {}
-        """What each key does."""
-        self._ctx = ctx
+        self._panel = ctx.gui.main_panel
         self._collapsed = False
-        ctx.gui.add_html(_PRESS_ONCE)
+        lab = ctx.lab
+        keys = [
+            Key("P", "Pause or play", top_bar.toggle),
+            Key("space", "Pause or play", top_bar.toggle),
+            Key("N", "Single step", lambda: lab.step(1)),
+            Key("R", "Reset", lab.reset),
+            Key("tab", "Show or hide the panel", self._collapse),
+        ]
+        if overlays is not None:
+            keys += _overlay_keys(overlays)
+        self.actions: dict[str, Callable[[], Any]] = {key.name: key.action for key in keys}
+        """Actions by the name of their key."""
+        ignore_repeats(ctx.gui)
+        add_keys(ctx.gui, keys, ctx.attempt)
         if collapsed:
             self._collapse()
-        lab = ctx.lab
-        self._add("P", "Pause or play", top_bar.toggle)
-        self._add("space", "Pause or play", top_bar.toggle)
-        self._add("N", "Single step", lambda: lab.step(1))
-        self._add("R", "Reset", lab.reset)
-        self._add("tab", "Show or hide the panel", self._collapse)
-        if overlays is None:
-            return
-        self._add("1", "Contacts", lambda: overlays.toggle("contact_forces", "contact_points"))
-        self._add("2", "Visual shapes", overlays.toggle_visuals)
-        self._add("3", "Collision shapes of robots", lambda: overlays.toggle("collision"))
-        self._add("4", "Joint axes and ranges", lambda: overlays.toggle("joints"))
-        self._add("5", "Collision shapes of the rest", lambda: overlays.toggle("other_collision"))
-        self._add("6", "Colours by island, body, robot", overlays.next_coloring)
-        self._add("7", "Tendons", lambda: overlays.toggle("tendons"))
-
-    def _add(self, key: Any, label: str, action: Callable[[], Any]) -> None:
-        self.actions[key] = action
-        command = self._ctx.gui.add_command(label, hotkey=key)
-        command.on_trigger(lambda _: self._ctx.attempt(action))
 
     def _collapse(self) -> None:
-        panel = self._ctx.gui.main_panel
         self._collapsed = not self._collapsed
         if self._collapsed:
-            panel.minimize()
+            self._panel.minimize()
         else:
-            panel.expand()
+            self._panel.expand()
+
+
+def _overlay_keys(overlays: OverlayPart) -> list[Key]:
+    return [
+        Key("1", "Contacts", lambda: overlays.toggle("contact_forces", "contact_points")),
+        Key("2", "Visual shapes", overlays.toggle_visuals),
+        Key("3", "Collision shapes of robots", lambda: overlays.toggle("collision")),
+        Key("4", "Joint axes and ranges", lambda: overlays.toggle("joints")),
+        Key("5", "Collision shapes of the rest", lambda: overlays.toggle("other_collision")),
+        Key("6", "Colors by island, body, robot", overlays.next_coloring),
+        Key("7", "Tendons", lambda: overlays.toggle("tendons")),
+    ]

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.body_tree import TreePart
-from manyworlds.lab.page.lab_keys import Hotkeys
+from manyworlds.lab.page.keyframes import KeyframePart
+from manyworlds.lab.page.lab_keys import LabKeys
 from manyworlds.lab.page.mocap_handles import MocapPart
 from manyworlds.lab.page.mouse_perturbation import PullPart
 from manyworlds.lab.page.overlay_controls import OverlayPart
 from manyworlds.lab.page.page_context import PageContext, Part
 from manyworlds.lab.page.physics_options import OptionsPart
+from manyworlds.lab.page.plots import PlotPart
 from manyworlds.lab.page.pose_sequences import SequencePart
-from manyworlds.lab.page.readouts_and_plots import PlotPart, ReadoutPart
+from manyworlds.lab.page.readouts import ReadoutPart
 from manyworlds.lab.page.record_and_replay import RecordPart
 from manyworlds.lab.page.robot_sliders import RobotPart
-from manyworlds.lab.page.saved_poses import KeyframePart, SavedStatePart
+from manyworlds.lab.page.saved_states import SavedStatePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TopBar
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
@@ -109,7 +111,7 @@ class LabPage:
                         part = make(self.context)
                         self.parts[type(part).__name__] = part
             overlays: Any = self.parts.get("OverlayPart")
-            self.hotkeys = Hotkeys(self.context, top_bar, overlays, self._collapsed)
+            self.keys = LabKeys(self.context, top_bar, overlays, self._collapsed)
             self._on_build()
         self._due = dict.fromkeys(self.parts, 0.0)
         self.update()

@@ -1,25 +1,28 @@
-"""What the parts of a page share."""
+"""State that the parts of a page share."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.widgets import on_change, on_click
 
 if TYPE_CHECKING:
     import viser
 
     from manyworlds.lab.page.world_view import WorldView
 
-_ERRORS = (ValueError, KeyError, OSError, RuntimeError)
+_INPUT_ERRORS = (ValueError, KeyError, OSError, RuntimeError)
+_Handle = TypeVar("_Handle")
 
 
 class Part(Protocol):
-    """A part of the page: it makes its controls when it is made, in the tab that is open then.
+    """A part of the page; it adds its controls to the tab that is open while it is made.
 
-    It reads snapshots, and changes the world by the verbs of the lab.
+    It reads snapshots, and changes the world through the lab's methods.
     """
 
     period: float
@@ -31,18 +34,18 @@ class Part(Protocol):
 
 
 class PageContext:
-    """The lab, where to draw it, what is selected, and what went wrong last.
+    """The lab, its page, the selection, and the last error.
 
     Args:
-        lab: what the page shows.
-        server: of the page.
-        view: draws the world.
+        lab: lab that the page shows.
+        server: server of the page.
+        view: drawing of the world.
     """
 
     def __init__(self, lab: LiveLab, server: viser.ViserServer, view: WorldView) -> None:
         self.lab = lab
         self.server = server
-        self.gui: Any = server.gui
+        self.gui: viser.GuiApi = server.gui
         self.view = view
         self.robots = [robot.name for robot in lab.controls]
         """Robots that have controls."""
@@ -51,30 +54,34 @@ class PageContext:
         self.body = 0
         """The selected body; 0 for none."""
         self.message = ""
-        """What the last action of the user failed with; empty if it did not."""
+        """Error of the user's last action; empty if there was none."""
 
     def attempt(self, action: Callable[[], Any]) -> Any:
-        """Do what the user asked for; what goes wrong is shown, not raised."""
+        """Carry out an action of a user; an error is shown, not raised.
+
+        Errors other than those of a wrong input are printed, too, with their traceback.
+        """
         try:
             result = action()
-        except _ERRORS as error:
+        except _INPUT_ERRORS as error:
             text = error.args[0] if isinstance(error, KeyError) and error.args else error
             self.message = str(text)
+            return None
+        except Exception as error:
+            traceback.print_exc()
+            self.message = f"{type(error).__name__}: {error}"
             return None
         self.message = ""
         return result
 
-    def on_click(self, handle: Any, action: Callable[[], Any]) -> Any:
-        """Let a button do something; return the button."""
-        handle.on_click(lambda _: self.attempt(action))
-        return handle
+    def on_click(self, handle: _Handle, action: Callable[[], Any]) -> _Handle:
+        """Carry out an action when a button is clicked; return the button."""
+        return on_click(handle, action, self.attempt)
 
-    def on_change(self, handle: Any, action: Callable[[Any], Any]) -> Any:
-        """Let an input do something with its new value, when a user gave it; return the input."""
+    def on_change(self, handle: _Handle, action: Callable[[Any], Any]) -> _Handle:
+        """Carry out an action with each new value that a user gives an input; return the input."""
+        return on_change(handle, action, self.attempt)
 
-        @handle.on_update
-        def _(event: Any) -> None:
-            if event.client is not None:
-                self.attempt(lambda: action(handle.value))
-
-        return handle
+    def select_robot(self, name: str) -> None:
+        """Select a robot."""
+        self.robot = name

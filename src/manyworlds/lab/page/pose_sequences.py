@@ -6,6 +6,7 @@ from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.presets import find_presets
 from manyworlds.lab.sequence import PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.widgets import relabel
 
 
 class SequencePart:
@@ -33,8 +34,7 @@ class SequencePart:
             self.folder.visible = bool(names)
             self.choice.options = names or ("none",)
         label = "Play" if self._sequence() is None else "Stop"
-        if self.play.label != label:
-            self.play.label = label
+        relabel(self.play, label)
 
     def _toggle(self) -> None:
         sequence, lab = self._sequence(), self._ctx.lab

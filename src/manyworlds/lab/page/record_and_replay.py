@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import html
 import math
 import time
 from typing import Any
@@ -13,10 +12,10 @@ import numpy as np
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.replay import Binding
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.markup import note_html
+from manyworlds.viewer.browser.widgets import PLAY, add_choice, relabel, show_playing
 
 _RECORD: Any = "player-record"
-_PLAY: Any = "player-play"
-_PAUSE: Any = "player-pause"
 _STOP: Any = "player-stop"
 _RATES = (-1.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 ROLES: dict[str, tuple[bool, bool | None]] = {
@@ -29,10 +28,6 @@ ROLES: dict[str, tuple[bool, bool | None]] = {
 _LOOK_M = 2.0  # from the camera to what it looks at, where only its direction was recorded
 _HAND_S = 0.5  # how long the scrub bar is left alone after a hand has moved it
 _SCAN_S = 1.0
-_TEXT = (
-    '<div style="padding:.1em 1em .4em;font-size:.85em;color:{color};overflow-wrap:anywhere;'
-    'font-variant-numeric:tabular-nums;white-space:pre-line">{text}</div>'
-)
 
 
 class RecordPart:
@@ -74,15 +69,12 @@ class RecordPart:
         names = tuple(self._recorder.sessions)
         self.session = gui.add_dropdown("Session", names, initial_value=self._recorder.active)
         ctx.on_change(self.session, self._choose)
-        self.play = ctx.on_click(gui.add_button("Play", icon=_PLAY), self.toggle)
+        self.play = ctx.on_click(gui.add_button("Play", icon=PLAY), self.toggle)
         self.stop = ctx.on_click(gui.add_button("Stop", icon=_STOP, color="gray"), replay.stop)
         self.scrub = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
         ctx.on_change(self.scrub, self._seek)
-        steps = {"-1": -1, "+1": 1}
-        self.frame = gui.add_button_group("Frame", tuple(steps))
-        self.frame.on_click(
-            lambda event: ctx.attempt(lambda: replay.step_frames(steps[event.target.value]))
-        )
+        steps = {"-1": lambda: replay.step_frames(-1), "+1": lambda: replay.step_frames(1)}
+        self.frame = add_choice(gui, "Frame", steps, ctx.attempt)
         rates = {f"{rate:g}x": rate for rate in _RATES}
         self.rate = gui.add_dropdown("Rate", tuple(rates), initial_value="1x")
         ctx.on_change(self.rate, lambda name: setattr(replay, "rate", rates[name]))
@@ -118,12 +110,9 @@ class RecordPart:
             self._scanned = now
             self._list()
         label, icon = ("Stop recording", _STOP) if recorder.is_recording else ("Record", _RECORD)
-        if self.record.label != label:
-            self.record.label, self.record.icon = label, icon
-        self.recorded.content = _text(self._told(), bool(recorder.error))
-        label, icon = ("Pause", _PAUSE) if replay.playing else ("Play", _PLAY)
-        if self.play.label != label:
-            self.play.label, self.play.icon = label, icon
+        relabel(self.record, label, icon)
+        self.recorded.content = note_html(self._told(), error=bool(recorder.error))
+        show_playing(self.play, replay.playing)
         for handle in (self.stop, self.scrub):
             if handle.disabled == replay.is_active:
                 handle.disabled = not replay.is_active
@@ -133,7 +122,9 @@ class RecordPart:
             if self.scrub.max != end:
                 self.scrub.max = end
             self.scrub.value = replay.time
-        self.report.content = _text(f"{replay.label}\n{replay.report}" if replay.is_active else "")
+        self.report.content = note_html(
+            f"{replay.label}\n{replay.report}" if replay.is_active else ""
+        )
         self._look()
 
     def _told(self) -> str:
@@ -217,8 +208,3 @@ def _direction(pitch: float, yaw: float) -> np.ndarray:
     pitch, yaw = math.radians(pitch), math.radians(yaw)
     flat = math.cos(pitch)
     return np.array([flat * math.cos(yaw), flat * math.sin(yaw), math.sin(pitch)])
-
-
-def _text(text: str, error: bool = False) -> str:
-    color = "#c92a2a" if error else "#5c677d"
-    return _TEXT.format(color=color, text=html.escape(text)) if text else ""

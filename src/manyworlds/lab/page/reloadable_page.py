@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.lab_page import LabPage
 from manyworlds.lab.world import CompileError
+from manyworlds.viewer.browser.markup import error_card_html
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 
 if TYPE_CHECKING:
     import viser
-
-_CARD = (
-    '<div style="margin:.6em;padding:.7em .9em;border-left:4px solid #c92a2a;border-radius:4px;'
-    'background:rgba(201,42,42,.08);font-size:.9em">'
-    '<div style="font-weight:600;margin-bottom:.4em">'
-    "This model does not compile</div>"
-    '<div style="overflow-wrap:anywhere;font-family:ui-monospace,monospace">{}</div></div>'
-)
 
 
 class ReloadablePage:
@@ -87,7 +79,7 @@ class ReloadablePage:
 
     def _show(self, error: str) -> None:
         self.error = error
-        self.card.content = _CARD.format(html.escape(error)) if error else ""
+        self.card.content = error_card_html("This model does not compile", error) if error else ""
 
     def _add_card(self) -> None:
         gui: Any = self.server.gui

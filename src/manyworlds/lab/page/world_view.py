@@ -10,13 +10,14 @@ import numpy as np
 
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.browser.layout import box_around, camera_to_see, static_body
+from manyworlds.viewer.browser.cameras import point_cameras
+from manyworlds.viewer.browser.layout import box_around, static_body
 from manyworlds.viewer.browser.world_grid import WorldGrid
 
 if TYPE_CHECKING:
     import viser
 
-_FOVY, _ASPECT = 45.0, 1.3
+_ASPECT = 1.3  # width by height of the picture
 _AZIMUTH, _ELEVATION = 130.0, -20.0
 _AROUND = 1.35
 """How much larger than the robots what the camera shows is."""
@@ -91,10 +92,7 @@ class WorldView:
         box = moving_box(self.model, snapshot)
         self._home = box.mean(axis=0)
         wide = self._home + _AROUND * (box - self._home)
-        position, look_at = camera_to_see(wide, _AZIMUTH, _ELEVATION, _FOVY, _ASPECT)
-        camera = self.server.initial_camera
-        camera.fov = float(np.radians(_FOVY))
-        camera.position, camera.look_at = position, look_at
+        point_cameras(self.server, wide, _AZIMUTH, _ELEVATION, aspect=_ASPECT)
 
 
 def moving_box(model: mujoco.MjModel, snapshot: Snapshot) -> np.ndarray:

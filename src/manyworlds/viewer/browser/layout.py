@@ -1,4 +1,4 @@
-"""Where worlds stand on the page, and from where the camera sees them all."""
+"""Places of worlds on a page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GAP = 1.4
 
 
 def static_body(model: mujoco.MjModel, body_id: int) -> bool:
-    """Whether a body is welded to the world and is not moved by a mocap body."""
+    """Return whether a body is welded to the world and is not moved by a mocap body."""
     root = model.body_rootid[body_id]
     return bool(model.body_weldid[body_id] == 0 and model.body_mocapid[root] < 0)
 
@@ -56,12 +56,12 @@ def box_around(
 
 
 def default_position(model: mujoco.MjModel, body_id: int) -> np.ndarray:
-    """Return where a body is at the default state [m], shape (3,)."""
+    """Return the position of a body at the default state [m], shape (3,)."""
     return _at_default(model).xpos[body_id].copy()
 
 
 def is_landscape(model: mujoco.MjModel, geoms: list[int]) -> bool:
-    """Whether static geometry among `geoms` is so large that worlds must share it."""
+    """Return whether static geometry among `geoms` is so large that worlds must share it."""
     static = [g for g in geoms if static_body(model, int(model.geom_bodyid[g]))]
     if any(model.geom_type[g] == mujoco.mjtGeom.mjGEOM_HFIELD for g in static):
         return True
@@ -74,7 +74,7 @@ def grid_slots(count: int, size: np.ndarray, azimuth: float) -> np.ndarray:
     """Place worlds on a grid around the origin, the first at the far left of the picture.
 
     Args:
-        count: how many worlds.
+        count: number of worlds.
         size: size of a world's bounding box [m], shape (3,).
         azimuth: the camera's azimuth [degrees], which decides what left and far mean.
 
@@ -98,43 +98,15 @@ def grid_slots(count: int, size: np.ndarray, azimuth: float) -> np.ndarray:
 
 
 def own_origins(origins: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    """Say where worlds begin: at their origins if their robots are there, else all at zero.
+    """Return the origins of worlds whose robots are at their origins; else zeros.
 
     Args:
         origins: of the worlds [m], shape (count, 3).
-        roots: where a body of each world is [m], shape (count, 3).
+        roots: position of a body of each world [m], shape (count, 3).
     """
     apart = np.nan_to_num(roots - roots.mean(axis=0))
     wanted = origins - origins.mean(axis=0)
     return origins if np.linalg.norm(apart - wanted) < np.linalg.norm(apart) else 0.0 * origins
-
-
-def camera_to_see(
-    box: np.ndarray, azimuth: float, elevation: float, fovy: float, aspect: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find a camera that sees a whole box.
-
-    Args:
-        box: lowest and highest corner [m], shape (2, 3).
-        azimuth: direction of view as in MuJoCo [degrees]; 90 looks along +y.
-        elevation: direction of view as in MuJoCo [degrees]; negative looks down.
-        fovy: vertical field of view [degrees].
-        aspect: width of the picture by its height.
-
-    Returns:
-        Where the camera stands and the point it looks at [m], each of shape (3,).
-    """
-    az, el = math.radians(azimuth), math.radians(elevation)
-    forward = np.array([math.cos(el) * math.cos(az), math.cos(el) * math.sin(az), math.sin(el)])
-    right = np.array([math.sin(az), -math.cos(az), 0.0])
-    up = np.cross(right, forward)
-    center = box.mean(axis=0)
-    corners = np.array([[box[i, 0], box[j, 1], box[k, 2]] for i, j, k in np.ndindex(2, 2, 2)])
-    offset = corners - center
-    tangent = math.tan(math.radians(fovy) / 2)
-    needed = np.maximum(np.abs(offset @ up) / tangent, np.abs(offset @ right) / (tangent * aspect))
-    distance = max(float((needed - offset @ forward).max()), 0.1)
-    return center - distance * forward, center
 
 
 def _at_default(model: mujoco.MjModel) -> mujoco.MjData:

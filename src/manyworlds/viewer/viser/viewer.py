@@ -14,7 +14,8 @@ from manyworlds.utils.extras import require_extra
 from manyworlds.viewer import actions
 from manyworlds.viewer.actions import Action
 from manyworlds.viewer.base import BaseViewer, EnvProtocol, PolicyProtocol, VerbosityLevel
-from manyworlds.viewer.browser.layout import camera_to_see, own_origins, static_body
+from manyworlds.viewer.browser.cameras import FOVY, point_cameras
+from manyworlds.viewer.browser.layout import own_origins, static_body
 from manyworlds.viewer.browser.server import new_server, page_url, stop_server
 from manyworlds.viewer.browser.world_grid import WorldGrid
 from manyworlds.viewer.camera import first_free_body, tracked_body_id
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckpointManager", "UpdateReason", "ViserPlayViewer", "format_time_ago"]
 
-_FOVY = 45.0
-# Width by height of what a usual window leaves beside the controls.
-_ASPECT = 1.2
 _FEW = 4
 _GRID_ELEVATION = -35.0
 _STATUS_SECONDS = 0.2
@@ -449,19 +447,13 @@ class ViserPlayViewer(BaseViewer):
         if self._camera_of == (place, self._look_at_selected):
             return
         self._camera_of = (place, self._look_at_selected)
-        fovy = self.cfg.fovy or _FOVY
+        fovy = self.cfg.fovy or FOVY
         elevation = float(np.clip(self.cfg.elevation, -89.0, 89.0))
         if self.num_shown > _FEW and not self._look_at_selected:
             # From a low camera, worlds hide those behind them.
             elevation = min(elevation, _GRID_ELEVATION)
         box = grid.shown_box(selected if self._look_at_selected else None)
-        position, look_at = camera_to_see(box, self.cfg.azimuth, elevation, fovy, _ASPECT)
-        initial = self.server.initial_camera
-        initial.fov = np.radians(fovy)
-        initial.position, initial.look_at = position, look_at
-        for client in self.server.get_clients().values():
-            with client.atomic():
-                client.camera.position, client.camera.look_at = position, look_at
+        point_cameras(self.server, box, self.cfg.azimuth, elevation, fovy, move_open=True)
 
     def _show_status(self) -> None:
         time = float(self.env.sim.data.time[self.env_idx])
