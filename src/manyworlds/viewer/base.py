@@ -115,7 +115,7 @@ class ViewerStatus:
     smoothed_fps: float
     """Frames drawn per second over the last half second [1/s]."""
     capped: bool
-    """Whether the worlds cannot keep up with the speed asked for."""
+    """True if the worlds cannot keep up with the speed asked for."""
     last_error: str | None
     """Error that paused the worlds, or that the last action failed with, in one line."""
 

@@ -74,7 +74,7 @@ class Frames:
         return (before, copies) if int(self._sequence[0]) == before else (last, None)
 
     def close(self) -> None:
-        """Let go of the memory; who made it takes it away, too."""
+        """Close the memory; the process that made it removes it, too."""
         self.arrays = {}
         del self._sequence
         self.memory.close()
@@ -150,7 +150,7 @@ class TrainingView:
             self._frames.end()
 
     def finish(self) -> None:
-        """Stop serving the page; training goes on. A second call does nothing."""
+        """Stop serving the page; training continues. A second call does nothing."""
         if self._frames is None:
             return
         self._process.terminate()
@@ -179,7 +179,7 @@ class TrainingView:
 
 
 def _sources(sim: Any) -> dict[str, torch.Tensor]:
-    """What the page is drawn from: the state, and model fields that differ between worlds."""
+    """Return the data that the page is drawn from: state, and model fields that differ."""
     model = sim.mj_model
     state = {
         name: getattr(sim.data, name) for name in _STATE if model.nmocap or "mocap" not in name
@@ -253,7 +253,7 @@ class _TrainingPage:
         self._look()
 
     def update(self) -> None:
-        """Draw what is new, if somebody looks."""
+        """Draw the newest state, if a browser is connected."""
         if self._server.get_clients() and self._take():
             self._draw()
             self._show_progress()

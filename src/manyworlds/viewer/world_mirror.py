@@ -23,8 +23,8 @@ class WorldMirror:
 
     Args:
         model: the model that all worlds share.
-        sim_model: `sim.model`, for what differs between worlds; None where nothing does.
-        expanded_fields: which fields differ.
+        sim_model: `sim.model`, for fields that differ between worlds; None where none does.
+        expanded_fields: the fields that differ.
     """
 
     def __init__(

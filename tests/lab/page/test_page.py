@@ -411,7 +411,7 @@ def test_plots_have_different_numbers_at_their_ticks(page):
     assert low < 0.2 < 0.2002 < high and high - low >= 0.01
     page.lab.post(lambda model, data: data.qpos.__setitem__(0, 0.5))
     pump(page)
-    assert "y" not in plot.scales
+    assert "y" not in plot.handle.scales
 
 
 def test_read_outs_have_units(page):

@@ -18,7 +18,7 @@ class TreePart:
     """Finds and selects bodies; a click on a body selects it, too.
 
     Args:
-        ctx: of the page.
+        ctx: context of the page.
     """
 
     period = 0.25

@@ -18,7 +18,7 @@ class KeyframePart:
     """Puts the selected robot into a keyframe, or holds it there.
 
     Args:
-        ctx: of the page.
+        ctx: context of the page.
     """
 
     period = 0.25

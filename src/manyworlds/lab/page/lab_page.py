@@ -42,8 +42,8 @@ TABS: dict[str, tuple[PartMaker, ...]] = {
 }
 """The parts in each tab, by its title."""
 _SHARE_BESIDE_STEPS = 0.01
-"""Share of a core that pictures may have while somebody waits for steps, which they hold up; that
-costs the steps about four times as much."""
+"""Share of a core for pictures while a caller waits for steps, which they delay; that costs the
+steps about four times as much."""
 
 
 class LabPage:
@@ -57,9 +57,9 @@ class LabPage:
         host: the address to listen on; '0.0.0.0' lets everyone on the network in, without a
             password.
         port: the port to listen on; if it is taken, the next free one is used. See `url`.
-        frame_rate: pictures per second at most [1/s]; while somebody waits for steps, as many as
+        frame_rate: pictures per second at most [1/s]; while a caller waits for steps, as many as
             take a hundredth of a core.
-        collapsed: whether the panel is hidden until somebody presses Tab.
+        collapsed: whether the panel is hidden until a user presses Tab.
         tabs: what is in the panel; see `TABS`.
         server: draw in this server instead of a new one; it is not stopped on `close`.
         on_build: called when the parts were made, at first and after each `LiveLab.rebuild`.
@@ -117,13 +117,13 @@ class LabPage:
         self.update()
 
     def start(self) -> None:
-        """Keep the page up to date, from a thread of its own, while anybody looks at it."""
+        """Keep the page up to date, from its own thread, while a browser is connected."""
         self._thread = threading.Thread(target=self._run, name="manyworlds-page", daemon=True)
         self._thread.start()
 
     def update(self) -> None:
         """Show the newest snapshot: all parts that are due."""
-        if self.lab.world is not self._world:  # it was built anew
+        if self.lab.world is not self._world:  # it was rebuilt
             clear(self.server)
             self._build()
         snapshot, now = self.lab.snapshot, time.monotonic()

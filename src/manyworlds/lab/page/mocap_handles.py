@@ -15,7 +15,7 @@ class MocapPart:
     """A handle at each mocap body: what it is moved to, the body is moved to at the next step.
 
     Args:
-        ctx: of the page.
+        ctx: context of the page.
     """
 
     period = 0.0
@@ -31,7 +31,7 @@ class MocapPart:
         self.handles = [self._add(i, size) for i in range(model.nmocap)]
 
     def update(self, snapshot: Snapshot) -> None:
-        """Put the handles where the bodies are, but for those that a hand holds."""
+        """Put the handles where the bodies are, except those that a user holds."""
         for i, handle in enumerate(self.handles):
             handle.visible = self.box.value
             if self.box.value and i not in self._held:

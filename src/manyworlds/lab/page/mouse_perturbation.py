@@ -12,14 +12,14 @@ from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 
 _TURN_PER_SCREEN = 2 * np.pi
-"""How far a body turns when the mouse crosses the whole picture [rad]."""
+"""Angle that a body turns while the mouse crosses the whole picture [rad]."""
 
 
 class PullPart:
     """Ctrl and the right button pull at a body, Ctrl and the left one turn it; a click selects it.
 
     Args:
-        ctx: of the page.
+        ctx: context of the page.
     """
 
     period = 0.0
@@ -92,7 +92,7 @@ class PullPart:
             self.end()
 
     def end(self) -> None:
-        """Let go."""
+        """Release the body."""
         with self._lock:
             self._client = self._target = self._quat = None
         self._ctx.lab.perturbation.release()

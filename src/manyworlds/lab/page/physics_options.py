@@ -1,4 +1,4 @@
-"""MuJoCo's options, while the world goes on."""
+"""Options of MuJoCo, while the world runs."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _SWITCHES = {
 
 
 class OptionsPart:
-    """Options of the model; each change is a command, and what anybody else changes is shown.
+    """Options of the model; each change is a command, and changes from elsewhere are shown.
 
     Args:
-        ctx: of the page.
+        ctx: context of the page.
     """
 
     period = 0.5

@@ -13,7 +13,7 @@ class SequencePart:
     """Lets the selected robot go through the poses of a preset, if there are any for it.
 
     Args:
-        ctx: of the page.
+        ctx: context of the page.
     """
 
     period = 0.25

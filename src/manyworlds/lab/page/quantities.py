@@ -1,4 +1,4 @@
-"""What can be read and plotted: joints, actuators and sensors, with units."""
+"""Quantities to read and plot: joints, actuators and sensors, with units."""
 
 from __future__ import annotations
 

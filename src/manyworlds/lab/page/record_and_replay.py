@@ -24,9 +24,9 @@ ROLES: dict[str, tuple[bool, bool | None]] = {
     "from its start": (True, True),
     "left out": (False, None),
 }
-"""How a robot takes part in a replay: `Binding.enabled` and `Binding.relative`."""
+"""Parts of a robot in a replay: `Binding.enabled` and `Binding.relative`, by label."""
 _LOOK_M = 2.0  # from the camera to what it looks at, where only its direction was recorded
-_HAND_S = 0.5  # how long the scrub bar is left alone after a hand has moved it
+_HOLD_S = 0.5  # time for which the scrub bar is left alone after a user moved it
 _SCAN_S = 1.0
 
 
@@ -34,7 +34,7 @@ class RecordPart:
     """Records, plays with a scrub bar, and exchanges files; the view is recorded, too.
 
     Args:
-        ctx: of the page.
+        ctx: context of the page.
     """
 
     period = 0.1
@@ -81,7 +81,7 @@ class RecordPart:
         self.loop = gui.add_checkbox("Loop", replay.loop)
         ctx.on_change(self.loop, lambda on: setattr(replay, "loop", on))
         self.restore = gui.add_checkbox(
-            "Return on stop", True, hint="Off: physics goes on from the frame that is shown."
+            "Return on stop", True, hint="Off: physics continues from the frame that is shown."
         )
         self.look = gui.add_checkbox("Recorded view", False, disabled=True)
         self.roles = {}
@@ -94,7 +94,7 @@ class RecordPart:
         self.report = gui.add_html("")
 
     def toggle(self) -> None:
-        """Play, pause, or go on."""
+        """Play, pause or resume."""
         replay = self._replay
         if not replay.is_active:
             self._start()
@@ -117,7 +117,7 @@ class RecordPart:
             if handle.disabled == replay.is_active:
                 handle.disabled = not replay.is_active
         self.frame.visible = replay.is_active
-        if replay.is_active and now - self._touched > _HAND_S:
+        if replay.is_active and now - self._touched > _HOLD_S:
             end = max(replay.duration, self.scrub.step)
             if self.scrub.max != end:
                 self.scrub.max = end
@@ -192,7 +192,9 @@ class RecordPart:
                     client.camera.position = position
                     client.camera.look_at = position + _LOOK_M * _direction(*recorded[3:5])
         elif clients:
-            with contextlib.suppress(AssertionError):  # viser's, before the browser has told
+            with contextlib.suppress(
+                AssertionError
+            ):  # viser's, before it knows the browser's camera
                 self._follow(clients[0].camera)
 
     def _follow(self, camera: Any) -> None:
@@ -204,7 +206,7 @@ class RecordPart:
 
 
 def _direction(pitch: float, yaw: float) -> np.ndarray:
-    """Where somebody looks who looks up and to the left by so much [degrees]."""
+    """Return the direction of a view from its angles up and to the left [degrees]."""
     pitch, yaw = math.radians(pitch), math.radians(yaw)
     flat = math.cos(pitch)
     return np.array([flat * math.cos(yaw), flat * math.sin(yaw), math.sin(pitch)])

@@ -42,7 +42,7 @@ class ReloadablePage:
         self.page: LabPage | None = None
         """The page of the present lab; None before the first that compiles."""
         self.error = ""
-        """Why the last world did not compile; empty if it did."""
+        """Reason why the last world did not compile; empty if it did."""
         self._open_lab, self._collapsed = open_lab, collapsed
         self._add_card()
 
@@ -66,7 +66,7 @@ class ReloadablePage:
         self.page.start()
 
     def reload(self) -> None:
-        """Open the lab again; the present world goes on if that does not work out."""
+        """Open the lab again; the present world continues if that fails."""
         try:
             self.open()
         except (ValueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Who has a robot, and a slider for each of its actuators."""
+"""Owner of a robot, and a slider for each of its actuators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RobotPart:
     """Owner and sliders of the selected robot; sliders are locked while another steers it.
 
     Args:
-        ctx: of the page.
+        ctx: context of the page.
     """
 
     period = 0.1
@@ -45,14 +45,16 @@ class RobotPart:
             "Owner",
             tuple(sorted(self._owners)),
             initial_value=PANEL,
-            hint="Who steers the robot: these sliders, nobody, a policy, a client ...",
+            hint="Source of the robot's targets: these sliders, none, a policy, a client ...",
         )
         ctx.on_change(self.owner, lambda owner: lab[ctx.robot].take(owner))
         self.law = gui.add_checkbox(
-            "Control law", True, hint="Off: actuators get what the robot is told, as it is."
+            "Control law", True, hint="Off: actuators get the targets as they are."
         )
         ctx.on_change(self.law, lambda on: setattr(lab[ctx.robot], "enabled", on))
-        self.neutral = gui.add_button("Neutral", hint="Tell all actuators what they begin with.")
+        self.neutral = gui.add_button(
+            "Neutral", hint="Set all targets to the values that they begin with."
+        )
         ctx.on_click(self.neutral, self._to_neutral)
         self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls}
         self.sliders = {robot.name: self._add_sliders(robot) for robot in lab.controls}
@@ -83,7 +85,7 @@ class RobotPart:
         if locked:
             values, sliders.seen = snapshot.ctrl[robot.actuators.ids], None
         elif command is sliders.seen:
-            # What a hand moves, nobody else does.
+            # A slider that the user moved is not moved back.
             values = None
         else:
             values, sliders.seen = command.targets, command
@@ -102,7 +104,7 @@ class RobotPart:
         handles = []
         with folder:
             for name, values in commands.items():
-                # Long commands are poses and motions, which nobody gives by hand.
+                # Long commands are poses and motions, which sliders are no use for.
                 for i, value in enumerate(values.tolist() if values.size <= _MOST_COMMANDS else []):
                     reach = max(1.0, abs(value))
                     label = f"{name} {i}" if values.size > 1 else name
@@ -164,7 +166,7 @@ def slider_range(
 
 
 def actuator_kind(model: mujoco.MjModel, actuator: int) -> tuple[str, str]:
-    """What an actuator's control is, and its unit, as far as the compiled model tells."""
+    """Return the kind of an actuator's control and its unit, as far as the model has them."""
     joint = joint_of(model, actuator)
     slides = joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
     length = "m" if slides or joint < 0 else "rad"

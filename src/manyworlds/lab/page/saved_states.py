@@ -12,7 +12,7 @@ class SavedStatePart:
     """Saves the state, and returns to saved ones.
 
     Args:
-        ctx: of the page.
+        ctx: context of the page.
     """
 
     period = 0.25

@@ -24,7 +24,7 @@ class TopBar:
     """Time, pace, steps, owner, and reasons why a robot does not move; play, step, reset, speed.
 
     Args:
-        ctx: of the page.
+        ctx: context of the page.
     """
 
     period = 0.2

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ASPECT = 1.3  # width by height of the picture
 _AZIMUTH, _ELEVATION = 130.0, -20.0
 _AROUND = 1.35
-"""How much larger than the robots what the camera shows is."""
+"""Size of the picture relative to that of the bodies that move."""
 OnMesh = Callable[[Any, tuple[int, ...]], None]
 """Called with a mesh's handle and the bodies that it draws, one instance each."""
 
@@ -51,7 +51,7 @@ class WorldView:
         self.follow = 0
         """The body that stays in the middle of the picture; 0 for none."""
         self.offset = np.zeros(3)
-        """How far everything is moved for that [m]."""
+        """Displacement of everything for that [m]."""
         self._outdated = True  # meshes come with the first picture, after the panel
         # What moves with the camera's body hangs below these frames.
         self._frames = [

@@ -1,4 +1,4 @@
-"""What overlays need of a world and snapshots do not hold; copied only while an overlay asks."""
+"""Captures of a world for overlays; they are copied only while an overlay is on."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class Tendons:
     """Straight pieces of all tendons."""
 
     points: np.ndarray
-    """Where they begin and end [m], shape (n, 2, 3)."""
+    """Ends of the pieces [m], shape (n, 2, 3)."""
     ids: np.ndarray
     """The tendon of each, shape (n,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Which bodies move together."""
+    """Bodies that move together, and those that sleep."""
 
     island: np.ndarray
-    """The constraint island of each body; -1 for none."""
+    """Constraint island of each body; -1 for none, shape (nbody,)."""
     awake: np.ndarray
-    """Whether each body is awake."""
+    """True for each body that is awake, shape (nbody,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +100,11 @@ CAPTURES: dict[type, Callable[[mujoco.MjModel, mujoco.MjData], object]] = {
     Groups: _groups,
     Joints: _joints,
 }
-"""What can be captured, in the engine's thread."""
+"""Functions that capture, by type; they run in the thread that steps."""
 
 
 def capture(
     model: mujoco.MjModel, data: mujoco.MjData, kinds: Iterable[type]
 ) -> dict[type, object]:
-    """Copy what some overlays need."""
+    """Return captures of the given types."""
     return {kind: CAPTURES[kind](model, data) for kind in kinds}

@@ -62,7 +62,7 @@ class LinePlot:
 
     @property
     def visible(self) -> bool:
-        """Whether the plot is shown."""
+        """True if the plot is shown."""
         return self.handle.visible
 
     @visible.setter

@@ -68,7 +68,7 @@ class MujocoOverlays:
 
     @property
     def enabled(self) -> bool:
-        """Whether any overlay of MuJoCo's is on."""
+        """True if any overlay of MuJoCo's is on."""
         return bool(self.option.flags.any()) or self.option.frame != mujoco.mjtFrame.mjFRAME_NONE
 
     def show(self, offset: np.ndarray) -> None:

@@ -23,7 +23,7 @@ from manyworlds.viewer.browser.wireframes import wireframe_points
 
 _Geom = mujoco.mjtGeom
 RED, YELLOW, BLUE = (0.86, 0.16, 0.16, 1.0), (0.98, 0.77, 0.1, 1.0), (0.15, 0.5, 0.95, 1.0)
-GREY, GREEN = (0.62, 0.65, 0.68, 1.0), (0.2, 0.7, 0.35, 1.0)
+GRAY, GREEN = (0.62, 0.65, 0.68, 1.0), (0.2, 0.7, 0.35, 1.0)
 TYPE_COLORS = {
     _Geom.mjGEOM_BOX: (0.1, 0.75, 0.85, 1.0),
     _Geom.mjGEOM_MESH: (0.85, 0.25, 0.8, 1.0),
@@ -154,13 +154,13 @@ def joint_lines(model: mujoco.MjModel, joint: int, length: float, moves: bool) -
     arc = at(np.linspace(low, high, _ARC + 1))
     pieces_of_arc = np.stack([arc[:-1], arc[1:]], axis=1)
     hand = np.stack([np.zeros(3), at(zero)])[None]
-    return _colored((axis, BLUE), (pieces_of_arc, GREEN), (hand, GREY))
+    return _colored((axis, BLUE), (pieces_of_arc, GREEN), (hand, GRAY))
 
 
 def joint_frames(
     model: mujoco.MjModel, poses: Poses, joints: Joints, ids: np.ndarray
 ) -> tuple[list[tuple[int, bool]], np.ndarray, np.ndarray]:
-    """Where the lines of hinges and slides are.
+    """Return the frames of the lines of hinges and slides.
 
     Returns:
         Joint and whether it is what moves, position and quaternion of each group of lines.
@@ -192,7 +192,7 @@ def hinges_and_slides(model: mujoco.MjModel) -> np.ndarray:
 
 
 def is_slide(model: mujoco.MjModel, joint: int) -> bool:
-    """Whether a joint is a slide."""
+    """Return whether a joint is a slide."""
     return model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
 
 
@@ -240,7 +240,7 @@ def solid_geoms(
 
 
 def is_collider(model: mujoco.MjModel) -> np.ndarray:
-    """Which geoms can touch anything, or are in the group that is meant for those."""
+    """Return the geoms that can touch anything or are in group 3, as a mask of shape (ngeom,)."""
     return (model.geom_contype != 0) | (model.geom_conaffinity != 0) | (model.geom_group == 3)
 
 
@@ -258,9 +258,9 @@ def type_color(kind: int) -> tuple[float, float, float, float]:
 
 
 def id_color(number: int) -> tuple[float, float, float, float]:
-    """A color for a number, far from those of its neighbours; grey for -1."""
+    """Return a color for a number, far from those of the numbers beside it; gray for -1."""
     if number < 0:
-        return GREY
+        return GRAY
     return (*colorsys.hsv_to_rgb((0.6 + 0.618034 * number) % 1.0, 0.6, 0.9), 1.0)
 
 

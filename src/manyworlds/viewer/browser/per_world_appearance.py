@@ -1,4 +1,4 @@
-"""What looks different from world to world, and what looks the same in all of them."""
+"""Appearance of geoms and sites that differs between worlds."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ class _Piece:
 
 
 class PerWorldAppearance:
-    """Keeps watch over the model rows of the worlds shown.
+    """Appearance of the worlds shown, by their model rows.
 
     A geom or site whose row differs from the compiled model in any world shown is *varied*, and
-    stays so: it is drawn by itself, with colour, size and pose from each world's rows. All others
+    stays so: it is drawn by itself, with color, size and pose from each world's rows. All others
     may be merged into one mesh a body.
 
     Args:
         model: the compiled model.
         sim_model: `sim.model`, or None where nothing differs.
-        expanded_fields: which fields differ between worlds.
+        expanded_fields: the fields that differ.
     """
 
     def __init__(
@@ -160,12 +160,12 @@ class PerWorldAppearance:
     def _colors(
         self, kind: str, element: int, material: np.ndarray, count: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The colour in each world, and whether a texture is drawn there in its place."""
+        """The color in each world, and whether a texture is drawn there in its place."""
         rgba = np.array(self._row(f"{kind}_rgba", element, count), np.float64)
         textured = np.zeros(count, bool)
         for one in np.unique(material[material >= 0]).tolist():
             here = material == one
-            # As in MuJoCo, an element's own colour wins where it is not the default.
+            # As in MuJoCo, an element's own color wins where it is not the default.
             plain = here & np.isclose(rgba, _DEFAULT_RGBA).all(axis=1)
             rgba[plain] = self._row("mat_rgba", one, count)[plain]
             if kind == "geom":

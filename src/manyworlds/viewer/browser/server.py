@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def new_server(host: str, port: int) -> viser.ViserServer:
-    """Start a server of pages, and a quiet one: viser prints its address whatever one asks.
+    """Start a server of pages, without viser's output.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -32,7 +32,7 @@ def new_server(host: str, port: int) -> viser.ViserServer:
 
 
 def clear(server: viser.ViserServer) -> None:
-    """Take everything off a page."""
+    """Remove everything from a page."""
     server.gui.reset()
     server.scene.reset()
     server.scene.remove_click_callback()
@@ -61,7 +61,7 @@ def _check_address(host: str, port: int) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Say nothing through rich, in all threads: viser's own thread speaks, too."""
+    """Print nothing through rich, in all threads: viser's own thread prints, too."""
     console = rich.get_console()
     before, console.quiet = console.quiet, True
     try:

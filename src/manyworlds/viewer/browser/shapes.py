@@ -34,12 +34,12 @@ SOLID_GEOMS = tuple(
 """Types of geoms that are things, as opposed to planes, height fields and decoration."""
 _LEAST_CELLS = 3
 _HEAD = 0.2
-"""How much of an arrow is its head, as in MuJoCo's own pictures."""
+"""Share of an arrow's length that is its head, as in MuJoCo's own pictures."""
 
 
 @dataclass
 class Instances:
-    """Where and how a shape is drawn, one row an instance."""
+    """Poses, sizes and colors of a shape, one row an instance."""
 
     positions: np.ndarray
     """[m], shape (n, 3)."""
@@ -50,7 +50,7 @@ class Instances:
     rgba: np.ndarray
     """From 0 to 1, as on a screen, shape (n, 4)."""
     worlds: np.ndarray
-    """Which of the worlds shown each belongs to, shape (n,)."""
+    """World of each, as an index among those shown, shape (n,)."""
 
 
 def pieces(kind: int, mesh_id: int, size: np.ndarray) -> list[tuple[Shape, np.ndarray, np.ndarray]]:
@@ -105,7 +105,7 @@ class ShapeLayer:
     """Draws instances of shapes; what was drawn before goes.
 
     Args:
-        server: where to draw.
+        server: server of the page.
         path: the name in the scene below which all handles are.
         model: whose meshes are drawn.
         on_click: called with the index of the world of an instance that was clicked.
@@ -148,7 +148,7 @@ class ShapeLayer:
                     self._handles[shape] = self._add(shape, instances)
 
     def remove(self) -> None:
-        """Take everything out of the scene."""
+        """Remove everything from the scene."""
         for handle in self._handles.values():
             handle.remove()
         self._handles.clear()
@@ -204,7 +204,7 @@ def _columns(instances: Instances) -> tuple[np.ndarray, ...]:
 
 
 def linear_colors(rgba: np.ndarray) -> np.ndarray:
-    """Colours as linear light, which browsers take; MuJoCo's are for a screen. uint8, (n, 3)."""
+    """Convert MuJoCo's screen colors to linear light, which browsers expect; uint8, (n, 3)."""
     return (255 * np.clip(rgba[:, :3], 0.0, 1.0) ** 2.2).round().astype(np.uint8)
 
 

@@ -56,9 +56,9 @@ class _Batch:
     copies: int
     faces: int
     coarse: bool = False
-    """Whether the selected world is drawn by another batch, with all faces."""
+    """True if the selected world is drawn by another batch, with all faces."""
     detail: bool = False
-    """Whether this draws the selected world only."""
+    """True if this draws the selected world only."""
 
 
 class WorldGrid:
@@ -66,15 +66,15 @@ class WorldGrid:
 
     The worlds stay where they are in the simulation; only the drawing is moved. Where static
     geometry is large (terrain), all worlds stand on it as they do in the simulation. Geoms and
-    sites whose colour, size, pose or mesh differs between worlds are drawn as each world has them.
+    sites whose color, size, pose or mesh differs between worlds are drawn as each world has them.
 
     Args:
-        server: where to draw.
+        server: server of the page.
         model: the model that all worlds share; it is only read.
-        cfg: which geom and site groups to draw, and from where.
-        count: how many worlds are shown at once.
-        sim_model: `sim.model`, for what differs between worlds.
-        expanded_fields: `sim.expanded_fields`, what differs between worlds.
+        cfg: groups of geoms and sites to draw, and the view.
+        count: number of worlds that are shown at once.
+        sim_model: `sim.model`, for fields that differ between worlds.
+        expanded_fields: `sim.expanded_fields`, the fields that differ.
         on_click: called with the index, among those shown, of a world that was clicked.
         can_select: whether worlds have labels, and one is marked and drawn with all its faces.
         on_mesh: called with each mesh's handle and the bodies that it draws, one instance each in
@@ -103,7 +103,7 @@ class WorldGrid:
             "geom": [bool(shown) for shown in cfg.geom_group],
             "site": [bool(shown) for shown in cfg.site_group],
         }
-        """Which groups of geoms and sites are drawn; call `rebuild` after a change."""
+        """Groups of geoms and sites that are drawn; call `rebuild` after a change."""
         self._model = _with_own_colors(model)
         self._conversions: Any = require_extra("mjviser.conversions", "lab")
         self._on_click = on_click
@@ -127,7 +127,7 @@ class WorldGrid:
 
     @property
     def bytes_per_update(self) -> int:
-        """What the poses of all worlds come to on the wire."""
+        """Size of the poses of all worlds as they are sent [byte]."""
         return sum(_POSE_BYTES * b.copies * len(b.body_ids) for b in self._batches if not b.detail)
 
     def shown_box(self, world: int | None = None) -> np.ndarray:
@@ -136,12 +136,12 @@ class WorldGrid:
         return np.array([places.min(axis=0) + self.box[0], places.max(axis=0) + self.box[1]])
 
     def offsets(self, anchors: np.ndarray) -> np.ndarray:
-        """How far each world is moved for drawing [m], shape (count, 3)."""
+        """Return the displacement of each world in the drawing [m], shape (count, 3)."""
         anchors = np.where(np.isfinite(anchors), anchors, 0.0)
         return -anchors if self.landscape else self.places - anchors
 
     def sync_appearance(self, worlds: slice) -> None:
-        """Take over colours, sizes, poses and meshes of the worlds shown."""
+        """Take over colors, sizes, poses and meshes of the worlds shown."""
         before = {kind: varied.copy() for kind, varied in self._appearance.varied.items()}
         self._appearance.read(worlds)
         new = any((before[kind] != now).any() for kind, now in self._appearance.varied.items())
@@ -149,7 +149,7 @@ class WorldGrid:
             self.rebuild()
 
     def rebuild(self) -> None:
-        """Make the meshes anew, as after a change of `groups`."""
+        """Make the meshes again, as after a change of `groups`."""
         with self.server.atomic():
             for batch in self._batches:
                 batch.handle.remove()
@@ -218,7 +218,7 @@ class WorldGrid:
                 label.visible = visible
 
     def remove(self) -> None:
-        """Take everything out of the scene."""
+        """Remove everything from the scene."""
         with self.server.atomic():
             for node in [*self._nodes, *(batch.handle for batch in self._batches)]:
                 node.remove()
@@ -333,7 +333,7 @@ class WorldGrid:
         ]
 
     def _look(self, kind: str, elements: list[int]) -> tuple[Any, ...]:
-        """What bodies that can share a mesh have in common."""
+        """Return values that are equal for bodies that can share a mesh."""
         fields = ["type", "matid", "size", "rgba", "pos", "quat"]
         fields += ["dataid"] if kind == "geom" else []
         columns = [getattr(self._model, f"{kind}_{field}")[elements] for field in fields]
@@ -433,7 +433,7 @@ class WorldGrid:
 
 
 def _with_own_colors(model: mujoco.MjModel) -> mujoco.MjModel:
-    """A copy in which a geom's own colour, which wins in MuJoCo, is not hidden by its material."""
+    """A copy in which a geom's own color, which wins in MuJoCo, is not hidden by its material."""
     model = copy.copy(model)
     default = np.isclose(model.geom_rgba, (0.5, 0.5, 0.5, 1.0)).all(axis=1)
     own = np.asarray((model.geom_matid >= 0) & ~default)
@@ -444,7 +444,7 @@ def _with_own_colors(model: mujoco.MjModel) -> mujoco.MjModel:
 
 
 def _make_colors_linear(mesh: Any) -> Any:
-    """Browsers take a vertex's colour as linear light; MuJoCo's colours are meant for a screen."""
+    """Convert the colors of vertices to linear light, which browsers expect."""
     if mesh.visual.kind == "vertex":
         colors = np.array(mesh.visual.vertex_colors)
         colors[:, :3] = linear_colors(colors / 255.0)

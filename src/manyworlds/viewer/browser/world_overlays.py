@@ -44,7 +44,7 @@ class Selection:
     contact_points: bool = False
     contact_forces: bool = False
     friction: bool = False
-    """Whether arrows of forces show friction, too, and not only what is along the normal."""
+    """True if arrows of forces show friction, too, and not only the part along the normal."""
     force_scale: float = 0.001
     """Length of arrows of forces [m/N]."""
     tendons: bool = False

@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PlotCfg:
-    """Where plots are and what they show."""
+    """Places and contents of plots."""
 
     history: int = 300
     """Steps that a plot shows; MuJoCo's figures hold 1000 at most."""
@@ -84,7 +84,7 @@ class TermPlots:
 
     Args:
         names: the terms, in the order in which `update` is given them.
-        cfg: where plots are and what they show.
+        cfg: places and contents of plots.
     """
 
     def __init__(self, names: list[str], cfg: PlotCfg) -> None:
@@ -98,7 +98,7 @@ class TermPlots:
         ]
 
     def update(self, values: list[float]) -> None:
-        """Take in the last value of each term."""
+        """Add the last value of each term."""
         for figure, history, value in zip(self.figures, self._histories, values, strict=False):
             history.append(float(np.nan_to_num(value)))
             count = len(history)
@@ -109,7 +109,7 @@ class TermPlots:
             figure.range[1][:] = self._range(history)
 
     def clear(self) -> None:
-        """Forget what was taken in."""
+        """Clear the histories."""
         for figure, history in zip(self.figures, self._histories, strict=True):
             history.clear()
             figure.linepnt[0] = 0

@@ -1,4 +1,4 @@
-"""One world and its neighbours in MuJoCo's own window."""
+"""One world and its neighbors in MuJoCo's own window."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class NativeMujocoViewer(BaseViewer):
         super().__init__(env, policy, frame_rate, verbosity)
         sim = env.sim
         self._world = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
-        # The window's thread draws this one's model and data, so neighbours need their own.
+        # The window's thread draws this one's model and data, so neighbors need their own.
         self._neighbor = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
         self._tracked = tracked_body_id(sim.mj_model, self.cfg)
         self._key_callback = key_callback
@@ -116,7 +116,7 @@ class NativeMujocoViewer(BaseViewer):
         return self._handle is not None and self._handle.is_running()
 
     def sync_env_to_viewer(self) -> None:
-        """Draw the selected world, its neighbours, debug shapes and plots."""
+        """Draw the selected world, its neighbors, debug shapes and plots."""
         handle = self._handle
         if handle is None:
             return

@@ -67,14 +67,14 @@ class ViserTermOverlays:
                 self.metrics_plotter = ViserTermPlotter(self.server, names, "Metric")
 
     def on_env_switch(self) -> None:
-        """Begin anew with another world."""
+        """Clear the histories, and show another world."""
         self.clear_histories()
         for plotter in (self.reward_plotter, self.metrics_plotter):
             if plotter is not None:
                 plotter.update_env_idx(self.scene.env_idx)
 
     def update(self, paused: bool) -> None:
-        """Take in the terms of the last step, unless nothing goes on."""
+        """Add the terms of the last step, unless the worlds are paused."""
         if paused:
             return
         if self.reward_bar_panel is not None and self.reward_plotter is not None:
@@ -85,13 +85,13 @@ class ViserTermOverlays:
             self.metrics_plotter.update(self._terms("metrics_manager"))
 
     def clear_histories(self) -> None:
-        """Forget what was taken in."""
+        """Clear the histories."""
         for part in (self.reward_bar_panel, self.reward_plotter, self.metrics_plotter):
             if part is not None:
                 part.clear_histories()
 
     def cleanup(self) -> None:
-        """Take bars and plots away."""
+        """Remove bars and plots."""
         for part in (self.reward_bar_panel, self.reward_plotter, self.metrics_plotter):
             if part is not None:
                 part.cleanup()
@@ -117,7 +117,7 @@ class ViserCameraOverlays:
 
     @property
     def has_cameras(self) -> bool:
-        """Whether the scene has a camera sensor."""
+        """True if the scene has a camera sensor."""
         return bool(self._sensors())
 
     def setup_controls(self) -> None:
@@ -135,7 +135,7 @@ class ViserCameraOverlays:
             viewer.update(sim_data, env_idx, scene_offset)
 
     def cleanup(self) -> None:
-        """Take the pictures away."""
+        """Remove the pictures."""
         for viewer in self.camera_viewers or []:
             viewer.cleanup()
         if self._enabled is not None:
@@ -152,14 +152,14 @@ class ViserCameraOverlays:
 
 @dataclass
 class ViserDebugOverlays:
-    """What managers and sensors draw of themselves."""
+    """Debug shapes of managers and sensors."""
 
     env: Any
     scene: MujocoOverlays
     enabled: bool = True
 
     def on_env_switch(self) -> None:
-        """Take away what belongs to another world."""
+        """Remove the shapes of another world."""
         self.scene.debug.clear()
 
     def queue(self) -> None:
@@ -177,7 +177,7 @@ class SelectedWorldOverlays:
     Args:
         server: server of the page.
         model: the model that all worlds share.
-        sim_model: `sim.model`, for what differs between worlds; None where nothing does.
+        sim_model: `sim.model`, for fields that differ between worlds; None where none does.
         expanded_fields: `sim.expanded_fields`, the fields that differ.
     """
 

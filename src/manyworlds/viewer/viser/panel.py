@@ -47,7 +47,7 @@ class PanelState:
     time: float
     """Simulated time of the selected world [s]."""
     diverged: bool
-    """Whether the selected world's state is not finite."""
+    """True if the selected world's state is not finite."""
 
 
 class ControlPanel:

@@ -43,11 +43,11 @@ _APPEARANCE_SECONDS = 0.5
 _CHECKPOINT_SECONDS = 2.0
 _TERM_FRAMES = 3
 _MAX_BYTES_PER_SECOND = 20e6
-"""What browsers take in on one connection without falling behind."""
+"""Rate that browsers receive on one connection without falling behind."""
 
 
 class UpdateReason(enum.Enum):
-    """Why a picture is due although nothing moves."""
+    """Reason for a picture although nothing moves."""
 
     ACTION = enum.auto()
     ENV_SWITCH = enum.auto()
@@ -62,7 +62,7 @@ class ViserPlayViewer(BaseViewer):
     world selects it, too.
 
     Poses are sent at every second frame, and less often where they would be more than a browser
-    can take in.
+    can receive.
 
     Args:
         env: the environment.
@@ -71,7 +71,7 @@ class ViserPlayViewer(BaseViewer):
         verbosity: how much to say on the terminal.
         viser_server: draw in this server instead of a new one; it is not stopped on `close`.
         checkpoint_manager: offers other checkpoints of the policy.
-        num_shown: how many worlds to show at once; of more, the page with the selected one is
+        num_shown: number of worlds to show at once; of more, those around the selected one are
             shown.
         host: the address to listen on. Only programs on this machine can connect to the default;
             '0.0.0.0' lets everyone on the network in, without a password.
@@ -137,9 +137,9 @@ class ViserPlayViewer(BaseViewer):
 
     @property
     def shown_worlds(self) -> range:
-        """The worlds on the page."""
+        """Worlds that are shown."""
         first = self.env_idx // self.num_shown * self.num_shown
-        # The last page is full too: it begins earlier.
+        # The last worlds are as many: they begin earlier.
         first = min(first, self.env.num_envs - self.num_shown)
         return range(first, first + self.num_shown)
 
@@ -220,12 +220,12 @@ class ViserPlayViewer(BaseViewer):
 
     @staticmethod
     def _should_update_cameras(paused: bool, has_pending_updates: bool) -> bool:
-        """Whether camera pictures are due: they change only with the worlds."""
+        """Return whether camera pictures are due: they change only with the worlds."""
         return has_pending_updates or not paused
 
     @staticmethod
     def _should_submit_scene_update(counter: int, paused: bool, has_pending_updates: bool) -> bool:
-        """Whether poses are due: at every second frame, and whenever something was asked for."""
+        """Return whether poses are due: at every second frame, and after a request."""
         return has_pending_updates or (not paused and counter % 2 == 0)
 
     def sync_env_to_viewer(self) -> None:
@@ -255,14 +255,14 @@ class ViserPlayViewer(BaseViewer):
         selected = self.env_idx - shown.start
         data = self.env.sim.data
         rows = slice(shown.start, shown.stop)
-        new_page = (shown, self.env_idx) != self._labels_of
-        if now >= self._next_appearance or new_page:
+        new_worlds = (shown, self.env_idx) != self._labels_of
+        if now >= self._next_appearance or new_worlds:
             self._next_appearance = now + _APPEARANCE_SECONDS
             grid.sync_appearance(rows)
         positions = _numpy(data.xpos[rows])
         anchors = self._anchors(grid, positions, rows, selected)
         grid.update(positions, _numpy(data.xquat[rows]), anchors, selected)
-        if new_page:
+        if new_worlds:
             self._labels_of = (shown, self.env_idx)
             grid.set_labels([f"world {i}" for i in shown])
             self._next_status = 0.0
@@ -289,7 +289,7 @@ class ViserPlayViewer(BaseViewer):
             self._contacts.on_env_switch()
 
     def reset_environment(self) -> None:
-        """Reset all worlds and the policy's memory; forgets the last error and all plots."""
+        """Reset all worlds and the policy's memory; clears the last error and all plots."""
         super().reset_environment()
         self._pending.add(UpdateReason.ACTION)
         if self._grid is not None:
@@ -302,7 +302,7 @@ class ViserPlayViewer(BaseViewer):
         self._tell_commands()
 
     def resume(self) -> None:
-        """Go on stepping; forgets the last error."""
+        """Resume stepping; clears the last error."""
         super().resume()
         self._tell_commands()
 
@@ -335,7 +335,7 @@ class ViserPlayViewer(BaseViewer):
                 grid.remove()
 
     def is_running(self) -> bool:
-        """Whether the page is being served."""
+        """Return whether the page is being served."""
         return self._grid is not None
 
     def carry_out(self, action: Action) -> None:
@@ -440,7 +440,7 @@ class ViserPlayViewer(BaseViewer):
 
     def _move_camera(self, grid: WorldGrid, selected: int) -> None:
         """Look at all worlds or at the selected one, when that choice changes."""
-        # A landscape's worlds are far apart, so a new page needs a new look.
+        # A landscape's worlds are far apart, so other worlds need another view.
         place = selected if self._look_at_selected else 0
         if grid.landscape:
             place = self.env_idx if self._look_at_selected else self.shown_worlds.start
