@@ -107,7 +107,7 @@ def test_drawn_world(sim):
 
 @pytest.mark.usefixtures("gl")
 def test_pictures_show_the_world(sim):
-    """Draw the colour that the world has, through a camera of the model, too."""
+    """Draw the color that the world has, through a camera of the model, too."""
     cfg = ViewerConfig(height=48, width=64, distance=2.0, lookat=(0, 0, 0.5), enable_shadows=False)
     renderer = OffscreenRenderer(
         sim.mj_model, cfg, sim_model=sim.model, expanded_fields=sim.expanded_fields

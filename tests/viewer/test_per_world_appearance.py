@@ -72,7 +72,7 @@ def test_alike(sim, looks):
 
 
 def test_color_and_size(sim, looks):
-    """Draw each world's own colour and size, and leave other geoms alone."""
+    """Draw each world's own color and size, and leave other geoms alone."""
     ball = _geom(sim, "ball")
     sim.model.geom_rgba[1, ball] = torch.tensor([0.0, 1.0, 0.0, 0.5])
     sim.model.geom_size[2, ball, 0] = 0.3

@@ -166,11 +166,11 @@ def test_rendered_pictures_show_each_worlds_mesh(gl):
     def shape(world: int) -> tuple[int, bool, int]:
         renderer.update(sim.data, env_idx=world)
         image = renderer.render().astype(int)
-        colour = int(image[..., :2].sum(axis=(0, 1)).argmax())
-        rows, columns = np.nonzero(image[..., colour] > 30 + image[..., 1 - colour])
+        color = int(image[..., :2].sum(axis=(0, 1)).argmax())
+        rows, columns = np.nonzero(image[..., color] > 30 + image[..., 1 - color])
         if not rows.size:
             return -1, False, 0
-        return colour, bool(np.ptp(columns) > 2 * np.ptp(rows)), rows.size
+        return color, bool(np.ptp(columns) > 2 * np.ptp(rows)), rows.size
 
     try:
         assert shape(0)[:2] == (0, True)
@@ -183,7 +183,7 @@ def test_rendered_pictures_show_each_worlds_mesh(gl):
 
 
 def test_the_window_shows_each_worlds_mesh():
-    """Load worlds as MuJoCo's window does: another world, another mesh, colour and size."""
+    """Load worlds as MuJoCo's window does: another world, another mesh, color and size."""
     sim = mesh_sim()
     drawn = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
     for world, mesh in ((0, "flat"), (1, "tall"), (2, None), (0, "flat")):

@@ -270,7 +270,7 @@ def test_groups(open_page):
 
 
 def test_randomized_colors_show(open_page):
-    """Show a colour that changes while the page is open."""
+    """Show a color that changes while the page is open."""
     viewer = open_page()
     viewer.close()
     sim = viewer.env.sim

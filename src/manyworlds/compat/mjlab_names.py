@@ -97,7 +97,7 @@ ABSENT: dict[str, str] = {
         "the nearest are SimulationCfg.nan_guard, Simulation.status and `manyworlds replay-dump`"
     ),
     "mjlab.viewer.viser.ViserMujocoScene": _VISER_SCENE,
-    "mjlab.viewer.browser.world_grid.MjlabViserScene": _VISER_SCENE,
+    "mjlab.viewer.viser.scene.MjlabViserScene": _VISER_SCENE,
     "mjlab.asset_zoo.robots": (
         "bring the robot's MJCF file: EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_file(path))"
     ),

@@ -25,6 +25,7 @@ VIEWER_MODEL_FIELDS = frozenset(
         "geom_rgba",
         "geom_size",
         "geom_type",
+        "site_matid",
         "site_pos",
         "site_quat",
         "site_rgba",

@@ -90,7 +90,7 @@ class TrainingView:
 
     Args:
         env: the environment.
-        num_shown: how many worlds the page shows at most.
+        num_shown: largest number of worlds on the page.
         host: the address to listen on; the default lets only programs on this machine connect.
         port: the port to listen on; if it is taken, the next free one is used. See `url`.
 

@@ -122,7 +122,7 @@ def test_colliders_are_what_can_touch(page):
     assert not any(handle.visible for handle in handles.values())
 
 
-def test_shapes_have_the_colours_of_their_types(page):
+def test_shapes_have_the_colors_of_their_types(page):
     """Make boxes cyan, meshes magenta and round shapes green."""
     model = page.lab.world.model
     colors = {
@@ -268,7 +268,7 @@ def test_sites_and_tendons(page):
     assert 2 * tube.scales[0, 2] == pytest.approx(np.linalg.norm(ends[1] - ends[0]), abs=1e-3)
 
 
-def test_islands_have_colours(page):
+def test_islands_have_colors(page):
     """Colour the two boxes on each other alike, the third otherwise; Off restores everything."""
     part, model = page.parts["OverlayPart"], page.lab.world.model
     groups = captured(page, Groups)
@@ -287,7 +287,7 @@ def test_islands_have_colours(page):
 
 
 def test_one_can_see_through(page):
-    """See through the world: its shapes keep their colours and let light through."""
+    """See through the world: its shapes keep their colors and let light through."""
     part, model = page.parts["OverlayPart"], page.lab.world.model
     part.see_through.value = True
     pump(page, 2)
@@ -311,7 +311,7 @@ def test_groups_of_geoms_can_be_hidden(page):
 
 
 def test_sleepers_are_dim(open_page):
-    """Let boxes fall asleep: the colour of those that sleep is darker than when awake."""
+    """Let boxes fall asleep: the color of those that sleep is darker than when awake."""
     page = open_page(BOXES.replace("<mujoco>", "<mujoco><option><flag sleep='enable'/></option>"))
     give(page.parts["OverlayPart"].coloring, "Body")
     pump(page, 2)
@@ -327,7 +327,7 @@ def test_sleepers_are_dim(open_page):
 
 
 def test_without_visuals_only_colliders_remain(page):
-    """Hide visual shapes: what can touch is drawn in the colours of its type."""
+    """Hide visual shapes: what can touch is drawn in the colors of its type."""
     give(page.parts["OverlayPart"].visuals, False)
     pump(page, 2)
     assert len(shapes_of(page, "box").batched_positions) == 3

@@ -146,6 +146,15 @@ def test_what_goes_wrong_is_shown(page):
     assert "evil" not in page.parts["TopBar"].status.content
 
 
+def test_defects_of_actions_are_shown_and_printed(page, capsys):
+    """Let an action raise what no wrong input raises: the page names it, the terminal has all."""
+    page.context.attempt(lambda: [][3])
+    assert page.context.message == "IndexError: list index out of range"
+    assert "Traceback" in capsys.readouterr().err
+    pump(page)
+    assert "IndexError: list index out of range" in page.parts["TopBar"].status.content
+
+
 def test_a_part_that_fails_does_not_end_the_page(page):
     """Let one part raise: it is named, and the others go on."""
 

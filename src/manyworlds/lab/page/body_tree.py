@@ -1,4 +1,4 @@
-"""The tree of bodies, and what the selected one is."""
+"""Tree of bodies, and properties of the selected one."""
 
 from __future__ import annotations
 

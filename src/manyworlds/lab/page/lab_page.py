@@ -53,14 +53,14 @@ class LabPage:
     only; the engine does not know that there is a page.
 
     Args:
-        lab: what to show; the page does not start or stop it.
+        lab: lab to show; the page does not start or stop it.
         host: the address to listen on; '0.0.0.0' lets everyone on the network in, without a
             password.
         port: the port to listen on; if it is taken, the next free one is used. See `url`.
         frame_rate: pictures per second at most [1/s]; while a caller waits for steps, as many as
             take a hundredth of a core.
         collapsed: whether the panel is hidden until a user presses Tab.
-        tabs: what is in the panel; see `TABS`.
+        tabs: parts of each tab; see `TABS`.
         server: draw in this server instead of a new one; it is not stopped on `close`.
         on_build: called when the parts were made, at first and after each `LiveLab.rebuild`.
 

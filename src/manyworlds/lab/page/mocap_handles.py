@@ -1,4 +1,4 @@
-"""Handles with which mocap bodies are moved."""
+"""Handles that move mocap bodies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manyworlds.lab.snapshot import Snapshot
 
 
 class MocapPart:
-    """A handle at each mocap body: what it is moved to, the body is moved to at the next step.
+    """A handle at each mocap body; the body follows it at the next step.
 
     Args:
         ctx: context of the page.
@@ -54,10 +54,10 @@ class MocapPart:
         """Take part in a drag of a handle.
 
         Args:
-            mocap: which mocap body.
+            mocap: index of the mocap body.
             phase: `start`, `update` or `end`.
-            position: where the handle is [m].
-            quat: how it is turned (wxyz).
+            position: position of the handle [m].
+            quat: orientation of the handle (w, x, y, z).
         """
 
         def move(model: mujoco.MjModel, data: mujoco.MjData) -> None:

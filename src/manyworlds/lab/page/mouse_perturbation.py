@@ -54,7 +54,7 @@ class PullPart:
 
         Args:
             handle: the mesh's.
-            bodies: which bodies it draws, one instance each.
+            bodies: bodies that it draws, one instance each.
         """
 
         async def drag(event: Any) -> None:
@@ -68,8 +68,8 @@ class PullPart:
         """Select the body that a ray hits first; none if it hits nothing that can move.
 
         Args:
-            origin: where the ray begins in the scene [m].
-            direction: where it goes.
+            origin: start of the ray in the scene [m].
+            direction: direction of the ray.
         """
         start = np.array(origin, float) - self._ctx.view.offset
         along = np.array(direction, float)

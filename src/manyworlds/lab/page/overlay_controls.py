@@ -1,4 +1,4 @@
-"""Controls of what is drawn over the world, each with a checkbox and a key."""
+"""Controls of overlays, each with a checkbox and a key."""
 
 from __future__ import annotations
 

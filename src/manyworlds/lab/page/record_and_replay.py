@@ -1,4 +1,4 @@
-"""Recording what happens, and playing it again."""
+"""Recording and replay of a world."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening a model again after its file was changed, and a card for what does not compile."""
+"""A page that opens its model again after a change, and shows errors of compilation."""
 
 from __future__ import annotations
 

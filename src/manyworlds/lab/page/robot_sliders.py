@@ -22,7 +22,7 @@ class _Sliders:
     folder: Any
     handles: list[Any]
     seen: Any
-    """The command whose targets the sliders show."""
+    """Command whose targets the sliders show."""
 
 
 class RobotPart:
@@ -146,7 +146,7 @@ class RobotPart:
 def slider_range(
     model: mujoco.MjModel, actuator: int, control: int
 ) -> tuple[float, float, float, str]:
-    """Range and step of an actuator's slider, and what its control means.
+    """Return range and step of an actuator's slider, and the meaning of its control.
 
     Returns:
         The lowest and the highest value, the step, and the kind and the unit in words.

@@ -29,7 +29,7 @@ class WorldView:
     """Draws the bodies of a world.
 
     Args:
-        server: of the page.
+        server: server of the page.
         model: the compiled model.
         snapshot: the state in which the camera looks at what moves.
     """

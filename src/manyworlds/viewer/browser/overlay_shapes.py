@@ -113,8 +113,8 @@ def contact_forces(
     """Draw arrows.
 
     Args:
-        drawing: where to.
-        positions: where they begin [m], shape (n, 3).
+        drawing: drawing to add to.
+        positions: tails of the arrows [m], shape (n, 3).
         forces: shape (n, 3) [N].
         scale: length of an arrow [m/N]; none is longer than `LONGEST_M`.
         radius: of a shaft [m].
@@ -132,10 +132,10 @@ def joint_lines(model: mujoco.MjModel, joint: int, length: float, moves: bool) -
 
     Args:
         model: the compiled model.
-        joint: which.
+        joint: index of the joint.
         length: half of the axis [m].
-        moves: what moves with the joint's body, or what stays: the range, with 0 along x for a
-            hinge and at the frame's origin for a slide.
+        moves: true for the lines that move with the joint's body, false for those that stay: the
+            range, with 0 along x for a hinge and at the frame's origin for a slide.
     """
     (low, high), zero = model.jnt_range[joint], model.qpos0[model.jnt_qposadr[joint]]
     axis = np.array([[[0.0, 0.0, -length], [0.0, 0.0, length]]])

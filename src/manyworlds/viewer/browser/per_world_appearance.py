@@ -11,19 +11,11 @@ import numpy as np
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.viewer.browser.shapes import Instances, Shape, compose, drawn_size, pieces, rotate
-from manyworlds.viewer.model_sync import as_numpy
+from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
 
 _FIELDS = {
-    "geom": (
-        "geom_dataid",
-        "geom_matid",
-        "geom_pos",
-        "geom_quat",
-        "geom_rgba",
-        "geom_size",
-        "geom_type",
-    ),
-    "site": ("site_matid", "site_pos", "site_quat", "site_rgba", "site_size"),
+    kind: tuple(sorted(name for name in VIEWER_MODEL_FIELDS if name.startswith(f"{kind}_")))
+    for kind in ("geom", "site")
 }
 _MATERIAL_FIELDS = ("mat_rgba", "mat_texid")
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
@@ -93,7 +85,7 @@ class PerWorldAppearance:
 
         Args:
             kind: 'geom' or 'site'.
-            ids: which of them, if they are varied.
+            ids: their indices; those that are not varied are left out.
             positions: of all bodies of the worlds shown [m], shape (count, nbody, 3).
             quaternions: of all bodies of the worlds shown, shape (count, nbody, 4).
         """

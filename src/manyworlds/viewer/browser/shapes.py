@@ -107,7 +107,7 @@ class ShapeLayer:
     Args:
         server: server of the page.
         path: the name in the scene below which all handles are.
-        model: whose meshes are drawn.
+        model: model with the meshes.
         on_click: called with the index of the world of an instance that was clicked.
         cast_shadow: whether the instances cast shadows.
     """

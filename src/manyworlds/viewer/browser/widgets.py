@@ -49,7 +49,7 @@ def add_choice(
     label: str,
     actions: Mapping[str, Callable[[], Any]],
     attempt: Attempt = directly,
-) -> viser.GuiButtonGroupHandle[str]:
+) -> viser.GuiButtonGroupHandle:
     """Add a row of buttons, each with an action of its own."""
     group = gui.add_button_group(label, tuple(actions))
     group.on_click(lambda event: attempt(actions[event.target.value]))

@@ -6,7 +6,7 @@ import copy
 import warnings
 from collections.abc import Callable, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import mujoco
 import numpy as np
@@ -33,6 +33,8 @@ from manyworlds.viewer.browser.shapes import (
 if TYPE_CHECKING:
     import viser
 
+GroupKind = Literal["geom", "site"]
+"""Kinds of elements that are drawn by groups."""
 _ROOT = "/worlds"
 _ACCENT = (38, 132, 255)
 _GROUND = (228, 232, 236)
@@ -99,7 +101,7 @@ class WorldGrid:
     ) -> None:
         self.server = server
         self.count = count
-        self.groups: dict[str, list[bool]] = {
+        self.groups: dict[GroupKind, list[bool]] = {
             "geom": [bool(shown) for shown in cfg.geom_group],
             "site": [bool(shown) for shown in cfg.site_group],
         }
@@ -165,7 +167,7 @@ class WorldGrid:
             positions: body positions [m], shape (count, nbody, 3).
             quaternions: body orientations (w, x, y, z), shape (count, nbody, 4).
             anchors: the point of each world that is drawn at its place [m], shape (count, 3).
-            selected: which of the worlds shown is selected.
+            selected: selected world, as an index among those shown.
         """
         if not self._batches:
             self.sync_appearance(slice(0, self.count))
@@ -240,7 +242,7 @@ class WorldGrid:
             self.box = bounding_box(model, geoms)
             self.places = grid_slots(self.count, np.ptp(self.box, axis=0), cfg.azimuth)
 
-    def _shown(self, kind: str, element: int) -> bool:
+    def _shown(self, kind: GroupKind, element: int) -> bool:
         group = int(getattr(self._model, f"{kind}_group")[element])
         return group < 6 and self.groups[kind][group]
 

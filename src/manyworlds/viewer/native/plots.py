@@ -41,9 +41,9 @@ def compute_viewports(num_plots: int, rect: mujoco.MjrRect, cfg: PlotCfg) -> lis
     """Place plots in columns at the right of a window, from the top.
 
     Args:
-        num_plots: how many plots are wanted; more than `cfg.max_viewports` are left out.
+        num_plots: number of plots; those beyond `cfg.max_viewports` are left out.
         rect: the window [pixel].
-        cfg: how much room there is.
+        cfg: room for plots.
     """
     count = min(num_plots, cfg.max_viewports)
     if count <= 0 or rect.width <= 0 or rect.height <= 0:

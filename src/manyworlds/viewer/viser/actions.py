@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import mujoco
 
 from manyworlds.viewer.actions import Action
+
+if TYPE_CHECKING:
+    from manyworlds.viewer.browser.world_grid import GroupKind
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class ShowFrames(Action):
 class ShowGroup(Action):
     """Show or hide a group of geoms or sites in all worlds."""
 
-    kind: Literal["geom", "site"]
+    kind: GroupKind
     group: int
     on: bool
 

@@ -58,7 +58,7 @@ class ViserCameraViewer:
         Args:
             sim_data: per-world arrays (`sim.data`).
             env_idx: the world.
-            scene_offset: how far the world is moved for drawing [m], shape (3,).
+            scene_offset: displacement of the world in the drawing [m], shape (3,).
         """
         pictures, camera = self.sensor.data, self.sensor.camera_idx
         for kind, handle in self._images.items():

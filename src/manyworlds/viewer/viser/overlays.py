@@ -28,6 +28,8 @@ from manyworlds.viewer.world_mirror import WorldMirror
 if TYPE_CHECKING:
     import viser
 
+    from manyworlds.viewer.base import BaseViewer, EnvProtocol
+
 _PATH = "/over"
 _CHART: Any = "chart-bar"
 _METRICS: Any = "chart-line"
@@ -44,9 +46,9 @@ class ViserTermOverlays:
     """Reward bars, and plots of rewards and metrics, of the selected world."""
 
     server: viser.ViserServer
-    env: Any
-    scene: Any
-    """Knows the selected world, `env_idx`."""
+    env: EnvProtocol
+    scene: BaseViewer
+    """Viewer, which has the selected world, `env_idx`."""
     frame_time: float
     """Time between two updates [s]."""
     reward_bar_max_terms: int = 20
@@ -54,7 +56,7 @@ class ViserTermOverlays:
     reward_bar_panel: RewardBarPanel | None = None
     metrics_plotter: ViserTermPlotter | None = None
 
-    def setup_tabs(self, tabs: Any) -> None:
+    def setup_tabs(self, tabs: viser.GuiTabGroupHandle) -> None:
         """Add a tab for rewards and one for metrics, where there are any."""
         if names := _names(self._manager("reward_manager")):
             with tabs.add_tab("Rewards", icon=_CHART):
@@ -110,7 +112,7 @@ class ViserCameraOverlays:
     """Feeds of the cameras that are sensors."""
 
     server: viser.ViserServer
-    env: Any
+    env: EnvProtocol
     mj_model: mujoco.MjModel
     camera_viewers: list[ViserCameraViewer] | None = None
     _enabled: Any = field(default=None, repr=False)
@@ -154,7 +156,7 @@ class ViserCameraOverlays:
 class ViserDebugOverlays:
     """Debug shapes of managers and sensors."""
 
-    env: Any
+    env: EnvProtocol
     scene: MujocoOverlays
     enabled: bool = True
 

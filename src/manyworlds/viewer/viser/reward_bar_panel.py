@@ -23,7 +23,7 @@ class RewardBarPanel:
         server: server of the page; bars are in its present GUI container.
         term_names: the terms, in the order in which `update` is given them.
         update_dt: time between two updates [s].
-        max_terms: how many terms have a bar; more make the page slow.
+        max_terms: largest number of terms with a bar; more make the page slow.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from manyworlds.viewer.base import BaseViewer, EnvProtocol, PolicyProtocol, Verb
 from manyworlds.viewer.browser.cameras import FOVY, point_cameras
 from manyworlds.viewer.browser.layout import own_origins, static_body
 from manyworlds.viewer.browser.server import new_server, page_url, stop_server
-from manyworlds.viewer.browser.world_grid import WorldGrid
+from manyworlds.viewer.browser.world_grid import GroupKind, WorldGrid
 from manyworlds.viewer.camera import first_free_body, tracked_body_id
 from manyworlds.viewer.viser import actions as page_actions
 from manyworlds.viewer.viser.checkpoints import CheckpointManager, format_time_ago
@@ -68,7 +68,7 @@ class ViserPlayViewer(BaseViewer):
         env: the environment.
         policy: maps observations to actions.
         frame_rate: frames per second at most [1/s].
-        verbosity: how much to say on the terminal.
+        verbosity: amount of output on the terminal.
         viser_server: draw in this server instead of a new one; it is not stopped on `close`.
         checkpoint_manager: offers other checkpoints of the policy.
         num_shown: number of worlds to show at once; of more, those around the selected one are
@@ -144,7 +144,7 @@ class ViserPlayViewer(BaseViewer):
         return range(first, first + self.num_shown)
 
     @property
-    def groups(self) -> dict[str, list[bool]]:
+    def groups(self) -> dict[GroupKind, list[bool]]:
         """Groups of geoms and sites that are drawn."""
         return self.grid.groups
 
@@ -202,7 +202,7 @@ class ViserPlayViewer(BaseViewer):
         self._add_tabs(server, self._panel.tabs)
         self.sync_env_to_viewer()
 
-    def _add_tabs(self, server: viser.ViserServer, tabs: Any) -> None:
+    def _add_tabs(self, server: viser.ViserServer, tabs: viser.GuiTabGroupHandle) -> None:
         self._terms = ViserTermOverlays(
             server,
             self.env,
