@@ -12,7 +12,7 @@ import numpy as np
 from manyworlds.viewer.browser import overlay_shapes as draw
 from manyworlds.viewer.browser.captures import Contacts, Joints, Tendons
 from manyworlds.viewer.browser.line_groups import LineGroups
-from manyworlds.viewer.browser.shapes import SOLID_GEOMS, Instances, Shape, ShapeLayer
+from manyworlds.viewer.browser.shapes import Instances, Shape, ShapeLayer
 from manyworlds.viewer.browser.shapes import merge_instances as merge
 
 if TYPE_CHECKING:
@@ -165,11 +165,6 @@ def convex_hull_geoms(model: mujoco.MjModel) -> np.ndarray:
     meshes = (model.geom_type == mujoco.mjtGeom.mjGEOM_MESH) & (model.geom_dataid >= 0)
     geoms = np.flatnonzero(meshes)
     return geoms[model.mesh_graphadr[model.geom_dataid[geoms]] >= 0]
-
-
-def collider_geoms(model: mujoco.MjModel) -> np.ndarray:
-    """Return the solid geoms that can touch anything, shape (n,)."""
-    return np.flatnonzero(draw.is_collider(model) & np.isin(model.geom_type, SOLID_GEOMS))
 
 
 def _rows(ids: np.ndarray, *fields: np.ndarray) -> list[bytes]:
