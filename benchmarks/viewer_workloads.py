@@ -44,8 +44,8 @@ with connect(address, subprotocols=[protocol], max_size=None, compression=None) 
 
 def scene_update(seconds: float) -> Figures | None:
     """1024 Go1 worlds on a page: time of this process for one picture, and bytes sent."""
-    from manyworlds.viewer.viser.scene import WorldGrid
-    from manyworlds.viewer.viser.server import new_server, page_url, stop_server
+    from manyworlds.viewer.browser.server import new_server, page_url, stop_server
+    from manyworlds.viewer.browser.world_grid import WorldGrid
 
     env = _go1(1024)
     if env is None:

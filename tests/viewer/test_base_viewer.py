@@ -273,11 +273,14 @@ def test_first_world_comes_from_the_configuration():
 
 
 def test_custom_actions(viewer):
-    """Pass on to the viewer what the loop does not know; refuse unknown names."""
+    """Offer subclasses what the loop does not know; show what they refuse; refuse unknown names."""
     viewer.request_action("custom", {"x": 1})
     viewer.request_action("toggle_plots")
     viewer.tick()
     assert viewer.custom == [(ViewerAction.CUSTOM, {"x": 1}), (ViewerAction.TOGGLE_PLOTS, None)]
+    assert "Viewer has no action TogglePlots()" in viewer.get_status().last_error
+    with pytest.raises(ValueError, match="'reset' takes no payload, got 3"):
+        viewer.request_action("reset", 3)
     with pytest.raises(ValueError, match="no viewer action 'fly': use one of reset"):
         viewer.request_action("fly")
 

@@ -9,7 +9,6 @@ import torch
 
 from manyworlds.sim import Simulation
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.drawn_world import DrawnWorld
 from manyworlds.viewer.model_sync import (
     VIEWER_INERTIAL_FIELDS,
     VIEWER_MODEL_FIELDS,
@@ -17,6 +16,7 @@ from manyworlds.viewer.model_sync import (
     sync_model_fields,
 )
 from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
+from manyworlds.viewer.world_mirror import WorldMirror
 
 MODEL = """
 <mujoco>
@@ -95,7 +95,7 @@ def test_absent_mesh_is_not_drawn(sim):
 def test_drawn_world(sim):
     """Have pose, model and camera of a world as they are in the simulation."""
     sim.data.qpos[1, 2] = 2.0
-    world = DrawnWorld(sim.mj_model, sim.model, sim.expanded_fields)
+    world = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
     world.load(sim.data, 1)
     np.testing.assert_allclose(world.data.geom_xpos[0], [0.3, 0, 2.0], atol=1e-6)
     np.testing.assert_allclose(world.data.cam_xpos[0], [0, -3, 0.5], atol=1e-6)
@@ -107,7 +107,7 @@ def test_drawn_world(sim):
 
 @pytest.mark.usefixtures("gl")
 def test_pictures_show_the_world(sim):
-    """Draw the colour that the world has, through a camera of the model, too."""
+    """Draw the color that the world has, through a camera of the model, too."""
     cfg = ViewerConfig(height=48, width=64, distance=2.0, lookat=(0, 0, 0.5), enable_shadows=False)
     renderer = OffscreenRenderer(
         sim.mj_model, cfg, sim_model=sim.model, expanded_fields=sim.expanded_fields

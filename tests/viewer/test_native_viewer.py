@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.base import ViewerAction
+from manyworlds.viewer.actions import ToggleDebugVis, TogglePlots
 from manyworlds.viewer.native import MujocoNativeDebugVisualizer, NativeMujocoViewer
 from manyworlds.viewer.native.plots import PlotCfg, TermPlots, compute_viewports
 from manyworlds.viewer.neighbors import nearest_worlds
@@ -120,6 +120,16 @@ def test_keys(window):
     assert pressed[-1] == ord("Z")
 
 
+def test_actions_that_fail_are_shown(window):
+    """Ask for what the window does not have: its text says so, and the worlds pause."""
+    viewer = window()
+    viewer.request_action("fetch_checkpoint")
+    viewer._carry_out_requests()
+    assert viewer.get_status().paused
+    names, values = viewer._texts()[2:]
+    assert "Error" in names and "no action FetchCheckpoint()" in values
+
+
 def test_push(window, monkeypatch):
     """Push a body of the selected world only, and take the force away afterwards."""
     viewer = window()
@@ -167,8 +177,8 @@ def test_debug_shapes_and_plots(window):
     assert any(g.category == mujoco.mjtCatBit.mjCAT_DECOR for g in scene.geoms[: scene.ngeom])
     assert [figure.title for _, figure in viewer._handle.figures] == ["a", "b"]
     assert viewer._handle.figures[0][1].linedata[0, 1] == 1.0
-    assert viewer._handle_custom_action(ViewerAction.TOGGLE_PLOTS, None)
-    assert viewer._handle_custom_action(ViewerAction.TOGGLE_DEBUG_VIS, None)
+    viewer.carry_out(TogglePlots())
+    viewer.carry_out(ToggleDebugVis())
     _tick(viewer)
     assert viewer._handle.figures == []
     assert not any(g.category == mujoco.mjtCatBit.mjCAT_DECOR for g in scene.geoms[: scene.ngeom])

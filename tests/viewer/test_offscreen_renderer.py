@@ -47,7 +47,7 @@ def _blue_center(image: np.ndarray) -> np.ndarray:
 
 
 def test_image(env, renderer):
-    """Return an RGB image of the size asked for that is not of one colour."""
+    """Return an RGB image of the size asked for that is not of one color."""
     renderer.update(env.sim.data)
     image = renderer.render()
     assert image.shape == (96, 128, 3)

@@ -51,7 +51,7 @@ def test_gif_speed(tmp_path, no_encoder, fps, frames):
 
 
 def test_gif_colors(tmp_path, no_encoder):
-    """Keep the colours of late frames, too."""
+    """Keep the colors of late frames, too."""
     frames = [np.full((16, 16, 3), color, np.uint8) for color in ((250, 0, 0), (0, 0, 250))]
     path = write_video(tmp_path / "run", frames, fps=10)
     with Image.open(path) as image:

@@ -10,11 +10,21 @@ import pytest
 import torch
 
 from manyworlds.rl.run_folder import RunFolder
+from manyworlds.viewer.actions import Action, SelectEnv
+from manyworlds.viewer.browser.server import new_server, stop_server
+from manyworlds.viewer.viser.actions import (
+    LoadCheckpoint,
+    Redraw,
+    ShowDebugShapesOfAll,
+    ShowFrames,
+    ShowGroup,
+    ShowMujocoOverlay,
+    SteerCommand,
+)
 from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
 from manyworlds.viewer.viser.checkpoints import checkpoints_of, format_time_ago
-from manyworlds.viewer.viser.decor import DecorLayer
+from manyworlds.viewer.viser.overlays import SelectedWorldOverlays
 from manyworlds.viewer.viser.reward_bar_panel import RewardBarPanel
-from manyworlds.viewer.viser.server import new_server, stop_server
 from manyworlds.viewer.viser.term_plotter import ViserTermPlotter
 from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
@@ -87,8 +97,8 @@ def open_page(make_env, rest, server):
         viewer.close()
 
 
-def _act(viewer, *payload) -> None:
-    viewer.request_action("custom", payload)
+def _act(viewer, action: Action) -> None:
+    viewer.request(action)
     viewer.now += 0.1
     viewer.tick()
 
@@ -167,16 +177,16 @@ def test_debug_shapes(open_page):
     """Draw shapes of the selected world where the page draws it, and of all worlds on request."""
     viewer = open_page()
     viewer.pause()
-    _act(viewer, "select", 1)
-    layer = viewer._decor._layer.handles[("sphere",)]
+    _act(viewer, SelectEnv(1))
+    layer = viewer._overlays.mujoco._layer.handles[("sphere",)]
     np.testing.assert_allclose(layer.batched_positions, viewer._grid.places[1:2], atol=1e-6)
-    assert [label.text for label in viewer._decor._labels] == ["here"]
-    _act(viewer, "debug_all", True)
+    assert [label.text for label in viewer._overlays.mujoco._labels] == ["here"]
+    _act(viewer, ShowDebugShapesOfAll(True))
     np.testing.assert_allclose(layer.batched_positions, viewer._grid.places, atol=1e-6)
     viewer.request_action("toggle_debug_vis")
-    _act(viewer, "redraw", None)
+    _act(viewer, Redraw())
     assert not layer.visible
-    assert not any(label.visible for label in viewer._decor._labels)
+    assert not any(label.visible for label in viewer._overlays.mujoco._labels)
 
 
 def test_overlays(open_page):
@@ -184,14 +194,14 @@ def test_overlays(open_page):
     viewer = open_page()
     viewer.pause()
     viewer.env.update_visualizers = lambda vis: None
-    _act(viewer, "flag", int(mujoco.mjtVisFlag.mjVIS_INERTIA), True)
-    boxes = viewer._decor._layer.handles[("box",)]
+    _act(viewer, ShowMujocoOverlay(mujoco.mjtVisFlag.mjVIS_INERTIA, True))
+    boxes = viewer._overlays.mujoco._layer.handles[("box",)]
     assert boxes.visible
     assert len(boxes.batched_positions) == 2  # cart and pole have mass
-    _act(viewer, "flag", int(mujoco.mjtVisFlag.mjVIS_INERTIA), False)
+    _act(viewer, ShowMujocoOverlay(mujoco.mjtVisFlag.mjVIS_INERTIA, False))
     assert not boxes.visible
-    _act(viewer, "frames", int(mujoco.mjtFrame.mjFRAME_BODY))
-    assert viewer._decor._layer.handles[("cylinder",)].visible
+    _act(viewer, ShowFrames(mujoco.mjtFrame.mjFRAME_BODY))
+    assert viewer._overlays.mujoco._layer.handles[("cylinder",)].visible
 
 
 def test_inertia_of_the_world():
@@ -205,36 +215,62 @@ def test_inertia_of_the_world():
     sim.model.body_inertia[1, 1] *= 4.0
     server = new_server("127.0.0.1", 8130)
     try:
-        layer = DecorLayer(server, sim.mj_model, sim.model, sim.expanded_fields)
-        layer.option.flags[mujoco.mjtVisFlag.mjVIS_INERTIA] = 1
+        overlays = SelectedWorldOverlays(server, sim.mj_model, sim.model, sim.expanded_fields)
+        overlays.mujoco.option.flags[mujoco.mjtVisFlag.mjVIS_INERTIA] = 1
         sizes = []
         for world in (0, 1):
-            layer.show(sim.data, world, np.array([5.0, 0.0, 0.0]))
-            (boxes,) = [h for s, h in layer._layer.handles.items() if s == ("box",)]
+            overlays.show(sim.data, world, np.array([5.0, 0.0, 0.0]))
+            (boxes,) = [h for s, h in overlays.mujoco._layer.handles.items() if s == ("box",)]
             sizes.append(boxes.batched_scales.copy())
         np.testing.assert_allclose(sizes[1], 2.0 * sizes[0], rtol=1e-5)
-        layer.option.flags[:] = 0
-        layer.option.flags[mujoco.mjtVisFlag.mjVIS_CONTACTPOINT] = 1
-        layer.show(sim.data, 0, np.array([5.0, 0.0, 0.0]))
-        contact = layer._layer.handles[("cylinder",)]
-        np.testing.assert_allclose(contact.batched_positions[0], [5, 0, 0], atol=0.02)
-        layer.remove()
+        overlays.mujoco.option.flags[:] = 0
+        overlays.on = {"contact_points", "contact_forces"}
+        overlays.show(sim.data, 0, np.array([5.0, 0.0, 0.0]))
+        assert not boxes.visible
+        contact = overlays.shapes.shapes.handles[("cylinder",)]
+        place = overlays._frame.position + contact.batched_positions[0]
+        np.testing.assert_allclose(place, [5, 0, 0], atol=0.02)
+        assert len(overlays.shapes.shapes.handles[("cone",)].batched_positions) == 1
+        overlays.on = set()
+        overlays.show(sim.data, 0, np.array([5.0, 0.0, 0.0]))
+        assert not contact.visible
+        overlays.remove()
     finally:
         stop_server(server)
+
+
+def test_contacts_of_worlds_with_meshes_and_own_fields(server):
+    """Draw contacts where a field differs between worlds in the rows of bodies only."""
+    from manyworlds.sim import RecomputeLevel, Simulation
+
+    xml = """<mujoco><asset><mesh name="m" builtin="sphere" params="2"/></asset><worldbody>
+      <geom type="plane" size="1 1 1"/><body pos="0 0 .9"><freejoint/>
+      <geom type="mesh" mesh="m"/><geom size=".1"/></body></worldbody></mujoco>"""
+    sim = Simulation(2, model=mujoco.MjModel.from_xml_string(xml), device="cpu")
+    sim.expand_model_fields(("geom_size",))
+    sim.model.geom_size[1, 2] = 2.0
+    sim.recompute_constants(RecomputeLevel.set_const)
+    assert "bvh_aabb" in sim.expanded_fields and len(sim.mj_model.bvh_aabb) > 3
+    overlays = SelectedWorldOverlays(server, sim.mj_model, sim.model, sim.expanded_fields)
+    overlays.on = {"contact_points"}
+    overlays.show(sim.data, 1, np.zeros(3))
+    discs = overlays.shapes.shapes.handles[("cylinder",)]
+    assert len(discs.batched_positions) == overlays._world.data.ncon > 0
+    overlays.remove()
 
 
 def test_groups(open_page):
     """Leave out geoms of a group that is not shown."""
     viewer = open_page()
     before = len(viewer._grid._batches)
-    _act(viewer, "group", "geom", 0, False)
+    _act(viewer, ShowGroup("geom", 0, False))
     assert len(viewer._grid._batches) < before
-    _act(viewer, "group", "geom", 0, True)
+    _act(viewer, ShowGroup("geom", 0, True))
     assert len(viewer._grid._batches) == before
 
 
 def test_randomized_colors_show(open_page):
-    """Show a colour that changes while the page is open."""
+    """Show a color that changes while the page is open."""
     viewer = open_page()
     viewer.close()
     sim = viewer.env.sim
@@ -243,7 +279,7 @@ def test_randomized_colors_show(open_page):
     cart = 2
     sim.model.geom_rgba[1, cart] = torch.tensor([1.0, 0.0, 0.0, 1.0])
     viewer.now += 1.0
-    _act(viewer, "redraw", None)
+    _act(viewer, Redraw())
     boxes = viewer._grid._shapes.handles[("box",)]
     assert boxes.batched_colors.tolist()[1] == [255, 0, 0]
     assert boxes.batched_colors.tolist()[0] == boxes.batched_colors.tolist()[2] != [255, 0, 0]
@@ -253,7 +289,7 @@ def test_randomized_colors_show(open_page):
 
 def test_many_worlds_have_fewer_faces(make_env, server, monkeypatch):
     """Draw the selected world with all faces and the others with fewer."""
-    from manyworlds.viewer.viser import scene
+    from manyworlds.viewer.browser import world_grid as scene
 
     monkeypatch.setattr(scene, "_MAX_FACES", 1500)
     env = make_env(5)
@@ -290,7 +326,7 @@ def test_steering(open_page, make_env, rest, server):
     viewer.pause()
     assert env.command_manager.paused == [True]
     viewer.select_env(1)
-    viewer.request_action("custom", ("steer", "twist", [0.5]))
+    viewer.request(SteerCommand("twist", [0.5]))
     viewer.tick()
     assert env.command_manager.steered == {1: [0.5]}
     viewer.close()
@@ -352,7 +388,7 @@ def test_follows_the_newest_checkpoint(open_page, tmp_path):
     assert manager.current_name == "model_3.pt"
     assert viewer._checkpoint_tab._choice.options == ("model_3.pt", "model_2.pt", "model_1.pt")
     manager.follow = False
-    _act(viewer, "checkpoint", "model_1.pt")
+    _act(viewer, LoadCheckpoint("model_1.pt"))
     assert viewer.policy({"policy": [0]})[0, 0] == 1.0
     (tmp_path / "model_7.pt").touch()
     viewer.request_action("fetch_checkpoint")

@@ -1,9 +1,11 @@
 """Worlds in a browser."""
 
+import html
 import importlib
 import io
 import threading
 import urllib.request
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import mujoco
@@ -12,7 +14,9 @@ import pytest
 import torch
 
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.viser import layout
+from manyworlds.viewer.actions import Action, Custom, FetchCheckpoint, SelectEnv
+from manyworlds.viewer.browser import cameras, layout
+from manyworlds.viewer.viser.actions import FollowRobots, LoadCheckpoint, LookAt, ShowOverlay
 from manyworlds.viewer.viser.viewer import ViserPlayViewer
 from tests.browser import free_port
 
@@ -160,10 +164,10 @@ def _names_poses(message) -> bool:
 @pytest.mark.parametrize(
     ("selected", "shown"), [(0, range(0, 4)), (3, range(0, 4)), (4, range(4, 8)), (9, range(6, 10))]
 )
-def test_pages(open_viewer, selected, shown):
-    """Show the page that contains the selected world; the last page is full, too."""
+def test_worlds_that_are_shown(open_viewer, selected, shown):
+    """Show as many worlds as asked for, the selected one among them."""
     viewer = open_viewer(10, num_shown=4)
-    viewer.request_action("custom", ("select", selected))
+    viewer.request(SelectEnv(selected))
     _pass_time(viewer, 0.1)
     assert viewer.shown_worlds == shown
     assert viewer._panel._world.value == selected
@@ -184,13 +188,13 @@ def test_look_at_selected(open_viewer):
     """Move the camera to the selected world and back to all."""
     viewer = open_viewer(4)
     everything = viewer.server.initial_camera.position.copy()
-    viewer.request_action("custom", ("look", True))
+    viewer.request(LookAt(True))
     viewer.request_action("next_env")
     _pass_time(viewer, 0.1)
     camera = viewer.server.initial_camera
     box = viewer._grid.shown_box(1)
     np.testing.assert_allclose(camera.look_at, box.mean(axis=0))
-    viewer.request_action("custom", ("look", False))
+    viewer.request(LookAt(False))
     _pass_time(viewer, 0.1)
     np.testing.assert_allclose(camera.position, everything)
 
@@ -207,6 +211,39 @@ def test_panel_shows_pause_and_errors(open_viewer):
     _pass_time(viewer, 0.5)
     assert viewer._panel._pause.label == "Play"
     assert "ValueError: &lt;b&gt;bad&lt;/b&gt; action" in viewer._panel._status.content
+
+
+@dataclass(frozen=True)
+class Fly(Action):
+    """An action that no viewer has."""
+
+    height: float
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        (Fly(2.0), "ViserPlayViewer has no action Fly(height=2.0)"),
+        (Custom(("flag", 3)), "ViserPlayViewer has no action Custom(payload=("),
+        (ShowOverlay("ghosts", True), "There is no overlay &#x27;ghosts&#x27;: use one of"),
+        (LoadCheckpoint("model_1.pt"), "give a checkpoint_manager"),
+        (FetchCheckpoint(), "There is no checkpoint to load"),
+    ],
+)
+def test_actions_that_fail_are_shown(open_viewer, capsys, action, message):
+    """Ask for what cannot be done: the worlds pause, the page and the terminal say why."""
+    viewer = open_viewer()
+    viewer.request(action)
+    _pass_time(viewer, 0.1)
+    assert viewer.get_status().paused
+    assert message in viewer._panel._status.content
+    assert html.unescape(message) in capsys.readouterr().out
+    viewer.request_redraw()
+    _pass_time(viewer, 0.3)
+    assert message in viewer._panel._status.content, "another action hides the error"
+    viewer.request_toggle_pause()
+    _pass_time(viewer, 0.3)
+    assert message not in viewer._panel._status.content
 
 
 def test_diverged_world(open_viewer):
@@ -228,7 +265,7 @@ def test_follow(open_viewer):
     _pass_time(viewer, 0.2)
     positions = _body(viewer, "cartpole/cart").batched_positions
     np.testing.assert_allclose(positions[:, :2], viewer._grid.places[:, :2], atol=1e-6)
-    viewer.request_action("custom", ("follow", False))
+    viewer.request(FollowRobots(False))
     _pass_time(viewer, 0.1)
     positions = _body(viewer, "cartpole/cart").batched_positions
     assert np.abs(positions[:, 0] - viewer._grid.places[:, 0]).max() > 0.5
@@ -314,8 +351,8 @@ def test_terrain_is_shared(open_viewer, make_env, monkeypatch):
         ball.handle.batched_positions, [[0, 2, 3], [3, 2, 3], [6, 2, 3]], atol=1e-5
     )
     # Follow the selected world: everything moves by the same way, terrain too.
-    viewer.request_action("custom", ("follow", True))
-    viewer.request_action("custom", ("select", 1))
+    viewer.request(FollowRobots(True))
+    viewer.request(SelectEnv(1))
     viewer.pause()
     _pass_time(viewer, 0.1)
     np.testing.assert_allclose(
@@ -329,7 +366,7 @@ def test_terrain_is_shared(open_viewer, make_env, monkeypatch):
 def test_camera_sees_the_whole_box(azimuth, elevation):
     """Put the camera where every corner is in the picture, and one is near its edge."""
     box = np.array([[-4.0, -1.0, 0.0], [5.0, 2.0, 1.5]])
-    position, look_at = layout.camera_to_see(box, azimuth, elevation, 45.0, 1.2)
+    position, look_at = cameras.camera_to_see(box, azimuth, elevation, 45.0, 1.2)
     forward = (look_at - position) / np.linalg.norm(look_at - position)
     right = np.cross(forward, [0, 0, 1])
     right /= np.linalg.norm(right)

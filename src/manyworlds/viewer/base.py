@@ -1,4 +1,4 @@
-"""The loop that every interactive viewer shares: pace the worlds, act on requests, draw."""
+"""Loop of all interactive viewers: pace the worlds, carry out requests, draw."""
 
 from __future__ import annotations
 
@@ -13,15 +13,27 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from manyworlds.viewer import actions
+from manyworlds.viewer.actions import Action, ViewerAction
+
 if TYPE_CHECKING:
     from manyworlds.sim import Simulation
+
+__all__ = [
+    "BaseViewer",
+    "EnvProtocol",
+    "PolicyProtocol",
+    "VerbosityLevel",
+    "ViewerAction",
+    "ViewerStatus",
+]
 
 _STATS_SECONDS = 0.5
 _MAX_SLEEP_SECONDS = 0.01
 
 
 class VerbosityLevel(enum.IntEnum):
-    """How much a viewer says on the terminal. Errors are always said."""
+    """Amount of output of a viewer on the terminal; errors are always printed."""
 
     SILENT = 0
     INFO = 1
@@ -29,36 +41,36 @@ class VerbosityLevel(enum.IntEnum):
 
 
 class EnvProtocol(Protocol):
-    """What a viewer needs of an environment."""
+    """Environment, as far as viewers use it."""
 
     @property
     def num_envs(self) -> int:
-        """How many worlds there are."""
+        """Number of worlds."""
         ...
 
     @property
     def device(self) -> torch.device | str:
-        """Where observations and actions live."""
+        """Device of observations and actions."""
         ...
 
     @property
     def sim(self) -> Simulation:
-        """The worlds."""
+        """Simulation of the worlds."""
         ...
 
     @property
     def step_dt(self) -> float:
-        """Time that one `step` takes [s]."""
+        """Duration of one `step` [s]."""
         ...
 
     @property
     def cfg(self) -> Any:
-        """The configuration; its `viewer` is a `ViewerConfig`."""
+        """Configuration; its `viewer` is a `ViewerConfig`."""
         ...
 
     @property
     def unwrapped(self) -> Any:
-        """The environment without wrappers."""
+        """Environment without wrappers."""
         ...
 
     def get_observations(self) -> Any:
@@ -74,46 +86,28 @@ class EnvProtocol(Protocol):
         ...
 
     def close(self) -> None:
-        """Free what the environment holds."""
+        """Free the resources of the environment."""
         ...
 
 
 class PolicyProtocol(Protocol):
-    """Maps observations to actions; may have a `reset()`."""
+    """Map from observations to actions; may have a `reset()`."""
 
     def __call__(self, obs: Any, /) -> torch.Tensor:
         """Return the actions, shape (num_envs, num_actions)."""
         ...
 
 
-class ViewerAction(enum.Enum):
-    """What a user may ask of a viewer."""
-
-    RESET = "reset"
-    TOGGLE_PAUSE = "toggle_pause"
-    SINGLE_STEP = "single_step"
-    RESET_SPEED = "reset_speed"
-    SPEED_UP = "speed_up"
-    SPEED_DOWN = "speed_down"
-    PREV_ENV = "prev_env"
-    NEXT_ENV = "next_env"
-    TOGGLE_PLOTS = "toggle_plots"
-    TOGGLE_DEBUG_VIS = "toggle_debug_vis"
-    TOGGLE_SHOW_ALL_ENVS = "toggle_show_all_envs"
-    FETCH_CHECKPOINT = "fetch_checkpoint"
-    CUSTOM = "custom"
-
-
 @dataclass(frozen=True)
 class ViewerStatus:
-    """How the loop is doing."""
+    """State of the loop."""
 
     paused: bool
     step_count: int
     """Environment steps since the last reset by this viewer."""
     speed_multiplier: float
     speed_label: str
-    """The multiplier as people write it, such as '1/4x'."""
+    """Multiplier as text, such as '1/4x'."""
     target_realtime: float
     """Simulated seconds per second asked for."""
     actual_realtime: float
@@ -121,9 +115,9 @@ class ViewerStatus:
     smoothed_fps: float
     """Frames drawn per second over the last half second [1/s]."""
     capped: bool
-    """The worlds cannot keep up with the speed asked for."""
+    """True if the worlds cannot keep up with the speed asked for."""
     last_error: str | None
-    """The error that paused the worlds, in one line."""
+    """Error that paused the worlds, or that the last action failed with, in one line."""
 
 
 class BaseViewer(ABC):
@@ -131,14 +125,14 @@ class BaseViewer(ABC):
 
     Each `tick` earns simulated time for the wall time that passed and spends it in whole steps;
     what is left over is kept for the next tick. If the worlds cannot keep up, the debt is dropped
-    after one frame's time, so that drawing goes on. Requests may come from any thread and are
+    after one frame's time, so that drawing continues. Requests may come from any thread and are
     carried out in `tick`.
 
     Args:
         env: the environment.
         policy: maps observations to actions.
         frame_rate: frames to draw per second [1/s].
-        verbosity: how much to say on the terminal.
+        verbosity: amount of output on the terminal.
 
     Raises:
         ValueError: `frame_rate` is not positive, or `env.cfg.viewer.env_idx` is no world.
@@ -167,7 +161,7 @@ class BaseViewer(ABC):
                 f"give one in [0, {env.num_envs})."
             )
         self.env_idx: int = self.cfg.env_idx
-        self._requests: queue.SimpleQueue[tuple[ViewerAction, Any]] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[Action] = queue.SimpleQueue()
         self._paused = False
         self._step_count = 0
         self._speed_index = self.SPEED_MULTIPLIERS.index(1.0)
@@ -191,7 +185,7 @@ class BaseViewer(ABC):
         """Draw the present state."""
 
     def sync_viewer_to_env(self) -> None:  # noqa: B027
-        """Bring what users did in the view, such as pushing a body, to the environment."""
+        """Apply to the environment what users did in the view, such as pushing a body."""
 
     @abstractmethod
     def close(self) -> None:
@@ -199,10 +193,42 @@ class BaseViewer(ABC):
 
     @abstractmethod
     def is_running(self) -> bool:
-        """Whether the view is open."""
+        """Return whether the view is open."""
+
+    def carry_out(self, action: Action) -> None:
+        """Carry out an action, in the thread that ticks.
+
+        Viewers with further actions override this, and leave the others to their base class.
+
+        Raises:
+            ValueError: this viewer has no such action.
+        """
+        match action:
+            case actions.Reset():
+                self.reset_environment()
+            case actions.TogglePause():
+                self.toggle_pause()
+            case actions.SingleStep():
+                self._single_step()
+            case actions.SpeedUp():
+                self.increase_speed()
+            case actions.SpeedDown():
+                self.decrease_speed()
+            case actions.ResetSpeed():
+                self.reset_speed()
+            case actions.SelectEnv(env_idx):
+                self.select_env(env_idx)
+            case actions.PreviousEnv():
+                self.select_env(self.env_idx - 1)
+            case actions.NextEnv():
+                self.select_env(self.env_idx + 1)
+            case _:
+                payload = action.payload if isinstance(action, actions.Custom) else None
+                if not self._handle_custom_action(actions.name_of(action), payload):
+                    raise ValueError(f"{type(self).__name__} has no action {action}.")
 
     def _handle_custom_action(self, action: ViewerAction, payload: Any) -> bool:
-        """Carry out an action that this class does not know; return whether it was one."""
+        """Carry out an action that a subclass adds; return whether it was one."""
         return False
 
     @property
@@ -216,7 +242,7 @@ class BaseViewer(ABC):
         return self._actual_realtime
 
     def get_status(self) -> ViewerStatus:
-        """Return how the loop is doing."""
+        """Return the state of the loop."""
         return ViewerStatus(
             paused=self._paused,
             step_count=self._step_count,
@@ -230,52 +256,53 @@ class BaseViewer(ABC):
         )
 
     def log(self, message: str, level: VerbosityLevel = VerbosityLevel.INFO) -> None:
-        """Say something on the terminal if the verbosity asks for it."""
+        """Print a message if the verbosity includes its level."""
         if self.verbosity >= level:
             print(message, flush=True)
 
     # Requests: safe to call from any thread, carried out in the next tick.
 
+    def request(self, action: Action) -> None:
+        """Ask for an action."""
+        self._requests.put(action)
+
     def request_action(self, name: str, payload: Any = None) -> None:
         """Ask for an action by the name of a `ViewerAction`, in lower or upper case.
 
         Args:
-            name: such as 'next_env'; 'custom' is for what a viewer adds of its own.
-            payload: what the action needs to know.
+            name: name, such as 'next_env'; 'custom' is for actions that a subclass adds.
+            payload: payload of 'custom'.
 
         Raises:
-            ValueError: there is no such action.
+            ValueError: there is no such action, or it takes no payload.
         """
-        if name.upper() not in ViewerAction.__members__:
-            names = ", ".join(action.value for action in ViewerAction)
-            raise ValueError(f"There is no viewer action '{name}': use one of {names}.")
-        self._requests.put((ViewerAction[name.upper()], payload))
+        self.request(actions.action_of(name, payload))
 
     def request_reset(self) -> None:
         """Ask for a reset of all worlds."""
-        self._requests.put((ViewerAction.RESET, None))
+        self.request(actions.Reset())
 
     def request_toggle_pause(self) -> None:
-        """Ask to pause, or to go on."""
-        self._requests.put((ViewerAction.TOGGLE_PAUSE, None))
+        """Ask to pause, or to resume."""
+        self.request(actions.TogglePause())
 
     def request_single_step(self) -> None:
         """Ask for one environment step; pauses if running."""
-        self._requests.put((ViewerAction.SINGLE_STEP, None))
+        self.request(actions.SingleStep())
 
     def request_speed_up(self) -> None:
         """Ask for the next higher speed."""
-        self._requests.put((ViewerAction.SPEED_UP, None))
+        self.request(actions.SpeedUp())
 
     def request_speed_down(self) -> None:
         """Ask for the next lower speed."""
-        self._requests.put((ViewerAction.SPEED_DOWN, None))
+        self.request(actions.SpeedDown())
 
     def request_reset_speed(self) -> None:
         """Ask for real time."""
-        self._requests.put((ViewerAction.RESET_SPEED, None))
+        self.request(actions.ResetSpeed())
 
-    # What requests do; call these from the thread that ticks.
+    # Effects of requests; for the thread that ticks.
 
     def increase_speed(self) -> None:
         """Take the next higher speed."""
@@ -286,7 +313,7 @@ class BaseViewer(ABC):
         self._speed_index = max(self._speed_index - 1, 0)
 
     def reset_speed(self) -> None:
-        """Go back to real time."""
+        """Return to real time."""
         self._speed_index = self.SPEED_MULTIPLIERS.index(1.0)
 
     def pause(self) -> None:
@@ -297,20 +324,20 @@ class BaseViewer(ABC):
         self._actual_realtime = 0.0
 
     def resume(self) -> None:
-        """Go on stepping; forgets the last error."""
+        """Resume stepping; clears the last error."""
         self._paused = False
         self._last_error = None
         self._stats_start = None
 
     def toggle_pause(self) -> None:
-        """Pause, or go on."""
+        """Pause or resume."""
         if self._paused:
             self.resume()
         else:
             self.pause()
 
     def reset_environment(self) -> None:
-        """Reset all worlds and the policy's memory; forgets the last error."""
+        """Reset all worlds and the policy's memory; clears the last error."""
 
         def reset() -> None:
             self.env.reset()
@@ -323,7 +350,7 @@ class BaseViewer(ABC):
             self._budget = 0.0
 
     def select_env(self, env_idx: int) -> None:
-        """Select a world; ids beyond the last begin again at 0."""
+        """Select a world; ids beyond the last continue at 0."""
         self.env_idx = env_idx % self.env.num_envs
 
     def tick(self) -> bool:
@@ -375,23 +402,10 @@ class BaseViewer(ABC):
             self.close()
 
     def _carry_out_requests(self) -> None:
-        actions: dict[ViewerAction, Callable[[], None]] = {
-            ViewerAction.RESET: self.reset_environment,
-            ViewerAction.TOGGLE_PAUSE: self.toggle_pause,
-            ViewerAction.SINGLE_STEP: self._single_step,
-            ViewerAction.SPEED_UP: self.increase_speed,
-            ViewerAction.SPEED_DOWN: self.decrease_speed,
-            ViewerAction.RESET_SPEED: self.reset_speed,
-            ViewerAction.PREV_ENV: lambda: self.select_env(self.env_idx - 1),
-            ViewerAction.NEXT_ENV: lambda: self.select_env(self.env_idx + 1),
-        }
         # Only what is there now: a request that makes requests must not hold the loop up.
         for _ in range(self._requests.qsize()):
-            action, payload = self._requests.get()
-            if action in actions:
-                actions[action]()
-            elif not self._handle_custom_action(action, payload):
-                self.log(f"This viewer has no action '{action.value}'.", VerbosityLevel.DEBUG)
+            action = self._requests.get()
+            self._attempt(lambda action=action: self.carry_out(action))
 
     def _single_step(self) -> None:
         self.pause()
@@ -428,7 +442,14 @@ class BaseViewer(ABC):
         return True
 
     def _guarded(self, function: Callable[[], None]) -> bool:
-        """Call into the environment or the policy; an error pauses and is kept in the status."""
+        """Call the environment or the policy as `_attempt` does; success clears the last error."""
+        if not self._attempt(function):
+            return False
+        self._last_error = None
+        return True
+
+    def _attempt(self, function: Callable[[], None]) -> bool:
+        """Call a function; an error pauses, is printed, and is kept in the status."""
         try:
             function()
         except Exception as error:
@@ -437,7 +458,6 @@ class BaseViewer(ABC):
             self._last_error = f"{type(error).__name__}: {text}" if text else type(error).__name__
             self.log(traceback.format_exc(), VerbosityLevel.SILENT)
             return False
-        self._last_error = None
         return True
 
     def _update_stats(self, now: float) -> None:
@@ -451,7 +471,7 @@ class BaseViewer(ABC):
             self._stats_start, self._stats_steps, self._stats_frames = now, 0, 0
 
     def _idle_seconds(self) -> float:
-        """How long nothing is due [s]."""
+        """Return the time until something is due [s]."""
         due = self._until_frame
         if not self._paused:
             due = min(due, (self.env.step_dt - self._budget) / self.target_realtime)
@@ -459,7 +479,7 @@ class BaseViewer(ABC):
 
     @staticmethod
     def _format_speed(multiplier: float) -> str:
-        """Write a speed as people do: '1/4x', '2x'."""
+        """Format a speed: '1/4x', '2x'."""
         if 0 < multiplier < 1 and (1 / multiplier).is_integer():
             return f"1/{round(1 / multiplier)}x"
         return f"{multiplier:g}x"

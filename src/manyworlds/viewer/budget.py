@@ -1,4 +1,4 @@
-"""Shares of the processor for what is shown beside what counts."""
+"""Limits on the processor time of drawing beside other work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Budget:
         self._owed = 0.0
 
     def rest(self, spent: float) -> float:
-        """How long to rest [s] after a turn that took so much processor time [s]."""
+        """Return the time to rest [s] after a turn that took so much processor time [s]."""
         self._owed += spent
         rest = max(self._shortest, _PAID_AT_ONCE * self._owed / self._share)
         self._owed = max(self._owed - rest * self._share, 0.0)

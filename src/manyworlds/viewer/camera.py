@@ -1,4 +1,4 @@
-"""What a `ViewerConfig` looks at in a model."""
+"""Bodies that a `ViewerConfig` looks at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be drawn over a world; owned by `manyworlds.utils.debug_visualizer`."""
+"""Debug shapes; defined in `manyworlds.utils.debug_visualizer`."""
 
 from manyworlds.utils.debug_visualizer import DebugVisualizer, NullDebugVisualizer
 

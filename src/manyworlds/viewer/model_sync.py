@@ -25,6 +25,7 @@ VIEWER_MODEL_FIELDS = frozenset(
         "geom_rgba",
         "geom_size",
         "geom_type",
+        "site_matid",
         "site_pos",
         "site_quat",
         "site_rgba",
@@ -91,12 +92,13 @@ def sync_model_fields(
     """
     names = set(fields)
     if "geom_dataid" in names:
-        # Both are changed below where a geom is absent, so both must be fetched anew.
+        # Both are changed below where a geom is absent, so both must be copied again.
         names |= {"geom_rgba", "geom_matid"}
     for name in sorted(names):
         rows = getattr(sim_model, name)
-        row = rows[env_idx if rows.shape[0] > 1 else 0]
-        getattr(dst_model, name).reshape(-1)[:] = as_numpy(row).reshape(-1)
+        row = as_numpy(rows[env_idx if rows.shape[0] > 1 else 0]).reshape(-1)
+        # `bvh_aabb` has rows for bodies only, which are its first ones.
+        getattr(dst_model, name).reshape(-1)[: row.size] = row
     if "geom_dataid" in names:
         absent = (dst_model.geom_dataid < 0) & (dst_model.geom_type == _MESH)
         dst_model.geom_matid[absent] = -1

@@ -6,8 +6,8 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.viewer.drawn_world import DrawnWorld
 from manyworlds.viewer.model_sync import as_numpy
+from manyworlds.viewer.world_mirror import WorldMirror
 
 _KINDS = int(mujoco.mjtCatBit.mjCAT_DYNAMIC) | int(mujoco.mjtCatBit.mjCAT_STATIC)
 
@@ -18,7 +18,7 @@ def nearest_worlds(origins: torch.Tensor, env_idx: int, count: int) -> list[tupl
     Args:
         origins: of all worlds [m], shape (num_envs, 3).
         env_idx: the world in the middle.
-        count: how many there are at most.
+        count: largest number of worlds to return.
 
     Returns:
         Each world and the way to it from the one in the middle [m], shape (3,), the nearest first.
@@ -30,7 +30,7 @@ def nearest_worlds(origins: torch.Tensor, env_idx: int, count: int) -> list[tupl
 
 
 def add_neighbor(
-    world: DrawnWorld,
+    world: WorldMirror,
     option: mujoco.MjvOption,
     scene: mujoco.MjvScene,
     way: np.ndarray,
@@ -44,10 +44,10 @@ def add_neighbor(
 
     Args:
         world: the world to add.
-        option: which groups to draw.
-        scene: where to draw; what finds no room is left out.
+        option: groups to draw.
+        scene: scene to draw in; geoms beyond its capacity are left out.
         way: from the origin of the scene's own world to that of this one [m], shape (3,).
-        home: where the bodies of the scene's own world are [m], shape (nbody, 3).
+        home: positions of the bodies of the scene's own world [m], shape (nbody, 3).
     """
     model, first = world.model, scene.ngeom
     mujoco.mjv_addGeoms(model, world.data, option, mujoco.MjvPerturb(), _KINDS, scene)

@@ -12,9 +12,9 @@ import numpy as np
 from manyworlds.utils.renderer import Renderer
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.camera import tracked_body_id
-from manyworlds.viewer.drawn_world import DrawnWorld
 from manyworlds.viewer.native.visualizer import MujocoNativeDebugVisualizer
 from manyworlds.viewer.neighbors import add_neighbor, nearest_worlds
+from manyworlds.viewer.world_mirror import WorldMirror
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -34,8 +34,8 @@ class OffscreenRenderer:
         cfg: camera, resolution and what to draw.
         scene: where the worlds are, to draw the nearest `cfg.max_extra_envs` of them too; None
             draws one world only.
-        sim_model: `sim.model`, for what differs between worlds.
-        expanded_fields: `sim.expanded_fields`, what differs between worlds.
+        sim_model: `sim.model`, for fields that differ between worlds.
+        expanded_fields: `sim.expanded_fields`, the fields that differ.
 
     Raises:
         RuntimeError: there is no OpenGL here that can draw; the message says what to install.
@@ -53,7 +53,7 @@ class OffscreenRenderer:
         self._renderer: Renderer | None = None
         self._cfg = copy.deepcopy(cfg)
         self._scene = scene
-        self._world = DrawnWorld(model, sim_model, expanded_fields)
+        self._world = WorldMirror(model, sim_model, expanded_fields)
         self._body_id = tracked_body_id(model, cfg)
         if min(cfg.width, cfg.height) < 1:
             raise ValueError(
@@ -72,7 +72,7 @@ class OffscreenRenderer:
         self.initialize()
 
     def initialize(self) -> None:
-        """Make the OpenGL context, also anew after `close`; a second call does nothing.
+        """Make the OpenGL context, also again after `close`; a second call does nothing.
 
         Raises:
             RuntimeError: there is no OpenGL here that can draw.
@@ -176,7 +176,7 @@ class OffscreenRenderer:
 def attach_renderer(
     env: ManagerBasedRlEnv, cfg: ViewerConfig | None = None, camera: int | str | None = None
 ) -> None:
-    """Let `env.render()` draw the world `cfg.env_idx` and its neighbours.
+    """Let `env.render()` draw the world `cfg.env_idx` and its neighbors.
 
     Args:
         env: an environment with `render_mode="rgb_array"`.

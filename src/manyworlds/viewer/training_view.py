@@ -74,7 +74,7 @@ class Frames:
         return (before, copies) if int(self._sequence[0]) == before else (last, None)
 
     def close(self) -> None:
-        """Let go of the memory; who made it takes it away, too."""
+        """Close the memory; the process that made it removes it, too."""
         self.arrays = {}
         del self._sequence
         self.memory.close()
@@ -90,7 +90,7 @@ class TrainingView:
 
     Args:
         env: the environment.
-        num_shown: how many worlds the page shows at most.
+        num_shown: largest number of worlds on the page.
         host: the address to listen on; the default lets only programs on this machine connect.
         port: the port to listen on; if it is taken, the next free one is used. See `url`.
 
@@ -150,7 +150,7 @@ class TrainingView:
             self._frames.end()
 
     def finish(self) -> None:
-        """Stop serving the page; training goes on. A second call does nothing."""
+        """Stop serving the page; training continues. A second call does nothing."""
         if self._frames is None:
             return
         self._process.terminate()
@@ -179,7 +179,7 @@ class TrainingView:
 
 
 def _sources(sim: Any) -> dict[str, torch.Tensor]:
-    """What the page is drawn from: the state, and model fields that differ between worlds."""
+    """Return the data that the page is drawn from: state, and model fields that differ."""
     model = sim.mj_model
     state = {
         name: getattr(sim.data, name) for name in _STATE if model.nmocap or "mocap" not in name
@@ -223,10 +223,10 @@ class _TrainingPage:
         host: str,
         port: int,
     ) -> None:
+        from manyworlds.viewer.browser.server import new_server, page_url
+        from manyworlds.viewer.browser.world_grid import WorldGrid
         from manyworlds.viewer.camera import first_free_body
-        from manyworlds.viewer.drawn_world import DrawnWorld
-        from manyworlds.viewer.viser.scene import WorldGrid
-        from manyworlds.viewer.viser.server import new_server, page_url
+        from manyworlds.viewer.world_mirror import WorldMirror
 
         self._frames, self._cfg, self._origins = frames, cfg, origins
         self._count = len(frames.arrays["qpos"])
@@ -234,7 +234,7 @@ class _TrainingPage:
         fields = {key.removeprefix("model.") for key in frames.arrays if key.startswith("model.")}
         self._data, self._sim_model = SimpleNamespace(), SimpleNamespace()
         self._take()
-        self._world = DrawnWorld(model, self._sim_model, fields)
+        self._world = WorldMirror(model, self._sim_model, fields)
         self._server = new_server(host, port)
         self.url = page_url(self._server)
         self._grid = WorldGrid(
@@ -253,7 +253,7 @@ class _TrainingPage:
         self._look()
 
     def update(self) -> None:
-        """Draw what is new, if somebody looks."""
+        """Draw the newest state, if a browser is connected."""
         if self._server.get_clients() and self._take():
             self._draw()
             self._show_progress()
@@ -269,7 +269,7 @@ class _TrainingPage:
         return True
 
     def _draw(self) -> None:
-        from manyworlds.viewer.viser.layout import own_origins
+        from manyworlds.viewer.browser.layout import own_origins
 
         model, world = self._world.model, self._world
         positions = np.empty((self._count, model.nbody, 3))
@@ -277,7 +277,7 @@ class _TrainingPage:
         for i in range(self._count):
             world.load(self._data, i)
             positions[i], quaternions[i] = world.data.xpos, world.data.xquat
-        self._grid.sync_looks(slice(0, self._count))
+        self._grid.sync_appearance(slice(0, self._count))
         anchors = np.zeros((self._count, 3))
         if not self._grid.landscape and self._follow:
             anchors[:, :2] = positions[:, self._follow, :2]
@@ -286,30 +286,21 @@ class _TrainingPage:
         self._grid.update(positions, quaternions, anchors, 0)
 
     def _look(self) -> None:
-        from manyworlds.viewer.viser.layout import camera_to_see
+        from manyworlds.viewer.browser.cameras import point_cameras
 
         elevation = min(float(self._cfg.elevation), -25.0) if self._count > 1 else -20.0
-        position, look_at = camera_to_see(
-            self._grid.shown_box(), self._cfg.azimuth, elevation, 45.0, 1.2
-        )
-        camera = self._server.initial_camera
-        camera.fov, camera.position, camera.look_at = np.radians(45.0), position, look_at
+        point_cameras(self._server, self._grid.shown_box(), self._cfg.azimuth, elevation)
 
     def _add_panel(self) -> None:
+        from manyworlds.viewer.browser.line_plot import LinePlot
+
         gui = self._server.gui
         self._text = gui.add_html("")
-        self._plot = gui.add_uplot(
-            (np.zeros(2), np.zeros(2)),
-            ({"label": "iteration"}, {"label": "mean return", "stroke": "#2684ff", "width": 1.5}),
-            title="mean return",
-            height=160,
-            scales={"x": {"time": False}},
-            legend={"show": False},
-        )
+        self._plot = LinePlot(gui, "mean return", ["mean return"], height=160, x_label="Iteration")
         self._show_progress()
 
     def _show_progress(self) -> None:
-        from manyworlds.viewer.viser.status import status_html
+        from manyworlds.viewer.browser.markup import status_html
 
         iteration, total, mean_return, speed = self._record
         rows = [("Worlds", f"{self._count} of this training, read-only")]
@@ -323,5 +314,4 @@ class _TrainingPage:
                 self._curve.append((iteration, mean_return))
         self._text.content = status_html(rows, name_em=5.0)
         if len(self._curve) > 1:
-            steps, returns = np.array(self._curve).T
-            self._plot.data = steps, returns
+            self._plot.draw(*np.array(self._curve).T)

@@ -21,11 +21,11 @@ class VideoRecorder:
 
     Args:
         env: an environment with `render_mode="rgb_array"`; it gets a renderer if it has none.
-        video_folder: where videos go.
-        episode_trigger: tells of each number of an episode of that world whether to film it.
-        step_trigger: tells of each number of steps so far whether to begin there.
+        video_folder: folder of the videos.
+        episode_trigger: returns whether to film an episode of that world, by its number.
+        step_trigger: returns whether to begin a film, by the number of steps so far.
         video_length: frames of a video, one a control step; None films until the episode ends.
-        name_prefix: what file names begin with; the step or episode follows.
+        name_prefix: prefix of file names; the step or episode follows.
         disable_logger: whether to leave Weights & Biases alone, where a run is under way.
 
     Raises:

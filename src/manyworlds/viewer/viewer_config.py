@@ -1,4 +1,4 @@
-"""How a viewer looks at the worlds; owned by `manyworlds.utils.viewer_config`."""
+"""View of the worlds; defined in `manyworlds.utils.viewer_config`."""
 
 from manyworlds.utils.viewer_config import ViewerConfig
 

@@ -6,10 +6,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from manyworlds.lab.page import drawing as draw
-from manyworlds.lab.page.capture import Contacts, Groups, Joints, Tendons, capture
-from manyworlds.lab.page.overlays import OFF, ON
-from manyworlds.lab.page.wires import wire_points
+from manyworlds.lab.page.overlay_controls import OFF, ON
+from manyworlds.viewer.browser import overlay_shapes as draw
+from manyworlds.viewer.browser.captures import Contacts, Groups, Joints, Tendons, capture
+from manyworlds.viewer.browser.wireframes import wireframe_points
 from tests.lab.page.conftest import give
 from tests.lab.page.test_page import TWO, pump
 
@@ -49,7 +49,7 @@ def captured(page, kind):
 
 def shapes_of(page, name: str):
     """What the layer of overlays shows of a shape."""
-    return page.parts["OverlayPart"]._layer.handles.get((name,))
+    return page.parts["OverlayPart"].overlays.shapes.handles.get((name,))
 
 
 def test_contacts_are_discs_and_arrows(page):
@@ -113,7 +113,7 @@ def test_colliders_are_what_can_touch(page):
     part = page.parts["OverlayPart"]
     part.boxes["collision"].value = True
     pump(page)
-    handles = part._wires.handles
+    handles = part.overlays.wireframes.handles
     assert set(handles) == {g for g in np.flatnonzero(draw.is_collider(model)) if g != 0}
     box = model.geom("b").id
     np.testing.assert_allclose(handles[box].position, page.lab.snapshot.geom_xpos[box])
@@ -122,7 +122,7 @@ def test_colliders_are_what_can_touch(page):
     assert not any(handle.visible for handle in handles.values())
 
 
-def test_shapes_have_the_colours_of_their_types(page):
+def test_shapes_have_the_colors_of_their_types(page):
     """Make boxes cyan, meshes magenta and round shapes green."""
     model = page.lab.world.model
     colors = {
@@ -139,16 +139,16 @@ def test_shapes_have_the_colours_of_their_types(page):
 def test_wires_follow_the_shapes(page):
     """Give a box twelve edges, a hull the edges that MuJoCo collides with, a sphere its radius."""
     model = page.lab.world.model
-    box = wire_points(model, model.geom("a").id)
+    box = wireframe_points(model, model.geom("a").id)
     assert len(box) == 12 and np.abs(box).max() == pytest.approx(0.1)
     # The fifth vertex lies within the tetrahedron's hull.
-    assert len(wire_points(model, model.geom("m").id)) == 6
-    sphere = wire_points(model, model.geom("oneway").id)
+    assert len(wireframe_points(model, model.geom("m").id)) == 6
+    sphere = wireframe_points(model, model.geom("oneway").id)
     np.testing.assert_allclose(np.linalg.norm(sphere, axis=-1), 0.02)
     capsule = mujoco.MjModel.from_xml_string(
         "<mujoco><worldbody><geom type='capsule' size='.1 .3'/></worldbody></mujoco>"
     )
-    assert np.abs(wire_points(capsule, 0)).max(axis=(0, 1)) == pytest.approx([0.1, 0.1, 0.4])
+    assert np.abs(wireframe_points(capsule, 0)).max(axis=(0, 1)) == pytest.approx([0.1, 0.1, 0.4])
 
 
 def in_world(model, snapshot, joints, joint: int, moves: bool) -> np.ndarray:
@@ -192,7 +192,8 @@ def test_only_hinges_and_slides_have_axes(page):
     pump(page)
     model = page.lab.world.model
     hinge, slide = model.joint("hinge").id, model.joint("slide").id
-    assert set(part._joints.handles) == {(j, m) for j in (hinge, slide) for m in (False, True)}
+    handles = part.overlays.joints.handles
+    assert set(handles) == {(j, m) for j in (hinge, slide) for m in (False, True)}
 
 
 @pytest.mark.parametrize("overlay", ["joints", "sites", "collision", "contact_forces"])
@@ -252,7 +253,7 @@ def test_sites_and_tendons(page):
     part = page.parts["OverlayPart"]
     part.boxes["sites"].value = True
     pump(page)
-    handle = part._sites.handles[0]
+    handle = part.overlays.sites.handles[0]
     np.testing.assert_allclose(handle.position, page.lab.snapshot.site_xpos[0], atol=1e-6)
     lines, _ = draw.site_lines(model, 0, 0.04)
     assert lines.shape == (3, 2, 3)
@@ -267,7 +268,7 @@ def test_sites_and_tendons(page):
     assert 2 * tube.scales[0, 2] == pytest.approx(np.linalg.norm(ends[1] - ends[0]), abs=1e-3)
 
 
-def test_islands_have_colours(page):
+def test_islands_have_colors(page):
     """Colour the two boxes on each other alike, the third otherwise; Off restores everything."""
     part, model = page.parts["OverlayPart"], page.lab.world.model
     groups = captured(page, Groups)
@@ -286,7 +287,7 @@ def test_islands_have_colours(page):
 
 
 def test_one_can_see_through(page):
-    """See through the world: its shapes keep their colours and let light through."""
+    """See through the world: its shapes keep their colors and let light through."""
     part, model = page.parts["OverlayPart"], page.lab.world.model
     part.see_through.value = True
     pump(page, 2)
@@ -310,7 +311,7 @@ def test_groups_of_geoms_can_be_hidden(page):
 
 
 def test_sleepers_are_dim(open_page):
-    """Let boxes fall asleep: the colour of those that sleep is darker than when awake."""
+    """Let boxes fall asleep: the color of those that sleep is darker than when awake."""
     page = open_page(BOXES.replace("<mujoco>", "<mujoco><option><flag sleep='enable'/></option>"))
     give(page.parts["OverlayPart"].coloring, "Body")
     pump(page, 2)
@@ -326,7 +327,7 @@ def test_sleepers_are_dim(open_page):
 
 
 def test_without_visuals_only_colliders_remain(page):
-    """Hide visual shapes: what can touch is drawn in the colours of its type."""
+    """Hide visual shapes: what can touch is drawn in the colors of its type."""
     give(page.parts["OverlayPart"].visuals, False)
     pump(page, 2)
     assert len(shapes_of(page, "box").batched_positions) == 3

@@ -141,9 +141,18 @@ def test_what_goes_wrong_is_shown(page):
     press(page.parts["SavedStatePart"].save)
     pump(page)
     assert "&lt;b&gt;/evil" in page.parts["TopBar"].status.content
-    press(page.hotkeys and page.parts["RobotPart"].neutral)
+    press(page.keys and page.parts["RobotPart"].neutral)
     pump(page)
     assert "evil" not in page.parts["TopBar"].status.content
+
+
+def test_defects_of_actions_are_shown_and_printed(page, capsys):
+    """Let an action raise what no wrong input raises: the page names it, the terminal has all."""
+    page.context.attempt(lambda: [][3])
+    assert page.context.message == "IndexError: list index out of range"
+    assert "Traceback" in capsys.readouterr().err
+    pump(page)
+    assert "IndexError: list index out of range" in page.parts["TopBar"].status.content
 
 
 def test_a_part_that_fails_does_not_end_the_page(page):
@@ -205,7 +214,7 @@ def test_nothing_is_sent_while_nothing_moves(page, monkeypatch):
 
 def test_keys(page):
     """Press each key: it does what the page says, once a press."""
-    keys, overlays = page.hotkeys.actions, page.parts["OverlayPart"]
+    keys, overlays = page.keys.actions, page.parts["OverlayPart"]
     assert set(keys) == {"P", "space", "N", "R", "tab", *"1234567"}
     keys["P"]()
     pump(page)
@@ -240,12 +249,12 @@ def test_tab_hides_the_panel(open_page, monkeypatch):
     panel = type(page.server.gui.main_panel)
     monkeypatch.setattr(panel, "minimize", lambda self: done.append("hide"))
     monkeypatch.setattr(panel, "expand", lambda self: done.append("show"))
-    page.hotkeys.actions["tab"]()
-    page.hotkeys.actions["tab"]()
+    page.keys.actions["tab"]()
+    page.keys.actions["tab"]()
     assert done == ["hide", "show"]
     page._collapsed = True
     page._build()
-    page.hotkeys.actions["tab"]()
+    page.keys.actions["tab"]()
     assert done == ["hide", "show"] * 2
 
 
@@ -279,7 +288,7 @@ def test_one_of_several_robots_is_chosen(open_page):
     give(overlays.own["two"]["joints"], "on")
     pump(page)
     pump(page)
-    assert set(overlays._joints.handles) == {(1, False)}
+    assert set(overlays.overlays.joints.handles) == {(1, False)}
 
 
 def test_options_change_the_physics(page):
@@ -407,11 +416,11 @@ def test_plots_have_different_numbers_at_their_ticks(page):
         page.lab.post(lambda model, data, q=0.2001 + 1e-5 * i: data.qpos.__setitem__(0, q))
         page.lab.post(lambda model, data: data.qvel.fill(0.0))
         pump(page)
-    low, high = plot.scales["y"]["range"]
+    low, high = plot.handle.scales["y"]["range"]
     assert low < 0.2 < 0.2002 < high and high - low >= 0.01
     page.lab.post(lambda model, data: data.qpos.__setitem__(0, 0.5))
     pump(page)
-    assert "y" not in plot.scales
+    assert "y" not in plot.handle.scales
 
 
 def test_read_outs_have_units(page):
@@ -535,7 +544,7 @@ def test_the_page_follows_a_rebuilt_world(page):
     page.lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(taller)))
     pump(page, 2)
     assert "globe" in page.parts["TreePart"].choice.options
-    assert len(page.server.gui._command_handle_from_uuid) == len(page.hotkeys.actions)
+    assert len(page.server.gui._command_handle_from_uuid) == len(page.keys.actions)
     give(page.parts["RobotPart"].sliders["arm"].handles[0], 1.0)
     pump(page)
     assert page.lab.snapshot.ctrl[0] == 1.0
@@ -546,8 +555,8 @@ def test_an_empty_world_has_a_page(open_page):
     page = open_page(EMPTY)
     pump(page, 3)
     assert page.lab.snapshot.step == 3
-    page.hotkeys.actions["4"]()
-    page.hotkeys.actions["6"]()
+    page.keys.actions["4"]()
+    page.keys.actions["6"]()
     pump(page, 2)
 
 

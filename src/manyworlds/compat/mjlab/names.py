@@ -88,7 +88,7 @@ TASKS: dict[str, str] = {
 """mjlab's task ids to ours."""
 
 _COMMAND = "the nearest is the command `manyworlds {}`"
-_VISER_SCENE = "the nearest is manyworlds.viewer.viser.scene.WorldGrid"
+_VISER_SCENE = "the nearest is manyworlds.viewer.browser.world_grid.WorldGrid"
 
 ABSENT: dict[str, str] = {
     "mjlab.TYRO_FLAGS": "give `tyro.cli` what you want of `tyro.conf`",

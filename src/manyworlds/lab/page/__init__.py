@@ -1,7 +1,7 @@
-"""The page of a lab in the browser; it needs the extra 'lab'."""
+"""Page of a lab in the browser; it needs the extra 'lab'."""
 
-from manyworlds.lab.page.context import PageContext, Part
-from manyworlds.lab.page.page import LabPage
-from manyworlds.lab.page.reload import ReloadablePage
+from manyworlds.lab.page.lab_page import TABS, LabPage
+from manyworlds.lab.page.page_context import PageContext, Part
+from manyworlds.lab.page.reloadable_page import ReloadablePage
 
-__all__ = ["LabPage", "PageContext", "Part", "ReloadablePage"]
+__all__ = ["TABS", "LabPage", "PageContext", "Part", "ReloadablePage"]

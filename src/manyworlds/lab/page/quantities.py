@@ -1,4 +1,4 @@
-"""What can be read and plotted: joints, actuators and sensors, with units."""
+"""Quantities to read and plot: joints, actuators and sensors, with units."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
 
 _UNITS = {
     "TOUCH": "N",
@@ -55,16 +56,10 @@ def joint_axis_unit(model: mujoco.MjModel, joint: int) -> str:
     return "m" if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE else "rad"
 
 
-def axes(model: mujoco.MjModel) -> list[int]:
-    """Joints that have one position: hinges and slides."""
-    kinds = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
-    return np.flatnonzero(np.isin(model.jnt_type, kinds)).tolist()
-
-
 def quantities(model: mujoco.MjModel) -> list[Quantity]:
     """All that can be plotted, joints first."""
     found = []
-    for joint in axes(model):
+    for joint in hinges_and_slides(model).tolist():
         name, unit = model.joint(joint).name or f"joint {joint}", joint_axis_unit(model, joint)
         q, v = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
         found.append(Quantity(f"{name} position", unit, lambda s, q=q: s.qpos[q : q + 1]))

@@ -1,39 +1,30 @@
-"""The top of the panel: how things are, and the buttons that everybody needs."""
+"""Top of the panel: status line, play, step, reset and speed."""
 
 from __future__ import annotations
 
-import html
 import math
 from typing import Any
 
 import numpy as np
 
-from manyworlds.lab.page.context import PageContext
+from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
+from manyworlds.viewer.browser.widgets import PAUSE, add_choice, show_playing
 
-_PLAY: Any = "player-play"
-_PAUSE: Any = "player-pause"
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
 """Speeds to choose from, in simulated seconds per second."""
 
-_STILL = 0.01  # what moves less is still [m/s or rad/s]
+_STILL = 0.01  # speed below which a robot does not move [m/s or rad/s]
 PANEL_PX = 360
-"""How wide the panel is: all tabs are in one row."""
-_BANNER = (
-    f'<div style="position:fixed;top:18px;left:calc((100vw - {PANEL_PX}px) / 2);z-index:1000;'
-    "transform:translateX(-50%);font:600 22px/1 system-ui,sans-serif;letter-spacing:.28em;"
-    "pointer-events:none;padding:.5em .8em .5em 1.08em;border-radius:6px;color:#fff;"
-    'background:{color}">{text}</div>'
-)
-_GRID = "display:grid;grid-template-columns:3em 1fr 3.3em 1fr;gap:.15em .5em"
-_ROW = '<div style="opacity:.6">{}</div><div>{}</div>'
+"""Width of the panel, in which all tabs are in one row [pixel]."""
 
 
 class TopBar:
-    """Time, pace, steps and owner; play, step, reset and speed; what keeps a robot from moving.
+    """Time, pace, steps, owner, and reasons why a robot does not move; play, step, reset, speed.
 
     Args:
-        ctx: of the page.
+        ctx: context of the page.
     """
 
     period = 0.2
@@ -43,31 +34,31 @@ class TopBar:
         gui, lab = ctx.gui, ctx.lab
         self.banner = gui.add_html("")
         self.status = gui.add_html("")
-        self.play = ctx.on_click(gui.add_button("Pause", icon=_PAUSE), self.toggle)
+        self.play = ctx.on_click(gui.add_button("Pause", icon=PAUSE), self.toggle)
         actions = {"Step": lambda: lab.step(1), "Reset": lab.reset}
-        self.run = gui.add_button_group("Run", tuple(actions))
-        self.run.on_click(lambda event: ctx.attempt(actions[event.target.value]))
+        self.run = add_choice(gui, "Run", actions, ctx.attempt)
         self.speed = gui.add_dropdown(
             "Speed", tuple(SPEEDS), initial_value=_speed_name(lab.engine.speed)
         )
-        ctx.on_change(self.speed, lambda name: setattr(lab.engine, "speed", SPEEDS[name]))
+        ctx.on_change(self.speed, self._set_speed)
         self.robot: Any = None
         if len(ctx.robots) > 1:
             self.robot = gui.add_dropdown("Robot", tuple(ctx.robots), initial_value=ctx.robot)
-            ctx.on_change(self.robot, lambda name: setattr(ctx, "robot", name))
+            ctx.on_change(self.robot, ctx.select_robot)
 
     def toggle(self) -> None:
-        """Pause, or play."""
+        """Pause or play."""
         lab = self._ctx.lab
         lab.engine.paused = not lab.paused
 
+    def _set_speed(self, name: str) -> None:
+        self._ctx.lab.engine.speed = SPEEDS[name]
+
     def update(self, snapshot: Snapshot) -> None:
-        """Show how things are."""
+        """Show the state of the world."""
         ctx, lab = self._ctx, self._ctx.lab
         paused = snapshot.paused
-        label, icon = ("Play", _PLAY) if paused else ("Pause", _PAUSE)
-        if self.play.label != label:
-            self.play.label, self.play.icon = label, icon
+        show_playing(self.play, not paused)
         self.banner.content = _banner(snapshot, lab.engine.fault)
         name = _speed_name(lab.engine.speed)
         if self.speed.value != name:
@@ -86,10 +77,15 @@ class TopBar:
         wrong = [f"{name} was left out: {why}" for name, why in lab.world.errors.items()]
         if ctx.message:
             wrong.append(ctx.message)
-        self.status.content = _status(rows, wrong + notes, error=bool(wrong or lab.engine.fault))
+        if lab.engine.fault:
+            wrong, notes = wrong + notes, []
+        # Two lines are kept free, so that the buttons stay in their place.
+        self.status.content = status_html(
+            rows, wrong, notes=notes, name_em=(3.0, 3.3), note_lines=2
+        )
 
     def _notes(self, snapshot: Snapshot) -> list[str]:
-        """What keeps the robot from moving, or might if it moves."""
+        """Return reasons why the robot does not move, or might not."""
         lab, robot = self._ctx.lab, self._ctx.robot
         model = lab.world.model
         prefix = lab.world.robots[robot]
@@ -109,21 +105,8 @@ def _speed_name(speed: float) -> str:
 
 def _banner(snapshot: Snapshot, fault: str) -> str:
     if fault:
-        return _BANNER.format(color="#c92a2a", text="STOPPED")
+        return banner_html("STOPPED", ERROR_COLOR, PANEL_PX)
     if snapshot.paused:
-        return _BANNER.format(color="rgba(33,37,41,.82)", text="PAUSED")
-    shown = {"physics": "", "replay": "REPLAY"}.get(snapshot.driver, snapshot.driver.upper())
-    return _BANNER.format(color="rgba(25,113,194,.82)", text=html.escape(shown)) if shown else ""
-
-
-def _status(rows: list[tuple[str, str]], notes: list[str], error: bool) -> str:
-    cells = "".join(_ROW.format(name, html.escape(value)) for name, value in rows)
-    color = "#c92a2a" if error else "#5c677d"
-    lines = "".join(f"<div>{html.escape(note[:400])}</div>" for note in notes)
-    return (
-        '<div style="padding:.4em 1em .3em;font-size:.9em;font-variant-numeric:tabular-nums">'
-        f'<div style="{_GRID}">{cells}</div>'
-        # Two lines have their place when there are none, too, so that buttons stay where they are.
-        '<div style="margin-top:.4em;min-height:2.9em;line-height:1.45;overflow-wrap:anywhere;'
-        f'color:{color}">{lines}</div></div>'
-    )
+        return banner_html("PAUSED", "rgba(33,37,41,.82)", PANEL_PX)
+    text = "" if snapshot.driver == "physics" else snapshot.driver.upper()
+    return banner_html(text, "rgba(25,113,194,.82)", PANEL_PX) if text else ""

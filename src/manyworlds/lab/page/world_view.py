@@ -10,16 +10,17 @@ import numpy as np
 
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.viser.layout import box_around, camera_to_see, static_body
-from manyworlds.viewer.viser.scene import WorldGrid
+from manyworlds.viewer.browser.cameras import point_cameras
+from manyworlds.viewer.browser.layout import box_around, static_body
+from manyworlds.viewer.browser.world_grid import WorldGrid
 
 if TYPE_CHECKING:
     import viser
 
-_FOVY, _ASPECT = 45.0, 1.3
+_ASPECT = 1.3  # width by height of the picture
 _AZIMUTH, _ELEVATION = 130.0, -20.0
 _AROUND = 1.35
-"""How much larger than the robots what the camera shows is."""
+"""Size of the picture relative to that of the bodies that move."""
 OnMesh = Callable[[Any, tuple[int, ...]], None]
 """Called with a mesh's handle and the bodies that it draws, one instance each."""
 
@@ -28,7 +29,7 @@ class WorldView:
     """Draws the bodies of a world.
 
     Args:
-        server: of the page.
+        server: server of the page.
         model: the compiled model.
         snapshot: the state in which the camera looks at what moves.
     """
@@ -50,7 +51,7 @@ class WorldView:
         self.follow = 0
         """The body that stays in the middle of the picture; 0 for none."""
         self.offset = np.zeros(3)
-        """How far everything is moved for that [m]."""
+        """Displacement of everything for that [m]."""
         self._outdated = True  # meshes come with the first picture, after the panel
         # What moves with the camera's body hangs below these frames.
         self._frames = [
@@ -91,10 +92,7 @@ class WorldView:
         box = moving_box(self.model, snapshot)
         self._home = box.mean(axis=0)
         wide = self._home + _AROUND * (box - self._home)
-        position, look_at = camera_to_see(wide, _AZIMUTH, _ELEVATION, _FOVY, _ASPECT)
-        camera = self.server.initial_camera
-        camera.fov = float(np.radians(_FOVY))
-        camera.position, camera.look_at = position, look_at
+        point_cameras(self.server, wide, _AZIMUTH, _ELEVATION, aspect=_ASPECT)
 
 
 def moving_box(model: mujoco.MjModel, snapshot: Snapshot) -> np.ndarray:

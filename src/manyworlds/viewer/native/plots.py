@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PlotCfg:
-    """Where plots are and what they show."""
+    """Places and contents of plots."""
 
     history: int = 300
     """Steps that a plot shows; MuJoCo's figures hold 1000 at most."""
@@ -41,9 +41,9 @@ def compute_viewports(num_plots: int, rect: mujoco.MjrRect, cfg: PlotCfg) -> lis
     """Place plots in columns at the right of a window, from the top.
 
     Args:
-        num_plots: how many plots are wanted; more than `cfg.max_viewports` are left out.
+        num_plots: number of plots; those beyond `cfg.max_viewports` are left out.
         rect: the window [pixel].
-        cfg: how much room there is.
+        cfg: room for plots.
     """
     count = min(num_plots, cfg.max_viewports)
     if count <= 0 or rect.width <= 0 or rect.height <= 0:
@@ -84,7 +84,7 @@ class TermPlots:
 
     Args:
         names: the terms, in the order in which `update` is given them.
-        cfg: where plots are and what they show.
+        cfg: places and contents of plots.
     """
 
     def __init__(self, names: list[str], cfg: PlotCfg) -> None:
@@ -98,7 +98,7 @@ class TermPlots:
         ]
 
     def update(self, values: list[float]) -> None:
-        """Take in the last value of each term."""
+        """Add the last value of each term."""
         for figure, history, value in zip(self.figures, self._histories, values, strict=False):
             history.append(float(np.nan_to_num(value)))
             count = len(history)
@@ -109,7 +109,7 @@ class TermPlots:
             figure.range[1][:] = self._range(history)
 
     def clear(self) -> None:
-        """Forget what was taken in."""
+        """Clear the histories."""
         for figure, history in zip(self.figures, self._histories, strict=True):
             history.clear()
             figure.linepnt[0] = 0

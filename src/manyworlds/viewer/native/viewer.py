@@ -1,4 +1,4 @@
-"""One world and its neighbours in MuJoCo's own window."""
+"""One world and its neighbors in MuJoCo's own window."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.viewer.base import (
-    BaseViewer,
-    EnvProtocol,
-    PolicyProtocol,
-    VerbosityLevel,
-    ViewerAction,
-)
+from manyworlds.viewer import actions
+from manyworlds.viewer.actions import Action
+from manyworlds.viewer.base import BaseViewer, EnvProtocol, PolicyProtocol, VerbosityLevel
 from manyworlds.viewer.camera import tracked_body_id
-from manyworlds.viewer.drawn_world import DrawnWorld
 from manyworlds.viewer.native.plots import (
     PlotCfg,
     TermPlots,
@@ -28,22 +23,24 @@ from manyworlds.viewer.native.plots import (
 )
 from manyworlds.viewer.native.visualizer import MujocoNativeDebugVisualizer
 from manyworlds.viewer.neighbors import add_neighbor, nearest_worlds
+from manyworlds.viewer.world_mirror import WorldMirror
 
 __all__ = ["NativeMujocoViewer", "PlotCfg", "compute_viewports", "has_display", "make_empty_figure"]
 
 _ENTER, _SPACE, _RIGHT = 257, 32, 262
-_KEYS = {
-    _ENTER: "reset",
-    _SPACE: "toggle_pause",
-    _RIGHT: "single_step",
-    ord("-"): "speed_down",
-    ord("="): "speed_up",
-    ord(","): "prev_env",
-    ord("."): "next_env",
-    ord("P"): "toggle_plots",
-    ord("R"): "toggle_debug_vis",
-    ord("A"): "toggle_show_all_envs",
+_KEYS: dict[int, Action] = {
+    _ENTER: actions.Reset(),
+    _SPACE: actions.TogglePause(),
+    _RIGHT: actions.SingleStep(),
+    ord("-"): actions.SpeedDown(),
+    ord("="): actions.SpeedUp(),
+    ord(","): actions.PreviousEnv(),
+    ord("."): actions.NextEnv(),
+    ord("P"): actions.TogglePlots(),
+    ord("R"): actions.ToggleDebugVis(),
+    ord("A"): actions.ToggleShowAllEnvs(),
 }
+"""Actions of keys, by the key's code."""
 
 
 class NativeMujocoViewer(BaseViewer):
@@ -61,7 +58,7 @@ class NativeMujocoViewer(BaseViewer):
         key_callback: called with the code of each key that is pressed, after the viewer.
         plot_cfg: plots of rewards; None takes the defaults.
         enable_perturbations: let the mouse push bodies.
-        verbosity: how much to say on the terminal.
+        verbosity: amount of output on the terminal.
     """
 
     def __init__(
@@ -76,9 +73,9 @@ class NativeMujocoViewer(BaseViewer):
     ) -> None:
         super().__init__(env, policy, frame_rate, verbosity)
         sim = env.sim
-        self._world = DrawnWorld(sim.mj_model, sim.model, sim.expanded_fields)
-        # The window's thread draws this one's model and data, so neighbours need their own.
-        self._neighbor = DrawnWorld(sim.mj_model, sim.model, sim.expanded_fields)
+        self._world = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
+        # The window's thread draws this one's model and data, so neighbors need their own.
+        self._neighbor = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
         self._tracked = tracked_body_id(sim.mj_model, self.cfg)
         self._key_callback = key_callback
         self._perturb = enable_perturbations
@@ -115,11 +112,11 @@ class NativeMujocoViewer(BaseViewer):
         self.sync_env_to_viewer()
 
     def is_running(self) -> bool:
-        """Whether the window is open."""
+        """Return whether the window is open."""
         return self._handle is not None and self._handle.is_running()
 
     def sync_env_to_viewer(self) -> None:
-        """Draw the selected world, its neighbours, debug shapes and plots."""
+        """Draw the selected world, its neighbors, debug shapes and plots."""
         handle = self._handle
         if handle is None:
             return
@@ -134,7 +131,7 @@ class NativeMujocoViewer(BaseViewer):
         handle.sync()
 
     def sync_viewer_to_env(self) -> None:
-        """Push the body that the mouse pushes; nothing else of the user's forces stays."""
+        """Apply the force of the mouse, and no older one."""
         handle = self._handle
         if handle is None or not self._perturb or self._paused:
             return
@@ -162,23 +159,28 @@ class NativeMujocoViewer(BaseViewer):
         self._plots.clear()
 
     def select_env(self, env_idx: int) -> None:
-        """Select a world; ids beyond the last begin again at 0."""
+        """Select a world; ids beyond the last continue at 0."""
         if self._pushed:
             self.env.sim.data.xfrc_applied[self.env_idx] = 0.0
             self._pushed = False
         super().select_env(env_idx)
         self._plots.clear()
 
-    def _handle_custom_action(self, action: ViewerAction, payload: Any) -> bool:
-        if action is ViewerAction.TOGGLE_PLOTS:
-            self._plots_shown = not self._plots_shown
-        elif action is ViewerAction.TOGGLE_DEBUG_VIS:
-            self._debug = not self._debug
-        elif action is ViewerAction.TOGGLE_SHOW_ALL_ENVS:
-            self._all_envs = not self._all_envs
-        else:
-            return False
-        return True
+    def carry_out(self, action: Action) -> None:
+        """Carry out an action, in the thread that ticks.
+
+        Raises:
+            ValueError: this viewer has no such action.
+        """
+        match action:
+            case actions.TogglePlots():
+                self._plots_shown = not self._plots_shown
+            case actions.ToggleDebugVis():
+                self._debug = not self._debug
+            case actions.ToggleShowAllEnvs():
+                self._all_envs = not self._all_envs
+            case _:
+                super().carry_out(action)
 
     def _execute_step(self) -> bool:
         if not super()._execute_step():
@@ -189,9 +191,9 @@ class NativeMujocoViewer(BaseViewer):
         return True
 
     def _on_key(self, key: int) -> None:
-        """Runs in the window's thread, so it only leaves a request."""
+        """Leave a request, since this runs in the window's thread."""
         if key in _KEYS:
-            self.request_action(_KEYS[key])
+            self.request(_KEYS[key])
         if self._key_callback is not None:
             self._key_callback(key)
 
@@ -251,6 +253,6 @@ class NativeMujocoViewer(BaseViewer):
 
 
 def has_display() -> bool:
-    """Whether a window can be opened here."""
+    """Return whether a window can be opened here."""
     names = ("DISPLAY", "WAYLAND_DISPLAY")
     return not sys.platform.startswith("linux") or any(map(os.environ.get, names))

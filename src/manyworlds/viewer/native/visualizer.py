@@ -32,7 +32,7 @@ class MujocoNativeDebugVisualizer(DebugVisualizer):
         self.scn = scn
         self.mj_model = mj_model
         self.offset = np.zeros(3)
-        """Where this scene draws what is at the world's origin [m], shape (3,)."""
+        """Position in the scene of the world's origin [m], shape (3,)."""
         self._first = scn.ngeom
         self._ghosts: dict[int, tuple[mujoco.MjModel, mujoco.MjData]] = {}
         self._option = mujoco.MjvOption()
@@ -124,7 +124,7 @@ class MujocoNativeDebugVisualizer(DebugVisualizer):
                 geom.label = label
 
     def clear(self) -> None:
-        """Take away what was drawn since this was made."""
+        """Remove the shapes that were drawn since this was made."""
         self.scn.ngeom = self._first
 
     def _connect(

@@ -1,4 +1,4 @@
-"""What a camera of the selected world sees, on the page."""
+"""Pictures of a camera of the selected world, on the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ViserCameraViewer:
     """Pictures of a camera sensor beside the scene, and its frustum in the scene.
 
     Args:
-        server: where to draw, pictures in the present GUI container.
+        server: server of the page; pictures are in its present GUI container.
         camera_sensor: the sensor.
         mj_model: the model that all worlds share.
         min_display_size: the least width and height of a picture on the page [pixel].
@@ -58,12 +58,12 @@ class ViserCameraViewer:
         Args:
             sim_data: per-world arrays (`sim.data`).
             env_idx: the world.
-            scene_offset: how far the world is moved for drawing [m], shape (3,).
+            scene_offset: displacement of the world in the drawing [m], shape (3,).
         """
         pictures, camera = self.sensor.data, self.sensor.camera_idx
         for kind, handle in self._images.items():
             picture = as_numpy(getattr(pictures, kind)[env_idx])
-            handle.image = self._enlarged(picture if kind == "rgb" else _grey(picture))
+            handle.image = self._enlarged(picture if kind == "rgb" else _gray(picture))
         position = as_numpy(sim_data.cam_xpos[env_idx, camera])
         # MuJoCo's cameras look along -z with y up, viser's along z with y down.
         matrix = as_numpy(sim_data.cam_xmat[env_idx, camera]).reshape(3, 3) * (1.0, -1.0, -1.0)
@@ -73,7 +73,7 @@ class ViserCameraViewer:
         self._frustum.wxyz = quaternion
 
     def cleanup(self) -> None:
-        """Take pictures and frustum away."""
+        """Remove pictures and frustum."""
         for handle in (*self._images.values(), self._frustum):
             handle.remove()
 
@@ -82,7 +82,7 @@ class ViserCameraViewer:
         return picture.repeat(times, axis=0).repeat(times, axis=1)
 
 
-def _grey(depth: np.ndarray) -> np.ndarray:
+def _gray(depth: np.ndarray) -> np.ndarray:
     """Near is light and far is dark, from the nearest to the farthest tenth of the picture."""
     depth = depth[..., 0]
     near, far = np.quantile(depth, (0.0, 0.9))

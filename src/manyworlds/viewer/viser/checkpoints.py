@@ -18,7 +18,7 @@ _UNITS = (("d", 86400), ("h", 3600), ("min", 60))
 
 @dataclass
 class CheckpointManager:
-    """Where checkpoints come from."""
+    """Source of checkpoints."""
 
     current_name: str
     """The checkpoint that is played."""
@@ -30,11 +30,11 @@ class CheckpointManager:
     run_url: str | None = None
     run_status: str | None = None
     follow: bool = False
-    """Whether a newer checkpoint is loaded as soon as there is one."""
+    """True if a newer checkpoint is loaded as soon as there is one."""
 
 
 def format_time_ago(seconds: int) -> str:
-    """Say how long something is ago: '3min ago'."""
+    """Format a time that has passed [s]: '3min ago'."""
     for unit, length in _UNITS:
         if seconds >= length:
             return f"{seconds // length}{unit} ago"

@@ -1,25 +1,44 @@
-"""What a page shows beside the worlds' bodies: terms, cameras, debug shapes, contacts."""
+"""Overlays and term panels of the play page: terms, cameras, debug shapes, contacts, joints."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
+from manyworlds.viewer.browser.captures import capture
+from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
+from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
+from manyworlds.viewer.browser.world_overlays import (
+    CAPTURES,
+    LABELS,
+    Selection,
+    WorldOverlays,
+    convex_hull_geoms,
+    default_force_scale,
+)
 from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
 from manyworlds.viewer.viser.reward_bar_panel import RewardBarPanel
 from manyworlds.viewer.viser.term_plotter import ViserTermPlotter
+from manyworlds.viewer.world_mirror import WorldMirror
 
 if TYPE_CHECKING:
     import viser
 
-    from manyworlds.viewer.viser.decor import DecorLayer
+    from manyworlds.viewer.base import BaseViewer, EnvProtocol
 
+_PATH = "/over"
 _CHART: Any = "chart-bar"
 _METRICS: Any = "chart-line"
-_CONTACT = (mujoco.mjtVisFlag.mjVIS_CONTACTPOINT, mujoco.mjtVisFlag.mjVIS_CONTACTFORCE)
+_CONTACTS = ("contact_points", "contact_forces")
+OVERLAYS = {
+    **{name: label for name, label in LABELS.items() if name != "sites"},
+    "convex_hulls": "Convex hulls",
+}
+"""Labels of the overlays of the selected world, by name."""
 
 
 @dataclass
@@ -27,9 +46,9 @@ class ViserTermOverlays:
     """Reward bars, and plots of rewards and metrics, of the selected world."""
 
     server: viser.ViserServer
-    env: Any
-    scene: Any
-    """Knows the selected world, `env_idx`."""
+    env: EnvProtocol
+    scene: BaseViewer
+    """Viewer, which has the selected world, `env_idx`."""
     frame_time: float
     """Time between two updates [s]."""
     reward_bar_max_terms: int = 20
@@ -37,7 +56,7 @@ class ViserTermOverlays:
     reward_bar_panel: RewardBarPanel | None = None
     metrics_plotter: ViserTermPlotter | None = None
 
-    def setup_tabs(self, tabs: Any) -> None:
+    def setup_tabs(self, tabs: viser.GuiTabGroupHandle) -> None:
         """Add a tab for rewards and one for metrics, where there are any."""
         if names := _names(self._manager("reward_manager")):
             with tabs.add_tab("Rewards", icon=_CHART):
@@ -50,14 +69,14 @@ class ViserTermOverlays:
                 self.metrics_plotter = ViserTermPlotter(self.server, names, "Metric")
 
     def on_env_switch(self) -> None:
-        """Begin anew with another world."""
+        """Clear the histories, and show another world."""
         self.clear_histories()
         for plotter in (self.reward_plotter, self.metrics_plotter):
             if plotter is not None:
                 plotter.update_env_idx(self.scene.env_idx)
 
     def update(self, paused: bool) -> None:
-        """Take in the terms of the last step, unless nothing goes on."""
+        """Add the terms of the last step, unless the worlds are paused."""
         if paused:
             return
         if self.reward_bar_panel is not None and self.reward_plotter is not None:
@@ -68,13 +87,13 @@ class ViserTermOverlays:
             self.metrics_plotter.update(self._terms("metrics_manager"))
 
     def clear_histories(self) -> None:
-        """Forget what was taken in."""
+        """Clear the histories."""
         for part in (self.reward_bar_panel, self.reward_plotter, self.metrics_plotter):
             if part is not None:
                 part.clear_histories()
 
     def cleanup(self) -> None:
-        """Take bars and plots away."""
+        """Remove bars and plots."""
         for part in (self.reward_bar_panel, self.reward_plotter, self.metrics_plotter):
             if part is not None:
                 part.cleanup()
@@ -93,14 +112,14 @@ class ViserCameraOverlays:
     """Feeds of the cameras that are sensors."""
 
     server: viser.ViserServer
-    env: Any
+    env: EnvProtocol
     mj_model: mujoco.MjModel
     camera_viewers: list[ViserCameraViewer] | None = None
     _enabled: Any = field(default=None, repr=False)
 
     @property
     def has_cameras(self) -> bool:
-        """Whether the scene has a camera sensor."""
+        """True if the scene has a camera sensor."""
         return bool(self._sensors())
 
     def setup_controls(self) -> None:
@@ -118,7 +137,7 @@ class ViserCameraOverlays:
             viewer.update(sim_data, env_idx, scene_offset)
 
     def cleanup(self) -> None:
-        """Take the pictures away."""
+        """Remove the pictures."""
         for viewer in self.camera_viewers or []:
             viewer.cleanup()
         if self._enabled is not None:
@@ -135,14 +154,14 @@ class ViserCameraOverlays:
 
 @dataclass
 class ViserDebugOverlays:
-    """What managers and sensors draw of themselves."""
+    """Debug shapes of managers and sensors."""
 
-    env: Any
-    scene: DecorLayer
+    env: EnvProtocol
+    scene: MujocoOverlays
     enabled: bool = True
 
     def on_env_switch(self) -> None:
-        """Take away what belongs to another world."""
+        """Remove the shapes of another world."""
         self.scene.debug.clear()
 
     def queue(self) -> None:
@@ -154,18 +173,90 @@ class ViserDebugOverlays:
             draw(self.scene.debug)
 
 
+class SelectedWorldOverlays:
+    """Overlays of one world of a batch, and debug shapes.
+
+    Args:
+        server: server of the page.
+        model: the model that all worlds share.
+        sim_model: `sim.model`, for fields that differ between worlds; None where none does.
+        expanded_fields: `sim.expanded_fields`, the fields that differ.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        model: mujoco.MjModel,
+        sim_model: Any = None,
+        expanded_fields: Set[str] | None = None,
+    ) -> None:
+        self._world = WorldMirror(model, sim_model, expanded_fields)
+        self.on: set[str] = set()
+        """Names of `OVERLAYS` that are on."""
+        self.mujoco = MujocoOverlays(server, self._world)
+        self.shapes = WorldOverlays(server, self._world.model, _PATH)
+        self._frame = server.scene.add_frame(_PATH, show_axes=False)
+        self._force_scale = default_force_scale(model)
+        self._shown = False
+
+    def switch(self, name: str, on: bool) -> None:
+        """Switch an overlay on or off.
+
+        Raises:
+            ValueError: there is no such overlay.
+        """
+        if name not in OVERLAYS:
+            raise ValueError(f"There is no overlay '{name}': use one of {', '.join(OVERLAYS)}.")
+        (self.on.add if on else self.on.discard)(name)
+
+    def show(self, data: Any, env_idx: int, offset: np.ndarray) -> None:
+        """Draw the overlays that are on; nothing is copied or computed while all are off.
+
+        Args:
+            data: per-world arrays (`sim.data`).
+            env_idx: the world.
+            offset: displacement of the world in the drawing [m], shape (3,).
+        """
+        if self.on or self.mujoco.enabled:
+            self._world.load(data, env_idx, dynamics=bool(self.on & {*_CONTACTS}))
+        self.mujoco.show(offset)
+        if not (self.on or self._shown):
+            return
+        model, state = self._world.model, self._world.data
+        selection = Selection(
+            contact_points="contact_points" in self.on,
+            contact_forces="contact_forces" in self.on,
+            force_scale=self._force_scale,
+            tendons="tendons" in self.on,
+        )
+        if "convex_hulls" in self.on:
+            selection.wireframes = convex_hull_geoms(model)
+        if "joints" in self.on:
+            selection.joints = hinges_and_slides(model)
+        kinds = {CAPTURES[name] for name in self.on & CAPTURES.keys()}
+        self._frame.position = offset
+        self.shapes.show(state, capture(model, state, kinds), selection)
+        self._shown = bool(self.on)
+
+    def remove(self) -> None:
+        """Remove everything from the scene."""
+        self.mujoco.remove()
+        self.shapes.remove()
+        self._frame.remove()
+
+
 @dataclass
 class ViserContactOverlays:
     """Contacts of the selected world."""
 
-    scene: DecorLayer
+    scene: SelectedWorldOverlays
 
     def is_enabled(self) -> bool:
-        """Whether contact points or forces are drawn."""
-        return any(self.scene.option.flags[flag] for flag in _CONTACT)
+        """Return whether contact points or forces are drawn."""
+        return bool(self.scene.on & {*_CONTACTS})
 
     def on_env_switch(self) -> None:
-        """Nothing stays of another world: contacts are drawn anew for each picture."""
+        """Do nothing: contacts are drawn again for each picture."""
 
 
 def _names(manager: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""The controls beside the picture: buttons, keys, and a line that says how things are."""
+"""Controls of the play page: buttons, keys and a status line."""
 
 from __future__ import annotations
 
@@ -6,46 +6,59 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from manyworlds.viewer.actions import (
+    Action,
+    NextEnv,
+    PreviousEnv,
+    Reset,
+    ResetSpeed,
+    SelectEnv,
+    SingleStep,
+    SpeedDown,
+    SpeedUp,
+    ToggleDebugVis,
+    TogglePause,
+)
 from manyworlds.viewer.base import ViewerStatus
-from manyworlds.viewer.viser.scene import MAX_LABELS as _MAX_LABELS
-from manyworlds.viewer.viser.status import status_html
+from manyworlds.viewer.browser.keys import Key, add_keys
+from manyworlds.viewer.browser.markup import status_html
+from manyworlds.viewer.browser.widgets import PAUSE, add_choice, on_change, on_click, show_playing
+from manyworlds.viewer.browser.world_grid import MAX_LABELS
+from manyworlds.viewer.viser.actions import FollowRobots, LookAt, ShowWorldNumbers
 
 if TYPE_CHECKING:
     import viser
 
     from manyworlds.viewer.base import BaseViewer
 
-# Icon names; viser's own type for them exists only once it is imported.
-_PAUSE: Any = "player-pause"
-_PLAY: Any = "player-play"
-_CONTROLS: Any = "adjustments"
+_CONTROLS: Any = "adjustments"  # viser's type of icon names exists only once it is imported
 
 
 @dataclass(frozen=True)
 class PanelState:
-    """What the panel shows."""
+    """State that the panel shows."""
 
     status: ViewerStatus
     env_idx: int
-    """The selected world."""
+    """Selected world."""
     shown: range
-    """The worlds on the page."""
+    """Worlds that are shown."""
     num_envs: int
     time: float
     """Simulated time of the selected world [s]."""
     diverged: bool
-    """The selected world's state is not finite."""
+    """True if the selected world's state is not finite."""
 
 
 class ControlPanel:
-    """Controls of a viewer in the browser. Callbacks only leave requests with the viewer.
+    """Controls of the play page. They only leave requests with the viewer.
 
     Args:
-        server: where the controls go.
-        viewer: whose requests to make.
+        server: server of the page.
+        viewer: viewer that carries out the requests.
         can_follow: whether there is a body to follow.
         follow: whether the viewer begins by following it.
-        num_shown: how many worlds are shown at once.
+        num_shown: number of worlds that are shown at once.
     """
 
     def __init__(
@@ -58,57 +71,40 @@ class ControlPanel:
         num_shown: int,
     ) -> None:
         self._viewer = viewer
-        self._handles: list[Any] = []
         gui = server.gui
         with server.atomic():
-            self._status = self._keep(gui.add_html(""))
-            self.tabs = self._keep(gui.add_tab_group())
-            """Where further tabs go."""
+            self._status = gui.add_html("")
+            self.tabs = gui.add_tab_group()
+            """Tabs of the page; further ones can be added."""
             with self.tabs.add_tab("Controls", icon=_CONTROLS):
                 self._add_controls(gui, num_shown)
                 if can_follow:
-                    self._checkbox(gui, "Follow robots", follow, "follow")
-            self._add_keys(gui)
-
-    def _add_controls(self, gui: Any, num_shown: int) -> None:
-        viewer = self._viewer
-        self._pause = gui.add_button("Pause", icon=_PAUSE)
-        self._pause.on_click(lambda _: viewer.request_toggle_pause())
-        self._choice(
-            gui,
-            "Run",
-            {"Single step": viewer.request_single_step, "Reset": viewer.request_reset},
-        )
-        self._choice(
-            gui,
-            "Speed",
-            {
-                "Slower": viewer.request_speed_down,
-                "1x": viewer.request_reset_speed,
-                "Faster": viewer.request_speed_up,
-            },
-        )
-        self._world: Any = None
-        if viewer.env.num_envs > 1:
-            self._add_world_controls(gui, num_shown)
+                    self._add_checkbox(gui, "Follow robots", follow, FollowRobots)
+            self._keys = add_keys(gui, self._list_keys())
 
     def update(self, state: PanelState) -> None:
         """Show a new state; viser sends only what changed."""
-        status = state.status
-        label, icon = ("Play", _PLAY) if status.paused else ("Pause", _PAUSE)
-        if self._pause.label != label:
-            self._pause.label, self._pause.icon = label, icon
+        show_playing(self._pause, not state.status.paused)
         self._status.content = _status_html(state)
         if self._world is not None:
             self._world.value = state.env_idx
 
     def remove(self) -> None:
-        """Take all controls away."""
-        for handle in self._handles:
+        """Remove all controls."""
+        for handle in (self._status, self.tabs, *self._keys):
             handle.remove()
-        self._handles.clear()
+        self._keys.clear()
 
-    def _add_world_controls(self, gui: Any, num_shown: int) -> None:
+    def _add_controls(self, gui: viser.GuiApi, num_shown: int) -> None:
+        self._pause = on_click(gui.add_button("Pause", icon=PAUSE), self._requests(TogglePause()))
+        self._add_choice(gui, "Run", {"Single step": SingleStep(), "Reset": Reset()})
+        speeds = {"Slower": SpeedDown(), "1x": ResetSpeed(), "Faster": SpeedUp()}
+        self._add_choice(gui, "Speed", speeds)
+        self._world: viser.GuiNumberHandle[int] | None = None
+        if self._viewer.env.num_envs > 1:
+            self._world = self._add_world_controls(gui, num_shown)
+
+    def _add_world_controls(self, gui: viser.GuiApi, num_shown: int) -> viser.GuiNumberHandle[int]:
         viewer = self._viewer
         num_envs = viewer.env.num_envs
         world = gui.add_number(
@@ -119,62 +115,36 @@ class ControlPanel:
             step=1,
             hint=f"The selected world; the page shows {num_shown} of {num_envs}.",
         )
-        self._world = world
+        on_change(world, lambda env_idx: viewer.request(SelectEnv(int(env_idx))))
+        self._add_choice(gui, "Select", {"Previous": PreviousEnv(), "Next": NextEnv()})
+        self._add_choice(gui, "Look at", {"All": LookAt(False), "Selected": LookAt(True)})
+        if num_shown <= MAX_LABELS:
+            self._add_checkbox(gui, "World numbers", True, ShowWorldNumbers)
+        return world
 
-        @world.on_update
-        def _(event: Any) -> None:
-            if event.client is not None:
-                viewer.request_action("custom", ("select", int(world.value)))
-
-        self._choice(
-            gui,
-            "Select",
-            {
-                "Previous": lambda: viewer.request_action("prev_env"),
-                "Next": lambda: viewer.request_action("next_env"),
-            },
-        )
-        self._choice(
-            gui,
-            "Look at",
-            {
-                "All": lambda: viewer.request_action("custom", ("look", False)),
-                "Selected": lambda: viewer.request_action("custom", ("look", True)),
-            },
-        )
-        if num_shown <= _MAX_LABELS:
-            self._checkbox(gui, "World numbers", True, "labels")
-
-    def _add_keys(self, gui: Any) -> None:
-        viewer = self._viewer
-        keys: list[tuple[str, Any, Callable[[], None]]] = [
-            ("Pause or play", "space", viewer.request_toggle_pause),
-            ("Single step", "N", viewer.request_single_step),
-            ("Reset", "enter", viewer.request_reset),
-            ("Slower", "-", viewer.request_speed_down),
-            ("Faster", "=", viewer.request_speed_up),
-            ("Debug shapes", "R", lambda: viewer.request_action("toggle_debug_vis")),
+    def _list_keys(self) -> list[Key]:
+        keys: list[tuple[str, str, Action]] = [
+            ("space", "Pause or play", TogglePause()),
+            ("N", "Single step", SingleStep()),
+            ("enter", "Reset", Reset()),
+            ("-", "Slower", SpeedDown()),
+            ("=", "Faster", SpeedUp()),
+            ("R", "Debug shapes", ToggleDebugVis()),
         ]
-        if viewer.env.num_envs > 1:
-            keys += [
-                ("Previous world", ",", lambda: viewer.request_action("prev_env")),
-                ("Next world", ".", lambda: viewer.request_action("next_env")),
-            ]
-        for label, key, request in keys:
-            command = self._keep(gui.add_command(label, hotkey=key))
-            command.on_trigger(lambda _, request=request: request())
+        if self._viewer.env.num_envs > 1:
+            keys += [(",", "Previous world", PreviousEnv()), (".", "Next world", NextEnv())]
+        return [Key(name, label, self._requests(action)) for name, label, action in keys]
 
-    def _choice(self, gui: Any, label: str, requests: dict[str, Callable[[], None]]) -> None:
-        group = gui.add_button_group(label, tuple(requests))
-        group.on_click(lambda event: requests[event.target.value]())
+    def _requests(self, action: Action) -> Callable[[], None]:
+        return lambda: self._viewer.request(action)
 
-    def _checkbox(self, gui: Any, label: str, value: bool, name: str) -> None:
-        box = gui.add_checkbox(label, value)
-        box.on_update(lambda _: self._viewer.request_action("custom", (name, bool(box.value))))
+    def _add_choice(self, gui: viser.GuiApi, label: str, actions: dict[str, Action]) -> None:
+        add_choice(gui, label, {name: self._requests(action) for name, action in actions.items()})
 
-    def _keep(self, handle: Any) -> Any:
-        self._handles.append(handle)
-        return handle
+    def _add_checkbox(
+        self, gui: viser.GuiApi, label: str, value: bool, action: Callable[[bool], Action]
+    ) -> None:
+        on_change(gui.add_checkbox(label, value), lambda on: self._viewer.request(action(on)))
 
 
 def _status_html(state: PanelState) -> str:
@@ -192,4 +162,4 @@ def _status_html(state: PanelState) -> str:
         ("Pace", pace),
         ("Speed", status.speed_label),
     ]
-    return status_html(rows, status.last_error or "")
+    return status_html(rows, [status.last_error] if status.last_error else [])

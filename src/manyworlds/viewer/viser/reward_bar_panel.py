@@ -20,10 +20,10 @@ class RewardBarPanel:
     """A bar a term: its mean over the last half second, green to the right or red to the left.
 
     Args:
-        server: where to draw, in the present GUI container.
+        server: server of the page; bars are in its present GUI container.
         term_names: the terms, in the order in which `update` is given them.
         update_dt: time between two updates [s].
-        max_terms: how many terms have a bar; more make the page slow.
+        max_terms: largest number of terms with a bar; more make the page slow.
     """
 
     def __init__(
@@ -48,19 +48,19 @@ class RewardBarPanel:
         self._show(np.zeros(len(self.term_names)))
 
     def update(self, terms: list[tuple[str, np.ndarray]]) -> None:
-        """Take in the last value of each term."""
+        """Add the last value of each term."""
         values = [float(np.ravel(value)[0]) for _, value in terms[: len(self.term_names)]]
         self._histories.append(np.nan_to_num(np.array(values)))
         self._show(np.mean(self._histories, axis=0))
 
     def clear_histories(self) -> None:
-        """Forget what was taken in."""
+        """Clear the histories."""
         self._histories.clear()
         self._scale = 0.0
         self._show(np.zeros(len(self.term_names)))
 
     def cleanup(self) -> None:
-        """Take the bars away."""
+        """Remove the bars."""
         self._html.remove()
 
     def _show(self, means: np.ndarray) -> None:

@@ -1,32 +1,46 @@
-"""The tabs beside the controls: overlays and groups, commands, checkpoints."""
+"""Tabs of the play page: overlays and groups, commands, checkpoints."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import mujoco
 
+from manyworlds.viewer.actions import Action
+from manyworlds.viewer.browser.markup import status_html
+from manyworlds.viewer.browser.widgets import on_change, on_click
+from manyworlds.viewer.viser.actions import (
+    LoadCheckpoint,
+    SeekMotion,
+    ShowDebugShapes,
+    ShowDebugShapesOfAll,
+    ShowFrames,
+    ShowGroup,
+    ShowMujocoOverlay,
+    ShowOverlay,
+    SteerCommand,
+)
 from manyworlds.viewer.viser.checkpoints import CheckpointManager
-from manyworlds.viewer.viser.status import status_html
+from manyworlds.viewer.viser.overlays import OVERLAYS
 
 if TYPE_CHECKING:
     import viser
 
     from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
+# Names of icons; viser's own type for them exists only once it is imported.
 _EYE: Any = "eye"
 _DISK: Any = "device-floppy"
 _GAMEPAD: Any = "device-gamepad-2"
+_HOLD_SECONDS = 1.0  # a slider that a user moved is left alone for so long
 _Flag = mujoco.mjtVisFlag
 _FLAGS = {
-    "Contact points": _Flag.mjVIS_CONTACTPOINT,
-    "Contact forces": _Flag.mjVIS_CONTACTFORCE,
-    "Convex hulls": _Flag.mjVIS_CONVEXHULL,
     "Inertia boxes": _Flag.mjVIS_INERTIA,
     "Centers of mass": _Flag.mjVIS_COM,
-    "Joints": _Flag.mjVIS_JOINT,
     "Actuators": _Flag.mjVIS_ACTUATOR,
-    "Tendons": _Flag.mjVIS_TENDON,
     "Cameras": _Flag.mjVIS_CAMERA,
     "Lights": _Flag.mjVIS_LIGHT,
 }
@@ -38,43 +52,157 @@ _FRAMES = {
 }
 
 
-def add_visualization_tab(server: viser.ViserServer, viewer: ViserPlayViewer, tabs: Any) -> None:
-    """What is drawn over the selected world, and which groups are drawn in all worlds."""
+@runtime_checkable
+class Steerable(Protocol):
+    """Command term whose command a user can set."""
+
+    @property
+    def steering(self) -> dict[str, tuple[float, float]]:
+        """Bounds of the command's components by name, in order."""
+        ...
+
+    def steer(self, env_idx: int, command: Sequence[float] | None) -> None:
+        """Keep the command of a world as given; None lets it be drawn again."""
+        ...
+
+
+@runtime_checkable
+class Seekable(Protocol):
+    """Command term that plays a motion, in which a user can move."""
+
+    @property
+    def num_frames(self) -> int:
+        """Number of frames of the motion."""
+        ...
+
+    def frame_of(self, env_idx: int) -> int:
+        """Return the present frame of a world."""
+        ...
+
+    def seek(self, env_idx: int, frame: int) -> None:
+        """Put the robot of a world into a frame."""
+        ...
+
+
+def add_visualization_tab(
+    server: viser.ViserServer, viewer: ViserPlayViewer, tabs: viser.GuiTabGroupHandle
+) -> None:
+    """Add overlays of the selected world, and groups that are drawn in all worlds."""
     gui = server.gui
+
+    def checkbox(label: str, value: bool, action: Callable[[bool], Action]) -> None:
+        on_change(gui.add_checkbox(label, value), lambda on: viewer.request(action(on)))
+
     with tabs.add_tab("Visualization", icon=_EYE):
         if hasattr(viewer.env.unwrapped, "update_visualizers"):
-            _checkbox(gui, viewer, "Debug shapes", True, "debug")
+            checkbox("Debug shapes", True, ShowDebugShapes)
             if viewer.num_shown > 1:
-                _checkbox(gui, viewer, "... in all worlds", False, "debug_all")
+                checkbox("... in all worlds", False, ShowDebugShapesOfAll)
+        for name, label in OVERLAYS.items():
+            checkbox(label, False, partial(ShowOverlay, name))
         for label, flag in _FLAGS.items():
-            _checkbox(gui, viewer, label, False, "flag", int(flag))
+            checkbox(label, False, partial(ShowMujocoOverlay, flag))
         frames = gui.add_dropdown("Frames", tuple(_FRAMES))
-        frames.on_update(lambda _: _request(viewer, "frames", int(_FRAMES[frames.value])))
+        on_change(frames, lambda name: viewer.request(ShowFrames(_FRAMES[name])))
         if viewer.cameras.has_cameras:
             viewer.cameras.setup_controls()
         with gui.add_folder("Groups", expand_by_default=False):
             for kind, shown in viewer.groups.items():
                 for group, visible in enumerate(shown):
                     label = f"{kind}s of group {group}"
-                    _checkbox(gui, viewer, label, visible, "group", kind, group)
+                    checkbox(label, visible, partial(ShowGroup, kind, group))
 
 
-def add_command_tab(server: viser.ViserServer, viewer: ViserPlayViewer, tabs: Any) -> None:
-    """Sliders for commands that can be steered, and what command terms add of their own."""
-    manager: Any = getattr(viewer.env.unwrapped, "command_manager", None)
-    terms = {name: manager.get_term(name) for name in manager.active_terms} if manager else {}
-    steered = {name: term for name, term in terms.items() if hasattr(term, "steering")}
-    own = [term for term in terms.values() if _has_gui(term)]
-    if not steered and not own:
-        return
-    gui = server.gui
-    with tabs.add_tab("Commands", icon=_GAMEPAD):
-        for name, term in steered.items():
-            _add_sliders(gui, viewer, name, term)
-        if own:
-            manager.create_gui(
-                server, lambda: viewer.env_idx, viewer.request_redraw, viewer.request_action
-            )
+class CommandTab:
+    """Sliders of commands that can be steered or sought, and controls of command terms.
+
+    Without such commands there is no tab.
+
+    Args:
+        server: server of the page.
+        viewer: viewer that carries out the requests.
+        tabs: tabs of the page.
+    """
+
+    def __init__(
+        self, server: viser.ViserServer, viewer: ViserPlayViewer, tabs: viser.GuiTabGroupHandle
+    ) -> None:
+        self._viewer = viewer
+        self._sought: list[MotionSlider] = []
+        manager: Any = getattr(viewer.env.unwrapped, "command_manager", None)
+        terms = {name: manager.get_term(name) for name in manager.active_terms} if manager else {}
+        steered = {name: term for name, term in terms.items() if isinstance(term, Steerable)}
+        sought = {name: term for name, term in terms.items() if isinstance(term, Seekable)}
+        own = [term for term in terms.values() if _has_gui(term)]
+        if not steered and not sought and not own:
+            return
+        with tabs.add_tab("Commands", icon=_GAMEPAD):
+            for name, term in steered.items():
+                self._add_steering(server.gui, name, term)
+            self._sought = [
+                MotionSlider(server.gui, viewer, name, term) for name, term in sought.items()
+            ]
+            if own:
+                manager.create_gui(
+                    server, lambda: viewer.env_idx, viewer.request_redraw, viewer.request_action
+                )
+
+    def update(self) -> None:
+        """Show the present frames of motions."""
+        for slider in self._sought:
+            slider.update()
+
+    def _add_steering(self, gui: viser.GuiApi, name: str, term: Steerable) -> None:
+        viewer = self._viewer
+        active = gui.add_checkbox(
+            f"Steer '{name}'", False, hint="Set the selected world's command."
+        )
+        sliders = []
+        for label, (low, high) in term.steering.items():
+            # A range that training left narrow still lets a user steer both ways.
+            reach = max(abs(low), abs(high), 0.1)
+            sliders.append(gui.add_slider(label, -reach, reach, reach / 50, 0.0))
+
+        def send() -> None:
+            values = tuple(slider.value for slider in sliders) if active.value else None
+            viewer.request(SteerCommand(name, values))
+
+        def stop() -> None:
+            for slider in sliders:
+                slider.value = 0.0
+            send()
+
+        on_click(gui.add_button("Stop"), stop)
+        for handle in (active, *sliders):
+            on_change(handle, lambda _: send())
+
+
+class MotionSlider:
+    """A slider over the frames of a motion.
+
+    Args:
+        gui: GUI of the page.
+        viewer: viewer that carries out the requests.
+        name: name of the command term.
+        term: the term.
+    """
+
+    def __init__(
+        self, gui: viser.GuiApi, viewer: ViserPlayViewer, name: str, term: Seekable
+    ) -> None:
+        self._viewer, self._name, self._term = viewer, name, term
+        self._next = 0.0
+        self.slider = gui.add_slider(f"Frame of '{name}'", 0, term.num_frames - 1, 1, 0)
+        on_change(self.slider, self._seek)
+
+    def update(self) -> None:
+        """Show the frame of the selected world, unless a user moved the slider a moment ago."""
+        if time.monotonic() >= self._next:
+            self.slider.value = self._term.frame_of(self._viewer.env_idx)
+
+    def _seek(self, frame: float) -> None:
+        self._next = time.monotonic() + _HOLD_SECONDS
+        self._viewer.request(SeekMotion(self._name, int(frame)))
 
 
 def _has_gui(term: Any) -> bool:
@@ -83,46 +211,21 @@ def _has_gui(term: Any) -> bool:
     return type(term).create_gui is not CommandTerm.create_gui
 
 
-def _add_sliders(gui: Any, viewer: ViserPlayViewer, name: str, term: Any) -> None:
-    active = gui.add_checkbox(
-        f"Steer '{name}'", False, hint="Set the command of the selected world by hand."
-    )
-    sliders = []
-    for label, (low, high) in term.steering.items():
-        # A range that training left narrow still lets one steer both ways.
-        reach = max(abs(low), abs(high), 0.1)
-        sliders.append(gui.add_slider(label, -reach, reach, reach / 50, 0.0))
-
-    def send(_: Any) -> None:
-        values = [slider.value for slider in sliders] if active.value else None
-        _request(viewer, "steer", name, values)
-
-    stop = gui.add_button("Stop")
-
-    @stop.on_click
-    def _(_: Any) -> None:
-        for slider in sliders:
-            slider.value = 0.0
-
-    for handle in (active, *sliders):
-        handle.on_update(send)
-
-
 class CheckpointTab:
-    """The checkpoints of the run that is played.
+    """Tab with the checkpoints of the run that is played.
 
     Args:
-        server: where the tab goes.
-        viewer: whose requests to make.
-        tabs: beside which tabs.
-        manager: where checkpoints come from.
+        server: server of the page.
+        viewer: viewer that carries out the requests.
+        tabs: tabs of the page.
+        manager: source of checkpoints.
     """
 
     def __init__(
         self,
         server: viser.ViserServer,
         viewer: ViserPlayViewer,
-        tabs: Any,
+        tabs: viser.GuiTabGroupHandle,
         manager: CheckpointManager,
     ) -> None:
         self._manager = manager
@@ -131,17 +234,24 @@ class CheckpointTab:
             self._text = gui.add_html("")
             self._choice = gui.add_dropdown("Checkpoint", (manager.current_name,))
             load = gui.add_button("Load")
-            load.on_click(lambda _: _request(viewer, "checkpoint", self._choice.value))
+            on_click(load, lambda: viewer.request(LoadCheckpoint(self._choice.value)))
             follow = gui.add_checkbox(
                 "Follow the newest",
                 manager.follow,
                 hint="Load each new checkpoint as soon as training has written it.",
             )
-            follow.on_update(lambda _: setattr(manager, "follow", bool(follow.value)))
+            on_change(follow, self._follow)
         self.update(manager.fetch_available())
 
+    def _follow(self, on: bool) -> None:
+        self._manager.follow = on
+
     def update(self, available: list[tuple[str, str]]) -> None:
-        """Show which checkpoints there are and which is played."""
+        """Show the checkpoints, and the one that is played.
+
+        Args:
+            available: names and ages.
+        """
         names = tuple(name for name, _ in available) or (self._manager.current_name,)
         if self._choice.options != names:
             self._choice.options = names
@@ -151,12 +261,3 @@ class CheckpointTab:
         rows += [("Written", ages.get(self._manager.current_name))]
         known = ((name, value) for name, value in rows if value)
         self._text.content = status_html(known, name_em=4.5)
-
-
-def _checkbox(gui: Any, viewer: ViserPlayViewer, label: str, value: bool, *request: Any) -> None:
-    box = gui.add_checkbox(label, value)
-    box.on_update(lambda _: _request(viewer, *request, bool(box.value)))
-
-
-def _request(viewer: ViserPlayViewer, *payload: Any) -> None:
-    viewer.request_action("custom", payload)

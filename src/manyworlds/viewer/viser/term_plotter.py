@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from manyworlds.viewer.browser.line_plot import LinePlot
+from manyworlds.viewer.browser.widgets import on_change
 
 if TYPE_CHECKING:
     import viser
 
 _SHOWN_AT_FIRST = 3
 _HEIGHT = 110
-_COLOR = "#2684ff"
 
 
 class ViserTermPlotter:
-    """A small plot for each term that is chosen in the page.
+    """A small plot for each term that is chosen on the page.
 
     Args:
-        server: where to draw, in the present GUI container.
-        term_names: the terms, in the order in which `update` is given them.
-        name: what the terms are, for labels.
-        history_length: how many updates a plot shows.
-        env_idx: the world whose terms are shown at first.
+        server: server of the page; plots are in its present GUI container.
+        term_names: names of the terms, in the order in which `update` is given them.
+        name: kind of the terms, for labels.
+        history_length: number of updates that a plot shows.
+        env_idx: world whose terms are shown at first.
     """
 
     def __init__(
@@ -40,26 +42,16 @@ class ViserTermPlotter:
             term: deque(maxlen=history_length) for term in term_names
         }
         self._updates = 0
-        self._plots: dict[str, Any] = {}
-        self._boxes: dict[str, Any] = {}
+        self._plots: dict[str, LinePlot] = {}
         gui = server.gui
         for i, term in enumerate(term_names):
-            self._plots[term] = gui.add_uplot(
-                (np.zeros(2), np.zeros(2)),
-                ({}, {"label": term, "stroke": _COLOR, "width": 1.5}),
-                title=term,
-                height=_HEIGHT,
-                scales={"x": {"time": False}},
-                axes=({"show": False}, {"size": 48}),
-                legend={"show": False},
-                visible=i < _SHOWN_AT_FIRST,
-            )
+            visible = i < _SHOWN_AT_FIRST
+            self._plots[term] = LinePlot(gui, term, [term], height=_HEIGHT, visible=visible)
         self._folder = gui.add_folder(f"{name} plots", expand_by_default=False)
         with self._folder:
             for term in term_names:
                 box = gui.add_checkbox(term, self._plots[term].visible)
-                box.on_update(lambda event, term=term: self._toggle(term, event.target.value))
-                self._boxes[term] = box
+                on_change(box, lambda visible, term=term: self._toggle(term, visible))
 
     def update_env_idx(self, env_idx: int) -> None:
         """Show another world's terms from here on."""
@@ -68,7 +60,7 @@ class ViserTermPlotter:
             self.clear_histories()
 
     def update(self, terms: list[tuple[str, np.ndarray]]) -> None:
-        """Take in the last value of each term, and draw the plots that are shown."""
+        """Add the last value of each term, and draw the plots that are shown."""
         self._updates += 1
         for term, value in terms:
             self._histories[term].append(float(np.ravel(value)[0]))
@@ -77,14 +69,14 @@ class ViserTermPlotter:
                 self._draw(term)
 
     def clear_histories(self) -> None:
-        """Forget what was taken in."""
+        """Clear the histories."""
         self._updates = 0
         for term, history in self._histories.items():
             history.clear()
             self._draw(term)
 
     def cleanup(self) -> None:
-        """Take the plots away."""
+        """Remove the plots."""
         for handle in (*self._plots.values(), self._folder):
             handle.remove()
 
@@ -93,6 +85,5 @@ class ViserTermPlotter:
         self._draw(term)
 
     def _draw(self, term: str) -> None:
-        values = np.nan_to_num(np.array(self._histories[term]))
-        steps = np.arange(self._updates - len(values), self._updates, dtype=np.float64)
-        self._plots[term].data = (steps, values)
+        values = np.array(self._histories[term])
+        self._plots[term].draw(np.arange(self._updates - len(values), self._updates), values)

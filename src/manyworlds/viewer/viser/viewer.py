@@ -11,48 +11,43 @@ import numpy as np
 import torch
 
 from manyworlds.utils.extras import require_extra
-from manyworlds.viewer.base import (
-    BaseViewer,
-    EnvProtocol,
-    PolicyProtocol,
-    VerbosityLevel,
-    ViewerAction,
-)
+from manyworlds.viewer import actions
+from manyworlds.viewer.actions import Action
+from manyworlds.viewer.base import BaseViewer, EnvProtocol, PolicyProtocol, VerbosityLevel
+from manyworlds.viewer.browser.cameras import FOVY, point_cameras
+from manyworlds.viewer.browser.layout import own_origins, static_body
+from manyworlds.viewer.browser.server import new_server, page_url, stop_server
+from manyworlds.viewer.browser.world_grid import GroupKind, WorldGrid
 from manyworlds.viewer.camera import first_free_body, tracked_body_id
+from manyworlds.viewer.viser import actions as page_actions
 from manyworlds.viewer.viser.checkpoints import CheckpointManager, format_time_ago
-from manyworlds.viewer.viser.decor import DecorLayer
-from manyworlds.viewer.viser.layout import camera_to_see, own_origins, static_body
 from manyworlds.viewer.viser.overlays import (
+    SelectedWorldOverlays,
     ViserCameraOverlays,
     ViserContactOverlays,
     ViserDebugOverlays,
     ViserTermOverlays,
 )
 from manyworlds.viewer.viser.panel import ControlPanel, PanelState
-from manyworlds.viewer.viser.scene import WorldGrid
-from manyworlds.viewer.viser.server import new_server, page_url, stop_server
-from manyworlds.viewer.viser.tabs import CheckpointTab, add_command_tab, add_visualization_tab
+from manyworlds.viewer.viser.tabs import CheckpointTab, CommandTab, add_visualization_tab
 
 if TYPE_CHECKING:
     import viser
 
 __all__ = ["CheckpointManager", "UpdateReason", "ViserPlayViewer", "format_time_ago"]
 
-_FOVY = 45.0
-# Width by height of what a usual window leaves beside the controls.
-_ASPECT = 1.2
 _FEW = 4
 _GRID_ELEVATION = -35.0
 _STATUS_SECONDS = 0.2
-_LOOKS_SECONDS = 0.5
+_APPEARANCE_SECONDS = 0.5
 _CHECKPOINT_SECONDS = 2.0
 _TERM_FRAMES = 3
 _MAX_BYTES_PER_SECOND = 20e6
-"""What browsers take in on one connection without falling behind."""
+"""Rate that browsers receive on one connection without falling behind."""
 
 
 class UpdateReason(enum.Enum):
-    """Why a picture is due although nothing moves."""
+    """Reason for a picture although nothing moves."""
 
     ACTION = enum.auto()
     ENV_SWITCH = enum.auto()
@@ -67,16 +62,16 @@ class ViserPlayViewer(BaseViewer):
     world selects it, too.
 
     Poses are sent at every second frame, and less often where they would be more than a browser
-    can take in.
+    can receive.
 
     Args:
         env: the environment.
         policy: maps observations to actions.
         frame_rate: frames per second at most [1/s].
-        verbosity: how much to say on the terminal.
+        verbosity: amount of output on the terminal.
         viser_server: draw in this server instead of a new one; it is not stopped on `close`.
         checkpoint_manager: offers other checkpoints of the policy.
-        num_shown: how many worlds to show at once; of more, the page with the selected one is
+        num_shown: number of worlds to show at once; of more, those around the selected one are
             shown.
         host: the address to listen on. Only programs on this machine can connect to the default;
             '0.0.0.0' lets everyone on the network in, without a password.
@@ -123,7 +118,7 @@ class ViserPlayViewer(BaseViewer):
         self._labels_of: tuple[range, int] | None = None
         self._pending: set[UpdateReason] = set()
         self._frame = 0
-        self._next_status = self._next_looks = self._next_checkpoint = 0.0
+        self._next_status = self._next_appearance = self._next_checkpoint = 0.0
 
     @property
     def server(self) -> viser.ViserServer:
@@ -143,21 +138,31 @@ class ViserPlayViewer(BaseViewer):
 
     @property
     def shown_worlds(self) -> range:
-        """The worlds on the page."""
+        """Worlds that are shown."""
         first = self.env_idx // self.num_shown * self.num_shown
-        # The last page is full too: it begins earlier.
+        # The last worlds are as many: they begin earlier.
         first = min(first, self.env.num_envs - self.num_shown)
         return range(first, first + self.num_shown)
 
     @property
-    def groups(self) -> dict[str, list[bool]]:
-        """Which groups of geoms and sites are drawn."""
-        assert self._grid is not None
-        return self._grid.groups
+    def groups(self) -> dict[GroupKind, list[bool]]:
+        """Groups of geoms and sites that are drawn."""
+        return self.grid.groups
+
+    @property
+    def grid(self) -> WorldGrid:
+        """Drawing of the worlds.
+
+        Raises:
+            RuntimeError: the viewer was not set up, or was closed.
+        """
+        if self._grid is None:
+            raise RuntimeError("This viewer draws no worlds now: call setup() first.")
+        return self._grid
 
     def request_redraw(self) -> None:
         """Ask for a picture, also while the worlds are paused."""
-        self.request_action("custom", ("redraw", None))
+        self.request(page_actions.Redraw())
 
     def setup(self) -> None:
         """Start the server if there is none, and draw the worlds.
@@ -174,19 +179,19 @@ class ViserPlayViewer(BaseViewer):
             self._own_server = True
             self._server = new_server(*self._address)
         server, sim = self.server, self.env.sim
-        looks = {"sim_model": sim.model, "expanded_fields": sim.expanded_fields}
+        per_world = {"sim_model": sim.model, "expanded_fields": sim.expanded_fields}
         self._camera_of = self._labels_of = None
         self._grid = WorldGrid(
             server,
             sim.mj_model,
             self.cfg,
             self.num_shown,
-            on_click=lambda i: self.request_action("custom", ("select", self._world_at(i))),
-            **looks,
+            on_click=lambda i: self.request(actions.SelectEnv(self._world_at(i))),
+            **per_world,
         )
-        self._decor = DecorLayer(server, sim.mj_model, **looks)
-        self._debug = ViserDebugOverlays(self.env, self._decor)
-        self._contacts = ViserContactOverlays(self._decor)
+        self._overlays = SelectedWorldOverlays(server, sim.mj_model, **per_world)
+        self._debug = ViserDebugOverlays(self.env, self._overlays.mujoco)
+        self._contacts = ViserContactOverlays(self._overlays)
         self.cameras = ViserCameraOverlays(server, self.env, sim.mj_model)
         self._panel = ControlPanel(
             server,
@@ -198,7 +203,7 @@ class ViserPlayViewer(BaseViewer):
         self._add_tabs(server, self._panel.tabs)
         self.sync_env_to_viewer()
 
-    def _add_tabs(self, server: viser.ViserServer, tabs: Any) -> None:
+    def _add_tabs(self, server: viser.ViserServer, tabs: viser.GuiTabGroupHandle) -> None:
         self._terms = ViserTermOverlays(
             server,
             self.env,
@@ -209,19 +214,19 @@ class ViserPlayViewer(BaseViewer):
         with server.atomic():
             add_visualization_tab(server, self, tabs)
             self._terms.setup_tabs(tabs)
-            add_command_tab(server, self, tabs)
+            self._commands = CommandTab(server, self, tabs)
             self._checkpoint_tab = None
             if self._checkpoints is not None:
                 self._checkpoint_tab = CheckpointTab(server, self, tabs, self._checkpoints)
 
     @staticmethod
     def _should_update_cameras(paused: bool, has_pending_updates: bool) -> bool:
-        """Whether camera pictures are due: they change only with the worlds."""
+        """Return whether camera pictures are due: they change only with the worlds."""
         return has_pending_updates or not paused
 
     @staticmethod
     def _should_submit_scene_update(counter: int, paused: bool, has_pending_updates: bool) -> bool:
-        """Whether poses are due: at every second frame, and whenever something was asked for."""
+        """Return whether poses are due: at every second frame, and after a request."""
         return has_pending_updates or (not paused and counter % 2 == 0)
 
     def sync_env_to_viewer(self) -> None:
@@ -241,6 +246,7 @@ class ViserPlayViewer(BaseViewer):
                 self._terms.update(self._paused)
             if now >= self._next_status or self._paused:
                 self._next_status = now + _STATUS_SECONDS
+                self._commands.update()
                 self._show_status()
             self._pending.clear()
             self._frame += 1
@@ -250,14 +256,14 @@ class ViserPlayViewer(BaseViewer):
         selected = self.env_idx - shown.start
         data = self.env.sim.data
         rows = slice(shown.start, shown.stop)
-        new_page = (shown, self.env_idx) != self._labels_of
-        if now >= self._next_looks or new_page:
-            self._next_looks = now + _LOOKS_SECONDS
-            grid.sync_looks(rows)
+        new_worlds = (shown, self.env_idx) != self._labels_of
+        if now >= self._next_appearance or new_worlds:
+            self._next_appearance = now + _APPEARANCE_SECONDS
+            grid.sync_appearance(rows)
         positions = _numpy(data.xpos[rows])
         anchors = self._anchors(grid, positions, rows, selected)
         grid.update(positions, _numpy(data.xquat[rows]), anchors, selected)
-        if new_page:
+        if new_worlds:
             self._labels_of = (shown, self.env_idx)
             grid.set_labels([f"world {i}" for i in shown])
             self._next_status = 0.0
@@ -266,10 +272,10 @@ class ViserPlayViewer(BaseViewer):
 
     def _draw_over(self, offsets: np.ndarray, shown: range, selected: int) -> None:
         data = self.env.sim.data
-        debug = self._decor.debug
+        debug = self._overlays.mujoco.debug
         debug.env_idx, debug.shown, debug.offsets = self.env_idx, shown, offsets
         self._debug.queue()
-        self._decor.show(data, self.env_idx, offsets[selected])
+        self._overlays.show(data, self.env_idx, offsets[selected])
         if self._should_update_cameras(self._paused, bool(self._pending)):
             self.cameras.update(data, self.env_idx, offsets[selected])
 
@@ -284,7 +290,7 @@ class ViserPlayViewer(BaseViewer):
             self._contacts.on_env_switch()
 
     def reset_environment(self) -> None:
-        """Reset all worlds and the policy's memory; forgets the last error and all plots."""
+        """Reset all worlds and the policy's memory; clears the last error and all plots."""
         super().reset_environment()
         self._pending.add(UpdateReason.ACTION)
         if self._grid is not None:
@@ -297,7 +303,7 @@ class ViserPlayViewer(BaseViewer):
         self._tell_commands()
 
     def resume(self) -> None:
-        """Go on stepping; forgets the last error."""
+        """Resume stepping; clears the last error."""
         super().resume()
         self._tell_commands()
 
@@ -326,79 +332,76 @@ class ViserPlayViewer(BaseViewer):
                 self.cameras.cleanup()
                 self._terms.cleanup()
                 self._panel.remove()
-                self._decor.remove()
+                self._overlays.remove()
                 grid.remove()
 
     def is_running(self) -> bool:
-        """Whether the page is being served."""
+        """Return whether the page is being served."""
         return self._grid is not None
 
-    def _handle_custom_action(self, action: ViewerAction, payload: Any) -> bool:
-        """Carry out what the page's controls ask for."""
-        if self._grid is None:
-            return False
-        if action is ViewerAction.TOGGLE_DEBUG_VIS:
-            payload = ("debug", not self._debug.enabled)
-        elif action is ViewerAction.TOGGLE_SHOW_ALL_ENVS:
-            payload = ("debug_all", not self._decor.debug.show_all_envs)
-        elif action is ViewerAction.FETCH_CHECKPOINT and self._checkpoints is not None:
-            payload = ("checkpoint", self._checkpoints.fetch_available()[0][0])
-        elif action is not ViewerAction.CUSTOM or not isinstance(payload, tuple):
-            return False
-        name, *values = payload
-        handler = getattr(self, f"_on_{name}", None)
-        if handler is None:
-            return False
-        handler(*values)
+    def carry_out(self, action: Action) -> None:
+        """Carry out an action, in the thread that ticks.
+
+        Raises:
+            ValueError: this viewer has no such action, or cannot carry it out.
+            RuntimeError: the page is closed.
+        """
+        match action:
+            case page_actions.Redraw():
+                pass
+            case page_actions.LookAt(selected):
+                self._look_at_selected, self._camera_of = selected, None
+            case page_actions.FollowRobots(on):
+                self._follow = on
+            case page_actions.ShowWorldNumbers(on):
+                self.grid.show_labels(on)
+            case page_actions.ShowDebugShapes(on):
+                self._debug.enabled = on
+            case actions.ToggleDebugVis():
+                self._debug.enabled = not self._debug.enabled
+            case page_actions.ShowDebugShapesOfAll(on):
+                self._overlays.mujoco.debug.show_all_envs = on
+            case actions.ToggleShowAllEnvs():
+                debug = self._overlays.mujoco.debug
+                debug.show_all_envs = not debug.show_all_envs
+            case page_actions.ShowOverlay(name, on):
+                self._overlays.switch(name, on)
+            case page_actions.ShowMujocoOverlay(flag, on):
+                self._overlays.mujoco.option.flags[flag] = on
+            case page_actions.ShowFrames(frame):
+                self._overlays.mujoco.option.frame = frame
+            case page_actions.ShowGroup(kind, group, on):
+                self.groups[kind][group] = on
+                self.grid.rebuild()
+            case page_actions.SteerCommand(term, values):
+                self._command_term(term).steer(self.env_idx, values)
+            case page_actions.SeekMotion(term, frame):
+                self._command_term(term).seek(self.env_idx, frame)
+            case actions.ApplyGuiReset():
+                ids = torch.tensor([self.env_idx], device=self.env.unwrapped.device)
+                self.env.unwrapped.command_manager.apply_gui_reset(ids)
+            case page_actions.LoadCheckpoint(name):
+                self._load_checkpoint(name)
+            case actions.FetchCheckpoint():
+                self._load_checkpoint(self._newest_checkpoint())
+            case _:
+                super().carry_out(action)
+                return
         self._pending.add(UpdateReason.SCENE_REQUEST)
-        return True
 
-    # What the page's controls ask for, by the first word of the request.
+    def _command_term(self, name: str) -> Any:
+        return self.env.unwrapped.command_manager.get_term(name)
 
-    def _on_select(self, env_idx: int) -> None:
-        self.select_env(env_idx)
+    def _newest_checkpoint(self) -> str:
+        available = [] if self._checkpoints is None else self._checkpoints.fetch_available()
+        if not available:
+            raise ValueError("There is no checkpoint to load: give a checkpoint_manager.")
+        return available[0][0]
 
-    def _on_redraw(self, _: None) -> None:
-        """Only the picture is asked for."""
-
-    def _on_look(self, selected: bool) -> None:
-        self._look_at_selected = selected
-        self._camera_of = None
-
-    def _on_follow(self, value: bool) -> None:
-        self._follow = value
-
-    def _on_labels(self, value: bool) -> None:
-        assert self._grid is not None
-        self._grid.show_labels(value)
-
-    def _on_debug(self, value: bool) -> None:
-        self._debug.enabled = value
-
-    def _on_debug_all(self, value: bool) -> None:
-        self._decor.debug.show_all_envs = value
-
-    def _on_flag(self, flag: int, value: bool) -> None:
-        self._decor.option.flags[flag] = value
-
-    def _on_frames(self, frame: int) -> None:
-        self._decor.option.frame = frame
-
-    def _on_group(self, kind: str, group: int, value: bool) -> None:
-        assert self._grid is not None
-        self.groups[kind][group] = value
-        self._grid.rebuild()
-
-    def _on_steer(self, term: str, values: list[float] | None) -> None:
-        self.env.unwrapped.command_manager.get_term(term).steer(self.env_idx, values)
-
-    def _on_gui_reset(self) -> None:
-        ids = torch.tensor([self.env_idx], device=self.env.unwrapped.device)
-        self._guarded(lambda: self.env.unwrapped.command_manager.apply_gui_reset(ids))
-
-    def _on_checkpoint(self, name: str) -> None:
+    def _load_checkpoint(self, name: str) -> None:
         manager = self._checkpoints
-        assert manager is not None
+        if manager is None:
+            raise ValueError(f"Cannot load checkpoint '{name}': give a checkpoint_manager.")
 
         def load() -> None:
             self.policy = manager.load_checkpoint(name)
@@ -414,7 +417,7 @@ class ViserPlayViewer(BaseViewer):
         self._next_checkpoint = now + _CHECKPOINT_SECONDS
         available = manager.fetch_available()
         if manager.follow and available and available[0][0] != manager.current_name:
-            self._on_checkpoint(available[0][0])
+            self._load_checkpoint(available[0][0])
         tab.update(available)
 
     def _world_at(self, index: int) -> int:
@@ -438,26 +441,20 @@ class ViserPlayViewer(BaseViewer):
 
     def _move_camera(self, grid: WorldGrid, selected: int) -> None:
         """Look at all worlds or at the selected one, when that choice changes."""
-        # A landscape's worlds are far apart, so a new page needs a new look.
+        # A landscape's worlds are far apart, so other worlds need another view.
         place = selected if self._look_at_selected else 0
         if grid.landscape:
             place = self.env_idx if self._look_at_selected else self.shown_worlds.start
         if self._camera_of == (place, self._look_at_selected):
             return
         self._camera_of = (place, self._look_at_selected)
-        fovy = self.cfg.fovy or _FOVY
+        fovy = self.cfg.fovy or FOVY
         elevation = float(np.clip(self.cfg.elevation, -89.0, 89.0))
         if self.num_shown > _FEW and not self._look_at_selected:
             # From a low camera, worlds hide those behind them.
             elevation = min(elevation, _GRID_ELEVATION)
         box = grid.shown_box(selected if self._look_at_selected else None)
-        position, look_at = camera_to_see(box, self.cfg.azimuth, elevation, fovy, _ASPECT)
-        initial = self.server.initial_camera
-        initial.fov = np.radians(fovy)
-        initial.position, initial.look_at = position, look_at
-        for client in self.server.get_clients().values():
-            with client.atomic():
-                client.camera.position, client.camera.look_at = position, look_at
+        point_cameras(self.server, box, self.cfg.azimuth, elevation, fovy, move_open=True)
 
     def _show_status(self) -> None:
         time = float(self.env.sim.data.time[self.env_idx])

@@ -199,44 +199,17 @@ def test_reset_to_frame_is_exact(make_env, clip):
         command.reset_to_frame(torch.tensor([1]), 401)
 
 
-class _Slider:
-    """As viser's: whoever sets its value has its handlers called, without a client."""
-
-    def __init__(self):
-        self.handlers, self.on_update = [], lambda handler: self.handlers.append(handler)
-        self._value = 0
-
-    def drag(self, value):
-        self._value = value
-        self.handlers[0](SimpleNamespace(client="a browser"))
-
-    @property
-    def value(self):
-        return self._value
-
-    @value.setter
-    def value(self, value):
-        self._value = value
-        self.handlers[0](SimpleNamespace(client=None))
-
-
-def test_a_viewer_s_slider_puts_the_robot_into_a_frame(make_env, clip):
-    """Move the slider from another thread's place: the next step carries it out, once."""
-    env, slider = make_env(num_envs=2, play=True), _Slider()
-    server = SimpleNamespace(gui=SimpleNamespace(add_slider=lambda *args: slider))
-    changes = []
-    env.command_manager.create_gui(server, lambda: 1, on_change=lambda: changes.append(1))
-    slider.drag(200)
-    assert changes and _command(env).time_steps.tolist() == [0, 0]
+def test_seeking_puts_one_robot_into_a_frame(make_env, clip):
+    """Seek a frame in one world: it is there at once, exactly, and the motion goes on from it."""
+    env = make_env(num_envs=2, play=True)
+    command = _command(env)
+    command.seek(1, 200)
+    assert [command.frame_of(i) for i in (0, 1)] == [0, 200]
+    np.testing.assert_array_equal(command.robot_joint_pos[1], clip.joint_pos[200])
     env.step(_still(env))
-    assert _command(env).time_steps.tolist() == [1, 201]
-    np.testing.assert_array_equal(_command(env).robot_joint_pos[1], clip.joint_pos[200])
-    env.step(_still(env))
-    assert _command(env).time_steps.tolist() == [2, 202]
-    assert slider.value == 200  # it was dragged a moment ago
-    _command(env)._scrubber._next = 0.0
-    env.step(_still(env))
-    assert slider.value == 203 and len(changes) == 1
+    assert command.time_steps.tolist() == [1, 201]
+    with pytest.raises(ValueError, match="frames 0 to 400"):
+        command.seek(0, command.num_frames)
 
 
 def test_a_paused_page_shows_the_frame_at_once(make_env, clip):
@@ -250,7 +223,8 @@ def test_a_paused_page_shows_the_frame_at_once(make_env, clip):
     try:
         viewer.pause()
         viewer.select_env(1)
-        slider = _command(env)._scrubber._slider
+        (motion,) = viewer._commands._sought
+        slider = motion.slider
         with viewer.server.atomic():
             slider._impl.value = 150
             for handler in slider._impl.update_cb:
@@ -259,6 +233,11 @@ def test_a_paused_page_shows_the_frame_at_once(make_env, clip):
         assert _command(env).time_steps.tolist() == [0, 150]
         np.testing.assert_array_equal(_command(env).robot_joint_pos[1], clip.joint_pos[150])
         assert viewer.get_status().last_error is None
+        viewer.select_env(0)
+        for left_alone_until, shown in ((float("inf"), 150), (0.0, 0)):
+            motion._next = left_alone_until
+            viewer.sync_env_to_viewer()
+            assert slider.value == shown
     finally:
         viewer.close()
 

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from manyworlds.managers import CommandTerm, CommandTermCfg
-from manyworlds.tasks.tracking.mdp.scrubber import MotionScrubber
 from manyworlds.tasks.tracking.motion import Motion
 from manyworlds.utils.math import (
     matrix_from_quat,
@@ -219,7 +218,6 @@ class MotionCommand(CommandTerm):
         self._relative: tuple[torch.Tensor, torch.Tensor] = (torch.empty(0), torch.empty(0))
         self._relative_of = (-1, -1)
         self._updates = 0
-        self._scrubber: MotionScrubber | None = None
         self._advanced = torch.tensor(True, device=self.device)
         self._ghost: mujoco.MjModel | None = None
         with torch.inference_mode(False):
@@ -314,7 +312,6 @@ class MotionCommand(CommandTerm):
         if env_ids is not None:
             self._update_command(env_ids)
             return
-        self.apply_gui_reset()
         self._advanced = torch.as_tensor(dt, device=self.device) > 0.0
         self._update_metrics()
         self.time_left -= dt
@@ -328,35 +325,26 @@ class MotionCommand(CommandTerm):
         self.bin_failed_count.lerp_(self._new_failures, alpha)
         self._new_failures.zero_()
         self._update_command(None)
-        if self._scrubber is not None:
-            self._scrubber.follow()
 
-    def create_gui(
-        self,
-        name: str,
-        server: Any,
-        get_env_idx: Callable[[], int],
-        on_change: Callable[[], None] | None = None,
-        request_action: Callable[[str, Any], None] | None = None,
-    ) -> None:
-        """Offer a slider that shows and sets the selected world's frame of the motion."""
-        self._scrubber = MotionScrubber(
-            name,
-            self.motion.time_step_total,
-            lambda env_idx: int(self.time_steps[env_idx]),
-            *(server, get_env_idx, on_change, request_action),
-        )
+    @property
+    def num_frames(self) -> int:
+        """Number of frames of the motion; viewers offer them."""
+        return self.motion.time_step_total
 
-    def apply_gui_reset(self, env_ids: torch.Tensor | None = None) -> bool:
-        """Put a robot into the frame that a viewer asked for; return whether one did."""
-        asked = self._scrubber and self._scrubber.take()
-        if asked is None:
-            return False
-        ids = torch.tensor(asked[:1], device=self.device)
-        self.reset_to_frame(ids, asked[1])
+    def frame_of(self, env_idx: int) -> int:
+        """Return the present frame of a world."""
+        return int(self.time_steps[env_idx])
+
+    def seek(self, env_idx: int, frame: int) -> None:
+        """Put the robot of a world exactly into a frame, and bring what derives from it up to date.
+
+        Raises:
+            ValueError: there is no such frame.
+        """
+        ids = torch.tensor([env_idx], device=self.device)
+        self.reset_to_frame(ids, frame)
         self._refresh(ids)
         self._look_up()
-        return True
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over a state that `state_dict` returned."""

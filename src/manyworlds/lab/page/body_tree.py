@@ -1,0 +1,83 @@
+"""Tree of bodies, and properties of the selected one."""
+
+from __future__ import annotations
+
+import html
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.markup import status_html
+
+_NONE = "none"
+
+
+class TreePart:
+    """Finds and selects bodies; a click on a body selects it, too.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.25
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._model = ctx.lab.world.model
+        self._names = [_NONE, *(_name(self._model, b) for b in range(1, self._model.nbody))]
+        gui = ctx.gui
+        self.choice = gui.add_dropdown("Body", tuple(self._names), hint="Type to search.")
+        ctx.on_change(self.choice, lambda name: setattr(ctx, "body", self._names.index(name)))
+        self.info = gui.add_html("")
+        with gui.add_folder("Tree", expand_by_default=False):
+            self.tree = gui.add_html("")
+        self._shown = -1
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the selected body."""
+        body = self._ctx.body
+        if body != self._shown:
+            self._shown = body
+            self.choice.value = self._names[body]
+            self.tree.content = _tree(self._model, self._names, body)
+        self.info.content = _info(self._model, body, snapshot) if body else ""
+
+
+def _name(model: mujoco.MjModel, body: int) -> str:
+    return model.body(body).name or f"body {body}"
+
+
+def _tree(model: mujoco.MjModel, names: list[str], selected: int) -> str:
+    depth = np.zeros(model.nbody, int)
+    lines = []
+    for body in range(1, model.nbody):
+        depth[body] = depth[model.body_parentid[body]] + 1
+        weight = "700;color:#1971c2" if body == selected else "400"
+        joints = [
+            mujoco.mjtJoint(kind).name.removeprefix("mjJNT_").lower()
+            for kind in model.jnt_type[
+                model.body_jntadr[body] : model.body_jntadr[body] + model.body_jntnum[body]
+            ].tolist()
+        ]
+        lines.append(
+            f'<div style="padding-left:{depth[body] - 1}em;font-weight:{weight}">'
+            f"{html.escape(names[body])}"
+            f'<span style="opacity:.5"> {" ".join(joints)}</span></div>'
+        )
+    return (
+        '<div style="max-height:22em;overflow:auto;padding:.2em 1em;font-size:.85em">'
+        f"{''.join(lines)}</div>"
+    )
+
+
+def _info(model: mujoco.MjModel, body: int, snapshot: Snapshot) -> str:
+    position = " ".join(f"{x:.3f}" for x in snapshot.xpos[body])
+    rows = [
+        ("Mass", f"{model.body_mass[body]:.4g} kg"),
+        ("With children", f"{model.body_subtreemass[body]:.4g} kg"),
+        ("Position", f"{position} m"),
+        ("Geoms", str(model.body_geomnum[body])),
+    ]
+    return status_html(rows, name_em=7.0)

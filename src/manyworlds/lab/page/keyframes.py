@@ -1,0 +1,59 @@
+"""Keyframes of the model."""
+
+from __future__ import annotations
+
+from manyworlds.lab.keyframes import Root
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.widgets import relabel
+
+_ROOTS: dict[str, Root] = {
+    "where it is": "keep",
+    "where it begins": "placed",
+    "as the keyframe says": "authored",
+}
+
+
+class KeyframePart:
+    """Puts the selected robot into a keyframe, or holds it there.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.25
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        gui = ctx.gui
+        names = self._names()
+        with gui.add_folder("Keyframes", visible=bool(names)):
+            self.choice = gui.add_dropdown("Keyframe", names or ("none",))
+            self.root = gui.add_dropdown(
+                "Root", tuple(_ROOTS), hint="Where a robot goes that is not fixed."
+            )
+            self.put = ctx.on_click(gui.add_button("Go there"), self._put)
+            self.hold = ctx.on_click(gui.add_button("Hold"), self._hold)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show whether the robot is held."""
+        held = self._ctx.lab.keyframes.is_holding(self._ctx.robot)
+        label = "Stop holding" if held else "Hold"
+        relabel(self.hold, label)
+        names = self._names()
+        if names and names != tuple(self.choice.options):
+            self.choice.options = names
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self._ctx.lab.keyframes.names(self._ctx.robot)) if self._ctx.robot else ()
+
+    def _put(self) -> None:
+        root = _ROOTS[self.root.value]
+        self._ctx.lab.keyframes.reset(self._ctx.robot, self.choice.value, root)
+
+    def _hold(self) -> None:
+        frames, robot = self._ctx.lab.keyframes, self._ctx.robot
+        if frames.is_holding(robot):
+            frames.stop_hold(robot)
+        else:
+            frames.hold(robot, self.choice.value)

@@ -1,0 +1,67 @@
+"""Keys of the lab's page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from manyworlds.lab.page.overlay_controls import OverlayPart
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.top_bar import TopBar
+from manyworlds.viewer.browser.keys import Key, add_keys, ignore_repeats
+
+
+class LabKeys:
+    """Registers all keys of the page; a key that is held counts once.
+
+    Args:
+        ctx: context of the page.
+        top_bar: part that pauses and plays.
+        overlays: part whose overlays keys switch; None for none.
+        collapsed: whether the panel is hidden at first.
+    """
+
+    def __init__(
+        self,
+        ctx: PageContext,
+        top_bar: TopBar,
+        overlays: OverlayPart | None,
+        collapsed: bool = False,
+    ) -> None:
+        self._panel = ctx.gui.main_panel
+        self._collapsed = False
+        lab = ctx.lab
+        keys = [
+            Key("P", "Pause or play", top_bar.toggle),
+            Key("space", "Pause or play", top_bar.toggle),
+            Key("N", "Single step", lambda: lab.step(1)),
+            Key("R", "Reset", lab.reset),
+            Key("tab", "Show or hide the panel", self._collapse),
+        ]
+        if overlays is not None:
+            keys += _overlay_keys(overlays)
+        self.actions: dict[str, Callable[[], Any]] = {key.name: key.action for key in keys}
+        """Actions by the name of their key."""
+        ignore_repeats(ctx.gui)
+        add_keys(ctx.gui, keys, ctx.attempt)
+        if collapsed:
+            self._collapse()
+
+    def _collapse(self) -> None:
+        self._collapsed = not self._collapsed
+        if self._collapsed:
+            self._panel.minimize()
+        else:
+            self._panel.expand()
+
+
+def _overlay_keys(overlays: OverlayPart) -> list[Key]:
+    return [
+        Key("1", "Contacts", lambda: overlays.toggle("contact_forces", "contact_points")),
+        Key("2", "Visual shapes", overlays.toggle_visuals),
+        Key("3", "Collision shapes of robots", lambda: overlays.toggle("collision")),
+        Key("4", "Joint axes and ranges", lambda: overlays.toggle("joints")),
+        Key("5", "Collision shapes of the rest", lambda: overlays.toggle("other_collision")),
+        Key("6", "Colors by island, body, robot", overlays.next_coloring),
+        Key("7", "Tendons", lambda: overlays.toggle("tendons")),
+    ]

@@ -1,0 +1,161 @@
+"""A lab as a page in the browser."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from manyworlds.lab.lab import LiveLab
+from manyworlds.lab.page.body_tree import TreePart
+from manyworlds.lab.page.keyframes import KeyframePart
+from manyworlds.lab.page.lab_keys import LabKeys
+from manyworlds.lab.page.mocap_handles import MocapPart
+from manyworlds.lab.page.mouse_perturbation import PullPart
+from manyworlds.lab.page.overlay_controls import OverlayPart
+from manyworlds.lab.page.page_context import PageContext, Part
+from manyworlds.lab.page.physics_options import OptionsPart
+from manyworlds.lab.page.plots import PlotPart
+from manyworlds.lab.page.pose_sequences import SequencePart
+from manyworlds.lab.page.readouts import ReadoutPart
+from manyworlds.lab.page.record_and_replay import RecordPart
+from manyworlds.lab.page.robot_sliders import RobotPart
+from manyworlds.lab.page.saved_states import SavedStatePart
+from manyworlds.lab.page.top_bar import PANEL_PX, TopBar
+from manyworlds.lab.page.world_view import WorldView
+from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
+from manyworlds.viewer.budget import Budget
+
+if TYPE_CHECKING:
+    import viser
+
+PartMaker = Callable[[PageContext], Part]
+TABS: dict[str, tuple[PartMaker, ...]] = {
+    "Robot": (RobotPart, SequencePart),
+    "Watch": (PlotPart, ReadoutPart),
+    "View": (OverlayPart, MocapPart),
+    "World": (TreePart, OptionsPart),
+    "States": (KeyframePart, SavedStatePart),
+    "Record": (RecordPart,),
+}
+"""The parts in each tab, by its title."""
+_SHARE_BESIDE_STEPS = 0.01
+"""Share of a core for pictures while a caller waits for steps, which they delay; that costs the
+steps about four times as much."""
+
+
+class LabPage:
+    """Serves a page that shows a lab and steers it.
+
+    Parts read snapshots, at the rate of pictures at most, and change the world by the lab's verbs
+    only; the engine does not know that there is a page.
+
+    Args:
+        lab: lab to show; the page does not start or stop it.
+        host: the address to listen on; '0.0.0.0' lets everyone on the network in, without a
+            password.
+        port: the port to listen on; if it is taken, the next free one is used. See `url`.
+        frame_rate: pictures per second at most [1/s]; while a caller waits for steps, as many as
+            take a hundredth of a core.
+        collapsed: whether the panel is hidden until a user presses Tab.
+        tabs: parts of each tab; see `TABS`.
+        server: draw in this server instead of a new one; it is not stopped on `close`.
+        on_build: called when the parts were made, at first and after each `LiveLab.rebuild`.
+
+    Raises:
+        MissingExtraError: the extra 'lab' is not installed.
+        ValueError: this machine cannot serve at that address.
+    """
+
+    def __init__(
+        self,
+        lab: LiveLab,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        frame_rate: float = 30.0,
+        collapsed: bool = False,
+        tabs: dict[str, tuple[PartMaker, ...]] = TABS,
+        server: viser.ViserServer | None = None,
+        on_build: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.lab = lab
+        self._own_server = server is None
+        self.server: viser.ViserServer = new_server(host, port) if server is None else server
+        self.url = page_url(self.server)
+        """The address of the page."""
+        self.errors: list[str] = []
+        """Tracebacks of parts that failed, which are not updated any more."""
+        self._period = 1.0 / frame_rate
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._tabs, self._collapsed = dict(tabs), collapsed
+        self._on_build = on_build
+        self._build()
+
+    def _build(self) -> None:
+        """Make all parts for the present world."""
+        lab, self._world = self.lab, self.lab.world
+        with self.server.atomic():
+            self.server.gui.main_panel.set_width(PANEL_PX)
+            view = WorldView(self.server, lab.world.model, lab.snapshot)
+            self.context = PageContext(lab, self.server, view)
+            top_bar, pull = TopBar(self.context), PullPart(self.context)
+            self.parts: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
+            group: Any = self.server.gui.add_tab_group()
+            for title, makers in self._tabs.items():
+                with group.add_tab(title):
+                    for make in makers:
+                        part = make(self.context)
+                        self.parts[type(part).__name__] = part
+            overlays: Any = self.parts.get("OverlayPart")
+            self.keys = LabKeys(self.context, top_bar, overlays, self._collapsed)
+            self._on_build()
+        self._due = dict.fromkeys(self.parts, 0.0)
+        self.update()
+
+    def start(self) -> None:
+        """Keep the page up to date, from its own thread, while a browser is connected."""
+        self._thread = threading.Thread(target=self._run, name="manyworlds-page", daemon=True)
+        self._thread.start()
+
+    def update(self) -> None:
+        """Show the newest snapshot: all parts that are due."""
+        if self.lab.world is not self._world:  # it was rebuilt
+            clear(self.server)
+            self._build()
+        snapshot, now = self.lab.snapshot, time.monotonic()
+        for name, due in list(self._due.items()):
+            if now < due:
+                continue
+            self._due[name] = now + self.parts[name].period
+            try:
+                self.parts[name].update(snapshot)
+            except Exception:
+                self.errors.append(traceback.format_exc())
+                self.context.message = f"{name} failed: {self.errors[-1].splitlines()[-1]}"
+                del self._due[name]
+
+    def close(self) -> None:
+        """Stop serving, or clear a server that was given; a second time does nothing."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(3.0)
+            self._thread = None
+        if self._own_server:
+            stop_server(self.server)
+        else:
+            clear(self.server)
+
+    def _run(self) -> None:
+        budget = Budget(_SHARE_BESIDE_STEPS, self._period)
+        while not self._stopping.is_set():
+            begun, busy = time.monotonic(), time.thread_time()
+            if self.server.get_clients():
+                self.update()
+            rest = begun + self._period - time.monotonic()
+            if self.lab.engine.is_asked:
+                rest = budget.rest(time.thread_time() - busy)
+            self._stopping.wait(max(0.0, rest))

@@ -1,0 +1,68 @@
+"""Handles that move mocap bodies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+
+
+class MocapPart:
+    """A handle at each mocap body; the body follows it at the next step.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.0
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        model = ctx.lab.world.model
+        self._held: set[int] = set()
+        self.box = ctx.gui.add_checkbox(
+            "Mocap handles", False, visible=model.nmocap > 0, hint="Drag them to move mocap bodies."
+        )
+        size = float(np.clip(2.0 * model.stat.meansize, 0.1, 0.5))
+        self.handles = [self._add(i, size) for i in range(model.nmocap)]
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Put the handles where the bodies are, except those that a user holds."""
+        for i, handle in enumerate(self.handles):
+            handle.visible = self.box.value
+            if self.box.value and i not in self._held:
+                handle.position, handle.wxyz = snapshot.mocap_pos[i], snapshot.mocap_quat[i]
+
+    def _add(self, mocap: int, size: float) -> Any:
+        handle = self._ctx.server.scene.add_transform_controls(
+            f"/over/mocap_{mocap}", scale=size, depth_test=False, visible=False
+        )
+
+        @handle.on_update
+        async def _(event: Any) -> None:
+            # It is asynchronous so that the moves of one drag keep their order.
+            pose = np.array(handle.position), np.array(handle.wxyz)
+            self._ctx.attempt(lambda: self.hold(mocap, event.phase, *pose))
+
+        return handle
+
+    def hold(self, mocap: int, phase: str, position: np.ndarray, quat: np.ndarray) -> None:
+        """Take part in a drag of a handle.
+
+        Args:
+            mocap: index of the mocap body.
+            phase: `start`, `update` or `end`.
+            position: position of the handle [m].
+            quat: orientation of the handle (w, x, y, z).
+        """
+
+        def move(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            data.mocap_pos[mocap], data.mocap_quat[mocap] = position, quat
+            mujoco.mj_kinematics(model, data)  # it is seen in a world that is paused, too
+
+        (self._held.discard if phase == "end" else self._held.add)(mocap)
+        self._ctx.lab.post(move)

@@ -1,0 +1,151 @@
+"""Pulling and turning bodies with the mouse, as in MuJoCo's simulate."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+
+_TURN_PER_SCREEN = 2 * np.pi
+"""Angle that a body turns while the mouse crosses the whole picture [rad]."""
+
+
+class PullPart:
+    """Ctrl and the right button pull at a body, Ctrl and the left one turn it; a click selects it.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.0
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._lock = threading.Lock()
+        self._client: int | None = None
+        self._target: np.ndarray | None = None
+        self._quat: np.ndarray | None = None
+        self._start: tuple[np.ndarray, np.ndarray] | None = None
+        ctx.view.on_mesh = self.attach
+        for handle, bodies in ctx.view.meshes:
+            self.attach(handle, bodies)
+        server = ctx.server
+        size = float(np.clip(ctx.lab.world.model.stat.meansize, 0.03, 0.3))
+        self.mark = server.scene.add_frame(
+            "/over/selected", axes_length=size, axes_radius=0.03 * size, visible=False
+        )
+
+        @server.scene.on_click()
+        def _(event: Any) -> None:
+            ctx.attempt(lambda: self.click(event.ray_origin, event.ray_direction))
+
+        @server.on_client_disconnect
+        def _(client: Any) -> None:
+            if client.client_id == self._client:
+                self.end()
+
+    def attach(self, handle: Any, bodies: tuple[int, ...]) -> None:
+        """Let a mesh be dragged.
+
+        Args:
+            handle: the mesh's.
+            bodies: bodies that it draws, one instance each.
+        """
+
+        async def drag(event: Any) -> None:
+            body = bodies[event.instance_index or 0]
+            self._ctx.attempt(lambda: self.drag(event, body))
+
+        handle.on_drag("right", modifier="cmd/ctrl")(drag)
+        handle.on_drag("left", modifier="cmd/ctrl")(drag)
+
+    def click(self, origin: Any, direction: Any) -> None:
+        """Select the body that a ray hits first; none if it hits nothing that can move.
+
+        Args:
+            origin: start of the ray in the scene [m].
+            direction: direction of the ray.
+        """
+        start = np.array(origin, float) - self._ctx.view.offset
+        along = np.array(direction, float)
+        groups = np.array(self._ctx.view.grid.groups["geom"], np.uint8)
+
+        def hit(model: mujoco.MjModel, data: mujoco.MjData) -> int:
+            geom = np.full(1, -1, np.int32)
+            mujoco.mj_ray(model, data, start, along, groups, True, -1, geom)
+            return int(model.geom_bodyid[geom[0]]) if geom[0] >= 0 else 0
+
+        self._ctx.body = self._ctx.lab.engine.do(hit)
+
+    def drag(self, event: Any, body: int) -> None:
+        """Take part in a drag: grab the body, pull or turn it, let it go."""
+        if event.phase == "start":
+            self._begin(event, body)
+        elif event.client_id == self._client and event.phase == "update":
+            self._move(event)
+        elif event.client_id == self._client:
+            self.end()
+
+    def end(self) -> None:
+        """Release the body."""
+        with self._lock:
+            self._client = self._target = self._quat = None
+        self._ctx.lab.perturbation.release()
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Mark the selected body; renew the pull while the mouse rests, which viser draws."""
+        body = self._ctx.body
+        self.mark.visible = bool(body)
+        if body:
+            self.mark.position, self.mark.wxyz = snapshot.xpos[body], snapshot.xquat[body]
+        pert = self._ctx.lab.perturbation
+        with self._lock:
+            target, quat = self._target, self._quat
+        if target is not None:
+            pert.pull(target)
+        if quat is not None:
+            pert.turn(quat)
+
+    def _begin(self, event: Any, body: int) -> None:
+        point = np.array(event.start_position) - self._ctx.view.offset
+        snapshot = self._ctx.lab.snapshot
+        self._ctx.body = body
+        self._ctx.lab.perturbation.grab(body, point)
+        with self._lock:
+            self._client = event.client_id
+            self._start = np.array(event.end_screen_pos), snapshot.xquat[body].copy()
+        self._move(event)
+
+    def _move(self, event: Any) -> None:
+        if event.button == "right":
+            with self._lock:
+                self._target = np.array(event.end_position) - self._ctx.view.offset
+            self._ctx.lab.perturbation.pull(self._target)
+            return
+        assert self._start is not None
+        start, quat = self._start
+        right, down = (np.array(event.end_screen_pos) - start) * _TURN_PER_SCREEN
+        camera = _matrix(np.array(event.client.camera.wxyz))
+        # To the right turns about the camera's up, down about its right; y of the camera is down.
+        turned = _turned(_turned(quat, -camera[:, 1], right), camera[:, 0], -down)
+        with self._lock:
+            self._quat = turned
+        self._ctx.lab.perturbation.turn(turned)
+
+
+def _matrix(quat: np.ndarray) -> np.ndarray:
+    matrix = np.empty(9)
+    mujoco.mju_quat2Mat(matrix, np.asarray(quat, float))
+    return matrix.reshape(3, 3)
+
+
+def _turned(quat: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
+    turn, result = np.empty(4), np.empty(4)
+    mujoco.mju_axisAngle2Quat(turn, np.ascontiguousarray(axis), float(angle))
+    mujoco.mju_mulQuat(result, turn, quat)
+    return result

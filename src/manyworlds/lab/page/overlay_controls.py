@@ -1,0 +1,212 @@
+"""Controls of overlays, each with a checkbox and a key."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any, cast
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser import overlay_shapes as draw
+from manyworlds.viewer.browser.captures import Groups, capture
+from manyworlds.viewer.browser.shapes import SOLID_GEOMS
+from manyworlds.viewer.browser.world_overlays import (
+    CAPTURES,
+    LABELS,
+    Selection,
+    WorldOverlays,
+    default_force_scale,
+)
+
+OVERLAYS = {
+    "contact_points": LABELS["contact_points"],
+    "contact_forces": LABELS["contact_forces"],
+    "collision": "Robots' colliders",
+    "other_collision": "Other colliders",
+    "joints": LABELS["joints"],
+    "sites": LABELS["sites"],
+    "tendons": LABELS["tendons"],
+}
+"""Labels of the overlays, by name."""
+OWN = ("collision", "joints", "sites")
+"""Overlays that can be on or off for each robot by itself."""
+AS_ALL, ON, OFF = "as all", "on", "off"
+COLORINGS = ("Off", "Island", "Body", "Robot")
+"""Properties that bodies can be colored by."""
+_SEE_THROUGH = 0.3
+
+
+class OverlayPart:
+    """Checkboxes of overlays, and the overlays.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.0
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        model = self._model = ctx.lab.world.model
+        self._add_controls(ctx.gui)
+        prefixes = ctx.lab.world.robots
+        self._entity_of = _owners_of_bodies(model, list(prefixes.values()))
+        self._robot_of = _owners_of_bodies(model, [prefixes[robot] for robot in self.own])
+        plane = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
+        self._colliders = draw.is_collider(model) & ~plane
+        self.overlays = WorldOverlays(ctx.server, model, "/over")
+        self._future: Future[dict[type, Any]] | None = None
+        self._captured: dict[type, Any] = {}
+        self._shown = False
+
+    def _add_controls(self, gui: Any) -> None:
+        ctx, model = self._ctx, self._model
+        self.boxes = {name: gui.add_checkbox(label, False) for name, label in OVERLAYS.items()}
+        self.own: dict[str, dict[str, Any]] = {}
+        self._folders = {}
+        for robot in ctx.robots or ctx.lab.world.robots:
+            folder = gui.add_folder(f"Only {robot}", expand_by_default=False, visible=False)
+            self._folders[robot] = folder
+            with folder:
+                self.own[robot] = {
+                    name: gui.add_dropdown(OVERLAYS[name], (AS_ALL, ON, OFF)) for name in OWN
+                }
+        self.full_force = gui.add_checkbox(
+            "Friction, too", False, hint="Arrows show whole forces, not only what is normal."
+        )
+        scale = float(f"{1000.0 * default_force_scale(model):.1g}")
+        self.force_scale = gui.add_number("Arrows [mm/N]", scale, min=0.0, step=0.001)
+        self.visuals = gui.add_checkbox(
+            "Visual shapes", True, hint="Off: only what can touch anything remains."
+        )
+        self.see_through = gui.add_checkbox("See through", False)
+        self.coloring = gui.add_dropdown("Colors by", COLORINGS, hint="Sleeping bodies are dim.")
+        names = {model.body(body).name: body for body in range(1, model.nbody)}
+        self.follow = gui.add_dropdown("Follow", ("nothing", *names))
+        ctx.on_change(self.follow, lambda name: setattr(ctx.view, "follow", names.get(name, 0)))
+        with gui.add_folder("Groups of geoms", expand_by_default=False):
+            for group, shown in enumerate(ctx.view.grid.groups["geom"]):
+                box = gui.add_checkbox(f"Group {group}", shown)
+                ctx.on_change(box, lambda on, group=group: ctx.view.show_group(group, on))
+
+    def toggle(self, *names: str) -> None:
+        """Switch overlays on, or off if the first of them is on; for all robots."""
+        on = not self.boxes[names[0]].value
+        for name in names:
+            self.boxes[name].value = on
+            for own in self.own.values():
+                if name in own:
+                    own[name].value = AS_ALL
+
+    def toggle_visuals(self) -> None:
+        """Show or hide the geoms that cannot touch anything."""
+        self.visuals.value = not self.visuals.value
+
+    def next_coloring(self) -> None:
+        """Color bodies by the next property."""
+        at = COLORINGS.index(self.coloring.value)
+        self.coloring.value = COLORINGS[(at + 1) % len(COLORINGS)]
+
+    @property
+    def enabled(self) -> set[str]:
+        """Overlays that are on, for one robot at least."""
+        on = {name for name, box in self.boxes.items() if box.value}
+        return on | {name for name in OWN for own in self.own.values() if own[name].value == ON}
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Draw what is on; nothing is copied or computed while all is off."""
+        for robot, folder in self._folders.items():
+            folder.visible = robot == self._ctx.robot and len(self._folders) > 1
+        on, coloring = self.enabled, self.coloring.value
+        recolored = coloring != "Off" or not self.visuals.value or self.see_through.value
+        if not (on or recolored or self._shown):
+            return
+        kinds = {CAPTURES[name] for name in on & CAPTURES.keys()}
+        self._capture(kinds | ({Groups} if recolored else set()))
+        poses = cast("draw.Poses", snapshot)  # its fields are those of `mujoco.MjData`
+        drawing = draw.Drawing()
+        if recolored:
+            self._recolor(drawing, coloring, poses)
+        with self._ctx.server.atomic():
+            self._ctx.view.grid.show(not recolored)
+            self.overlays.show(poses, self._captured, self._selection(on), drawing.shapes)
+        self._shown = bool(on or recolored)
+
+    def _capture(self, kinds: set[type]) -> None:
+        """Ask the engine for captures, without waiting; they come with the next picture."""
+        if self._future is not None:
+            if not self._future.done():
+                return
+            self._captured = self._future.result()
+            self._future = None
+        if kinds:
+            self._future = self._ctx.lab.post(lambda model, data: capture(model, data, kinds))
+
+    def _selection(self, on: set[str]) -> Selection:
+        model = self._model
+        joints = draw.hinges_and_slides(model)
+        return Selection(
+            contact_points="contact_points" in on,
+            contact_forces="contact_forces" in on,
+            friction=self.full_force.value,
+            force_scale=self.force_scale.value / 1000.0,
+            tendons="tendons" in on,
+            wireframes=np.flatnonzero(self._wired()),
+            joints=joints[self._wanted("joints", model.jnt_bodyid[joints])],
+            sites=np.flatnonzero(self._wanted("sites", model.site_bodyid)),
+        )
+
+    def _recolor(self, drawing: draw.Drawing, coloring: str, poses: draw.Poses) -> None:
+        """Draw geoms in the colors that were chosen, in the place of their own."""
+        model = self._model
+        if self.visuals.value:
+            groups = np.array(self._ctx.view.grid.groups["geom"])
+            shown = groups[model.geom_group] & (model.geom_type != mujoco.mjtGeom.mjGEOM_PLANE)
+        else:
+            shown = self._colliders
+        geoms = np.flatnonzero(shown)
+        bodies = model.geom_bodyid[geoms]
+        groups_of: Groups | None = self._captured.get(Groups)
+        if coloring == "Off" and self.visuals.value:
+            rgba = draw.own_colors(model)[geoms]
+        elif coloring == "Off":
+            rgba = np.array([draw.type_color(kind) for kind in model.geom_type[geoms].tolist()])
+        else:
+            numbers = {"Body": np.arange(model.nbody), "Robot": self._entity_of}
+            island = np.full(model.nbody, -1) if groups_of is None else groups_of.island
+            of_body = numbers.get(coloring, island)
+            rgba = np.array([draw.id_color(number) for number in of_body[bodies].tolist()])
+        rgba = rgba.reshape(-1, 4)
+        if self.see_through.value:
+            rgba[:, 3] *= _SEE_THROUGH
+        if groups_of is not None:
+            rgba[~groups_of.awake[bodies], :3] *= 0.4
+        draw.solid_geoms(drawing, model, poses, geoms, rgba)
+
+    def _wired(self) -> np.ndarray:
+        """Return whether each geom has a wireframe, shape (ngeom,)."""
+        of_robot = self._robot_of[self._model.geom_bodyid] >= 0
+        chosen = self._wanted("collision", self._model.geom_bodyid) & of_robot
+        if self.boxes["other_collision"].value:
+            chosen |= ~of_robot
+        return chosen & self._colliders & np.isin(self._model.geom_type, SOLID_GEOMS)
+
+    def _wanted(self, name: str, bodies: np.ndarray) -> np.ndarray:
+        """Return whether an overlay is on for each of some bodies, by their robot's own choice."""
+        on = self.boxes[name].value
+        says = {AS_ALL: on, ON: True, OFF: False}
+        of_robots = [says[own[name].value] for own in self.own.values()]
+        return np.array([*of_robots, on])[self._robot_of[bodies]]  # -1 is of no robot
+
+
+def _owners_of_bodies(model: mujoco.MjModel, prefixes: list[str]) -> np.ndarray:
+    """Return the prefix that each body's name begins with, by its index; -1 for none."""
+    numbers = np.full(model.nbody, -1)
+    for number, prefix in enumerate(prefixes):
+        for body in range(1, model.nbody):
+            if model.body(body).name.startswith(prefix):
+                numbers[body] = number
+    return numbers

@@ -1,0 +1,87 @@
+"""State that the parts of a page share."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from manyworlds.lab.lab import LiveLab
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.widgets import on_change, on_click
+
+if TYPE_CHECKING:
+    import viser
+
+    from manyworlds.lab.page.world_view import WorldView
+
+_INPUT_ERRORS = (ValueError, KeyError, OSError, RuntimeError)
+_Handle = TypeVar("_Handle")
+
+
+class Part(Protocol):
+    """A part of the page; it adds its controls to the tab that is open while it is made.
+
+    It reads snapshots, and changes the world through the lab's methods.
+    """
+
+    period: float
+    """Time between two updates [s]; 0 updates it with each picture."""
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show a new state; viser sends only what changed."""
+        ...
+
+
+class PageContext:
+    """The lab, its page, the selection, and the last error.
+
+    Args:
+        lab: lab that the page shows.
+        server: server of the page.
+        view: drawing of the world.
+    """
+
+    def __init__(self, lab: LiveLab, server: viser.ViserServer, view: WorldView) -> None:
+        self.lab = lab
+        self.server = server
+        self.gui: viser.GuiApi = server.gui
+        self.view = view
+        self.robots = [robot.name for robot in lab.controls]
+        """Robots that have controls."""
+        self.robot = self.robots[0] if self.robots else ""
+        """The selected robot; empty if there is none."""
+        self.body = 0
+        """The selected body; 0 for none."""
+        self.message = ""
+        """Error of the user's last action; empty if there was none."""
+
+    def attempt(self, action: Callable[[], Any]) -> Any:
+        """Carry out an action of a user; an error is shown, not raised.
+
+        Errors other than those of a wrong input are printed, too, with their traceback.
+        """
+        try:
+            result = action()
+        except _INPUT_ERRORS as error:
+            text = error.args[0] if isinstance(error, KeyError) and error.args else error
+            self.message = str(text)
+            return None
+        except Exception as error:
+            traceback.print_exc()
+            self.message = f"{type(error).__name__}: {error}"
+            return None
+        self.message = ""
+        return result
+
+    def on_click(self, handle: _Handle, action: Callable[[], Any]) -> _Handle:
+        """Carry out an action when a button is clicked; return the button."""
+        return on_click(handle, action, self.attempt)
+
+    def on_change(self, handle: _Handle, action: Callable[[Any], Any]) -> _Handle:
+        """Carry out an action with each new value that a user gives an input; return the input."""
+        return on_change(handle, action, self.attempt)
+
+    def select_robot(self, name: str) -> None:
+        """Select a robot."""
+        self.robot = name

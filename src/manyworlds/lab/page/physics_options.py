@@ -1,0 +1,99 @@
+"""Options of MuJoCo, while the world runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+
+from manyworlds.lab.options import set_option
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+
+_CHOICES = {
+    "integrator": ("Integrator", mujoco.mjtIntegrator, "mjINT_"),
+    "solver": ("Solver", mujoco.mjtSolver, "mjSOL_"),
+    "cone": ("Friction cone", mujoco.mjtCone, "mjCONE_"),
+}
+_NUMBERS = {
+    "timestep": ("Timestep [s]", 1e-4, 0.05, 1e-4),
+    "iterations": ("Iterations", 1, 200, 1),
+    "impratio": ("Impedance ratio", 0.1, 100.0, 0.1),
+    "sleep_tolerance": ("Sleep [m/s]", 0.0, 1.0, 1e-4),
+}
+_SWITCHES = {
+    "Contacts": mujoco.mjtDisableBit.mjDSBL_CONTACT,
+    "Gravity": mujoco.mjtDisableBit.mjDSBL_GRAVITY,
+    "Joint limits": mujoco.mjtDisableBit.mjDSBL_LIMIT,
+    "Actuation": mujoco.mjtDisableBit.mjDSBL_ACTUATION,
+    "Several contacts a pair": mujoco.mjtDisableBit.mjDSBL_MULTICCD,
+    "Sleep": mujoco.mjtEnableBit.mjENBL_SLEEP,
+}
+
+
+class OptionsPart:
+    """Options of the model; each change is a command, and changes from elsewhere are shown.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.5
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._option = ctx.lab.world.model.opt
+        self.inputs: dict[str, Any] = {}
+        gui = ctx.gui
+        with gui.add_folder("Physics"):
+            for name, (label, kind, prefix) in _CHOICES.items():
+                values = {
+                    value.name.removeprefix(prefix).lower(): value
+                    for value in kind.__members__.values()
+                }
+                handle = gui.add_dropdown(label, tuple(values))
+                self._add(name, handle, lambda chosen, values=values: int(values[chosen]))
+            for name, (label, low, high, step) in _NUMBERS.items():
+                value = type(step)(getattr(self._option, name))
+                low, high = min(low, value), max(high, value)
+                handle = gui.add_number(label, value, min=low, max=high, step=step)
+                self._add(name, handle, lambda value: value)
+            gravity = tuple(self._option.gravity.tolist())
+            handle = gui.add_vector3("Gravity [m/s²]", gravity, step=0.01)
+            self._add("gravity", handle, lambda value: value)
+            for label, bit in _SWITCHES.items():
+                box = gui.add_checkbox(label, True)
+                self.inputs[label] = ctx.on_change(
+                    box, lambda on, bit=bit: self._post(lambda: self._switch(bit, on))
+                )
+        self.update(ctx.lab.snapshot)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the options as they are."""
+        values: dict[str, Any] = {name: getattr(self._option, name) for name in _NUMBERS}
+        values["gravity"] = tuple(self._option.gravity.tolist())
+        for name, (_, kind, prefix) in _CHOICES.items():
+            present = kind(getattr(self._option, name)).name
+            values[name] = present.removeprefix(prefix).lower()
+        for label, bit in _SWITCHES.items():
+            enables = isinstance(bit, mujoco.mjtEnableBit)
+            flags = self._option.enableflags if enables else self._option.disableflags
+            values[label] = bool(flags & int(bit)) is enables
+        for name, value in values.items():
+            self.inputs[name].value = value
+
+    def _add(self, name: str, handle: Any, convert: Any) -> None:
+        def change(value: Any) -> None:
+            converted = convert(value)
+            self._post(lambda: set_option(self._option, name, converted))
+
+        self.inputs[name] = self._ctx.on_change(handle, change)
+
+    def _switch(self, bit: mujoco.mjtDisableBit | mujoco.mjtEnableBit, on: bool) -> None:
+        enables = isinstance(bit, mujoco.mjtEnableBit)
+        field, mask = "enableflags" if enables else "disableflags", int(bit)
+        flags = getattr(self._option, field)
+        setattr(self._option, field, flags | mask if on == enables else flags & ~mask)
+
+    def _post(self, action: Any) -> None:
+        self._ctx.lab.post(lambda model, data: action())

@@ -1,0 +1,77 @@
+"""Plots of joints, actuators and sensors."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.quantities import Quantity, quantities
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.line_plot import COLORS, LinePlot
+
+_HISTORY_S = 10.0
+_LEAST = 0.005  # smallest difference that an axis shows, whose numbers have three decimals
+
+
+class PlotPart:
+    """Plots of the last ten seconds of the quantities that are chosen.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.1
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._known = {q.name: q for q in quantities(ctx.lab.world.model)}
+        self.plots: dict[str, tuple[LinePlot, Quantity, deque[tuple[float, np.ndarray]]]] = {}
+        gui = ctx.gui
+        names = ("choose what to plot", *self._known)
+        self.choice = gui.add_dropdown("Plot", names)
+        ctx.on_change(self.choice, self.add)
+        self.clear = ctx.on_click(gui.add_button("Clear plots", visible=False), self.remove)
+        self._folder = gui.add_folder(None)
+
+    def add(self, name: str) -> None:
+        """Plot a quantity."""
+        if name not in self._known or name in self.plots:
+            return
+        quantity = self._known[name]
+        count = min(len(quantity.read(self._ctx.lab.snapshot)), len(COLORS))
+        label = f"{name} [{quantity.unit}]" if quantity.unit else name
+        with self._folder:
+            plot = LinePlot(
+                self._ctx.gui,
+                label,
+                [str(i) for i in range(count)],
+                height=150,
+                x_label="Time [s]",
+                least=_LEAST,
+            )
+        self.plots[name] = plot, quantity, deque()
+        self.clear.visible = True
+
+    def remove(self) -> None:
+        """Remove all plots."""
+        for plot, *_ in self.plots.values():
+            plot.remove()
+        self.plots.clear()
+        self.clear.visible = False
+        self.choice.value = self.choice.options[0]
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Add a state to the plots, and draw them."""
+        for plot, quantity, history in list(self.plots.values()):
+            if history and snapshot.time < history[-1][0]:
+                history.clear()
+            if history and snapshot.time == history[-1][0]:
+                continue
+            history.append((snapshot.time, quantity.read(snapshot)[: len(COLORS)].copy()))
+            while history[0][0] < snapshot.time - _HISTORY_S:
+                history.popleft()
+            if len(history) > 1:
+                times = np.array([time for time, _ in history])
+                plot.draw(times, *np.array([row for _, row in history]).T)

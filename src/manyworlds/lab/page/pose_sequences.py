@@ -1,0 +1,54 @@
+"""Sequences of poses that come with manyworlds."""
+
+from __future__ import annotations
+
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.presets import find_presets
+from manyworlds.lab.sequence import PoseSequencer
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.widgets import relabel
+
+
+class SequencePart:
+    """Lets the selected robot go through the poses of a preset, if there are any for it.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.25
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._shown = ctx.robot
+        names = self._names()
+        self.folder = ctx.gui.add_folder("Sequences", visible=bool(names))
+        with self.folder:
+            self.choice = ctx.gui.add_dropdown("Sequence", names or ("none",))
+            self.play = ctx.on_click(ctx.gui.add_button("Play"), self._toggle)
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show what the selected robot can do, and whether it does."""
+        if self._ctx.robot != self._shown:
+            self._shown, names = self._ctx.robot, self._names()
+            self.folder.visible = bool(names)
+            self.choice.options = names or ("none",)
+        label = "Play" if self._sequence() is None else "Stop"
+        relabel(self.play, label)
+
+    def _toggle(self) -> None:
+        sequence, lab = self._sequence(), self._ctx.lab
+        if sequence is None:
+            lab.run_sequence(self.choice.value, self._ctx.robot)
+        else:
+            sequence.stop()
+
+    def _sequence(self) -> PoseSequencer | None:
+        """The sequence that moves the selected robot."""
+        robot = self._ctx.lab.controls.find(self._ctx.robot)
+        law = None if robot is None else robot.controller
+        return law if isinstance(law, PoseSequencer) and law.is_playing else None
+
+    def _names(self) -> tuple[str, ...]:
+        robot = self._ctx.lab.controls.find(self._ctx.robot)
+        return () if robot is None else tuple(find_presets(robot))

@@ -1,0 +1,55 @@
+"""Readouts of joints and sensors."""
+
+from __future__ import annotations
+
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.quantities import joint_axis_unit, sensors
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.markup import table_html
+from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
+
+
+class ReadoutPart:
+    """Numbers of all joints and sensors of the selected robot.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.25
+
+    def __init__(self, ctx: PageContext) -> None:
+        model = ctx.lab.world.model
+        self._ctx, self._model = ctx, model
+        self._axes, self._sensors = hinges_and_slides(model).tolist(), sensors(model)
+        self._names = [model.joint(joint).name or f"joint {joint}" for joint in self._axes]
+        self._folders = [ctx.gui.add_folder(title) for title in ("Joints", "Sensors")]
+        with self._folders[0]:
+            self.joints = ctx.gui.add_html("")
+        with self._folders[1]:
+            self.sensors = ctx.gui.add_html("")
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the numbers."""
+        prefix = self._ctx.lab.world.robots.get(self._ctx.robot, "")
+        q = snapshot.qpos[self._model.jnt_qposadr[self._axes]]
+        v = snapshot.qvel[self._model.jnt_dofadr[self._axes]]
+        rows = []
+        for name, joint, position, velocity in zip(self._names, self._axes, q, v, strict=True):
+            if name.startswith(prefix):
+                unit = joint_axis_unit(self._model, joint)
+                values = (_number(position), _number(velocity))
+                rows.append((name.removeprefix(prefix), f"{unit}, {unit}/s", *values))
+        told = [
+            (s.name.removeprefix(prefix), s.unit, " ".join(map(_number, s.read(snapshot).tolist())))
+            for s in self._sensors
+            if s.name.startswith(prefix)
+        ]
+        self.joints.content, self.sensors.content = table_html(rows), table_html(told)
+        for folder, lines in zip(self._folders, (rows, told), strict=True):
+            folder.visible = bool(lines)
+
+
+def _number(value: float) -> str:
+    # The sum makes a zero of what would be shown as -0.
+    return f"{round(value, 3) + 0.0:.3f}" if abs(value) < 1000.0 else f"{value:.4g}"

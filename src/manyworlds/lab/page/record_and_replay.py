@@ -1,0 +1,212 @@
+"""Recording and replay of a world."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.replay import Binding
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.markup import note_html
+from manyworlds.viewer.browser.widgets import PLAY, add_choice, relabel, show_playing
+
+_RECORD: Any = "player-record"
+_STOP: Any = "player-stop"
+_RATES = (-1.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
+ROLES: dict[str, tuple[bool, bool | None]] = {
+    "as usual": (True, None),
+    "where it was": (True, False),
+    "from its start": (True, True),
+    "left out": (False, None),
+}
+"""Parts of a robot in a replay: `Binding.enabled` and `Binding.relative`, by label."""
+_LOOK_M = 2.0  # from the camera to what it looks at, where only its direction was recorded
+_HOLD_S = 0.5  # time for which the scrub bar is left alone after a user moved it
+_SCAN_S = 1.0
+
+
+class RecordPart:
+    """Records, plays with a scrub bar, and exchanges files; the view is recorded, too.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.1
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._recorder, self._replay = ctx.lab.recorder, ctx.lab.replay
+        self._view = (0.0,) * 6
+        self._touched = self._scanned = -math.inf
+        self._follow(ctx.server.initial_camera)
+        self._recorder.camera = lambda: self._view
+        gui = ctx.gui
+        with gui.add_folder("Record"):
+            self.file = gui.add_text("File", "", hint="NAME.mcap; empty: one of the date.")
+            self.record = gui.add_button("Record", icon=_RECORD, color="red")
+            ctx.on_click(self.record, self._toggle_recording)
+            self.recorded = gui.add_html("")
+        with gui.add_folder("Replay"):
+            self._add_replay(gui)
+        with gui.add_folder("Files", expand_by_default=False):
+            self.name = gui.add_text(
+                "Save as", "recording.csv", hint="The suffix says how: .mcap, .csv or .json."
+            )
+            self.save = ctx.on_click(gui.add_button("Save session"), self._save)
+            self.download = gui.add_button("Download session")
+            self.download.on_click(lambda event: ctx.attempt(lambda: self._download(event.client)))
+            self.upload = gui.add_upload_button("Import file", mime_type=".mcap,.csv,.json")
+            self.upload.on_upload(lambda _: ctx.attempt(self._import))
+
+    def _add_replay(self, gui: Any) -> None:
+        ctx, replay = self._ctx, self._replay
+        names = tuple(self._recorder.sessions)
+        self.session = gui.add_dropdown("Session", names, initial_value=self._recorder.active)
+        ctx.on_change(self.session, self._choose)
+        self.play = ctx.on_click(gui.add_button("Play", icon=PLAY), self.toggle)
+        self.stop = ctx.on_click(gui.add_button("Stop", icon=_STOP, color="gray"), replay.stop)
+        self.scrub = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
+        ctx.on_change(self.scrub, self._seek)
+        steps = {"-1": lambda: replay.step_frames(-1), "+1": lambda: replay.step_frames(1)}
+        self.frame = add_choice(gui, "Frame", steps, ctx.attempt)
+        rates = {f"{rate:g}x": rate for rate in _RATES}
+        self.rate = gui.add_dropdown("Rate", tuple(rates), initial_value="1x")
+        ctx.on_change(self.rate, lambda name: setattr(replay, "rate", rates[name]))
+        self.loop = gui.add_checkbox("Loop", replay.loop)
+        ctx.on_change(self.loop, lambda on: setattr(replay, "loop", on))
+        self.restore = gui.add_checkbox(
+            "Return on stop", True, hint="Off: physics continues from the frame that is shown."
+        )
+        self.look = gui.add_checkbox("Recorded view", False, disabled=True)
+        self.roles = {}
+        with gui.add_folder("Who takes part", expand_by_default=False):
+            for robot in replay.bindings:
+                role = gui.add_dropdown(robot, tuple(ROLES), hint="From the next replay on.")
+                self.roles[robot] = ctx.on_change(
+                    role, lambda name, robot=robot: self._bind(robot, name)
+                )
+        self.report = gui.add_html("")
+
+    def toggle(self) -> None:
+        """Play, pause or resume."""
+        replay = self._replay
+        if not replay.is_active:
+            self._start()
+        elif replay.playing:
+            replay.pause()
+        else:
+            replay.play()
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show what is recorded and played, and where one looks from."""
+        recorder, replay, now = self._recorder, self._replay, time.monotonic()
+        if now - self._scanned > _SCAN_S:
+            self._scanned = now
+            self._list()
+        label, icon = ("Stop recording", _STOP) if recorder.is_recording else ("Record", _RECORD)
+        relabel(self.record, label, icon)
+        self.recorded.content = note_html(self._told(), error=bool(recorder.error))
+        show_playing(self.play, replay.playing)
+        for handle in (self.stop, self.scrub):
+            if handle.disabled == replay.is_active:
+                handle.disabled = not replay.is_active
+        self.frame.visible = replay.is_active
+        if replay.is_active and now - self._touched > _HOLD_S:
+            end = max(replay.duration, self.scrub.step)
+            if self.scrub.max != end:
+                self.scrub.max = end
+            self.scrub.value = replay.time
+        self.report.content = note_html(
+            f"{replay.label}\n{replay.report}" if replay.is_active else ""
+        )
+        self._look()
+
+    def _told(self) -> str:
+        recorder = self._recorder
+        if recorder.error:
+            return recorder.error
+        if not recorder.num_frames:
+            return ""
+        where = f", {recorder.path.name}" if recorder.path else ""
+        return f"{recorder.num_frames} frames, {recorder.duration:.2f} s{where}"
+
+    def _list(self) -> None:
+        names = tuple(self._recorder.sessions)
+        if tuple(self.session.options) != names:
+            chosen = self.session.value
+            self.session.options = names
+            self.session.value = chosen if chosen in names else names[0]
+
+    def _toggle_recording(self) -> None:
+        if self._recorder.is_recording:
+            self._recorder.stop()
+        else:
+            self._recorder.start(self.file.value.strip())
+            self.file.value = ""
+
+    def _choose(self, name: str) -> None:
+        self._recorder.active = name
+        if self._replay.is_active:
+            self._start()
+
+    def _start(self) -> None:
+        self._replay.start(self.session.value, restore=self.restore.value)
+
+    def _seek(self, moment: float) -> None:
+        self._touched = time.monotonic()
+        self._replay.seek(moment)
+
+    def _bind(self, robot: str, role: str) -> None:
+        self._replay.bindings[robot] = Binding(*ROLES[role])
+
+    def _save(self) -> None:
+        self._recorder.save(self.name.value.strip(), self.session.value)
+        self._list()
+
+    def _download(self, client: Any) -> None:
+        path = self._recorder.save(self.name.value.strip(), self.session.value)
+        client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
+
+    def _import(self) -> None:
+        file = self.upload.value
+        self._recorder.add(file.name, file.content)
+        self._list()
+        self.session.value = self._recorder.active = file.name
+
+    def _look(self) -> None:
+        """Note where the first of those who look looks from, or let all look as was recorded."""
+        recorded, offset = self._replay.camera, self._ctx.view.offset
+        if self.look.disabled != (recorded is None):
+            self.look.disabled = recorded is None
+        clients = list(self._ctx.server.get_clients().values())
+        if recorded is not None and self.look.value:
+            position = recorded[:3] + offset
+            for client in clients:
+                with client.atomic():
+                    client.camera.position = position
+                    client.camera.look_at = position + _LOOK_M * _direction(*recorded[3:5])
+        elif clients:
+            with contextlib.suppress(
+                AssertionError
+            ):  # viser's, before it knows the browser's camera
+                self._follow(clients[0].camera)
+
+    def _follow(self, camera: Any) -> None:
+        position = np.asarray(camera.position, float)
+        along = np.asarray(camera.look_at, float) - position
+        yaw = math.degrees(math.atan2(along[1], along[0]))
+        pitch = math.degrees(math.atan2(along[2], math.hypot(along[0], along[1])))
+        self._view = (*(position - self._ctx.view.offset).tolist(), pitch, yaw, 0.0)
+
+
+def _direction(pitch: float, yaw: float) -> np.ndarray:
+    """Return the direction of a view from its angles up and to the left [degrees]."""
+    pitch, yaw = math.radians(pitch), math.radians(yaw)
+    flat = math.cos(pitch)
+    return np.array([flat * math.cos(yaw), flat * math.sin(yaw), math.sin(pitch)])

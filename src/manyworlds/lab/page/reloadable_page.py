@@ -1,0 +1,96 @@
+"""A page that opens its model again after a change, and shows errors of compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from manyworlds.lab.lab import LiveLab
+from manyworlds.lab.page.lab_page import LabPage
+from manyworlds.lab.world import CompileError
+from manyworlds.viewer.browser.markup import error_card_html
+from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
+
+if TYPE_CHECKING:
+    import viser
+
+
+class ReloadablePage:
+    """A page whose lab can be opened again.
+
+    What does not compile is shown on a card, with MuJoCo's own text, and the last good world goes
+    on.
+
+    Args:
+        open_lab: opens the lab that the user means; it is started and stopped here.
+        host: see `LabPage`.
+        port: see `LabPage`.
+        collapsed: see `LabPage`.
+    """
+
+    def __init__(
+        self,
+        open_lab: Callable[[], LiveLab],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        collapsed: bool = False,
+    ) -> None:
+        self.server: viser.ViserServer = new_server(host, port)
+        self.url = page_url(self.server)
+        """The address of the page."""
+        self.page: LabPage | None = None
+        """The page of the present lab; None before the first that compiles."""
+        self.error = ""
+        """Reason why the last world did not compile; empty if it did."""
+        self._open_lab, self._collapsed = open_lab, collapsed
+        self._add_card()
+
+    def open(self) -> None:
+        """Open the lab, or show why it does not compile.
+
+        Raises:
+            ValueError: there is something else wrong with what the user named.
+        """
+        try:
+            lab = self._open_lab()
+        except CompileError as error:
+            self._show(str(error))
+            return
+        self._end()
+        self.page = LabPage(
+            lab, server=self.server, collapsed=self._collapsed, on_build=self._add_card
+        )
+        self._show("")
+        lab.start()
+        self.page.start()
+
+    def reload(self) -> None:
+        """Open the lab again; the present world continues if that fails."""
+        try:
+            self.open()
+        except (ValueError, OSError) as error:
+            self._show(str(error))
+
+    def close(self) -> None:
+        """End the lab and stop serving."""
+        self._end()
+        stop_server(self.server)
+
+    def _show(self, error: str) -> None:
+        self.error = error
+        self.card.content = error_card_html("This model does not compile", error) if error else ""
+
+    def _add_card(self) -> None:
+        gui: Any = self.server.gui
+        self.card = gui.add_html("", order=-1.0)
+        self.button = gui.add_button("Reload", order=1e12, color="gray")
+        self.button.on_click(lambda _: self.reload())
+
+    def _end(self) -> None:
+        if self.page is not None:
+            self.page.close()
+            self.page.lab.stop()
+            self.page = None
+        else:
+            clear(self.server)

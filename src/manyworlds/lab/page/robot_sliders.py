@@ -1,0 +1,187 @@
+"""Owner of a robot, and a slider for each of its actuators."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.utils.mujoco import joint_of
+
+_MOST_COMMANDS = 6
+
+
+@dataclass
+class _Sliders:
+    folder: Any
+    handles: list[Any]
+    seen: Any
+    """Command whose targets the sliders show."""
+
+
+class RobotPart:
+    """Owner and sliders of the selected robot; sliders are locked while another steers it.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.1
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        gui, lab = ctx.gui, ctx.lab
+        if not ctx.robots:
+            gui.add_markdown("This world has no actuators.")
+            return
+        self._owners = {PANEL, NOBODY, *(robot.owner for robot in lab.controls)}
+        self.owner = gui.add_dropdown(
+            "Owner",
+            tuple(sorted(self._owners)),
+            initial_value=PANEL,
+            hint="Source of the robot's targets: these sliders, none, a policy, a client ...",
+        )
+        ctx.on_change(self.owner, lambda owner: lab[ctx.robot].take(owner))
+        self.law = gui.add_checkbox(
+            "Control law", True, hint="Off: actuators get the targets as they are."
+        )
+        ctx.on_change(self.law, lambda on: setattr(lab[ctx.robot], "enabled", on))
+        self.neutral = gui.add_button(
+            "Neutral", hint="Set all targets to the values that they begin with."
+        )
+        ctx.on_click(self.neutral, self._to_neutral)
+        self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls}
+        self.sliders = {robot.name: self._add_sliders(robot) for robot in lab.controls}
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show owner and targets."""
+        ctx = self._ctx
+        if not ctx.robots:
+            return
+        owner = ctx.lab[ctx.robot].owner
+        if owner not in self._owners:
+            self._owners.add(owner)
+            self.owner.options = tuple(sorted(self._owners))
+        self.owner.value = owner
+        self.law.value = ctx.lab[ctx.robot].enabled
+        for name, sliders in self.sliders.items():
+            sliders.folder.visible = name == ctx.robot
+            commands = self.commands[name]
+            commands.folder.visible = (
+                bool(commands.handles) and sliders.folder.visible and (owner == POLICY)
+            )
+        self._show(ctx.lab[ctx.robot], self.sliders[ctx.robot], snapshot)
+
+    def _show(self, robot: RobotControl, sliders: _Sliders, snapshot: Snapshot) -> None:
+        locked = robot.owner != PANEL
+        self.neutral.disabled = locked
+        command = robot.command
+        if locked:
+            values, sliders.seen = snapshot.ctrl[robot.actuators.ids], None
+        elif command is sliders.seen:
+            # A slider that the user moved is not moved back.
+            values = None
+        else:
+            values, sliders.seen = command.targets, command
+        for i, handle in enumerate(sliders.handles):
+            # All but values are slow to set, the same or not.
+            if handle.disabled != locked:
+                handle.disabled = locked
+            if values is not None:
+                handle.value = float(np.clip(np.nan_to_num(values[i]), handle.min, handle.max))
+
+    def _add_commands(self, robot: RobotControl) -> _Sliders:
+        """Sliders for what a policy is asked to do."""
+        gui = self._ctx.gui
+        commands: dict[str, np.ndarray] = getattr(robot.controller, "commands", {})
+        folder = gui.add_folder("Commands of the policy", visible=False)
+        handles = []
+        with folder:
+            for name, values in commands.items():
+                # Long commands are poses and motions, which sliders are no use for.
+                for i, value in enumerate(values.tolist() if values.size <= _MOST_COMMANDS else []):
+                    reach = max(1.0, abs(value))
+                    label = f"{name} {i}" if values.size > 1 else name
+                    handle = gui.add_slider(label, -reach, reach, 0.05, value)
+
+                    def send(value: float, values=values, i=i) -> None:
+                        self._ctx.lab.post(lambda model, data: values.__setitem__(i, value))
+
+                    handles.append(self._ctx.on_change(handle, send))
+        return _Sliders(folder, handles, None)
+
+    def _add_sliders(self, robot: RobotControl) -> _Sliders:
+        gui, model = self._ctx.gui, self._ctx.lab.world.model
+        folder = gui.add_folder(f"Actuators of {robot.name}")
+        handles = []
+        with folder:
+            for i, name in enumerate(robot.actuators.names):
+                low, high, step, hint = slider_range(
+                    model, int(robot.actuators.actuator_ids[i]), int(robot.actuators.ids[i])
+                )
+                neutral = float(robot.neutral[i])
+                low, high = min(low, neutral), max(high, neutral)
+                handle = gui.add_slider(name, low, high, step, neutral, hint=hint)
+                self._ctx.on_change(
+                    handle, lambda value, name=name: self._write(robot, {name: float(value)})
+                )
+                handles.append(handle)
+        return _Sliders(folder, handles, None)
+
+    def _write(self, robot: RobotControl, targets: dict[str, float]) -> None:
+        if robot.write(PANEL, targets):
+            self.sliders[robot.name].seen = robot.command
+
+    def _to_neutral(self) -> None:
+        robot = self._ctx.lab[self._ctx.robot]
+        robot.write(PANEL, robot.neutral)
+
+
+def slider_range(
+    model: mujoco.MjModel, actuator: int, control: int
+) -> tuple[float, float, float, str]:
+    """Return range and step of an actuator's slider, and the meaning of its control.
+
+    Returns:
+        The lowest and the highest value, the step, and the kind and the unit in words.
+    """
+    kind, unit = actuator_kind(model, actuator)
+    joint = joint_of(model, actuator)
+    if model.actuator_ctrllimited[control]:
+        low, high = model.actuator_ctrlrange[control].tolist()
+    elif kind == "position" and joint >= 0 and model.jnt_limited[joint]:
+        low, high = model.jnt_range[joint].tolist()
+    elif kind == "position" and unit == "rad":
+        low, high = -math.pi, math.pi
+    else:
+        low, high = -1.0, 1.0
+    step = 10.0 ** math.floor(math.log10(max(high - low, 1e-6) / 100.0))
+    return low, high, step, f"{kind} [{unit}], from {low:g} to {high:g}"
+
+
+def actuator_kind(model: mujoco.MjModel, actuator: int) -> tuple[str, str]:
+    """Return the kind of an actuator's control and its unit, as far as the model has them."""
+    joint = joint_of(model, actuator)
+    slides = joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
+    length = "m" if slides or joint < 0 else "rad"
+    gain, bias = model.actuator_gainprm[actuator], model.actuator_biasprm[actuator]
+    dynamics = mujoco.mjtDyn(model.actuator_dyntype[actuator])
+    if dynamics == mujoco.mjtDyn.mjDYN_MUSCLE:
+        return "muscle", "0 to 1"
+    if model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_AFFINE and gain[0]:
+        if np.isclose(bias[1], -gain[0]):
+            integrated = dynamics == mujoco.mjtDyn.mjDYN_INTEGRATOR
+            return ("velocity", f"{length}/s") if integrated else ("position", length)
+        if np.isclose(bias[2], -gain[0]):
+            return "velocity", f"{length}/s"
+    if model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_NONE and joint >= 0:
+        effort = "N" if slides else "N m"
+        scale = float(gain[0] * model.actuator_gear[actuator, 0])
+        return "motor", effort if scale == 1.0 else f"{scale:g} {effort}"
+    return "general", "1"

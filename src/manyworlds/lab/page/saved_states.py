@@ -1,0 +1,55 @@
+"""Saved states of the world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+
+
+class SavedStatePart:
+    """Saves the state, and returns to saved ones.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.25
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        gui = ctx.gui
+        with gui.add_folder("Snapshots"):
+            self.name = gui.add_text("Name", "", hint="Empty: a number.")
+            self.save = ctx.on_click(gui.add_button("Save"), self._save)
+            self.choice: Any = gui.add_dropdown("Saved", ("none",))
+            self.restore = ctx.on_click(gui.add_button("Restore", disabled=True), self._restore)
+            self.download = gui.add_button("Download", disabled=True)
+            self.download.on_click(lambda event: ctx.attempt(lambda: self._send(event.client)))
+            self.upload = gui.add_upload_button("Import file", mime_type=".npz")
+            self.upload.on_upload(lambda _: ctx.attempt(self._import))
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show which states there are."""
+        names = tuple(self._ctx.lab.states.names) or ("none",)
+        if tuple(self.choice.options) != names:
+            self.choice.options = names
+            self.choice.value = names[-1]
+            self.restore.disabled = self.download.disabled = names == ("none",)
+
+    def _save(self) -> None:
+        self._ctx.lab.states.save(self.name.value.strip())
+        self.name.value = ""
+
+    def _restore(self) -> None:
+        self._ctx.lab.states.restore(self.choice.value)
+
+    def _send(self, client: Any) -> None:
+        name = self.choice.value
+        content = self._ctx.lab.states.pack(name)
+        client.send_file_download(f"{name}.npz", content, save_immediately=True)
+
+    def _import(self) -> None:
+        file = self.upload.value
+        self._ctx.lab.states.unpack(file.content, file.name)

@@ -1,0 +1,154 @@
+"""Actions that users ask of a viewer, one message type per action."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+
+class ViewerAction(enum.Enum):
+    """Names of actions, for `BaseViewer.request_action`."""
+
+    RESET = "reset"
+    TOGGLE_PAUSE = "toggle_pause"
+    SINGLE_STEP = "single_step"
+    RESET_SPEED = "reset_speed"
+    SPEED_UP = "speed_up"
+    SPEED_DOWN = "speed_down"
+    PREV_ENV = "prev_env"
+    NEXT_ENV = "next_env"
+    TOGGLE_PLOTS = "toggle_plots"
+    TOGGLE_DEBUG_VIS = "toggle_debug_vis"
+    TOGGLE_SHOW_ALL_ENVS = "toggle_show_all_envs"
+    FETCH_CHECKPOINT = "fetch_checkpoint"
+    GUI_RESET = "gui_reset"
+    CUSTOM = "custom"
+
+
+@dataclass(frozen=True)
+class Action:
+    """Request to a viewer."""
+
+
+@dataclass(frozen=True)
+class Reset(Action):
+    """Reset all worlds."""
+
+
+@dataclass(frozen=True)
+class TogglePause(Action):
+    """Pause or resume."""
+
+
+@dataclass(frozen=True)
+class SingleStep(Action):
+    """Pause, and take one environment step."""
+
+
+@dataclass(frozen=True)
+class ResetSpeed(Action):
+    """Return to real time."""
+
+
+@dataclass(frozen=True)
+class SpeedUp(Action):
+    """Take the next higher speed."""
+
+
+@dataclass(frozen=True)
+class SpeedDown(Action):
+    """Take the next lower speed."""
+
+
+@dataclass(frozen=True)
+class SelectEnv(Action):
+    """Select a world."""
+
+    env_idx: int
+
+
+@dataclass(frozen=True)
+class PreviousEnv(Action):
+    """Select the world before the selected one."""
+
+
+@dataclass(frozen=True)
+class NextEnv(Action):
+    """Select the world after the selected one."""
+
+
+@dataclass(frozen=True)
+class TogglePlots(Action):
+    """Show or hide plots."""
+
+
+@dataclass(frozen=True)
+class ToggleDebugVis(Action):
+    """Show or hide debug shapes."""
+
+
+@dataclass(frozen=True)
+class ToggleShowAllEnvs(Action):
+    """Draw over the selected world only, or over all worlds."""
+
+
+@dataclass(frozen=True)
+class FetchCheckpoint(Action):
+    """Load the newest checkpoint."""
+
+
+@dataclass(frozen=True)
+class ApplyGuiReset(Action):
+    """Reset the selected world to the state that command terms were asked for."""
+
+
+@dataclass(frozen=True)
+class Custom(Action):
+    """Action that a subclass of a viewer adds."""
+
+    payload: Any = None
+
+
+BY_NAME: dict[ViewerAction, Action] = {
+    ViewerAction.RESET: Reset(),
+    ViewerAction.TOGGLE_PAUSE: TogglePause(),
+    ViewerAction.SINGLE_STEP: SingleStep(),
+    ViewerAction.RESET_SPEED: ResetSpeed(),
+    ViewerAction.SPEED_UP: SpeedUp(),
+    ViewerAction.SPEED_DOWN: SpeedDown(),
+    ViewerAction.PREV_ENV: PreviousEnv(),
+    ViewerAction.NEXT_ENV: NextEnv(),
+    ViewerAction.TOGGLE_PLOTS: TogglePlots(),
+    ViewerAction.TOGGLE_DEBUG_VIS: ToggleDebugVis(),
+    ViewerAction.TOGGLE_SHOW_ALL_ENVS: ToggleShowAllEnvs(),
+    ViewerAction.FETCH_CHECKPOINT: FetchCheckpoint(),
+    ViewerAction.GUI_RESET: ApplyGuiReset(),
+}
+"""Messages of the actions that have a name."""
+
+
+def action_of(name: str, payload: Any = None) -> Action:
+    """Return the message of a named action.
+
+    Args:
+        name: value of a `ViewerAction`, in lower or upper case.
+        payload: payload of 'custom'; no other action takes one.
+
+    Raises:
+        ValueError: there is no such action, or it takes no payload.
+    """
+    if name.upper() not in ViewerAction.__members__:
+        names = ", ".join(action.value for action in ViewerAction)
+        raise ValueError(f"There is no viewer action '{name}': use one of {names}.")
+    kind = ViewerAction[name.upper()]
+    if kind is ViewerAction.CUSTOM:
+        return Custom(payload)
+    if payload is not None:
+        raise ValueError(f"The viewer action '{name}' takes no payload, got {payload!r}.")
+    return BY_NAME[kind]
+
+
+def name_of(action: Action) -> ViewerAction:
+    """Return the name of a message; `ViewerAction.CUSTOM` where it has none of its own."""
+    return next((name for name, one in BY_NAME.items() if one == action), ViewerAction.CUSTOM)

@@ -1,0 +1,74 @@
+"""Cameras of pages."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import viser
+
+FOVY = 45.0
+"""Vertical field of view of pages [degrees]."""
+_ASPECT = 1.2  # width by height of what a usual window leaves beside the panel
+
+
+def camera_to_see(
+    box: np.ndarray, azimuth: float, elevation: float, fovy: float, aspect: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a camera that sees a whole box.
+
+    Args:
+        box: lowest and highest corner [m], shape (2, 3).
+        azimuth: direction of view as in MuJoCo [degrees]; 90 looks along +y.
+        elevation: direction of view as in MuJoCo [degrees]; negative looks down.
+        fovy: vertical field of view [degrees].
+        aspect: width of the picture by its height.
+
+    Returns:
+        Position of the camera and the point it looks at [m], each of shape (3,).
+    """
+    az, el = math.radians(azimuth), math.radians(elevation)
+    forward = np.array([math.cos(el) * math.cos(az), math.cos(el) * math.sin(az), math.sin(el)])
+    right = np.array([math.sin(az), -math.cos(az), 0.0])
+    up = np.cross(right, forward)
+    center = box.mean(axis=0)
+    corners = np.array([[box[i, 0], box[j, 1], box[k, 2]] for i, j, k in np.ndindex(2, 2, 2)])
+    offset = corners - center
+    tangent = math.tan(math.radians(fovy) / 2)
+    needed = np.maximum(np.abs(offset @ up) / tangent, np.abs(offset @ right) / (tangent * aspect))
+    distance = max(float((needed - offset @ forward).max()), 0.1)
+    return center - distance * forward, center
+
+
+def point_cameras(
+    server: viser.ViserServer,
+    box: np.ndarray,
+    azimuth: float,
+    elevation: float,
+    fovy: float = FOVY,
+    aspect: float = _ASPECT,
+    *,
+    move_open: bool = False,
+) -> None:
+    """Point the cameras of browsers at a box.
+
+    Args:
+        server: server of the page.
+        box: lowest and highest corner [m], shape (2, 3).
+        azimuth: direction of view as in MuJoCo [degrees].
+        elevation: direction of view as in MuJoCo [degrees].
+        fovy: vertical field of view [degrees].
+        aspect: width of the picture by its height.
+        move_open: whether the cameras of browsers that are connected move, too; else only those
+            that connect later begin there.
+    """
+    position, look_at = camera_to_see(box, azimuth, elevation, fovy, aspect)
+    initial = server.initial_camera
+    initial.fov = math.radians(fovy)
+    initial.position, initial.look_at = position, look_at
+    for client in server.get_clients().values() if move_open else ():
+        with client.atomic():
+            client.camera.position, client.camera.look_at = position, look_at

@@ -1,0 +1,50 @@
+"""Keys of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from manyworlds.viewer.browser.widgets import Attempt, directly
+
+if TYPE_CHECKING:
+    import viser
+
+# A key that is held counts once: viser would count what the browser repeats as new presses.
+# Scripts in viser's HTML do not run, but handlers of events do.
+_PRESS_ONCE = (
+    '<img src="data:," style="display:none" onerror="window.pressOnce ||= '
+    "(window.addEventListener('keydown', event => {"
+    "if (event.repeat && (event.key.length == 1 || event.key == 'Tab')"
+    " && !event.target.closest?.('input, textarea')) event.stopImmediatePropagation()"
+    '}, true), true)">'
+)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of a page and its action."""
+
+    name: Any
+    """Name as viser has it: 'space', 'P', ..."""
+    label: str
+    """Label in the page's list of commands."""
+    action: Callable[[], Any]
+
+
+def add_keys(
+    gui: viser.GuiApi, keys: Iterable[Key], attempt: Attempt = directly
+) -> list[viser.CommandHandle]:
+    """Register keys with a page; return their handles."""
+    handles = []
+    for key in keys:
+        command = gui.add_command(key.label, hotkey=key.name)
+        command.on_trigger(lambda _, key=key: attempt(key.action))
+        handles.append(command)
+    return handles
+
+
+def ignore_repeats(gui: viser.GuiApi) -> viser.GuiHtmlHandle:
+    """Let a key that is held count once; return the invisible element that sees to it."""
+    return gui.add_html(_PRESS_ONCE)

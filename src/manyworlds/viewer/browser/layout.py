@@ -1,0 +1,118 @@
+"""Places of worlds on a page."""
+
+from __future__ import annotations
+
+import math
+
+import mujoco
+import numpy as np
+
+# Static geometry larger than this is a landscape that all worlds share [m].
+_LANDSCAPE_METERS = 15.0
+_GAP = 1.4
+
+
+def static_body(model: mujoco.MjModel, body_id: int) -> bool:
+    """Return whether a body is welded to the world and is not moved by a mocap body."""
+    root = model.body_rootid[body_id]
+    return bool(model.body_weldid[body_id] == 0 and model.body_mocapid[root] < 0)
+
+
+def ground_planes(model: mujoco.MjModel) -> list[int]:
+    """Return the geoms that are level floors of the world."""
+    data = _at_default(model)
+    return [
+        geom
+        for geom in range(model.ngeom)
+        if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE
+        and static_body(model, int(model.geom_bodyid[geom]))
+        and data.geom_xmat[geom, 8] > 0.99
+    ]
+
+
+def bounding_box(model: mujoco.MjModel, geoms: list[int]) -> np.ndarray:
+    """Return the box around geoms at the default state [m], shape (2, 3): lowest, highest.
+
+    No geoms give a cube of one meter around the origin; planes without end count as a point.
+    """
+    if not geoms:
+        return np.array([[-0.5] * 3, [0.5] * 3])
+    data = _at_default(model)
+    return box_around(model, geoms, data.geom_xpos, data.geom_xmat)
+
+
+def box_around(
+    model: mujoco.MjModel, geoms: list[int], xpos: np.ndarray, xmat: np.ndarray
+) -> np.ndarray:
+    """Return the box around some geoms [m], shape (2, 3), from the poses of all geoms."""
+    rotation = xmat[geoms].reshape(-1, 3, 3)
+    middle, half = np.split(model.geom_aabb[geoms], 2, axis=1)
+    planes = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_PLANE
+    # To MuJoCo a plane fills the half-space below it.
+    middle[planes], half[planes] = 0.0, model.geom_size[geoms][planes] * (1.0, 1.0, 0.0)
+    center = xpos[geoms] + (rotation @ middle[:, :, None])[:, :, 0]
+    reach = (np.abs(rotation) @ half[:, :, None])[:, :, 0]
+    return np.array([(center - reach).min(axis=0), (center + reach).max(axis=0)])
+
+
+def default_position(model: mujoco.MjModel, body_id: int) -> np.ndarray:
+    """Return the position of a body at the default state [m], shape (3,)."""
+    return _at_default(model).xpos[body_id].copy()
+
+
+def is_landscape(model: mujoco.MjModel, geoms: list[int]) -> bool:
+    """Return whether static geometry among `geoms` is so large that worlds must share it."""
+    static = [g for g in geoms if static_body(model, int(model.geom_bodyid[g]))]
+    if any(model.geom_type[g] == mujoco.mjtGeom.mjGEOM_HFIELD for g in static):
+        return True
+    return bool(static) and float(np.ptp(bounding_box(model, static), axis=0).max()) > (
+        _LANDSCAPE_METERS
+    )
+
+
+def grid_slots(count: int, size: np.ndarray, azimuth: float) -> np.ndarray:
+    """Place worlds on a grid around the origin, the first at the far left of the picture.
+
+    Args:
+        count: number of worlds.
+        size: size of a world's bounding box [m], shape (3,).
+        azimuth: the camera's azimuth [degrees], which decides what left and far mean.
+
+    Returns:
+        Positions [m], shape (count, 3), on the ground.
+    """
+    # Quarter turns keep the grid along the worlds' own axes, so that boxes do not overlap.
+    angle = math.radians(round(azimuth / 90) * 90)
+    away = np.array([math.cos(angle), math.sin(angle), 0.0]).round()
+    right = np.array([math.sin(angle), -math.cos(angle), 0.0]).round()
+    # Bodies swing and turn: even a thin world gets room around it.
+    room = np.maximum(_GAP * size, 0.9 * size.max())
+    across, along = float(np.abs(right) @ room), float(np.abs(away) @ room)
+    columns = min(range(1, count + 1), key=lambda n: max(n * across, -(-count // n) * along))
+    rows = -(-count // columns)
+    index = np.arange(count)
+    column, row = index % columns, index // columns
+    x = (column - (columns - 1) / 2) * across
+    y = ((rows - 1) / 2 - row) * along
+    return x[:, None] * right + y[:, None] * away
+
+
+def own_origins(origins: np.ndarray, roots: np.ndarray) -> np.ndarray:
+    """Return the origins of worlds whose robots are at their origins; else zeros.
+
+    Args:
+        origins: of the worlds [m], shape (count, 3).
+        roots: position of a body of each world [m], shape (count, 3).
+    """
+    apart = np.nan_to_num(roots - roots.mean(axis=0))
+    wanted = origins - origins.mean(axis=0)
+    return origins if np.linalg.norm(apart - wanted) < np.linalg.norm(apart) else 0.0 * origins
+
+
+def _at_default(model: mujoco.MjModel) -> mujoco.MjData:
+    data = mujoco.MjData(model)
+    if model.nkey:
+        # A scene's entities begin there: a robot stands on the ground, not in it.
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_kinematics(model, data)
+    return data

@@ -1,0 +1,102 @@
+"""Line plots of pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import viser
+
+COLORS = ("#2684ff", "#e8590c", "#2f9e44", "#9c36b5", "#c92a2a", "#5c677d")
+"""Colors of the lines of one plot, which has at most as many lines."""
+
+
+class LinePlot:
+    """A plot of lines over one axis.
+
+    Args:
+        gui: GUI of the page; the plot is in its present container.
+        title: title over the plot.
+        labels: labels of the lines; a legend shows them where there are several.
+        height: height [pixel].
+        x_label: label of the horizontal axis; None hides that axis.
+        least: smallest difference that the vertical axis has to show; what changes by less is
+            drawn with a little room around it. 0 lets the axis show any difference.
+        visible: whether the plot is shown at first.
+    """
+
+    def __init__(
+        self,
+        gui: viser.GuiApi,
+        title: str,
+        labels: Sequence[str],
+        *,
+        height: int,
+        x_label: str | None = None,
+        least: float = 0.0,
+        visible: bool = True,
+    ) -> None:
+        self._least = least
+        lines: Any = [
+            {"label": label, "stroke": color, "width": 1.5}
+            for label, color in zip(labels, COLORS, strict=False)
+        ]
+        x_axis: Any = {"show": False}
+        if x_label is not None:
+            x_axis = {"label": x_label, "labelSize": 16, "size": 30}
+        y_axis: Any = {"size": 52, "space": 20}
+        self.handle = gui.add_uplot(
+            tuple(np.zeros(2) for _ in range(len(lines) + 1)),
+            ({"label": x_label or ""}, *lines),
+            title=title,
+            height=height,
+            scales=_scales(np.zeros(1), least),
+            axes=(x_axis, y_axis),
+            legend={"show": len(lines) > 1},
+            visible=visible,
+        )
+
+    @property
+    def visible(self) -> bool:
+        """True if the plot is shown."""
+        return self.handle.visible
+
+    @visible.setter
+    def visible(self, visible: bool) -> None:
+        self.handle.visible = visible
+
+    @property
+    def data(self) -> tuple[np.ndarray, ...]:
+        """Values along the horizontal axis and those of each line, of shape (n,) each."""
+        return self.handle.data
+
+    def draw(self, x: np.ndarray, *lines: np.ndarray) -> None:
+        """Draw lines in the place of those before; what is not finite is drawn as a number.
+
+        Args:
+            x: values along the horizontal axis, shape (n,).
+            *lines: values of each line, shape (n,).
+        """
+        values = np.nan_to_num(np.array(lines, np.float64))
+        scales = _scales(values, self._least)
+        if self.handle.scales != scales:
+            self.handle.scales = scales
+        self.handle.data = (np.asarray(x, np.float64), *values)
+
+    def remove(self) -> None:
+        """Remove the plot from the page."""
+        self.handle.remove()
+
+
+def _scales(values: np.ndarray, least: float) -> dict[str, Any]:
+    """Return scales; without room around lines that hardly change, all ticks read the same."""
+    scales: dict[str, Any] = {"x": {"time": False}}
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+    if high - low < 2 * least:
+        below, above = math.floor(low / least) - 1, math.ceil(high / least) + 1
+        scales["y"] = {"range": (below * least, above * least)}
+    return scales

@@ -1,0 +1,111 @@
+"""HTML of both pages: status lines, notes, tables, cards and banners."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+
+ERROR_COLOR = "#c92a2a"
+NOTE_COLOR = "#5c677d"
+_LONGEST = 400
+
+
+def status_html(
+    rows: Iterable[tuple[str, str]],
+    errors: Sequence[str] = (),
+    *,
+    notes: Sequence[str] = (),
+    name_em: float | Sequence[float] = 4.0,
+    note_lines: int = 0,
+) -> str:
+    """Lay out values by name, and errors and notes below them.
+
+    Args:
+        rows: names and values, as text.
+        errors: red lines, cut where they are long.
+        notes: lines below the errors, cut where they are long.
+        name_em: widths of the columns of names; one for each column of values beside another.
+        note_lines: lines that are kept free for errors and notes while there are none, so that
+            what is below them stays in its place.
+    """
+    widths = [name_em] if isinstance(name_em, float | int) else name_em
+    columns = " ".join(f"{width:g}em 1fr" for width in widths)
+    cells = "".join(
+        f'<div style="opacity:.65">{html.escape(name)}</div><div>{html.escape(value)}</div>'
+        for name, value in rows
+    )
+    lines = [_line(text, ERROR_COLOR) for text in errors]
+    lines += [_line(text, NOTE_COLOR) for text in notes]
+    below = ""
+    if lines or note_lines:
+        below = (
+            f'<div style="margin-top:.4em;min-height:{1.45 * note_lines:g}em;line-height:1.45;'
+            f'overflow-wrap:anywhere">{"".join(lines)}</div>'
+        )
+    return (
+        '<div style="padding:.4em 1em .3em;font-size:.9em;font-variant-numeric:tabular-nums">'
+        f'<div style="display:grid;grid-template-columns:{columns};gap:.15em .5em">'
+        f"{cells}</div>{below}</div>"
+    )
+
+
+def note_html(text: str, *, error: bool = False) -> str:
+    """Lay out lines of text; nothing for none."""
+    if not text:
+        return ""
+    return (
+        '<div style="padding:.1em 1em .4em;font-size:.85em;overflow-wrap:anywhere;'
+        f"color:{ERROR_COLOR if error else NOTE_COLOR};font-variant-numeric:tabular-nums;"
+        f'white-space:pre-line">{html.escape(text)}</div>'
+    )
+
+
+def table_html(rows: Iterable[tuple[str, ...]]) -> str:
+    """Lay out a table of numbers that scrolls where it is long.
+
+    Args:
+        rows: name, unit, and values, as text.
+    """
+    lines = []
+    for name, unit, *values in rows:
+        cells = "".join(f'<td style="text-align:right">{html.escape(v)}</td>' for v in values)
+        lines.append(
+            f'<tr><td style="opacity:.65">{html.escape(name)}</td>{cells}'
+            f'<td style="opacity:.65;padding-left:.5em">{html.escape(unit)}</td></tr>'
+        )
+    return (
+        '<div style="max-height:15em;overflow:auto;padding:.2em .4em"><table style="width:100%;'
+        'border-spacing:0;font-size:.8em;font-variant-numeric:tabular-nums">'
+        f"{''.join(lines)}</table></div>"
+    )
+
+
+def error_card_html(title: str, text: str) -> str:
+    """Lay out an error that nothing of the page works with."""
+    return (
+        f'<div style="margin:.6em;padding:.7em .9em;border-left:4px solid {ERROR_COLOR};'
+        'border-radius:4px;background:rgba(201,42,42,.08);font-size:.9em">'
+        f'<div style="font-weight:600;margin-bottom:.4em">{html.escape(title)}</div>'
+        '<div style="overflow-wrap:anywhere;font-family:ui-monospace,monospace">'
+        f"{html.escape(text)}</div></div>"
+    )
+
+
+def banner_html(text: str, color: str, panel_px: int) -> str:
+    """Lay out a word over the picture.
+
+    Args:
+        text: the word.
+        color: background, as CSS.
+        panel_px: width of the panel beside the picture [pixel].
+    """
+    return (
+        f'<div style="position:fixed;top:18px;left:calc((100vw - {panel_px}px) / 2);z-index:1000;'
+        "transform:translateX(-50%);font:600 22px/1 system-ui,sans-serif;letter-spacing:.28em;"
+        "pointer-events:none;padding:.5em .8em .5em 1.08em;border-radius:6px;color:#fff;"
+        f'background:{color}">{html.escape(text)}</div>'
+    )
+
+
+def _line(text: str, color: str) -> str:
+    return f'<div style="color:{color}">{html.escape(text[:_LONGEST])}</div>'

@@ -1,0 +1,136 @@
+"""Overlays that MuJoCo computes itself, and debug shapes, as batched handles of a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from manyworlds.viewer.browser.shapes import Instances, Shape, ShapeLayer, merge_instances, pieces
+from manyworlds.viewer.native.visualizer import MujocoNativeDebugVisualizer
+
+if TYPE_CHECKING:
+    import viser
+
+    from manyworlds.viewer.world_mirror import WorldMirror
+
+_MAX_GEOMS = 4000
+_MAX_LABELS = 64
+
+
+class ViserDebugVisualizer(MujocoNativeDebugVisualizer):
+    """Draws debug shapes of a world where the page draws that world."""
+
+    def __init__(self, mj_model: mujoco.MjModel) -> None:
+        super().__init__(mujoco.MjvScene(mj_model, _MAX_GEOMS), mj_model, env_idx=0)
+        self.shown = range(0)
+        """Worlds in the scene."""
+        self.offsets = np.zeros((0, 3))
+        """Displacement of each of them in the drawing [m], shape (len(shown), 3)."""
+
+    def select(self, env_idx: int) -> None:
+        """Draw what belongs to a world from here on."""
+        self.offset = self.offsets[env_idx - self.shown.start]
+
+    def get_env_indices(self, num_envs: int) -> Iterable[int]:
+        """Yield the worlds that are shown, each of them while it is the one that is drawn."""
+        for world in self.shown if self.show_all_envs else (self.env_idx,):
+            self.select(world)
+            yield world
+        self.select(self.env_idx)
+
+
+class MujocoOverlays:
+    """Overlays of MuJoCo's visualizer over one world, and debug shapes.
+
+    Args:
+        server: server of the page.
+        world: the world; its model is changed so that decoration is small enough for a page.
+    """
+
+    def __init__(self, server: viser.ViserServer, world: WorldMirror) -> None:
+        self.option = mujoco.MjvOption()
+        """Flags and frames of MuJoCo's visualizer; none is set at first."""
+        self.option.flags[:] = 0
+        # Inertias and actuators are drawn of geoms in all groups, shown or not.
+        self.option.geomgroup[:] = 1
+        self.debug = ViserDebugVisualizer(world.model)
+        self._server = server
+        self._world = world
+        world.model.vis.scale.framewidth *= 0.3
+        self._scene = mujoco.MjvScene(world.model, max(_MAX_GEOMS, 2 * world.model.ngeom))
+        self._camera = mujoco.MjvCamera()
+        self._layer = ShapeLayer(server, "/mujoco_overlays", world.model)
+        self._labels: list[viser.LabelHandle] = []
+        self._shown = False
+
+    @property
+    def enabled(self) -> bool:
+        """True if any overlay of MuJoCo's is on."""
+        return bool(self.option.flags.any()) or self.option.frame != mujoco.mjtFrame.mjFRAME_NONE
+
+    def show(self, offset: np.ndarray) -> None:
+        """Draw overlays of the world, and the shapes that `debug` holds.
+
+        Args:
+            offset: displacement of the world in the drawing [m], shape (3,).
+        """
+        if not (self.enabled or self.debug.scn.ngeom or self._shown):
+            return
+        parts: list[tuple[Shape, Instances]] = []
+        if self.enabled:
+            model, everything = self._world.model, int(mujoco.mjtCatBit.mjCAT_ALL)
+            mujoco.mjv_updateScene(
+                model, self._world.data, self.option, None, self._camera, everything, self._scene
+            )
+            parts += _instances(self._scene, offset)
+        parts += _instances(self.debug.scn, np.zeros(3))
+        shapes = self.debug.scn.geoms[: self.debug.scn.ngeom]
+        texts = [(geom.label, np.array(geom.pos)) for geom in shapes if geom.label]
+        self._layer.show(merge_instances(parts))
+        self._show_labels(texts[:_MAX_LABELS])
+        self._shown = bool(parts)
+
+    def remove(self) -> None:
+        """Remove everything from the scene."""
+        self._layer.remove()
+        for label in self._labels:
+            label.remove()
+        self._labels.clear()
+
+    def _show_labels(self, texts: list[tuple[str, np.ndarray]]) -> None:
+        while len(self._labels) < len(texts):
+            name = f"/mujoco_overlays/label_{len(self._labels)}"
+            self._labels.append(self._server.scene.add_label(name, ""))
+        for label, (text, position) in zip(self._labels, texts, strict=False):
+            label.text, label.position = text, position
+        for i, label in enumerate(self._labels):
+            label.visible = i < len(texts)
+
+
+def _instances(scene: mujoco.MjvScene, offset: np.ndarray) -> list[tuple[Shape, Instances]]:
+    """Return the decoration among a scene's geoms, taken apart into shapes."""
+    groups: dict[tuple[int, int], list[tuple[np.ndarray, ...]]] = {}
+    quaternion = np.empty(4)
+    for geom in scene.geoms[: scene.ngeom]:
+        if geom.category != mujoco.mjtCatBit.mjCAT_DECOR or geom.rgba[3] == 0:
+            continue
+        is_mesh = geom.type == mujoco.mjtGeom.mjGEOM_MESH
+        mujoco.mju_mat2Quat(quaternion, np.asarray(geom.mat, np.float64).ravel())
+        # Numbers of meshes alternate with those of their convex hulls.
+        key = int(geom.type), int(geom.dataid) // 2 if is_mesh else -1
+        row = (geom.pos + offset, quaternion.copy(), np.array(geom.size), np.array(geom.rgba))
+        groups.setdefault(key, []).append(row)
+    parts = []
+    for (kind, mesh_id), rows in groups.items():
+        pos, quat, size, rgba = (np.array(column, np.float64) for column in zip(*rows, strict=True))
+        matrices = np.empty((len(quat), 9))
+        for i, one in enumerate(quat):
+            mujoco.mju_quat2Mat(matrices[i], one)
+        axis = matrices.reshape(-1, 3, 3)[:, :, 2]
+        for shape, along, scale in pieces(kind, mesh_id, size):
+            worlds = np.zeros(len(pos), int)
+            parts.append((shape, Instances(pos + along[:, None] * axis, quat, scale, rgba, worlds)))
+    return parts

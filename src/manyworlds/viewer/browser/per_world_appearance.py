@@ -1,0 +1,195 @@
+"""Appearance of geoms and sites that differs between worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.utils.extras import require_extra
+from manyworlds.viewer.browser.shapes import Instances, Shape, compose, drawn_size, pieces, rotate
+from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
+
+_FIELDS = {
+    kind: tuple(sorted(name for name in VIEWER_MODEL_FIELDS if name.startswith(f"{kind}_")))
+    for kind in ("geom", "site")
+}
+_MATERIAL_FIELDS = ("mat_rgba", "mat_texid")
+_MESH = mujoco.mjtGeom.mjGEOM_MESH
+_DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
+_EPSILON = 1e-5
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A shape of one geom or site, in the worlds where it looks like this."""
+
+    shape: Shape
+    body_id: int
+    worlds: np.ndarray
+    positions: np.ndarray
+    quaternions: np.ndarray
+    scales: np.ndarray
+    rgba: np.ndarray
+
+
+class PerWorldAppearance:
+    """Appearance of the worlds shown, by their model rows.
+
+    A geom or site whose row differs from the compiled model in any world shown is *varied*, and
+    stays so: it is drawn by itself, with color, size and pose from each world's rows. All others
+    may be merged into one mesh a body.
+
+    Args:
+        model: the compiled model.
+        sim_model: `sim.model`, or None where nothing differs.
+        expanded_fields: the fields that differ.
+    """
+
+    def __init__(
+        self, model: mujoco.MjModel, sim_model: Any, expanded_fields: Set[str] | None
+    ) -> None:
+        self._model = model
+        self._sim_model = sim_model
+        known = {*_FIELDS["geom"], *_FIELDS["site"], *_MATERIAL_FIELDS}
+        self._watched = sorted(known & (expanded_fields or set()))
+        self._rows: dict[str, np.ndarray] = {}
+        self.varied: dict[str, np.ndarray] = {
+            "geom": np.zeros(model.ngeom, bool),
+            "site": np.zeros(model.nsite, bool),
+        }
+
+    def read(self, worlds: slice) -> bool:
+        """Fetch the rows of the worlds shown; return whether any differs from the last time."""
+        if self._sim_model is None or not self._watched:
+            return False
+        rows = {name: as_numpy(getattr(self._sim_model, name)[worlds]) for name in self._watched}
+        same = all(
+            name in self._rows
+            and np.array_equal(row, self._rows[name], equal_nan=row.dtype.kind == "f")
+            for name, row in rows.items()
+        )
+        if same:
+            return False
+        self._rows = {name: row.copy() for name, row in rows.items()}
+        self._note_varied()
+        return True
+
+    def instances(
+        self, kind: str, ids: list[int], positions: np.ndarray, quaternions: np.ndarray
+    ) -> Iterator[tuple[Shape, Instances]]:
+        """Place the pieces of varied geoms or sites.
+
+        Args:
+            kind: 'geom' or 'site'.
+            ids: their indices; those that are not varied are left out.
+            positions: of all bodies of the worlds shown [m], shape (count, nbody, 3).
+            quaternions: of all bodies of the worlds shown, shape (count, nbody, 4).
+        """
+        for element in ids:
+            if not self.varied[kind][element]:
+                continue
+            for piece in self._pieces(kind, element, len(positions)):
+                position, quaternion = compose(
+                    positions[piece.worlds, piece.body_id],
+                    quaternions[piece.worlds, piece.body_id],
+                    piece.positions,
+                    piece.quaternions,
+                )
+                yield (
+                    piece.shape,
+                    Instances(position, quaternion, piece.scales, piece.rgba, piece.worlds),
+                )
+
+    def _note_varied(self) -> None:
+        model = self._model
+        for kind, fields in _FIELDS.items():
+            varied = self.varied[kind]
+            for name in set(fields) & self._rows.keys():
+                rows, compiled = self._rows[name], getattr(model, name)
+                differs = np.abs(rows - compiled.reshape(1, *rows.shape[1:])) > _EPSILON
+                varied |= differs.reshape(*differs.shape[:2], -1).any(axis=(0, 2))
+            materials = np.zeros(model.nmat + 1, bool)  # the last one is for no material
+            for name in set(_MATERIAL_FIELDS) & self._rows.keys():
+                rows, compiled = self._rows[name], getattr(model, name)
+                differs = np.abs(rows - compiled.reshape(1, *rows.shape[1:])) > _EPSILON
+                materials[:-1] |= differs.reshape(*differs.shape[:2], -1).any(axis=(0, 2))
+            varied |= materials[getattr(model, f"{kind}_matid")]
+
+    def _row(self, name: str, element: int, count: int) -> np.ndarray:
+        rows = self._rows.get(name)
+        row = getattr(self._model, name)[element][None] if rows is None else rows[:, element]
+        return np.broadcast_to(row, (count, *row.shape[1:]))
+
+    def _pieces(self, kind: str, element: int, count: int) -> list[_Piece]:
+        model = self._model
+        types = self._row(f"{kind}_type", element, count).astype(int)
+        position = self._row(f"{kind}_pos", element, count)
+        quaternion = self._row(f"{kind}_quat", element, count)
+        sizes = self._row(f"{kind}_size", element, count)
+        material = self._row(f"{kind}_matid", element, count)
+        mesh_id = np.full(count, -1)
+        if kind == "geom":
+            mesh_id = np.where(types == _MESH, self._row("geom_dataid", element, count), -1)
+        rgba, textured = self._colors(kind, element, material, count)
+        body = int(getattr(model, f"{kind}_bodyid")[element])
+        found = []
+        for geom_type, one_mesh in sorted(set(zip(types.tolist(), mesh_id.tolist(), strict=True))):
+            size = drawn_size(geom_type, sizes)
+            for shape, along, scale in pieces(geom_type, one_mesh, size):
+                here = (types == geom_type) & (mesh_id == one_mesh) & (rgba[:, 3] > 0)
+                offset = rotate(quaternion, np.column_stack([0 * along, 0 * along, along]))
+                values = (position + offset, quaternion, scale, rgba)
+                for own_shape, own in self._textured(shape, element, here, material, textured):
+                    worlds = np.flatnonzero(own)
+                    if len(worlds):
+                        found.append(_Piece(own_shape, body, worlds, *(v[own] for v in values)))
+        return found
+
+    def _colors(
+        self, kind: str, element: int, material: np.ndarray, count: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The color in each world, and whether a texture is drawn there in its place."""
+        rgba = np.array(self._row(f"{kind}_rgba", element, count), np.float64)
+        textured = np.zeros(count, bool)
+        for one in np.unique(material[material >= 0]).tolist():
+            here = material == one
+            # As in MuJoCo, an element's own color wins where it is not the default.
+            plain = here & np.isclose(rgba, _DEFAULT_RGBA).all(axis=1)
+            rgba[plain] = self._row("mat_rgba", one, count)[plain]
+            if kind == "geom":
+                textured |= here & (self._row("mat_texid", one, count) >= 0).any(axis=1)
+        return rgba, textured
+
+    def _textured(
+        self,
+        shape: Shape,
+        geom: int,
+        here: np.ndarray,
+        material: np.ndarray,
+        textured: np.ndarray,
+    ) -> Iterator[tuple[Shape, np.ndarray]]:
+        """Split worlds by the texture that a mesh has there; others have none."""
+        conversions: Any = require_extra("mjviser.conversions", "lab")
+        if shape[0] != "mesh" or conversions.get_geom_texture_id(self._model, geom) < 0:
+            yield shape, here
+            return
+        yield shape, here & ~textured
+        looks: dict[Shape, np.ndarray] = {}
+        for world in np.flatnonzero(here & textured).tolist():
+            one = int(material[world])
+            color = self._row("mat_rgba", one, len(here))[world]
+            textures = self._row("mat_texid", one, len(here))[world]
+            look = (
+                "textured",
+                geom,
+                shape[1],
+                one,
+                tuple(color.tolist()),
+                tuple(textures.tolist()),
+            )
+            looks.setdefault(look, np.zeros(len(here), bool))[world] = True
+        yield from looks.items()

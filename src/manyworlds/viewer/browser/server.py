@@ -1,0 +1,78 @@
+"""Starting and stopping servers of pages."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import rich
+
+from manyworlds.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import viser
+
+
+def new_server(host: str, port: int) -> viser.ViserServer:
+    """Start a server of pages, without viser's output.
+
+    Raises:
+        MissingExtraError: the extra 'lab' is not installed.
+        ValueError: the port is out of range, or this machine does not have the address.
+    """
+    module: Any = require_extra("viser", "lab")
+    _check_address(host, port)
+    with _quiet():
+        server = module.ViserServer(host, port, label="manyworlds", verbose=False)
+    server.gui.configure_theme(show_logo=False, show_share_button=False)
+    server.gui.main_panel.dock_right()
+    return server
+
+
+def clear(server: viser.ViserServer) -> None:
+    """Remove everything from a page."""
+    server.gui.reset()
+    server.scene.reset()
+    server.scene.remove_click_callback()
+    server.gui.main_panel.dock_right()
+
+
+def stop_server(server: viser.ViserServer) -> None:
+    """Stop a server, as quietly as it was started."""
+    with _quiet():
+        server.stop()
+
+
+def _check_address(host: str, port: int) -> None:
+    """Refuse an address that viser would wait for without end."""
+    if not 0 < port < 65536:
+        raise ValueError(f"The port of a page must be in [1, 65535], got {port}.")
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        socket.create_server((host, 0), family=family).close()
+    except OSError as error:
+        raise ValueError(
+            f"Cannot serve a page on host {host}: {error.strerror or error}. Use 127.0.0.1, or an "
+            "address of this machine."
+        ) from None
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Print nothing through rich, in all threads: viser's own thread prints, too."""
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
+
+
+def page_url(server: viser.ViserServer) -> str:
+    """The address of a server's page."""
+    host: str = server.get_host()
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host) or host
+    host = f"[{host}]" if ":" in host else host
+    return f"http://{host}:{server.get_port()}"

@@ -1,0 +1,306 @@
+"""Simple shapes and meshes as batched handles: one handle a shape, one row an instance."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import viser
+
+Shape = tuple[Any, ...]
+"""Drawing of one handle: ('sphere',), ('box',), ('cylinder',), ('cone',), ('mesh', mesh id),
+or ('textured', geom id, mesh id, material id, its color, its textures)."""
+
+_Geom = mujoco.mjtGeom
+SOLID_GEOMS = tuple(
+    int(kind)
+    for kind in (
+        _Geom.mjGEOM_SPHERE,
+        _Geom.mjGEOM_CAPSULE,
+        _Geom.mjGEOM_ELLIPSOID,
+        _Geom.mjGEOM_CYLINDER,
+        _Geom.mjGEOM_BOX,
+        _Geom.mjGEOM_MESH,
+    )
+)
+"""Types of geoms that are things, as opposed to planes, height fields and decoration."""
+_LEAST_CELLS = 3
+_HEAD = 0.2
+"""Share of an arrow's length that is its head, as in MuJoCo's own pictures."""
+
+
+@dataclass
+class Instances:
+    """Poses, sizes and colors of a shape, one row an instance."""
+
+    positions: np.ndarray
+    """[m], shape (n, 3)."""
+    quaternions: np.ndarray
+    """(w, x, y, z), shape (n, 4)."""
+    scales: np.ndarray
+    """Shape (n, 3)."""
+    rgba: np.ndarray
+    """From 0 to 1, as on a screen, shape (n, 4)."""
+    worlds: np.ndarray
+    """World of each, as an index among those shown, shape (n,)."""
+
+
+def pieces(kind: int, mesh_id: int, size: np.ndarray) -> list[tuple[Shape, np.ndarray, np.ndarray]]:
+    """Take a geom apart into shapes that scale.
+
+    Args:
+        kind: a `mjtGeom`.
+        mesh_id: the mesh of a mesh geom.
+        size: sizes as an `MjvGeom` has them, shape (n, 3).
+
+    Returns:
+        For each piece its shape, its position along the geom's z axis [m], shape (n,), and its
+        scale, shape (n, 3). Nothing for what cannot be drawn.
+    """
+    none = np.zeros(len(size))
+    radius, half = size[:, 0], size[:, 2]
+    if kind in (_Geom.mjGEOM_SPHERE, _Geom.mjGEOM_ELLIPSOID):
+        return [(("sphere",), none, size)]
+    if kind == _Geom.mjGEOM_BOX:
+        return [(("box",), none, size)]
+    if kind == _Geom.mjGEOM_PLANE:
+        return [(("box",), none, size * (1.0, 1.0, 0.0) + (0.0, 0.0, 5e-4))]
+    if kind == _Geom.mjGEOM_CYLINDER:
+        return [(("cylinder",), none, size)]
+    if kind == _Geom.mjGEOM_CAPSULE:
+        ball = np.repeat(radius[:, None], 3, axis=1)
+        return [(("cylinder",), none, size), (("sphere",), half, ball), (("sphere",), -half, ball)]
+    if kind in (_Geom.mjGEOM_ARROW, _Geom.mjGEOM_ARROW1, _Geom.mjGEOM_ARROW2):
+        shaft, head = (1 - _HEAD) * half, _HEAD * half
+        return [
+            (("cylinder",), shaft / 2, np.column_stack([radius, radius, shaft / 2])),
+            (("cone",), shaft, np.column_stack([2 * radius, 2 * radius, head])),
+        ]
+    if kind in (_Geom.mjGEOM_LINE, _Geom.mjGEOM_LINEBOX):
+        thin = np.full(len(size), 0.002)
+        return [(("cylinder",), half / 2, np.column_stack([thin, thin, half / 2]))]
+    if kind == _Geom.mjGEOM_MESH and mesh_id >= 0:
+        return [(("mesh", mesh_id), none, np.ones_like(size))]
+    return []
+
+
+def drawn_size(kind: int, size: np.ndarray) -> np.ndarray:
+    """Sizes of a model's geoms or sites as an `MjvGeom` has them, shape (n, 3)."""
+    if kind == _Geom.mjGEOM_SPHERE:
+        return np.repeat(size[:, :1], 3, axis=1)
+    if kind in (_Geom.mjGEOM_CAPSULE, _Geom.mjGEOM_CYLINDER):
+        return size[:, [0, 0, 1]]
+    return size
+
+
+class ShapeLayer:
+    """Draws instances of shapes; what was drawn before goes.
+
+    Args:
+        server: server of the page.
+        path: the name in the scene below which all handles are.
+        model: model with the meshes.
+        on_click: called with the index of the world of an instance that was clicked.
+        cast_shadow: whether the instances cast shadows.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        path: str,
+        model: mujoco.MjModel,
+        on_click: Callable[[int], None] | None = None,
+        *,
+        cast_shadow: bool = False,
+    ) -> None:
+        self._server = server
+        self._path = path
+        self._model = model
+        self._on_click = on_click
+        self._cast_shadow = cast_shadow
+        self._handles: dict[Shape, Any] = {}
+        self._worlds: dict[Shape, np.ndarray] = {}
+
+    @property
+    def handles(self) -> dict[Shape, Any]:
+        """The handle of each shape drawn so far."""
+        return self._handles
+
+    def show(self, shapes: dict[Shape, Instances]) -> None:
+        """Draw these instances only."""
+        with self._server.atomic():
+            for shape, handle in self._handles.items():
+                handle.visible = shape in shapes
+            for shape, instances in shapes.items():
+                self._worlds[shape] = instances.worlds
+                if shape in self._handles:
+                    for name, value in _properties(shape, instances).items():
+                        setattr(self._handles[shape], name, value)
+                else:
+                    self._handles[shape] = self._add(shape, instances)
+
+    def remove(self) -> None:
+        """Remove everything from the scene."""
+        for handle in self._handles.values():
+            handle.remove()
+        self._handles.clear()
+
+    def _add(self, shape: Shape, instances: Instances) -> Any:
+        name = f"{self._path}/{shape[0]}_{len(self._handles)}"
+        options: dict[str, Any] = {"lod": "off", "cast_shadow": self._cast_shadow}
+        options |= _properties(shape, instances)
+        scene = self._server.scene
+        if shape[0] == "textured":
+            mesh = _textured(self._model, shape)
+            handle: Any = scene.add_batched_meshes_trimesh(name, mesh, **options)
+        else:
+            vertices, faces = _unit_mesh(self._model, shape)
+            handle = scene.add_batched_meshes_simple(name, vertices, faces, **options)
+        if self._on_click is not None:
+            on_click = self._on_click
+
+            @handle.on_click
+            def _(event: Any) -> None:
+                if event.instance_index is not None:
+                    on_click(int(self._worlds[shape][event.instance_index]))
+
+        return handle
+
+
+def _properties(shape: Shape, instances: Instances) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "batched_positions": instances.positions.astype(np.float32),
+        "batched_wxyzs": instances.quaternions.astype(np.float32),
+        "batched_scales": instances.scales.astype(np.float32),
+    }
+    if shape[0] != "textured":
+        opacity = instances.rgba[:, 3].astype(np.float32)
+        values["batched_colors"] = linear_colors(instances.rgba)
+        values["batched_opacities"] = None if (opacity >= 1.0).all() else opacity
+    return values
+
+
+def merge_instances(parts: Iterable[tuple[Shape, Instances]]) -> dict[Shape, Instances]:
+    """Bring the instances of each shape together."""
+    by_shape: dict[Shape, list[Instances]] = {}
+    for shape, instances in parts:
+        by_shape.setdefault(shape, []).append(instances)
+    return {
+        shape: Instances(*(np.concatenate(rows) for rows in zip(*map(_columns, own), strict=True)))
+        for shape, own in by_shape.items()
+    }
+
+
+def _columns(instances: Instances) -> tuple[np.ndarray, ...]:
+    return tuple(vars(instances).values())
+
+
+def linear_colors(rgba: np.ndarray) -> np.ndarray:
+    """Convert MuJoCo's screen colors to linear light, which browsers expect; uint8, (n, 3)."""
+    return (255 * np.clip(rgba[:, :3], 0.0, 1.0) ** 2.2).round().astype(np.uint8)
+
+
+def compose(
+    positions: np.ndarray, quaternions: np.ndarray, local_pos: np.ndarray, local_quat: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Poses of frames fixed in other frames: positions (n, 3) and quaternions (n, 4)."""
+    return positions + rotate(quaternions, local_pos), _multiply(quaternions, local_quat)
+
+
+def rotate(quaternions: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Turn vectors, shape (n, 3), by quaternions, shape (n, 4)."""
+    w, axis = quaternions[:, :1], quaternions[:, 1:]
+    twice = 2.0 * np.cross(axis, vectors)
+    return vectors + w * twice + np.cross(axis, twice)
+
+
+def _multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    w = a[:, :1] * b[:, :1] - (a[:, 1:] * b[:, 1:]).sum(axis=1, keepdims=True)
+    v = a[:, :1] * b[:, 1:] + b[:, :1] * a[:, 1:] + np.cross(a[:, 1:], b[:, 1:])
+    return np.concatenate([w, v], axis=1)
+
+
+def simplified(mesh: Any, faces: int) -> Any:
+    """Merge vertices that share a cell of a grid until a mesh has about so many faces at most.
+
+    Source: Rossignac and Borrel, Multi-resolution 3D approximations for rendering, 1993.
+    """
+    trimesh: Any = require_extra("trimesh", "lab")
+    if len(mesh.faces) <= faces or mesh.visual.kind == "texture":
+        return mesh
+    vertices = np.asarray(mesh.vertices)
+    low, extent = vertices.min(axis=0), np.maximum(np.ptp(vertices, axis=0), 1e-9)
+    # A surface of n cells along the longest side has about 4 n^2 faces.
+    cells = max(int(np.sqrt(faces / 2.0)), _LEAST_CELLS)
+    while True:
+        # What is thin stays a solid: it has some cells in each direction.
+        size = np.minimum(extent.max() / cells, extent / _LEAST_CELLS)
+        index = ((vertices - low) / size).round()
+        _, first, cell = np.unique(index, axis=0, return_index=True, return_inverse=True)
+        cell = cell.ravel()
+        corners = cell[mesh.faces]
+        corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
+        # The same face twice is one, but a face and its back are two.
+        turn = (np.arange(3) + corners.argmin(axis=1)[:, None]) % 3
+        corners = np.unique(np.take_along_axis(corners, turn, axis=1), axis=0)
+        if len(corners) <= faces or cells <= _LEAST_CELLS:
+            break
+        cells = max(int(cells * 0.85), _LEAST_CELLS)
+    count = np.bincount(cell)[:, None]
+    middle = np.stack([np.bincount(cell, vertices[:, i]) for i in range(3)], axis=1) / count
+    colors = np.asarray(mesh.visual.vertex_colors)[first]
+    return trimesh.Trimesh(middle, corners, vertex_colors=colors, process=False)
+
+
+def _unit_mesh(model: mujoco.MjModel, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+    if shape[0] == "mesh":
+        mesh = model.mesh(shape[1])
+        vertices, faces = int(mesh.vertadr[0]), int(mesh.faceadr[0])
+        return (
+            model.mesh_vert[vertices : vertices + int(mesh.vertnum[0])],
+            model.mesh_face[faces : faces + int(mesh.facenum[0])],
+        )
+    creation = require_extra("trimesh", "lab").creation
+    if shape[0] == "sphere":
+        mesh = creation.icosphere(subdivisions=2, radius=1.0)
+    elif shape[0] == "box":
+        mesh = creation.box(extents=(2.0, 2.0, 2.0))
+    elif shape[0] == "cylinder":
+        mesh = creation.cylinder(radius=1.0, height=2.0, sections=24)
+    else:
+        mesh = creation.cone(radius=1.0, height=1.0, sections=24)
+    return np.asarray(mesh.vertices), np.asarray(mesh.faces)
+
+
+def convex_hull(model: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a mesh's vertices [m], and the faces of the convex hull that MuJoCo collides with.
+
+    The graph begins with the numbers of vertices and faces; the faces stand at its end, as numbers
+    of the mesh's vertices (source: MuJoCo's documentation of `mesh_graph`). A mesh that nothing
+    collides with has no hull; then these are its own faces.
+    """
+    start = int(model.mesh_graphadr[mesh])
+    if start < 0:
+        return _unit_mesh(model, ("mesh", mesh))
+    first = int(model.mesh_vertadr[mesh])
+    numvert, numface = model.mesh_graph[start : start + 2].tolist()
+    begin = start + 2 + 3 * numvert + 3 * numface
+    faces = model.mesh_graph[begin : begin + 3 * numface].reshape(-1, 3)
+    return model.mesh_vert[first : first + int(model.mesh_vertnum[mesh])], faces
+
+
+def _textured(model: mujoco.MjModel, shape: Shape) -> Any:
+    _, geom, mesh_id, material, color, textures = shape
+    own = copy.copy(model)
+    own.geom_dataid[geom], own.geom_matid[geom] = mesh_id, material
+    own.mat_rgba[material], own.mat_texid[material] = color, textures
+    conversions: Any = require_extra("mjviser.conversions", "lab")
+    return conversions.mujoco_mesh_to_trimesh(own, geom)

@@ -1,0 +1,454 @@
+"""Worlds as batched meshes in a viser scene, side by side."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import mujoco
+import numpy as np
+
+from manyworlds.utils.extras import require_extra
+from manyworlds.utils.viewer_config import ViewerConfig
+from manyworlds.viewer.browser.layout import (
+    bounding_box,
+    default_position,
+    grid_slots,
+    ground_planes,
+    is_landscape,
+    static_body,
+)
+from manyworlds.viewer.browser.per_world_appearance import PerWorldAppearance
+from manyworlds.viewer.browser.shapes import (
+    SOLID_GEOMS,
+    ShapeLayer,
+    linear_colors,
+    merge_instances,
+    simplified,
+)
+
+if TYPE_CHECKING:
+    import viser
+
+GroupKind = Literal["geom", "site"]
+"""Kinds of elements that are drawn by groups."""
+_ROOT = "/worlds"
+_ACCENT = (38, 132, 255)
+_GROUND = (228, 232, 236)
+_IDENTITY = (1.0, 0.0, 0.0, 0.0)
+_MAX_FACES = 2_000_000
+"""Triangles that a usual graphics card draws fluently: the selected world has all of its own, the
+others share these."""
+MAX_LABELS = 36
+"""Labels are elements of the page, which are slow."""
+_POSE_BYTES = 28
+_Geom = mujoco.mjtGeom
+_MESHABLE = (*SOLID_GEOMS, int(_Geom.mjGEOM_HFIELD))
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """One mesh that some bodies have in all worlds shown; a landscape's is there once for all."""
+
+    handle: viser.BatchedGlbHandle
+    body_ids: tuple[int, ...]
+    copies: int
+    faces: int
+    coarse: bool = False
+    """True if the selected world is drawn by another batch, with all faces."""
+    detail: bool = False
+    """True if this draws the selected world only."""
+
+
+class WorldGrid:
+    """Draws some worlds of one model, each moved to its own place of a grid.
+
+    The worlds stay where they are in the simulation; only the drawing is moved. Where static
+    geometry is large (terrain), all worlds stand on it as they do in the simulation. Geoms and
+    sites whose color, size, pose or mesh differs between worlds are drawn as each world has them.
+
+    Args:
+        server: server of the page.
+        model: the model that all worlds share; it is only read.
+        cfg: groups of geoms and sites to draw, and the view.
+        count: number of worlds that are shown at once.
+        sim_model: `sim.model`, for fields that differ between worlds.
+        expanded_fields: `sim.expanded_fields`, the fields that differ.
+        on_click: called with the index, among those shown, of a world that was clicked.
+        can_select: whether worlds have labels, and one is marked and drawn with all its faces.
+        on_mesh: called with each mesh's handle and the bodies that it draws, one instance each in
+            each world.
+
+    Raises:
+        MissingExtraError: the extra 'lab' is not installed.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        model: mujoco.MjModel,
+        cfg: ViewerConfig,
+        count: int,
+        *,
+        sim_model: Any = None,
+        expanded_fields: Set[str] | None = None,
+        on_click: Callable[[int], None] | None = None,
+        can_select: bool = True,
+        on_mesh: Callable[[Any, tuple[int, ...]], None] | None = None,
+    ) -> None:
+        self.server = server
+        self.count = count
+        self.groups: dict[GroupKind, list[bool]] = {
+            "geom": [bool(shown) for shown in cfg.geom_group],
+            "site": [bool(shown) for shown in cfg.site_group],
+        }
+        """Groups of geoms and sites that are drawn; call `rebuild` after a change."""
+        self._model = _with_own_colors(model)
+        self._conversions: Any = require_extra("mjviser.conversions", "lab")
+        self._on_click = on_click
+        self._can_select = can_select
+        self._on_mesh = on_mesh
+        self._nodes: list[Any] = []
+        self._meshes: dict[tuple[int, ...], Any] = {}
+        self._batches: list[_Batch] = []
+        self._planes = ground_planes(model)
+        self._appearance = PerWorldAppearance(self._model, sim_model, expanded_fields)
+        self._shapes = ShapeLayer(
+            server, f"{_ROOT}/varied", self._model, on_click, cast_shadow=True
+        )
+        self._drawable = self._drawable_geoms()
+        self._place(cfg)
+        with server.atomic():
+            self._light()
+            self._add_ground()
+            self._labels = self._add_labels()
+            self._outline = self._add_outline()
+
+    @property
+    def bytes_per_update(self) -> int:
+        """Size of the poses of all worlds as they are sent [byte]."""
+        return sum(_POSE_BYTES * b.copies * len(b.body_ids) for b in self._batches if not b.detail)
+
+    def shown_box(self, world: int | None = None) -> np.ndarray:
+        """Return the box around all worlds shown, or around one of them [m], shape (2, 3)."""
+        places = self.places if world is None else self.places[world : world + 1]
+        return np.array([places.min(axis=0) + self.box[0], places.max(axis=0) + self.box[1]])
+
+    def offsets(self, anchors: np.ndarray) -> np.ndarray:
+        """Return the displacement of each world in the drawing [m], shape (count, 3)."""
+        anchors = np.where(np.isfinite(anchors), anchors, 0.0)
+        return -anchors if self.landscape else self.places - anchors
+
+    def sync_appearance(self, worlds: slice) -> None:
+        """Take over colors, sizes, poses and meshes of the worlds shown."""
+        before = {kind: varied.copy() for kind, varied in self._appearance.varied.items()}
+        self._appearance.read(worlds)
+        new = any((before[kind] != now).any() for kind, now in self._appearance.varied.items())
+        if new or not self._batches:
+            self.rebuild()
+
+    def rebuild(self) -> None:
+        """Make the meshes again, as after a change of `groups`."""
+        with self.server.atomic():
+            for batch in self._batches:
+                batch.handle.remove()
+            self._drawable = self._drawable_geoms()
+            self._batches = self._add_meshes() + self._add_sites()
+
+    def update(
+        self, positions: np.ndarray, quaternions: np.ndarray, anchors: np.ndarray, selected: int
+    ) -> None:
+        """Draw the bodies of the worlds shown.
+
+        Args:
+            positions: body positions [m], shape (count, nbody, 3).
+            quaternions: body orientations (w, x, y, z), shape (count, nbody, 4).
+            anchors: the point of each world that is drawn at its place [m], shape (count, 3).
+            selected: selected world, as an index among those shown.
+        """
+        if not self._batches:
+            self.sync_appearance(slice(0, self.count))
+        # One NaN would make the browser drop the meshes of all worlds.
+        finite = np.isfinite(positions).all(-1, keepdims=True)
+        finite &= np.isfinite(quaternions).all(-1, keepdims=True)
+        if not finite.all():
+            quaternions = np.where(finite, quaternions, _IDENTITY)
+            safe = np.where(np.isfinite(anchors), anchors, 0.0)
+            positions = np.where(finite, positions, safe[:, None])
+        drawn = (positions + self.offsets(anchors)[:, None]).astype(np.float32)
+        quaternions = quaternions.astype(np.float32)
+        varied = [
+            *self._appearance.instances("geom", self._drawable, drawn, quaternions),
+            *self._appearance.instances("site", self._drawable_sites(), drawn, quaternions),
+        ]
+        # Viser sends only what differs from what it sent before.
+        with self.server.atomic():
+            for batch in self._batches:
+                bodies = list(batch.body_ids)
+                rows = slice(selected, selected + 1) if batch.detail else slice(batch.copies)
+                batch.handle.batched_positions = drawn[rows, bodies].reshape(-1, 3)
+                batch.handle.batched_wxyzs = quaternions[rows, bodies].reshape(-1, 4)
+                if batch.coarse:
+                    scales = np.ones((batch.copies, len(bodies)), np.float32)
+                    scales[selected] = 0.0
+                    batch.handle.batched_scales = scales.reshape(-1)
+            self._shapes.show(merge_instances(varied))
+            if self.landscape:
+                self.places = drawn[:, self._lead_body].astype(np.float64)
+                for label, place in zip(self._labels, self.places, strict=False):
+                    label.position = place + self._label_offset()
+            self._outline.position = self.places[selected]
+
+    def set_labels(self, texts: list[str]) -> None:
+        """Write a line over each world shown."""
+        with self.server.atomic():
+            for label, text in zip(self._labels, texts, strict=False):
+                label.text = text
+
+    def show(self, visible: bool) -> None:
+        """Show or hide the meshes; the ground stays."""
+        for batch in self._batches:
+            batch.handle.visible = visible
+
+    def show_labels(self, visible: bool) -> None:
+        """Show or hide the lines over the worlds."""
+        with self.server.atomic():
+            for label in self._labels:
+                label.visible = visible
+
+    def remove(self) -> None:
+        """Remove everything from the scene."""
+        with self.server.atomic():
+            for node in [*self._nodes, *(batch.handle for batch in self._batches)]:
+                node.remove()
+            self._shapes.remove()
+            self._nodes.clear()
+            self._batches.clear()
+
+    def _place(self, cfg: ViewerConfig) -> None:
+        """Decide where the worlds stand."""
+        model, geoms = self._model, self._drawable
+        self.landscape = is_landscape(model, geoms)
+        moving = [g for g in geoms if not static_body(model, int(model.geom_bodyid[g]))]
+        if self.landscape:
+            # Places are where the worlds' first moving body is.
+            self._lead_body = int(model.geom_bodyid[moving[0]]) if moving else 0
+            self.box = bounding_box(model, moving) - default_position(model, self._lead_body)
+            self.places = np.zeros((self.count, 3))
+        else:
+            self.box = bounding_box(model, geoms)
+            self.places = grid_slots(self.count, np.ptp(self.box, axis=0), cfg.azimuth)
+
+    def _shown(self, kind: GroupKind, element: int) -> bool:
+        group = int(getattr(self._model, f"{kind}_group")[element])
+        return group < 6 and self.groups[kind][group]
+
+    def _drawable_geoms(self) -> list[int]:
+        model, drawable, skipped = self._model, [], []
+        for geom in range(model.ngeom):
+            material = int(model.geom_matid[geom])
+            alpha = (model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom])[3]
+            varied = self._appearance.varied["geom"][geom]
+            if geom in self._planes or not self._shown("geom", geom) or (alpha == 0 and not varied):
+                continue
+            kind = int(model.geom_type[geom])
+            absent = kind == _Geom.mjGEOM_MESH and model.geom_dataid[geom] < 0 and not varied
+            finite_plane = kind == _Geom.mjGEOM_PLANE and model.geom_size[geom, :2].min() > 0
+            if (kind in _MESHABLE and not absent) or finite_plane:
+                drawable.append(geom)
+            elif not absent:
+                skipped.append(model.geom(geom).name or f"geom {geom}")
+        if skipped and not self._nodes:
+            warnings.warn(
+                f"The browser view cannot draw {len(skipped)} geoms of this model "
+                f"({', '.join(skipped[:5])}): planes without end that are not level, and SDFs.",
+                stacklevel=4,
+            )
+        return drawable
+
+    def _drawable_sites(self) -> list[int]:
+        return [site for site in range(self._model.nsite) if self._shown("site", site)]
+
+    def _light(self) -> None:
+        self.server.scene.configure_environment_map("studio", environment_intensity=0.8)
+        self.server.scene.configure_default_lights(enabled=True, cast_shadow=True)
+
+    def _add_ground(self) -> None:
+        """One grid without end under all worlds, at the height of the lowest floor."""
+        if not self._planes:
+            return
+        height = min(float(bounding_box(self._model, [p])[0, 2]) for p in self._planes)
+        self._nodes.append(
+            self.server.scene.add_grid(
+                f"{_ROOT}/ground",
+                infinite_grid=True,
+                cell_size=0.5,
+                section_size=1.0,
+                cell_color=(214, 219, 224),
+                section_color=(190, 197, 204),
+                cell_thickness=0.6,
+                section_thickness=1.0,
+                plane_color=_GROUND,
+                plane_opacity=1.0,
+                shadow_opacity=0.25,
+                fade_distance=8.0 * float(np.ptp(self.shown_box(), axis=0).max()) + 10.0,
+                position=(0.0, 0.0, height - 0.002),
+            )
+        )
+
+    def _add_meshes(self) -> list[_Batch]:
+        by_body: dict[int, list[int]] = {}
+        for geom in self._drawable:
+            if not self._appearance.varied["geom"][geom]:
+                by_body.setdefault(int(self._model.geom_bodyid[geom]), []).append(geom)
+        alike: dict[Any, tuple[list[int], list[int]]] = {}
+        for body, own in by_body.items():
+            # Geoms with different textures cannot share a mesh.
+            for group in self._conversions.group_geoms_by_visual_compat(self._model, own):
+                key = static_body(self._model, body), self._look("geom", group)
+                alike.setdefault(key, ([], group))[0].append(body)
+        meshes = [(bodies, self._merged(group)) for bodies, group in alike.values()]
+        faces = sum(len(bodies) * len(mesh.faces) for bodies, mesh in meshes) * self.count
+        share = min(_MAX_FACES / max(faces, 1), 1.0)
+        batches = []
+        for i, (bodies, mesh) in enumerate(meshes):
+            batches += self._add_levels(f"mesh_{i}", mesh, tuple(bodies), share)
+        return batches
+
+    def _add_levels(
+        self, name: str, mesh: Any, bodies: tuple[int, ...], share: float
+    ) -> list[_Batch]:
+        """Draw a mesh with all faces, or with fewer of them in worlds that are not selected."""
+        wanted = max(int(share * len(mesh.faces)), 100)
+        static = static_body(self._model, bodies[0])
+        if wanted >= len(mesh.faces) or static or self.count == 1:
+            return [self._add_batch(name, mesh, bodies)]
+        rough = simplified(mesh, wanted)
+        if not self._can_select:
+            return [self._add_batch(name, rough, bodies)]
+        return [
+            self._add_batch(name, rough, bodies, coarse=True),
+            self._add_batch(f"{name}_detail", mesh, bodies, detail=True),
+        ]
+
+    def _look(self, kind: str, elements: list[int]) -> tuple[Any, ...]:
+        """Return values that are equal for bodies that can share a mesh."""
+        fields = ["type", "matid", "size", "rgba", "pos", "quat"]
+        fields += ["dataid"] if kind == "geom" else []
+        columns = [getattr(self._model, f"{kind}_{field}")[elements] for field in fields]
+        return tuple(tuple(np.round(column, 6).ravel().tolist()) for column in columns)
+
+    def _merged(self, geoms: list[int]) -> Any:
+        if tuple(geoms) not in self._meshes:
+            mesh = self._conversions.merge_geoms(self._model, geoms)
+            self._meshes[tuple(geoms)] = _make_colors_linear(mesh)
+        return self._meshes[tuple(geoms)]
+
+    def _add_sites(self) -> list[_Batch]:
+        model = self._model
+        by_body: dict[int, list[int]] = {}
+        for site in self._drawable_sites():
+            if model.site_rgba[site, 3] > 0 and not self._appearance.varied["site"][site]:
+                by_body.setdefault(int(model.site_bodyid[site]), []).append(site)
+        return [
+            self._add_batch(
+                f"sites_{body}",
+                _make_colors_linear(self._conversions.merge_sites(model, own)),
+                (body,),
+            )
+            for body, own in by_body.items()
+        ]
+
+    def _add_batch(
+        self,
+        name: str,
+        mesh: Any,
+        bodies: tuple[int, ...],
+        *,
+        coarse: bool = False,
+        detail: bool = False,
+    ) -> _Batch:
+        static = self.landscape and static_body(self._model, bodies[0])
+        copies = 1 if static or detail else self.count
+        rows = copies * len(bodies)
+        handle = self.server.scene.add_batched_meshes_trimesh(
+            f"{_ROOT}/{name}",
+            mesh,
+            batched_wxyzs=np.tile(_IDENTITY, (rows, 1)),
+            batched_positions=np.zeros((rows, 3)),
+            batched_scales=np.ones(rows) if coarse else None,
+            lod="off",
+            cast_shadow=not static,
+        )
+        batch = _Batch(handle, bodies, copies, len(mesh.faces), coarse, detail)
+        if self._on_mesh is not None:
+            self._on_mesh(handle, bodies)
+        if self._on_click is not None and self.count > 1 and not (static or detail):
+            on_click = self._on_click
+
+            @handle.on_click
+            def _(event: Any) -> None:
+                if event.instance_index is not None:
+                    on_click(event.instance_index // len(bodies))
+
+        return batch
+
+    def _add_labels(self) -> list[viser.LabelHandle]:
+        labelled = self._can_select and 1 < self.count <= MAX_LABELS
+        places = self.places if labelled else self.places[:0]
+        labels = [
+            self.server.scene.add_label(
+                f"{_ROOT}/label_{i}",
+                "",
+                position=place + self._label_offset(),
+                anchor="bottom-center",
+            )
+            for i, place in enumerate(places)
+        ]
+        self._nodes.extend(labels)
+        return labels
+
+    def _add_outline(self) -> viser.LineSegmentsHandle:
+        """A rectangle around the foot of the selected world."""
+        low, high = self.box[0, :2] - 0.1, self.box[1, :2] + 0.1
+        half = np.maximum((high - low) / 2, 0.3 * (high - low).max())
+        center = (low + high) / 2
+        corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * half + center
+        points = np.column_stack([corners, np.full(4, self.box[0, 2] + 0.004)])
+        outline = self.server.scene.add_line_segments(
+            f"{_ROOT}/selected",
+            points=np.stack([points, np.roll(points, -1, axis=0)], axis=1).astype(np.float32),
+            colors=_ACCENT,
+            thickness=3.0,
+            thickness_units="screen",
+            visible=self._can_select and self.count > 1 and not self.landscape,
+        )
+        self._nodes.append(outline)
+        return outline
+
+    def _label_offset(self) -> np.ndarray:
+        center = self.box.mean(axis=0)
+        return np.array([center[0], center[1], self.box[1, 2] + 0.05])
+
+
+def _with_own_colors(model: mujoco.MjModel) -> mujoco.MjModel:
+    """A copy in which a geom's own color, which wins in MuJoCo, is not hidden by its material."""
+    model = copy.copy(model)
+    default = np.isclose(model.geom_rgba, (0.5, 0.5, 0.5, 1.0)).all(axis=1)
+    own = np.asarray((model.geom_matid >= 0) & ~default)
+    textured = np.asarray(np.any(model.mat_texid >= 0, axis=1))
+    own[own] &= ~textured[model.geom_matid[own]]
+    model.geom_matid[own] = -1
+    return model
+
+
+def _make_colors_linear(mesh: Any) -> Any:
+    """Convert the colors of vertices to linear light, which browsers expect."""
+    if mesh.visual.kind == "vertex":
+        colors = np.array(mesh.visual.vertex_colors)
+        colors[:, :3] = linear_colors(colors / 255.0)
+        mesh.visual.vertex_colors = colors
+    return mesh

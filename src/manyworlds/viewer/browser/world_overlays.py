@@ -1,0 +1,173 @@
+"""Contacts, wireframes, joints, sites and tendons over one world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.viewer.browser import overlay_shapes as draw
+from manyworlds.viewer.browser.captures import Contacts, Joints, Tendons
+from manyworlds.viewer.browser.line_groups import LineGroups
+from manyworlds.viewer.browser.shapes import Instances, Shape, ShapeLayer
+from manyworlds.viewer.browser.shapes import merge_instances as merge
+
+if TYPE_CHECKING:
+    import viser
+
+LABELS = {
+    "contact_points": "Contact points",
+    "contact_forces": "Contact forces",
+    "joints": "Joints",
+    "sites": "Sites",
+    "tendons": "Tendons",
+}
+"""Labels of overlays on the pages, by name."""
+CAPTURES: dict[str, type] = {
+    "contact_points": Contacts,
+    "contact_forces": Contacts,
+    "joints": Joints,
+    "tendons": Tendons,
+}
+"""Captures that overlays are drawn from, by the overlay's name; the others need poses only."""
+_GRAVITY = 9.81
+_NONE = np.zeros(0, int)
+
+
+@dataclass
+class Selection:
+    """Elements that overlays are drawn for."""
+
+    contact_points: bool = False
+    contact_forces: bool = False
+    friction: bool = False
+    """True if arrows of forces show friction, too, and not only the part along the normal."""
+    force_scale: float = 0.001
+    """Length of arrows of forces [m/N]."""
+    tendons: bool = False
+    wireframes: np.ndarray = field(default_factory=lambda: _NONE)
+    """Geoms with a wireframe."""
+    joints: np.ndarray = field(default_factory=lambda: _NONE)
+    """Joints with axis and range; only hinges and slides have them."""
+    sites: np.ndarray = field(default_factory=lambda: _NONE)
+
+
+class WorldOverlays:
+    """Overlays of one world, as shapes and lines in a frame of the scene.
+
+    Args:
+        server: server of the page.
+        model: the world's compiled model; what changes in it is drawn.
+        path: name of the frame in the scene, in which world coordinates are drawn.
+    """
+
+    def __init__(self, server: viser.ViserServer, model: mujoco.MjModel, path: str) -> None:
+        self._server, self._model = server, model
+        self.shapes = ShapeLayer(server, f"{path}/shapes", model)
+        """Arrows, discs, tubes, and the shapes that a page adds."""
+        self.radius = float(np.clip(0.2 * model.stat.meansize, 0.005, 0.1))
+        """Radius of contacts' discs, and least size of sites [m]."""
+        self.length = float(np.clip(1.5 * model.stat.meansize, 0.04, 0.3))
+        """Half the length of joints' axes [m]."""
+        self.wireframes = LineGroups(
+            server, f"{path}/wireframe", lambda geom: draw.geom_lines(model, geom)
+        )
+        self.joints = LineGroups(
+            server,
+            f"{path}/joint",
+            lambda key: draw.joint_lines(model, key[0], self.length, key[1]),
+        )
+        self.sites = LineGroups(
+            server, f"{path}/site", lambda site: draw.site_lines(model, site, self.radius)
+        )
+
+    def show(
+        self,
+        poses: draw.Poses,
+        captured: Mapping[type, Any],
+        selection: Selection,
+        more: Iterable[tuple[Shape, Instances]] = (),
+    ) -> None:
+        """Draw what is selected, and nothing else.
+
+        Args:
+            poses: state of the world.
+            captured: captures by type; an overlay whose capture is missing is left out.
+            selection: elements to draw.
+            more: further shapes.
+        """
+        drawing = draw.Drawing(list(more))
+        self._add_shapes(drawing, poses, captured, selection)
+        with self._server.atomic():
+            self.shapes.show(merge(drawing.shapes))
+            self._show_lines(poses, captured.get(Joints), selection)
+
+    def remove(self) -> None:
+        """Remove everything from the scene."""
+        for part in (self.shapes, self.wireframes, self.joints, self.sites):
+            part.remove()
+
+    def _add_shapes(
+        self,
+        drawing: draw.Drawing,
+        poses: draw.Poses,
+        captured: Mapping[type, Any],
+        selection: Selection,
+    ) -> None:
+        contacts: Contacts | None = captured.get(Contacts)
+        if contacts is not None and selection.contact_points:
+            draw.contact_points(drawing, contacts, self.radius)
+        if contacts is not None and selection.contact_forces:
+            forces = contacts.forces if selection.friction else contacts.along_normals
+            scale, radius = selection.force_scale, self.radius / 4
+            draw.contact_forces(drawing, contacts.positions, forces, scale, radius)
+        tendons: Tendons | None = captured.get(Tendons)
+        if tendons is not None and selection.tendons:
+            draw.tendons(drawing, self._model, poses, tendons)
+
+    def _show_lines(self, poses: draw.Poses, joints: Joints | None, selection: Selection) -> None:
+        model = self._model
+        geoms, sites = selection.wireframes, selection.sites
+        self.wireframes.show(
+            geoms.tolist(),
+            poses.geom_xpos[geoms],
+            draw.quats_of(poses.geom_xmat[geoms]),
+            _rows(geoms, model.geom_type, model.geom_dataid, model.geom_size),
+        )
+        self.sites.show(
+            sites.tolist(),
+            poses.site_xpos[sites],
+            draw.quats_of(poses.site_xmat[sites]),
+            _rows(sites, model.site_size),
+        )
+        ids = selection.joints if joints is not None else _NONE
+        joints = joints or Joints(np.zeros((0, 3)), np.zeros((0, 3)))
+        keys, positions, quats = draw.joint_frames(model, poses, joints, ids)
+        own = np.array([joint for joint, _ in keys], int)
+        zeros = model.qpos0[model.jnt_qposadr]
+        self.joints.show(keys, positions, quats, _rows(own, model.jnt_range, zeros))
+
+
+def default_force_scale(model: mujoco.MjModel) -> float:
+    """Return the length of arrows of forces [m/N] for a model.
+
+    The weight of the heaviest thing that moves is as long as the longest arrow.
+    """
+    weight = _GRAVITY * float(model.body_subtreemass[model.body_weldid > 0].max(initial=0.1))
+    return draw.LONGEST_M / weight
+
+
+def convex_hull_geoms(model: mujoco.MjModel) -> np.ndarray:
+    """Return the mesh geoms that have a convex hull, shape (n,)."""
+    meshes = (model.geom_type == mujoco.mjtGeom.mjGEOM_MESH) & (model.geom_dataid >= 0)
+    geoms = np.flatnonzero(meshes)
+    return geoms[model.mesh_graphadr[model.geom_dataid[geoms]] >= 0]
+
+
+def _rows(ids: np.ndarray, *fields: np.ndarray) -> list[bytes]:
+    """Return the values of some fields in one row per element, as bytes to compare."""
+    columns = np.column_stack([np.asarray(column[ids], float) for column in fields])
+    return [row.tobytes() for row in columns]

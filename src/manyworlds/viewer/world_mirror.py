@@ -1,0 +1,73 @@
+"""One world of a batch in structs of MuJoCo's own, for drawing."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Set
+from typing import Any
+
+import mujoco
+
+from manyworlds.utils.mujoco import pose_for_drawing
+from manyworlds.viewer.model_sync import (
+    VIEWER_INERTIAL_FIELDS,
+    VIEWER_MODEL_FIELDS,
+    as_numpy,
+    disable_model_sameframe_shortcuts,
+    sync_model_fields,
+)
+
+
+class WorldMirror:
+    """A copy of the model and of the state of one world at a time; the simulation is only read.
+
+    Args:
+        model: the model that all worlds share.
+        sim_model: `sim.model`, for fields that differ between worlds; None where none does.
+        expanded_fields: the fields that differ.
+    """
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        sim_model: Any = None,
+        expanded_fields: Set[str] | None = None,
+    ) -> None:
+        self.model = copy.copy(model)
+        self.data = mujoco.MjData(self.model)
+        fields = (expanded_fields or frozenset()) if sim_model is not None else frozenset()
+        self._sim_model = sim_model
+        self._all = {name for name in fields if not name.startswith("opt.")}
+        self._drawn = self._all & (VIEWER_MODEL_FIELDS | VIEWER_INERTIAL_FIELDS)
+        if self._drawn:
+            disable_model_sameframe_shortcuts(self.model)
+
+    def load(self, data: Any, env_idx: int, *, dynamics: bool = False) -> None:
+        """Take over a world.
+
+        Args:
+            data: per-world arrays (`sim.data`).
+            env_idx: the world.
+            dynamics: compute contacts and forces, too.
+
+        Raises:
+            ValueError: there is no such world.
+        """
+        num_envs = data.qpos.shape[0]
+        if not 0 <= env_idx < num_envs:
+            raise ValueError(
+                f"World {env_idx} is out of range: there are {num_envs} worlds, "
+                f"so env_idx must be in [0, {num_envs})."
+            )
+        if fields := self._all if dynamics else self._drawn:
+            sync_model_fields(self.model, self._sim_model, fields, env_idx)
+        names = ["qpos", *(["qvel", "act", "ctrl"] if dynamics else [])]
+        if self.model.nmocap:
+            names += ["mocap_pos", "mocap_quat"]
+        for name in names:
+            if (row := getattr(self.data, name)).size:
+                row[:] = as_numpy(getattr(data, name)[env_idx])
+        if dynamics:
+            mujoco.mj_forward(self.model, self.data)
+        else:
+            pose_for_drawing(self.model, self.data)

@@ -1,0 +1,71 @@
+"""What overlays copy, and what a page leaves alone."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab import LabCfg, LiveLab, world_from_spec
+from manyworlds.viewer.browser.captures import Contacts, capture
+
+BALLS = "".join(
+    f'<body pos="{0.3 * (i % 15)} {0.3 * (i // 15)} .099"><freejoint/><geom size=".1"/></body>'
+    for i in range(210)
+)
+PILE = f"""<mujoco><worldbody><geom name="floor" type="plane" size="9 9 .1"/>{BALLS}</worldbody>
+</mujoco>"""
+
+
+def test_many_contacts_are_copied_quickly():
+    """Copy two hundred contacts: physics waits for less than a picture takes."""
+    world = world_from_spec(mujoco.MjSpec.from_string(PILE))
+    data = world.new_data()
+    mujoco.mj_forward(world.model, data)
+    assert data.ncon >= 200
+    times = []
+    for _ in range(20):
+        start = time.process_time()
+        found = capture(world.model, data, (Contacts,))
+        times.append(time.process_time() - start)
+    contacts = found[Contacts]
+    assert isinstance(contacts, Contacts) and contacts.positions.shape == (data.ncon, 3)
+    assert min(times) < 0.005
+
+
+def test_contacts_are_of_one_step():
+    """Copy contacts of a running world: as many points as forces, all of the state beside them."""
+    world = world_from_spec(mujoco.MjSpec.from_string(PILE))
+    with LiveLab(world, LabCfg(speed=float("inf"))) as lab:
+        for _ in range(20):
+            found, data = lab.engine.do(
+                lambda model, data: (capture(model, data, (Contacts,)), data.contact.pos.copy())
+            )
+            contacts = found[Contacts]
+            assert np.array_equal(contacts.positions, data.reshape(-1, 3))
+            assert len(contacts.forces) == len(contacts.normals) == len(data)
+
+
+def test_a_page_leaves_direct_steps_alone(open_page):
+    """Step with a page that is drawn all the time: the states are those of a plain loop."""
+    page = open_page(mode="direct")
+    page.parts["OverlayPart"].boxes["contact_forces"].value = True
+    lab, done = page.lab, threading.Event()
+
+    def draw() -> None:
+        while not done.is_set():
+            page.update()
+
+    thread = threading.Thread(target=draw)
+    lab.start()
+    thread.start()
+    snapshot = lab.step(300)
+    done.set()
+    thread.join()
+    data = mujoco.MjData(lab.world.model)
+    for _ in range(300):
+        mujoco.mj_step(lab.world.model, data)
+    assert np.array_equal(snapshot.qpos, data.qpos) and np.array_equal(snapshot.qvel, data.qvel)
+    assert not page.errors
