@@ -16,7 +16,7 @@ from manyworlds.cli.policy import Policy, load_policy
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.tasks import load_env_cfg
-from manyworlds.utils.torch import torch_threads
+from manyworlds.utils.devices import torch_threads
 from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
 
 _COLORS = ("#29548f", "#db8c28", "#4b8f4b")

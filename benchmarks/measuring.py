@@ -28,7 +28,7 @@ def go1() -> Any:
         return None
     import mujoco
 
-    from manyworlds.utils.spec import add_ground_plane, add_position_actuators
+    from manyworlds.spec.edits import add_ground_plane, add_position_actuators
 
     spec = mujoco.MjSpec.from_file(str(robots / "unitree_go1" / "go1.xml"))
     add_ground_plane(spec)

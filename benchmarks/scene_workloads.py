@@ -67,7 +67,7 @@ def build(num_envs: int, terrain: Any, sensors: tuple[Any, ...] = ()) -> tuple[A
 def actuators(seconds: float) -> Figures | None:
     """A control step's physics against that and its actuators and scene update."""
     from manyworlds.terrains import TerrainEntityCfg
-    from manyworlds.utils.torch import torch_threads
+    from manyworlds.utils.devices import torch_threads
 
     built = build(1024, TerrainEntityCfg())
     if built is None:
@@ -197,7 +197,7 @@ def randomized_resets(seconds: float) -> Figures | None:
     """A control step of 4096 randomized Go1 against it and a reset of a tenth of them."""
     import torch
 
-    from manyworlds.utils.torch import torch_threads
+    from manyworlds.utils.devices import torch_threads
 
     env = randomized_env(4096)
     if env is None:

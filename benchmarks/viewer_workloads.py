@@ -95,7 +95,7 @@ def training_view(seconds: float) -> Figures | None:
     all cores. The median of the ratios of the time that went by tells the same, but for its error,
     which on a machine that does other things, too, is many times the cost.
     """
-    from manyworlds.utils.torch import torch_threads
+    from manyworlds.utils.devices import torch_threads
     from manyworlds.viewer.training_view import TrainingView
 
     env = _go1(_TRAINING_WORLDS)

@@ -15,9 +15,13 @@ MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 60
 # Module prefix -> the only files that may import it.
 ENGINE_IMPORTS = {
-    "mujoco.batch": ("src/manyworlds/sim/native.py",),
-    "mujoco_warp": ("src/manyworlds/sim/warp.py", "src/manyworlds/sim/warp_sight.py"),
-    "warp": tuple(f"src/manyworlds/sim/warp{part}.py" for part in ("", "_views", "_sight")),
+    "mujoco.batch": ("src/manyworlds/sim/engines/native.py",),
+    "mujoco_warp": tuple(
+        f"src/manyworlds/sim/engines/{name}.py" for name in ("warp", "warp_cameras")
+    ),
+    "warp": tuple(
+        f"src/manyworlds/sim/engines/{name}.py" for name in ("warp", "warp_cameras", "warp_views")
+    ),
 }
 # Modules that `import manyworlds` and its command line must not load.
 HEAVY = ("torch", "mujoco", "warp", "viser", "rsl_rl", "trimesh", "matplotlib", "numpy")

@@ -152,8 +152,8 @@ def draw() -> None:
 
     from manyworlds.scene import Scene, SceneCfg
     from manyworlds.sim import Simulation
+    from manyworlds.spec.edits import add_sky
     from manyworlds.terrains import TerrainEntityCfg
-    from manyworlds.utils.spec import add_sky
     from manyworlds.utils.viewer_config import ViewerConfig
     from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
 

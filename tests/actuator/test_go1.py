@@ -12,7 +12,7 @@ from manyworlds.actuator import BuiltinPositionActuatorCfg
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg, Simulation, SimulationCfg
-from manyworlds.utils.spec import add_ground_plane
+from manyworlds.spec.edits import add_ground_plane
 from tests.robots import robot_file
 
 STANCE = {

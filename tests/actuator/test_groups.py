@@ -27,7 +27,7 @@ from manyworlds.actuator import (
 )
 from manyworlds.entity import Entity
 from manyworlds.entity.data import TARGETS
-from manyworlds.utils.buffers import DelayBuffer
+from manyworlds.signals import DelayBuffer
 from tests.actuator.robots import make, shake
 
 PD = {"stiffness": 20.0, "damping": 1.0}

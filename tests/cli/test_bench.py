@@ -15,7 +15,7 @@ from manyworlds.cli.bench_states import (
     start_state,
 )
 from manyworlds.cli.main import main
-from manyworlds.utils.spec import add_ground_plane, add_position_actuators
+from manyworlds.spec.edits import add_ground_plane, add_position_actuators
 from tests.robots import robot_file
 
 BALL = """<mujoco><worldbody><body pos="0 0 {z}"><freejoint/><geom size=".1"/></body></worldbody>

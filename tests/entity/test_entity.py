@@ -8,7 +8,7 @@ from manyworlds.actuator import BuiltinMotorActuatorCfg, BuiltinPositionActuator
 from manyworlds.entity import Entity, EntityArticulationInfoCfg, EntityCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation
-from manyworlds.utils.spec_config import (
+from manyworlds.spec.config import (
     CameraCfg,
     CollisionCfg,
     GeomCfg,

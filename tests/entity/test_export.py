@@ -9,7 +9,7 @@ import pytest
 from manyworlds.entity import Entity, EntityCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.terrains import TerrainEntityCfg
-from manyworlds.utils.os import update_assets
+from manyworlds.utils.files import update_assets
 from tests.robots import robot_file
 
 ROBOTS = ("unitree_go1/go1.xml", "unitree_g1/g1.xml", "i2rt_yam/yam.xml")

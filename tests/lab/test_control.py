@@ -22,7 +22,7 @@ from manyworlds.lab import (
 )
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg, Simulation, SimulationCfg
-from manyworlds.utils.spec import add_ground_plane
+from manyworlds.spec.edits import add_ground_plane
 from tests.lab.conftest import ARM
 
 

@@ -22,12 +22,12 @@ from manyworlds.managers import (
     TerminationManager,
     TerminationTermCfg,
 )
-from manyworlds.utils.config import to_plain
-from manyworlds.utils.noise import (
+from manyworlds.signals import (
     GaussianNoiseCfg,
     NoiseModelWithAdditiveBiasCfg,
     UniformNoiseCfg,
 )
+from manyworlds.utils.config import to_plain
 from tests.managers.terms import Counter, world_number, world_rows
 
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from manyworlds.managers import ObservationGroupCfg, ObservationManager, ObservationTermCfg
-from manyworlds.utils.config import to_plain
-from manyworlds.utils.noise import (
+from manyworlds.signals import (
     ConstantNoiseCfg,
     GaussianNoiseCfg,
     NoiseModelWithAdditiveBiasCfg,
     UniformNoiseCfg,
 )
+from manyworlds.utils.config import to_plain
 from tests.managers.terms import world_number, world_rows
 
 

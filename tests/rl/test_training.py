@@ -17,7 +17,7 @@ from manyworlds.rl.training import train
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.sim import Simulation
 from manyworlds.utils.config import load_yaml, to_plain
-from manyworlds.utils.torch import torch_threads
+from manyworlds.utils.devices import torch_threads
 
 TASK = "Cartpole-Swingup"
 

@@ -15,7 +15,7 @@ from rsl_rl.utils import wandb_log_writer
 
 from manyworlds.cli.main import main
 from manyworlds.rl.training import train
-from manyworlds.utils.os import get_wandb_checkpoint_path
+from manyworlds.utils.files import get_wandb_checkpoint_path
 
 
 @pytest.fixture

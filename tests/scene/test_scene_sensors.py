@@ -13,7 +13,7 @@ from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sensor import BuiltinSensorCfg, ContactMatch, ContactSensorCfg, ObjRef, SensorCfg
-from manyworlds.utils.noise import GaussianNoiseCfg
+from manyworlds.signals import GaussianNoiseCfg
 from tests.sensor.scenes import BALL, add_floor, build, entity, heap
 
 GYRO = '<gyro name="gyro" site="imu"/>'

@@ -11,7 +11,7 @@ import torch
 
 from manyworlds.sensor import BuiltinSensorCfg, ObjRef
 from manyworlds.sensor.builtin_sensor import SensorType
-from manyworlds.utils.noise import ConstantNoiseCfg
+from manyworlds.signals import ConstantNoiseCfg
 from tests.sensor.scenes import build, entity, heap, mj_data
 
 # A ball joint, a limited tendon and a camera, besides what the robot has.

@@ -25,13 +25,13 @@ from manyworlds.sensor import (
     TerrainHeightSensorCfg,
 )
 from manyworlds.sensor.sampling import Sampler, leaves
-from manyworlds.utils.gl import gl_available
-from manyworlds.utils.noise import (
+from manyworlds.signals import (
     ConstantNoiseCfg,
     GaussianNoiseCfg,
     NoiseModelWithAdditiveBiasCfg,
     UniformNoiseCfg,
 )
+from manyworlds.utils.gl import gl_available
 from tests.sensor.scenes import BALL, build, entity
 
 DT = 0.01

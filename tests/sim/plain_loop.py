@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from manyworlds.sim import Simulation, SimulationCfg, WorldStatus
-from manyworlds.sim.flight_replay import FlightRecord
-from manyworlds.sim.status import quiet_mujoco
+from manyworlds.sim.diagnostics.flight_replay import FlightRecord
+from manyworlds.sim.diagnostics.status import quiet_mujoco
 
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 DIVERGED = (

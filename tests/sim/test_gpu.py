@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from manyworlds.sim import NanGuardCfg, RecomputeLevel, Simulation, SimulationCfg, WorldStatus
-from manyworlds.sim.flight_replay import FlightRecord, replay
+from manyworlds.sim.diagnostics.flight_replay import FlightRecord, replay
 from manyworlds.sim.rays import View
 from tests.scenes import CLUTTER
 
@@ -23,7 +23,7 @@ pytest.importorskip("mujoco_warp")
 
 import warp as wp
 
-from manyworlds.sim.warp import can_capture
+from manyworlds.sim.engines.warp import can_capture
 
 NUM_ENVS = 3
 CAMERA = '<camera pos="0 -3 1" xyaxes="1 0 0 0 .3 1"/>'

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.sim.status import quiet_mujoco
+from manyworlds.sim.diagnostics.status import quiet_mujoco
 from tests.sim.mjcf_features import FEATURES
 from tests.sim.plain_loop import assert_steps_like_plain_mujoco, native, random_controls, scatter
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.viewer.budget import Budget
+from manyworlds.viewer.cpu_share import Budget
 from manyworlds.viewer.training_view import Frames, TrainingView
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")

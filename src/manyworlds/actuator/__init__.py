@@ -46,7 +46,7 @@ from manyworlds.actuator.xml_actuator import (
     XmlVelocityActuator,
     XmlVelocityActuatorCfg,
 )
-from manyworlds.utils.actuator import TransmissionType
+from manyworlds.spec.transmissions import TransmissionType
 
 __all__ = [
     "Actuator",

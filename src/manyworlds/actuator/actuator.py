@@ -13,11 +13,11 @@ import mujoco
 import torch
 
 from manyworlds.actuator.parameters import Cell, GainParameter, LimitParameter
+from manyworlds.signals import DelayBuffer
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.actuator import TransmissionType
-from manyworlds.utils.buffers import DelayBuffer
-from manyworlds.utils.indices import EnvIds, as_index, assign
+from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.state import Stateful
+from manyworlds.validation.worlds import EnvIds, as_index, assign
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity, EntityData

@@ -19,8 +19,7 @@ from manyworlds.actuator.actuator import (
 )
 from manyworlds.actuator.parameters import LimitParameter
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.actuator import TransmissionType
-from manyworlds.utils.spec import (
+from manyworlds.spec.edits import (
     apply_target_overrides,
     create_dcmotor_actuator,
     create_motor_actuator,
@@ -28,6 +27,7 @@ from manyworlds.utils.spec import (
     create_position_actuator,
     create_velocity_actuator,
 )
+from manyworlds.spec.transmissions import TransmissionType
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity

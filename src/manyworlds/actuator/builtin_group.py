@@ -10,8 +10,8 @@ import torch
 
 from manyworlds.actuator.actuator import Actuator, CommandField, is_plain, read_target
 from manyworlds.actuator.builtin_actuator import DirectActuator
-from manyworlds.utils.actuator import TransmissionType
-from manyworlds.utils.indices import as_index
+from manyworlds.spec.transmissions import TransmissionType
+from manyworlds.validation.worlds import as_index
 
 if TYPE_CHECKING:
     from manyworlds.entity import EntityData

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.actuator.actuator import Actuator, ActuatorCfg
-from manyworlds.utils.actuator import TransmissionType
+from manyworlds.spec.transmissions import TransmissionType
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity

@@ -10,7 +10,7 @@ import torch
 
 from manyworlds.actuator.actuator import Actuator, delay_fields, is_plain, read_command
 from manyworlds.actuator.pd_actuator import IdealPdActuator
-from manyworlds.utils.indices import as_index
+from manyworlds.validation.worlds import as_index
 
 if TYPE_CHECKING:
     from manyworlds.entity import EntityData

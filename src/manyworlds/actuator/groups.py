@@ -10,7 +10,7 @@ import torch
 from manyworlds.actuator.actuator import Actuator
 from manyworlds.actuator.builtin_group import BuiltinActuatorGroup
 from manyworlds.actuator.fused_group import FusedActuatorGroup
-from manyworlds.utils.indices import EnvIds
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.entity import EntityData

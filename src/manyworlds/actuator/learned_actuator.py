@@ -11,9 +11,9 @@ import torch
 from manyworlds.actuator.actuator import ActuatorCmd
 from manyworlds.actuator.builtin_actuator import check_positive
 from manyworlds.actuator.dc_actuator import DcMotorActuator, DcMotorActuatorCfg, clip_to_curve
+from manyworlds.signals import CircularBuffer
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.buffers import CircularBuffer
-from manyworlds.utils.indices import EnvIds, as_rows
+from manyworlds.validation.worlds import EnvIds, as_rows
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.indices import EnvIds, assign
+from manyworlds.validation.worlds import EnvIds, assign
 
 Cell = tuple[str, int, float]
 """A model field, one of its columns, and what that holds per unit of the parameter."""

@@ -12,7 +12,7 @@ import torch
 
 from manyworlds.actuator.actuator import Actuator, ActuatorCfg, ActuatorCmd
 from manyworlds.actuator.builtin_actuator import MOTOR_RANGES, check_positive
-from manyworlds.utils.spec import create_motor_actuator
+from manyworlds.spec.edits import create_motor_actuator
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity

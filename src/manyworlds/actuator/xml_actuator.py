@@ -20,8 +20,8 @@ from manyworlds.actuator.builtin_actuator import (
 )
 from manyworlds.actuator.parameters import Cell
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.mujoco import TRANSMISSIONS, detect_command_field
-from manyworlds.utils.spec import apply_target_overrides
+from manyworlds.spec.edits import apply_target_overrides
+from manyworlds.spec.elements import TRANSMISSIONS, detect_command_field
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity

@@ -25,8 +25,8 @@ from manyworlds.asset_zoo.links import (
 )
 from manyworlds.asset_zoo.motors import action_scale
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
-from manyworlds.utils.actuator import ElectricActuator
-from manyworlds.utils.spec_config import CollisionCfg
+from manyworlds.spec.config import CollisionCfg
+from manyworlds.spec.transmissions import ElectricActuator
 
 PADS = "(left|right)_finger_pad_collision|[lr]f_down[0-9]+_collision"
 """Geoms that hold what the gripper grasps, ours and YAM's, as a regular expression."""

@@ -27,7 +27,7 @@ from manyworlds.asset_zoo.links import (
 )
 from manyworlds.asset_zoo.motors import action_scale, leg_collisions, position_control
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
-from manyworlds.utils.actuator import ElectricActuator
+from manyworlds.spec.transmissions import ElectricActuator
 
 FEET = ("left_foot", "right_foot")
 """Sites at the soles."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from manyworlds.actuator import BuiltinPositionActuatorCfg
-from manyworlds.utils.actuator import ElectricActuator
-from manyworlds.utils.spec_config import CollisionCfg
+from manyworlds.spec.config import CollisionCfg
+from manyworlds.spec.transmissions import ElectricActuator
 
 # Gains make each joint, loaded by its rotor alone, a spring of this frequency, overdamped.
 _OMEGA = 2.0 * math.pi * 10.0  # [rad/s]

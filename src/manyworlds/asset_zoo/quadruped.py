@@ -24,7 +24,7 @@ from manyworlds.asset_zoo.links import (
 )
 from manyworlds.asset_zoo.motors import action_scale, leg_collisions, position_control
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
-from manyworlds.utils.actuator import ElectricActuator, reflected_inertia
+from manyworlds.spec.transmissions import ElectricActuator, reflected_inertia
 
 LEGS = ("FR", "FL", "RR", "RL")
 """Front and rear, right and left: prefixes of a leg's names, and names of the sites in its foot."""

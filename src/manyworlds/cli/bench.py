@@ -71,8 +71,8 @@ class BenchArgs:
 def main(argv: list[str]) -> int:
     """Run `manyworlds bench`."""
     from manyworlds.cli.validate import compile_spec, load_spec
+    from manyworlds.spec.edits import add_ground_plane, add_position_actuators
     from manyworlds.tasks import list_tasks
-    from manyworlds.utils.spec import add_ground_plane, add_position_actuators
 
     args = parse(BenchArgs, None, argv, "bench")
     _check(args.num_envs, args.threads, args.nsubsteps, args.seconds, args.engine)
@@ -166,8 +166,8 @@ def measure_physics(
         ValueError: an argument is out of range.
     """
     _check(num_envs, num_threads, nsubsteps, seconds, engine)
-    from manyworlds.sim.status import quiet_mujoco
-    from manyworlds.utils.torch import torch_threads
+    from manyworlds.sim.diagnostics.status import quiet_mujoco
+    from manyworlds.utils.devices import torch_threads
 
     with torch_threads(1), quiet_mujoco():
         race = _Race(model, num_envs, num_threads, engine, tuple(fields), nsubsteps, refresh)
@@ -215,7 +215,7 @@ class _Race:
         refresh: bool,
     ) -> None:
         from manyworlds.cli.plain_rollout import PlainRollout, settled_rows
-        from manyworlds.utils.torch import usable_cores
+        from manyworlds.utils.devices import usable_cores
 
         self.fields, self.nsubsteps, self.refresh = fields, nsubsteps, refresh
         self.sim = sim = _make_simulation(model, num_envs, num_threads, engine)

@@ -13,9 +13,9 @@ import torch
 
 from manyworlds.cli.plain_rollout import PlainRollout
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.sim.status import quiet_mujoco
+from manyworlds.sim.diagnostics.status import quiet_mujoco
+from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.table import render_table
-from manyworlds.utils.torch import torch_threads
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg

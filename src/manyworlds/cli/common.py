@@ -75,7 +75,7 @@ def parse(config_type: type[T], default: Any, argv: list[str], command: str) -> 
     import tyro
 
     from manyworlds.utils.config import to_plain
-    from manyworlds.utils.string import near_matches
+    from manyworlds.validation.names import near_matches
 
     flags = (tyro.conf.AvoidSubcommands, tyro.conf.UsePythonSyntaxForLiteralCollections)
     with usage_errors(command):
@@ -200,7 +200,7 @@ def download_checkpoint(cfg: TrainConfig | PlayConfig) -> Path:
     Raises:
         ValueError: there is no such checkpoint, or another one is named, too.
     """
-    from manyworlds.utils.os import get_wandb_checkpoint_path
+    from manyworlds.utils.files import get_wandb_checkpoint_path
 
     if cfg.checkpoint is not None:
         raise UsageError("Give either --wandb-run-path or --checkpoint, not both.")

@@ -27,8 +27,8 @@ from manyworlds.tasks.push.evaluation import (
 )
 from manyworlds.tasks.push.push_env_cfg import push_variants_env_cfg
 from manyworlds.tasks.push.shapes import SHAPES
+from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.torch import torch_threads
 
 if TYPE_CHECKING:
     from manyworlds.cli.demo import DemoConfig

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from manyworlds.cli.common import UsageError
-from manyworlds.utils.os import write_atomic
+from manyworlds.utils.files import write_atomic
 
 _TEMPLATE = "manyworlds.tasks.reach.reach_env_cfg"
 _BEFORE = "from manyworlds.sim import MujocoCfg, SimulationCfg\n"

@@ -121,7 +121,7 @@ def film(
     """Film the policy without a window; return the video."""
     import torch
 
-    from manyworlds.utils.torch import torch_threads
+    from manyworlds.utils.devices import torch_threads
     from manyworlds.viewer import attach_renderer, write_video
 
     if steps < 1:
@@ -159,7 +159,7 @@ def _camera(camera: int | str | None, model: mujoco.MjModel) -> int | str | None
 
 def watch_in_window(env: ManagerBasedRlEnv, policy: Policy, *, steps: int | None = None) -> None:
     """Show the policy in MuJoCo's window until it is closed."""
-    from manyworlds.utils.torch import torch_threads
+    from manyworlds.utils.devices import torch_threads
     from manyworlds.viewer.native import NativeMujocoViewer
 
     with torch_threads(1):
@@ -195,7 +195,7 @@ def watch(
     checkpoints: CheckpointManager | None = None,
 ) -> None:
     """Serve a page that shows the policy in the environment's worlds, until Ctrl-C."""
-    from manyworlds.utils.torch import torch_threads
+    from manyworlds.utils.devices import torch_threads
 
     require_extra("viser", "lab")
     from manyworlds.viewer.viser.viewer import ViserPlayViewer

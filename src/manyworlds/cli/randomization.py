@@ -14,7 +14,7 @@ from manyworlds.entity import ELEMENT_KINDS
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.envs.mdp.dr import Distribution, Operation
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
-from manyworlds.sim.model_fields import recompute_level
+from manyworlds.sim.fields.model_fields import recompute_level
 from manyworlds.tasks import load_env_cfg, require_task
 from manyworlds.utils.table import render_table
 

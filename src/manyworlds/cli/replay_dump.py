@@ -25,8 +25,8 @@ class ReplayArgs:
 def main(argv: list[str]) -> int:
     """Replay the worlds of a file in MuJoCo C; print what went bad first in each."""
     path = parse(ReplayArgs, None, argv, "replay-dump").file
-    from manyworlds.sim.flight_replay import FlightRecord, replay
-    from manyworlds.sim.status import WorldStatus
+    from manyworlds.sim.diagnostics.flight_replay import FlightRecord, replay
+    from manyworlds.sim.diagnostics.status import WorldStatus
 
     record = FlightRecord.load(path)
     about, arrays = record.metadata, record.arrays

@@ -10,7 +10,7 @@ import mujoco
 import tyro
 
 from manyworlds.cli.common import UsageError, parse, take_modules
-from manyworlds.utils.mujoco import mujoco_warnings
+from manyworlds.spec.elements import mujoco_warnings
 
 
 @dataclass(kw_only=True)
@@ -81,7 +81,7 @@ def _validate_task(task: str) -> bool:
     """Run a task a little and print what was found; return whether that is nothing."""
     from manyworlds.envs import check_env
     from manyworlds.tasks import load_env_cfg
-    from manyworlds.utils.torch import torch_threads
+    from manyworlds.utils.devices import torch_threads
 
     with torch_threads(1):
         report = check_env(load_env_cfg(task))

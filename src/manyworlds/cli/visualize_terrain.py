@@ -28,7 +28,7 @@ from manyworlds.terrains.config import (
     STAIRS_TERRAINS_CFG,
 )
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.string import near_matches
+from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
     import mujoco

@@ -11,9 +11,9 @@ import torch
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.entity.writers import DataWriters
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.indices import EnvIds, as_index, assign
 from manyworlds.utils.math import quat_mul
 from manyworlds.utils.state import Stateful
+from manyworlds.validation.worlds import EnvIds, as_index, assign
 
 # Name of a target -> the kind of element that it has a column for.
 TARGETS: dict[str, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from manyworlds.utils.string import match_ids, resolve_matching_names
+from manyworlds.validation.names import match_ids, resolve_matching_names
 
 Names = str | Sequence[str]
 Matches = tuple[list[int], list[str]]

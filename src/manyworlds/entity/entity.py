@@ -20,14 +20,8 @@ from manyworlds.entity.data import EntityData, EntityDefaults
 from manyworlds.entity.elements import Matches, NamedElements, Names
 from manyworlds.entity.indexing import compute_indexing, spec_elements
 from manyworlds.entity.writers import StateWriters
-from manyworlds.sim.options import check_tuple, check_type
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.actuator import TransmissionType
-from manyworlds.utils.indices import EnvIds
-from manyworlds.utils.mujoco import TRANSMISSIONS, is_position_actuator, qpos_width
-from manyworlds.utils.os import write_atomic
-from manyworlds.utils.spec import auto_wrap_fixed_base_mocap, export_spec, get_free_joint
-from manyworlds.utils.spec_config import (
+from manyworlds.spec.config import (
     CameraCfg,
     CollisionCfg,
     GeomCfg,
@@ -37,9 +31,15 @@ from manyworlds.utils.spec_config import (
     TextureCfg,
     warn_overlapping_geom_edits,
 )
+from manyworlds.spec.edits import auto_wrap_fixed_base_mocap, export_spec, get_free_joint
+from manyworlds.spec.elements import TRANSMISSIONS, is_position_actuator, qpos_width
+from manyworlds.spec.mjcf import fix_spec_xml, strip_buffer_textures
+from manyworlds.spec.transmissions import TransmissionType
+from manyworlds.utils.files import write_atomic
 from manyworlds.utils.state import Stateful
-from manyworlds.utils.string import free_name, match_ids, resolve_expr
-from manyworlds.utils.xml import fix_spec_xml, strip_buffer_textures
+from manyworlds.validation.checks import check_tuple, check_type
+from manyworlds.validation.names import free_name, match_ids, resolve_expr
+from manyworlds.validation.worlds import EnvIds
 
 # Kinds of elements that actuators drive, named as in `TransmissionType`.
 _DRIVEN = ("joint", "tendon", "site")

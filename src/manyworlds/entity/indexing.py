@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.utils.spec import get_non_free_joints
+from manyworlds.spec.edits import get_non_free_joints
 
 # Kind of element -> the attribute of MjSpec that lists it.
 ELEMENT_KINDS: dict[str, str] = {

@@ -11,8 +11,8 @@ import torch
 
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.indices import EnvIds, as_index, as_rows, assign
 from manyworlds.utils.math import quat_apply, quat_apply_inverse
+from manyworlds.validation.worlds import EnvIds, as_index, as_rows, assign
 
 if TYPE_CHECKING:
     from manyworlds.entity.data import EntityData

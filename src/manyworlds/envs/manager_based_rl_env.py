@@ -41,11 +41,11 @@ from manyworlds.managers import (
 )
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation, SimulationCfg, choose_device
-from manyworlds.sim.status import status_counts
-from manyworlds.utils.indices import EnvIds, resolve_env_ids
-from manyworlds.utils.random import rng_state, seed_rng, set_rng_state
+from manyworlds.sim.diagnostics.status import status_counts
+from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.viewer_config import ViewerConfig
+from manyworlds.validation.worlds import EnvIds, resolve_env_ids
 
 
 def _default_events() -> dict[str, EventTermCfg | None]:

@@ -3,9 +3,9 @@
 from manyworlds.lab.control import ControlDesk, RobotControl
 from manyworlds.lab.controllers import Controller, Passthrough, PdController
 from manyworlds.lab.drivers import Driver, Puppet
-from manyworlds.lab.engine import FaultError, PhysicsEngine
 from manyworlds.lab.lab import LabCfg, LiveLab
 from manyworlds.lab.matching import Match, MatchReport
+from manyworlds.lab.physics_loop import FaultError, PhysicsEngine
 from manyworlds.lab.presets import PRESETS, find_presets
 from manyworlds.lab.rebuild import Rebuilt
 from manyworlds.lab.recorder import LIVE, Recorder, RecorderCfg

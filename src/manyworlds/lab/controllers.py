@@ -10,7 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from manyworlds.utils.mujoco import joint_of
+from manyworlds.spec.elements import joint_of
 
 _AXES = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
 

@@ -12,7 +12,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from manyworlds.utils.mujoco import dof_width
+from manyworlds.spec.elements import dof_width
 
 _PREFIXES = {
     "body": "body",

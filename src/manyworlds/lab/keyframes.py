@@ -9,8 +9,8 @@ import numpy as np
 
 from manyworlds.lab.control import RobotControl
 from manyworlds.lab.controllers import Controller
-from manyworlds.lab.engine import Command, Handle, PhysicsEngine
-from manyworlds.utils.mujoco import dof_width, qpos_width
+from manyworlds.lab.physics_loop import Command, Handle, PhysicsEngine
+from manyworlds.spec.elements import dof_width, qpos_width
 
 Root = Literal["keep", "placed", "authored"]
 """What becomes of a free root: it stays where it is, goes where the robot begins, or where the

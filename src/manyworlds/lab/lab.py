@@ -18,10 +18,10 @@ import mujoco
 from manyworlds import __version__
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
-from manyworlds.lab.engine import Command, Mode, PhysicsEngine
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.options import explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
+from manyworlds.lab.physics_loop import Command, Mode, PhysicsEngine
 from manyworlds.lab.presets import PRESETS, find_presets
 from manyworlds.lab.rebuild import Rebuilt, carry_controls, carry_state
 from manyworlds.lab.recorder import Recorder, RecorderCfg

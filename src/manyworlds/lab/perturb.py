@@ -9,7 +9,7 @@ from collections.abc import Callable
 import mujoco
 import numpy as np
 
-from manyworlds.lab.engine import PhysicsEngine
+from manyworlds.lab.physics_loop import PhysicsEngine
 
 SILENCE_S = 0.5
 """A pull ends when nobody renewed it for so long [s]: the page may be gone."""

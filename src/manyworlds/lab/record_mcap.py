@@ -18,7 +18,7 @@ import numpy as np
 
 from manyworlds.lab.recording import Recording, RecordingError
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.os import atomic_path
+from manyworlds.utils.files import atomic_path
 
 if TYPE_CHECKING:
     from mcap.writer import Writer

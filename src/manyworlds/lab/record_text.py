@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from manyworlds.lab.recording import CAMERA, Index, Recording, RecordingError
-from manyworlds.utils.os import write_atomic
+from manyworlds.utils.files import write_atomic
 
 _TIME = ("time", "timestamp")
 _CAMERA = [f"cam_{axis}" for axis in CAMERA]

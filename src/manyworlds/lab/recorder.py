@@ -16,7 +16,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from manyworlds.lab.engine import Handle, PhysicsEngine
+from manyworlds.lab.physics_loop import Handle, PhysicsEngine
 from manyworlds.lab.record_mcap import RecordingFile, read_mcap, write_mcap
 from manyworlds.lab.record_text import read_csv, read_json, write_csv, write_json
 from manyworlds.lab.recording import CAMERA, Recording, joint_types, state_index

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.world import STATE
-from manyworlds.utils.mujoco import dof_width, qpos_width
+from manyworlds.spec.elements import dof_width, qpos_width
 
 Index = Mapping[str, Mapping[str, tuple[int, int]]]
 """By field of `mujoco.MjData` and name of the element: its first column and how many it has."""

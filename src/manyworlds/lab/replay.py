@@ -11,8 +11,8 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.drivers import Drive
-from manyworlds.lab.engine import Command, PhysicsEngine
 from manyworlds.lab.matching import MatchReport, match_joints
+from manyworlds.lab.physics_loop import Command, PhysicsEngine
 from manyworlds.lab.recorder import LIVE, Recorder
 from manyworlds.lab.recording import Recording, joint_types, state_index
 from manyworlds.lab.states import SavedState, SavedStates

@@ -12,9 +12,9 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.engine import PhysicsEngine
+from manyworlds.lab.physics_loop import PhysicsEngine
 from manyworlds.lab.world import STATE
-from manyworlds.utils.os import write_atomic
+from manyworlds.utils.files import write_atomic
 
 _META = ("name", "time", "model_hash", "memory")
 _ARRAYS = ("state", "sensordata")

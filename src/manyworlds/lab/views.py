@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import mujoco
 import numpy as np
 
-from manyworlds.utils.mujoco import dof_width, qpos_width
+from manyworlds.spec.elements import dof_width, qpos_width
 
 _KINDS = {
     "body": {

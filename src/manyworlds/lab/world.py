@@ -23,9 +23,9 @@ from manyworlds.lab.controllers import RobotActuators
 from manyworlds.lab.options import resolve_options
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg
-from manyworlds.utils.mujoco import joint_of
-from manyworlds.utils.spec import add_ground_plane, export_spec, set_options
-from manyworlds.utils.string import free_name
+from manyworlds.spec.edits import add_ground_plane, export_spec, set_options
+from manyworlds.spec.elements import joint_of
+from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
-from manyworlds.utils.indices import EnvIds, assign
+from manyworlds.validation.worlds import EnvIds, assign
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

@@ -12,8 +12,8 @@ import torch
 
 from manyworlds.managers.manager_base import EventTerm, ManagerBase, ManagerTermBaseCfg
 from manyworlds.sim import RecomputeLevel
-from manyworlds.sim.model_fields import derived_fields, recompute_level
-from manyworlds.utils.indices import EnvIds
+from manyworlds.sim.fields.model_fields import derived_fields, recompute_level
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

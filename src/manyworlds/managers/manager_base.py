@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cas
 import torch
 
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
-from manyworlds.utils.indices import EnvIds
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg
-from manyworlds.utils.indices import EnvIds
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

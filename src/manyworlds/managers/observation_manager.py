@@ -17,8 +17,8 @@ from manyworlds.managers.observation_pipeline import (
     Stage,
     nan_stage,
 )
-from manyworlds.utils.indices import EnvIds
-from manyworlds.utils.noise import NoiseCfg, NoiseModelCfg
+from manyworlds.signals import NoiseCfg, NoiseModelCfg
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

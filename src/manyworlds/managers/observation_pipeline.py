@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 
-from manyworlds.utils.buffers import CircularBuffer, DelayBuffer
-from manyworlds.utils.indices import EnvIds
-from manyworlds.utils.noise import NoiseCfg, NoiseModel, NoiseModelCfg
+from manyworlds.signals import CircularBuffer, DelayBuffer, NoiseCfg, NoiseModel, NoiseModelCfg
 from manyworlds.utils.state import Stateful
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.managers.observation_manager import ObservationTermCfg

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg, TensorTerm
-from manyworlds.utils.indices import EnvIds, assign
+from manyworlds.validation.worlds import EnvIds, assign
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

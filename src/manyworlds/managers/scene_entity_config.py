@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.entity import ELEMENT_KINDS, Entity
-from manyworlds.utils.indices import as_index
+from manyworlds.validation.worlds import as_index
 
 if TYPE_CHECKING:
     from manyworlds.scene import Scene

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from manyworlds.utils.os import write_atomic
+from manyworlds.utils.files import write_atomic
 
 _QUESTIONS = {
     b"git commit": ("rev-parse", "HEAD"),

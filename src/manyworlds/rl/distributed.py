@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from manyworlds.utils.torch import usable_cores
+from manyworlds.utils.devices import usable_cores
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.table import render_table
-from manyworlds.utils.torch import torch_threads
 
 
 @dataclass(frozen=True, kw_only=True)

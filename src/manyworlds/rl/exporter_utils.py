@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.rl.policy_description import action_entity, describe_policy, gains
+from manyworlds.spec.edits import export_spec, set_options
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.os import atomic_path
-from manyworlds.utils.spec import export_spec, set_options
+from manyworlds.utils.files import atomic_path
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

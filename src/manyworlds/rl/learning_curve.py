@@ -8,7 +8,7 @@ from pathlib import Path
 
 from manyworlds.rl.runner import IterationRecord
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.os import atomic_path
+from manyworlds.utils.files import atomic_path
 
 
 def plot_learning_curve(records: Sequence[IterationRecord], path: Path) -> Path:

@@ -11,7 +11,7 @@ from manyworlds.actuator.builtin_actuator import DirectActuator
 from manyworlds.entity import ELEMENT_KINDS
 from manyworlds.envs.mdp.actions.actions import BaseAction, clip_bounds
 from manyworlds.managers import SceneEntityCfg
-from manyworlds.utils.actuator import TransmissionType
+from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.config import to_plain
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from manyworlds.rl.code_state import write_code_state
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg, runner_settings
 from manyworlds.rl.exporter_utils import export_policy
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.os import write_atomic
-from manyworlds.utils.torch import torch_threads
+from manyworlds.utils.files import write_atomic
 from manyworlds.utils.wandb import add_wandb_tags
 
 # rsl_rl imports GitPython, which refuses to load where there is no git.

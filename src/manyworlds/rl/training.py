@@ -22,7 +22,7 @@ from manyworlds.rl.run_folder import RunFolder
 from manyworlds.rl.runner import IterationRecord, OnPolicyRunner, TrainingStopped
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.config import to_plain
-from manyworlds.utils.os import write_atomic
+from manyworlds.utils.files import write_atomic
 
 
 @dataclass

@@ -15,16 +15,16 @@ import torch
 
 from manyworlds.entity import Entity, EntityCfg, VariantMetadata
 from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
-from manyworlds.sim.options import check_count, check_tuple, check_type
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.spec.edits import export_spec, non_default_option_fields
+from manyworlds.spec.elements import qpos_width
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
 from manyworlds.terrains.utils import grid_origins
-from manyworlds.utils.indices import EnvIds
-from manyworlds.utils.mujoco import qpos_width
-from manyworlds.utils.spec import export_spec, non_default_option_fields
+from manyworlds.utils.devices import as_device
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
-from manyworlds.utils.torch import as_device
+from manyworlds.validation.checks import check_count, check_tuple, check_type
+from manyworlds.validation.worlds import EnvIds
 
 _ONE_INPUT = (
     mujoco.mjtGain.mjGAIN_FIXED,

@@ -10,7 +10,7 @@ import torch
 
 from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.string import near_matches
+from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity

@@ -11,10 +11,10 @@ import torch
 
 from manyworlds.sensor.sampling import world_mask
 from manyworlds.sensor.sensor import Sensor, SensorCfg
-from manyworlds.sim.options import check_count
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.indices import EnvIds, as_index
-from manyworlds.utils.string import match_ids, resolve_matching_names
+from manyworlds.validation.checks import check_count
+from manyworlds.validation.names import match_ids, resolve_matching_names
+from manyworlds.validation.worlds import EnvIds, as_index
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity

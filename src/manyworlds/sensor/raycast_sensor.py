@@ -20,8 +20,8 @@ from manyworlds.sensor.sampling import leaves, with_leaves
 from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.debug_visualizer import Color
-from manyworlds.utils.indices import EnvIds, assign
 from manyworlds.utils.math import dot, quat_from_matrix
+from manyworlds.validation.worlds import EnvIds, assign
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.utils.indices import EnvIds, as_rows
-from manyworlds.utils.noise import NoiseModelCfg
+from manyworlds.signals import NoiseModelCfg
+from manyworlds.validation.worlds import EnvIds, as_rows
 
 if TYPE_CHECKING:
     from manyworlds.sensor.sensor import SensorCfg

@@ -11,10 +11,10 @@ import mujoco
 import torch
 
 from manyworlds.sensor.sampling import Sampler
+from manyworlds.signals import NoiseCfg, NoiseModelCfg
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.indices import EnvIds
-from manyworlds.utils.noise import NoiseCfg, NoiseModelCfg
 from manyworlds.utils.state import Stateful
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity

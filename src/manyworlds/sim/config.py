@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import mujoco
 
-from manyworlds.sim.options import ENUMS, SCALARS, check_mujoco, check_type, choose, flag_bits
+from manyworlds.sim.options import ENUMS, SCALARS, check_mujoco, flag_bits
 from manyworlds.utils.nan_guard import NanGuardCfg
+from manyworlds.validation.checks import check_type, choose
 
 
 @dataclass(kw_only=True)
@@ -80,6 +81,6 @@ class SimulationCfg:
 
     def apply_wp_opt(self, wp_opt: Any) -> None:
         """Write the options that only MuJoCo Warp has into its `Option`; None leaves its choice."""
-        from manyworlds.sim.warp import apply_options
+        from manyworlds.sim.engines.warp import apply_options
 
         apply_options(wp_opt, self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from manyworlds.sim.warp_views import repeat_rows
+from manyworlds.sim.engines.warp_views import repeat_rows
 
 
 def expand_model_fields(model: Any, nworld: int, fields_to_expand: Sequence[str]) -> None:

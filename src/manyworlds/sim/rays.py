@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.sim.options import check_type
+from manyworlds.validation.checks import check_type
 
 
 class Rays(NamedTuple):

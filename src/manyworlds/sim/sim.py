@@ -12,30 +12,25 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.sim.choice import make_engine
 from manyworlds.sim.config import MujocoCfg, SimulationCfg
-from manyworlds.sim.defaults import as_tensor
-from manyworlds.sim.fields import check_model_fields, field_shape
-from manyworlds.sim.flight_recorder import FlightRecorder
-from manyworlds.sim.options import (
-    check_count,
-    check_options,
-    check_timestep,
-    check_tuple,
-    check_type,
-)
+from manyworlds.sim.diagnostics.flight_recorder import FlightRecorder
+from manyworlds.sim.diagnostics.status import status_counts
+from manyworlds.sim.engines.factory import make_engine
+from manyworlds.sim.fields.defaults import as_tensor
+from manyworlds.sim.fields.recompute import RecomputeLevel
+from manyworlds.sim.fields.shared import check_model_fields, field_shape
+from manyworlds.sim.fields.variant_rows import VariantInfo, VariantRows, variant_indices
+from manyworlds.sim.options import check_options, check_timestep
 from manyworlds.sim.rays import Rays, View, check_rays
-from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.state import State, check_state, check_target, ordered_ids
-from manyworlds.sim.status import status_counts
-from manyworlds.sim.variant_rows import VariantInfo, VariantRows, variant_indices
-from manyworlds.utils.indices import EnvIds, resolve_env_ids
-from manyworlds.utils.string import near_matches
+from manyworlds.validation.checks import check_count, check_tuple, check_type
+from manyworlds.validation.names import near_matches
+from manyworlds.validation.worlds import EnvIds, resolve_env_ids
 
 if TYPE_CHECKING:
     from manyworlds.sim.contacts import Contacts
-    from manyworlds.sim.engine import SensorContext
+    from manyworlds.sim.engines.engine import SensorContext
 
 
 class Simulation:

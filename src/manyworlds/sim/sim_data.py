@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 if TYPE_CHECKING:
-    from manyworlds.sim.engine import Engine
+    from manyworlds.sim.engines.engine import Engine
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class TorchArray(torch.Tensor):
     @classmethod
     def _follow(cls, source: Callable[[], Any], nworld: int | None) -> TorchArray:
         """Share the memory of whatever Warp array `source` returns at the time of use."""
-        from manyworlds.sim.warp_views import to_torch
+        from manyworlds.sim.engines.warp_views import to_torch
 
         first = source()
         tensor = to_torch(first)

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.utils.indices import EnvIds, resolve_env_ids
+from manyworlds.validation.worlds import EnvIds, resolve_env_ids
 
 State = dict[str, torch.Tensor]
 """State rows, model rows (`model.*`), derived fields (`derived.*`) and status, one row a world."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from manyworlds.utils.string import near_matches
+from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg

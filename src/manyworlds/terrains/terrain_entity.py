@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from manyworlds.entity import Entity, EntityCfg
+from manyworlds.spec.config import LightCfg, MaterialCfg, SpecCfg, TextureCfg
 from manyworlds.terrains.terrain_generator import TerrainGenerator, TerrainGeneratorCfg
 from manyworlds.terrains.utils import grid_origins
-from manyworlds.utils.indices import as_rows
-from manyworlds.utils.spec_config import LightCfg, MaterialCfg, SpecCfg, TextureCfg
-from manyworlds.utils.torch import as_device
+from manyworlds.utils.devices import as_device
+from manyworlds.validation.worlds import as_rows
 
 _DEFAULT_PLANE_TEXTURE = TextureCfg(
     name="groundplane",

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from manyworlds.utils.os import write_atomic
+from manyworlds.utils.files import write_atomic
 
 _ABSENT = object()
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.budget import Budget
+from manyworlds.viewer.cpu_share import Budget
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
 
 if TYPE_CHECKING:

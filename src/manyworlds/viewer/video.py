@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.os import atomic_path
+from manyworlds.utils.files import atomic_path
 
 _GIF_MAX_FPS = 25.0
 _GIF_COLORS = 128

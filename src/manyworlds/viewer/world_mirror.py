@@ -8,7 +8,7 @@ from typing import Any
 
 import mujoco
 
-from manyworlds.utils.mujoco import pose_for_drawing
+from manyworlds.spec.elements import pose_for_drawing
 from manyworlds.viewer.model_sync import (
     VIEWER_INERTIAL_FIELDS,
     VIEWER_MODEL_FIELDS,

@@ -17,7 +17,7 @@ from manyworlds.compat.mjlab.facades.utils.lab_api.string import (
     to_camel_case,
     to_snake_case,
 )
-from manyworlds.utils import string
+from manyworlds.validation import names
 from manyworlds.utils.state import Stateful
 
 
@@ -103,5 +103,5 @@ def test_cases_are_inverse(name):
 
 def test_selections_are_those_of_the_house():
     """Re-export the same functions."""
-    assert lab_string.resolve_matching_names is string.resolve_matching_names
-    assert lab_string.resolve_matching_names_values is string.resolve_matching_names_values
+    assert lab_string.resolve_matching_names is names.resolve_matching_names
+    assert lab_string.resolve_matching_names_values is names.resolve_matching_names_values

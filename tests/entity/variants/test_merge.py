@@ -8,7 +8,7 @@ import pytest
 
 from manyworlds.entity import EntityCfg, VariantEntityCfg
 from manyworlds.entity.variants import SlotKey, build_merged_variant_spec
-from manyworlds.utils.spec_config import CollisionCfg
+from manyworlds.spec.config import CollisionCfg
 from tests.entity.variants.props import MESH, add_rock, build, prop, variants
 from tests.entity.variants.truth import assert_exact
 

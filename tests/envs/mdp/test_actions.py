@@ -11,7 +11,7 @@ from manyworlds.actuator import XmlActuatorCfg
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import mdp
 from manyworlds.scene import SceneCfg
-from manyworlds.utils.actuator import TransmissionType
+from manyworlds.spec.transmissions import TransmissionType
 from tests.envs.mdp.robot import make_env, shake
 
 JOINTS = ("shoulder", "elbow")

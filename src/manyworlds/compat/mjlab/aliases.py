@@ -20,7 +20,7 @@ from typing import Any
 from manyworlds.compat.mjlab import members
 from manyworlds.compat.mjlab.names import MODULES, NAMES, TASKS, remedy
 from manyworlds.tasks import registry
-from manyworlds.utils.string import near_matches
+from manyworlds.validation.names import near_matches
 
 PACKAGE = "mjlab"
 _FACADES = "manyworlds.compat.mjlab.facades"

@@ -24,7 +24,18 @@ def run_command(name: str) -> None:
 
 
 MODULES: dict[str, str] = {
+    "mjlab.utils.actuator": "manyworlds.spec.transmissions",
+    "mjlab.utils.buffers": "manyworlds.signals",
     "mjlab.utils.lab_api.math": "manyworlds.utils.math",
+    "mjlab.utils.mujoco": "manyworlds.spec.elements",
+    "mjlab.utils.noise": "manyworlds.signals",
+    "mjlab.utils.os": "manyworlds.utils.files",
+    "mjlab.utils.random": "manyworlds.utils.seeding",
+    "mjlab.utils.spec": "manyworlds.spec.edits",
+    "mjlab.utils.spec_config": "manyworlds.spec.config",
+    "mjlab.utils.string": "manyworlds.validation.names",
+    "mjlab.utils.torch": "manyworlds.utils.devices",
+    "mjlab.utils.xml": "manyworlds.spec.mjcf",
 }
 """mjlab's modules to ours; a row holds for all modules below it."""
 

@@ -20,7 +20,7 @@ from manyworlds.entity.variants.validate import (
     JointSignature,
     validate_variant_specs,
 )
-from manyworlds.sim.variant_fields import VARIANT_DEPENDENT_FIELDS
+from manyworlds.sim.fields.element_rows import VARIANT_DEPENDENT_FIELDS
 
 __all__ = [
     "RESERVED_NAME_PREFIXES",

@@ -18,8 +18,8 @@ import mujoco
 import numpy as np
 
 from manyworlds.entity.variants.validate import variant_error
-from manyworlds.sim.variant_fields import element_ids, fields_of, kinds, list_elements
-from manyworlds.utils.torch import usable_cores
+from manyworlds.sim.fields.element_rows import element_ids, fields_of, kinds, list_elements
+from manyworlds.utils.devices import usable_cores
 
 # More make larger inertia matrices, which MuJoCo inverts whole.
 _CHUNK = 32

@@ -13,7 +13,7 @@ from manyworlds.entity.variants.assignment import allocate_worlds
 from manyworlds.entity.variants.merge import merge_variants
 from manyworlds.entity.variants.metadata import VariantMetadata
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.string import near_matches
+from manyworlds.validation.names import near_matches
 
 
 def _unset() -> mujoco.MjSpec:

@@ -25,8 +25,8 @@ from manyworlds.entity.variants.validate import (
     validate_variant_specs,
     variant_error,
 )
-from manyworlds.sim.variant_fields import kind_of
-from manyworlds.utils.mujoco import copy_spec_data, mujoco_warnings
+from manyworlds.sim.fields.element_rows import kind_of
+from manyworlds.spec.elements import copy_spec_data, mujoco_warnings
 
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
 # Below this, MuJoCo would not compute what compensates gravity in other worlds.

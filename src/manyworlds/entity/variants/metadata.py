@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.entity.variants.assignment import assign_worlds
-from manyworlds.sim.variant_fields import list_elements
+from manyworlds.sim.fields.element_rows import list_elements
 
 GeomRole = Literal["visual", "collision"]
 """A geom that neither `contype` nor `conaffinity` lets collide is visual."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict
 import torch
 
 from manyworlds.managers.manager_base import ManagerTermBase, ManagerTermBaseCfg
-from manyworlds.utils.indices import EnvIds
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

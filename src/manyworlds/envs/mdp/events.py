@@ -12,7 +12,6 @@ from manyworlds.entity import VariantEntityCfg
 from manyworlds.managers.event_manager import EventTermCfg
 from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
-from manyworlds.utils.indices import EnvIds
 from manyworlds.utils.math import (
     quat_apply,
     quat_from_euler_xyz,
@@ -21,6 +20,7 @@ from manyworlds.utils.math import (
     sample_uniform,
 )
 from manyworlds.utils.math.vectors import cross
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

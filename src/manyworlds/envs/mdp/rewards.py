@@ -12,9 +12,9 @@ from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.reward_manager import RewardTermCfg
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.sensor import ContactData
-from manyworlds.utils.indices import as_index
 from manyworlds.utils.math import dot
-from manyworlds.utils.string import resolve_field
+from manyworlds.validation.names import resolve_field
+from manyworlds.validation.worlds import as_index
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

@@ -26,7 +26,7 @@ from manyworlds.lab.page.saved_states import SavedStatePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TopBar
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
-from manyworlds.viewer.budget import Budget
+from manyworlds.viewer.cpu_share import Budget
 
 if TYPE_CHECKING:
     import viser

@@ -12,7 +12,7 @@ import numpy as np
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
-from manyworlds.utils.mujoco import joint_of
+from manyworlds.spec.elements import joint_of
 
 _MOST_COMMANDS = 6
 

@@ -31,9 +31,9 @@ from manyworlds.rl.config import (
 )
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
-from manyworlds.utils.indices import as_index
-from manyworlds.utils.spec import add_checker_material, add_ground_plane, add_sky
+from manyworlds.spec.edits import add_checker_material, add_ground_plane, add_sky
 from manyworlds.utils.viewer_config import ViewerConfig
+from manyworlds.validation.worlds import as_index
 
 if TYPE_CHECKING:
     from manyworlds.rl import OnnxPolicy

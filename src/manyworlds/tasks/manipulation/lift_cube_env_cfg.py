@@ -22,11 +22,11 @@ from manyworlds.managers import (
 )
 from manyworlds.scene import SceneCfg
 from manyworlds.sensor import CameraSensorCfg, ContactMatch, ContactSensorCfg
+from manyworlds.signals import UniformNoiseCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.tasks.events import reset_joints
 from manyworlds.tasks.manipulation import mdp
 from manyworlds.terrains import TerrainEntityCfg
-from manyworlds.utils.noise import UniformNoiseCfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
 CameraKind = Literal["rgb", "depth"]

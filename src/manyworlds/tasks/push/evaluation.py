@@ -12,10 +12,10 @@ import torch
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.tasks.push.mdp import OBJECT
 from manyworlds.tasks.push.shapes import HELD_OUT, SHAPES
+from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.os import atomic_path
+from manyworlds.utils.files import atomic_path
 from manyworlds.utils.table import render_table
-from manyworlds.utils.torch import torch_threads
 
 TARGET = 0.85
 """Share of episodes that should succeed with every shape."""

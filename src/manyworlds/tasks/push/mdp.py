@@ -26,7 +26,7 @@ from manyworlds.managers import (
     TerminationTermCfg,
 )
 from manyworlds.tasks.push.shapes import OUTLINE_DIRECTIONS, SHAPES
-from manyworlds.utils.indices import EnvIds, as_index
+from manyworlds.validation.worlds import EnvIds, as_index
 
 if TYPE_CHECKING:
     from manyworlds.utils.debug_visualizer import DebugVisualizer

@@ -27,9 +27,9 @@ from manyworlds.rl.config import (
 )
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.spec.edits import add_checker_material, add_ground_plane, add_sky
 from manyworlds.tasks.push import mdp
 from manyworlds.tasks.push.shapes import HEIGHT, SHAPES, TRAINED, object_spec
-from manyworlds.utils.spec import add_checker_material, add_ground_plane, add_sky
 from manyworlds.utils.viewer_config import ViewerConfig
 
 HOLD_S = 0.5

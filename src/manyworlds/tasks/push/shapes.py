@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.os import atomic_path
+from manyworlds.utils.files import atomic_path
 
 HEIGHT = 0.05
 """Height of all prisms [m]."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from manyworlds.utils.os import write_atomic
+from manyworlds.utils.files import write_atomic
 
 _SHAPES: dict[str, tuple[str, ...]] = {
     "joint_pos": ("joints",),

@@ -20,12 +20,12 @@ from manyworlds.managers import (
 )
 from manyworlds.scene import SceneCfg
 from manyworlds.sensor import ContactMatch, ContactSensorCfg
+from manyworlds.signals import UniformNoiseCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.tasks.events import at_startup
 from manyworlds.tasks.tracking import mdp
 from manyworlds.tasks.tracking.motion import Motion
 from manyworlds.terrains import TerrainEntityCfg
-from manyworlds.utils.noise import UniformNoiseCfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
 _FOREVER = 1e9  # [s]

@@ -33,12 +33,12 @@ from manyworlds.sensor import (
     SensorCfg,
     TerrainHeightSensorCfg,
 )
+from manyworlds.signals import UniformNoiseCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.tasks.events import at_startup, reset_joints
 from manyworlds.tasks.velocity import mdp
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.terrains.config import ROUGH_TERRAINS_CFG
-from manyworlds.utils.noise import UniformNoiseCfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
 _FOREVER = 1e9  # [s]

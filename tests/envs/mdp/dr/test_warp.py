@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from manyworlds.envs.mdp import dr
-from manyworlds.sim.model_fields import derived_fields
+from manyworlds.sim.fields.model_fields import derived_fields
 from tests.envs.mdp.dr.robot import disturb, make_env
 from tests.envs.mdp.dr.test_fields import LOOKS, PHYSICS, SOME, event
 

@@ -15,10 +15,10 @@ import torch
 
 from manyworlds.entity import Entity
 from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg
-from manyworlds.utils.actuator import TransmissionType
-from manyworlds.utils.indices import EnvIds, as_index, assign
-from manyworlds.utils.mujoco import TRANSMISSIONS
-from manyworlds.utils.string import resolve_expr, resolve_field
+from manyworlds.spec.elements import TRANSMISSIONS
+from manyworlds.spec.transmissions import TransmissionType
+from manyworlds.validation.names import resolve_expr, resolve_field
+from manyworlds.validation.worlds import EnvIds, as_index, assign
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

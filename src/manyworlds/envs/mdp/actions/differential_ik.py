@@ -9,7 +9,6 @@ import torch
 
 from manyworlds.envs.mdp.actions.actions import clip_bounds, find_targets
 from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg
-from manyworlds.utils.indices import EnvIds, as_index, assign
 from manyworlds.utils.math import (
     default_orientation,
     normalize,
@@ -19,7 +18,8 @@ from manyworlds.utils.math import (
     quat_mul,
 )
 from manyworlds.utils.math.vectors import cross
-from manyworlds.utils.string import resolve_expr
+from manyworlds.validation.names import resolve_expr
+from manyworlds.validation.worlds import EnvIds, as_index, assign
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

@@ -24,8 +24,8 @@ from manyworlds.envs.mdp.dr._types import (
 from manyworlds.managers.event_manager import requires_model_fields
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.sim import RecomputeLevel
-from manyworlds.sim.model_fields import MODEL_FIELD_TABLE
-from manyworlds.utils.string import resolve_matching_names_values
+from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
+from manyworlds.validation.names import resolve_matching_names_values
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv

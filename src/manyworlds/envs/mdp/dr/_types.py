@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from manyworlds.utils.math import sample_gaussian, sample_log_uniform, sample_uniform
-from manyworlds.utils.string import near_matches
+from manyworlds.validation.names import near_matches
 
 
 @dataclass(frozen=True)

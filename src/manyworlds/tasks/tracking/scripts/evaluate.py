@@ -18,7 +18,7 @@ from manyworlds.tasks.tracking.mdp.commands import MotionCommandCfg
 from manyworlds.tasks.tracking.mdp.observations import motion_command
 from manyworlds.utils.config import update_from_plain
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.os import write_atomic
+from manyworlds.utils.files import write_atomic
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg

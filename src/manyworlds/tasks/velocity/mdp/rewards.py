@@ -15,13 +15,13 @@ from manyworlds.envs.mdp.rewards import inverse_deviations
 from manyworlds.managers import ManagerTermBase, RewardTermCfg, SceneEntityCfg
 from manyworlds.tasks.velocity.mdp.terrain_utils import terrain_normal_from_sensors
 from manyworlds.tasks.velocity.mdp.velocity_command import UniformVelocityCommand, total_speed
-from manyworlds.utils.indices import assign
 from manyworlds.utils.math import dot
+from manyworlds.validation.worlds import assign
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.utils.debug_visualizer import DebugVisualizer
-    from manyworlds.utils.indices import EnvIds
+    from manyworlds.validation.worlds import EnvIds
 
 _ROBOT = SceneEntityCfg("robot")
 _NORMAL, _AXIS = (0.9, 0.6, 0.1, 0.7), (0.2, 0.4, 0.9, 0.7)

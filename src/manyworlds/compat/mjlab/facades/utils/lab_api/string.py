@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from manyworlds.utils.string import resolve_matching_names, resolve_matching_names_values
+from manyworlds.validation.names import resolve_matching_names, resolve_matching_names_values
 
 __all__ = [
     "callable_to_string",

@@ -1,0 +1,167 @@
+"""Signals that arrive late, each world's by its own random lag."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from manyworlds.signals.circular_buffer import CircularBuffer
+from manyworlds.utils.state import Stateful
+from manyworlds.validation.worlds import EnvIds, as_rows
+
+
+class DelayBuffer(Stateful):
+    """Returns what was appended a random number of steps ago.
+
+    Each step `append`s once and `compute`s once. Lags are uniform over the integers in
+    [min_lag, max_lag], drawn at construction and at `reset`, and drawn anew by `compute`. A lag
+    larger than what a row has been given since its reset reads the oldest value that it has.
+    """
+
+    state_attributes = ("_buffer", "_lags", "_step_count", "_phase", "_generator_state")
+
+    def __init__(
+        self,
+        min_lag: int = 0,
+        max_lag: int = 3,
+        batch_size: int = 1,
+        device: torch.device | str = "cpu",
+        per_env: bool = True,
+        hold_prob: float = 0.0,
+        update_period: int = 0,
+        per_env_phase: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Make an empty buffer.
+
+        Args:
+            min_lag: the smallest lag [steps].
+            max_lag: the largest lag [steps].
+            batch_size: number of rows, one a world.
+            device: where the values are.
+            per_env: draw a lag for each row, instead of one for all. A shared lag and its clock
+                begin anew only when all rows are reset at once.
+            hold_prob: probability to keep the lag when it is due to be drawn; 1 keeps it until
+                the next reset or `set_lags`.
+            update_period: draw lags every so many steps; 0 is every step.
+            per_env_phase: let each row's period begin at a random step.
+            generator: where random numbers come from, instead of torch's own generator. Its state
+                is saved with the buffer's.
+
+        Raises:
+            ValueError: a value is out of its bounds.
+        """
+        if min_lag < 0:
+            raise ValueError(f"min_lag must be >= 0, got {min_lag}.")
+        if max_lag < min_lag:
+            raise ValueError(f"max_lag ({max_lag}) must be >= min_lag ({min_lag}).")
+        if not 0.0 <= hold_prob <= 1.0:
+            raise ValueError(f"hold_prob must be in [0, 1], got {hold_prob}.")
+        if update_period < 0:
+            raise ValueError(f"update_period must be >= 0, got {update_period}.")
+        self.min_lag = min_lag
+        self.max_lag = max_lag
+        self.hold_prob = hold_prob
+        self.update_period = update_period
+        self._shared = not per_env
+        self._random_phase = per_env and per_env_phase and update_period > 0
+        self._generator = generator
+        self._source: dict[str, Any] = {
+            "generator": generator,
+            "device": generator.device if generator else device,
+        }
+        self._buffer = CircularBuffer(max_lag + 1, batch_size, device)
+        with torch.inference_mode(False):
+            clocks = batch_size if per_env else 1
+            self._lags = torch.zeros(batch_size, dtype=torch.long, device=device)
+            self._step_count = torch.zeros(clocks, dtype=torch.long, device=device)
+            self._phase = torch.zeros_like(self._step_count)
+        self._begin_anew(slice(None))
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether anything was ever appended."""
+        return self._buffer.is_initialized
+
+    @property
+    def current_lags(self) -> torch.Tensor:
+        """The lag of each row [steps], shape [batch_size]."""
+        return self._lags.clone()
+
+    def set_lags(self, lags: torch.Tensor, batch_ids: EnvIds = None) -> None:
+        """Set lags, clamped to [min_lag, max_lag], until they are drawn again.
+
+        Args:
+            lags: lags [steps], one, or one for each row named.
+            batch_ids: the rows; None is all.
+        """
+        rows = as_rows(batch_ids, len(self._lags), self._lags.device)
+        lags = torch.as_tensor(lags, dtype=torch.long, device=self._lags.device)
+        self._lags[rows] = lags.clamp(self.min_lag, self.max_lag)
+
+    def reset(self, batch_ids: EnvIds = None) -> None:
+        """Forget the values of some rows, or of all, and draw their lags."""
+        rows = as_rows(batch_ids, len(self._lags), self._lags.device)
+        self._buffer.reset(rows)
+        if not self._shared or (isinstance(rows, slice) and rows == slice(None)):
+            self._begin_anew(rows)
+
+    def append(self, data: torch.Tensor) -> None:
+        """Add one value to every row, shape [batch_size, ...]."""
+        self._buffer.append(data)
+
+    def backfill(self, data: torch.Tensor, batch_ids: torch.Tensor) -> None:
+        """Let some rows, shape [number of ids, ...], begin anew; see `CircularBuffer.backfill`."""
+        self._buffer.backfill(data, batch_ids)
+
+    def compute(self) -> torch.Tensor:
+        """Draw the lags that are due, and return the delayed values, shape [batch_size, ...].
+
+        Raises:
+            RuntimeError: nothing was appended yet.
+        """
+        self._require_data()
+        if self.max_lag > self.min_lag:
+            drawn = torch.rand(self._step_count.shape, **self._source)
+            due = drawn.to(self._lags.device) >= self.hold_prob
+            if self.update_period:
+                due &= (self._step_count + self._phase) % self.update_period == 0
+            lags = self._integers(self.min_lag, self.max_lag)
+            self._lags.copy_(torch.where(due, lags, self._lags))
+            self._step_count += 1
+        return self.peek()
+
+    def peek(self) -> torch.Tensor:
+        """Return the delayed values, shape [batch_size, ...], without drawing lags.
+
+        Raises:
+            RuntimeError: nothing was appended yet.
+        """
+        self._require_data()
+        return self._buffer[self._lags]
+
+    def _require_data(self) -> None:
+        if not self.is_initialized:
+            raise RuntimeError("Buffer not initialized: call append() before reading.")
+
+    def _begin_anew(self, rows: torch.Tensor | slice) -> None:
+        """Draw for all rows, so that random numbers do not depend on how many are named."""
+        self._lags[rows] = self._integers(self.min_lag, self.max_lag).expand_as(self._lags)[rows]
+        self._step_count[rows] = 0
+        if self._random_phase:
+            self._phase[rows] = self._integers(0, self.update_period - 1)[rows]
+
+    def _integers(self, low: int, high: int) -> torch.Tensor:
+        """Draw from [low, high], for each clock."""
+        drawn = torch.randint(low, high + 1, self._step_count.shape, **self._source)
+        return drawn.to(self._lags.device)
+
+    @property
+    def _generator_state(self) -> torch.Tensor | None:
+        return self._generator.get_state() if self._generator else None
+
+    @_generator_state.setter
+    def _generator_state(self, state: torch.Tensor | None) -> None:
+        if self._generator and state is not None:
+            self._generator.set_state(state)

@@ -1,0 +1,162 @@
+"""What noise to put on a signal. Configurations hold numbers only and never change."""
+
+from __future__ import annotations
+
+import abc
+import copy
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeVar
+
+import torch
+
+from manyworlds.signals import noise_model
+
+NoiseParam = float | tuple[float, ...]
+"""One number for all components of a signal, or one for each."""
+
+Cfg = TypeVar("Cfg", bound="NoiseCfg")
+
+
+@dataclass(kw_only=True)
+class NoiseCfg(abc.ABC):
+    """Noise that is drawn anew each time."""
+
+    operation: Literal["add", "scale", "abs"] = "add"
+    """Add the noise to the signal, multiply the signal by it, or put it in the signal's place."""
+
+    def __post_init__(self) -> None:
+        if self.operation not in ("add", "scale", "abs"):
+            raise ValueError(
+                f"{type(self).__name__}.operation is '{self.operation}': "
+                "use 'add', 'scale' or 'abs'."
+            )
+
+    @abc.abstractmethod
+    def sample(self, data: torch.Tensor) -> torch.Tensor:
+        """Draw noise that broadcasts to `data`, in its type and on its device."""
+
+    def apply(self, data: torch.Tensor) -> torch.Tensor:
+        """Return `data`, shape [num_envs, ..., components], with noise; `data` stays as it is.
+
+        Raises:
+            ValueError: a tuple has another length than there are components.
+        """
+        noise = self.sample(data)
+        if self.operation == "add":
+            return data + noise
+        return data * noise if self.operation == "scale" else noise.expand_as(data).clone()
+
+    def to(self: Cfg, device: torch.device | str) -> Cfg:
+        """Return a copy that holds tuples as tensors, so that `apply` need not make them."""
+        ours = copy.copy(self)
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, tuple):
+                with torch.inference_mode(False):
+                    setattr(ours, field.name, torch.tensor(value, device=device))
+        return ours
+
+    def _param(self, name: str, data: torch.Tensor) -> torch.Tensor | float:
+        """Bring a value to the type of `data`, one number or one for each component."""
+        value = getattr(self, name)
+        if isinstance(value, int | float):
+            return value
+        if len(value) != data.shape[-1]:
+            raise ValueError(
+                f"{type(self).__name__}.{name} has {len(value)} values, but the data has "
+                f"{data.shape[-1]} components: give one number, or one for each."
+            )
+        return torch.as_tensor(value, dtype=data.dtype, device=data.device)
+
+    def _require(self, low: str | float, high: str) -> None:
+        """Check that one parameter, or number, is at most another, component by component."""
+        bound = getattr(self, low) if isinstance(low, str) else low
+        value = getattr(self, high)
+        try:
+            fits = (torch.as_tensor(bound) <= torch.as_tensor(value)).all()
+        except RuntimeError:
+            fits = False
+        if not fits:
+            name = f"{low} ({bound})" if isinstance(low, str) else f"{low:g}"
+            raise ValueError(
+                f"{type(self).__name__}.{high} ({value}) must be >= {name} in every component."
+            )
+
+
+@dataclass
+class ConstantNoiseCfg(NoiseCfg):
+    """The same offset each time."""
+
+    bias: NoiseParam = 0.0
+
+    def sample(self, data: torch.Tensor) -> torch.Tensor:
+        """Return the bias."""
+        return torch.as_tensor(self._param("bias", data), dtype=data.dtype, device=data.device)
+
+
+@dataclass
+class UniformNoiseCfg(NoiseCfg):
+    """Noise that is uniform in [n_min, n_max)."""
+
+    n_min: NoiseParam = -1.0
+    n_max: NoiseParam = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("n_min", "n_max")
+
+    def sample(self, data: torch.Tensor) -> torch.Tensor:
+        """Draw for each element of `data`."""
+        low, high = self._param("n_min", data), self._param("n_max", data)
+        return low + (high - low) * torch.rand_like(data)
+
+
+@dataclass
+class GaussianNoiseCfg(NoiseCfg):
+    """Noise that is normally distributed."""
+
+    mean: NoiseParam = 0.0
+    std: NoiseParam = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require(0.0, "std")
+
+    def sample(self, data: torch.Tensor) -> torch.Tensor:
+        """Draw for each element of `data`."""
+        return self._param("mean", data) + self._param("std", data) * torch.randn_like(data)
+
+
+@dataclass(kw_only=True)
+class NoiseModelCfg:
+    """Noise that is built for a number of worlds."""
+
+    class_type: ClassVar[type[noise_model.NoiseModel]] = noise_model.NoiseModel
+
+    noise_cfg: NoiseCfg
+    """Noise of each step."""
+
+
+@dataclass(kw_only=True)
+class NoiseModelWithAdditiveBiasCfg(NoiseModelCfg):
+    """Noise of each step, and a bias that each world draws when it is reset."""
+
+    class_type: ClassVar[type[noise_model.NoiseModel]] = noise_model.NoiseModelWithAdditiveBias
+
+    bias_noise_cfg: NoiseCfg | None = None
+    """What the bias is drawn from; required."""
+    sample_bias_per_component: bool = True
+    """Draw a bias for each component of the signal, instead of one a world."""
+
+    def __post_init__(self) -> None:
+        if self.bias_noise_cfg is None:
+            raise ValueError(
+                "NoiseModelWithAdditiveBiasCfg.bias_noise_cfg is None: say what to draw the bias "
+                "from, or use NoiseModelCfg."
+            )
+        if self.bias_noise_cfg.operation == "scale":
+            raise ValueError(
+                "NoiseModelWithAdditiveBiasCfg.bias_noise_cfg has the operation 'scale', which "
+                "leaves every bias zero: use 'add' or 'abs'."
+            )

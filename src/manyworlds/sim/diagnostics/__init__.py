@@ -1,0 +1,1 @@
+"""Status of worlds, and records of the calls before a world diverged."""

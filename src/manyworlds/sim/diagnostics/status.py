@@ -1,0 +1,114 @@
+"""What went wrong in which world: one bit field per world, sticky until the world is reset."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Iterator
+
+import mujoco
+import numpy as np
+
+from manyworlds.spec.elements import mujoco_warnings
+
+
+class WorldStatus(enum.IntFlag):
+    """Bits of `Simulation.status`; a world with none of them is well.
+
+    The first seven are MuJoCo's warnings, in the order of `mjtWarning`. What MuJoCo calls bad is
+    NaN, infinite, or beyond 1e10. MuJoCo Warp has no such warnings and sets `NAN` alone.
+    """
+
+    INERTIA = 1 << 0
+    """The inertia matrix is nearly singular."""
+    CONTACT_OVERFLOW = 1 << 1
+    """Contacts were dropped for want of room."""
+    CONSTRAINT_OVERFLOW = 1 << 2
+    """Constraints were dropped for want of room."""
+    BAD_QPOS = 1 << 3
+    BAD_QVEL = 1 << 4
+    BAD_QACC = 1 << 5
+    BAD_CTRL = 1 << 6
+    """MuJoCo C then takes all controls of the world as zero."""
+    NAN = 1 << 7
+    """The state diverged: on the native engine, any of BAD_QPOS, BAD_QVEL and BAD_QACC."""
+    ENGINE_ERROR = 1 << 8
+    """MuJoCo raised an error in this world, which kept the state it had before the call."""
+    MEMORY = 1 << 9
+    """That error was for want of memory: raise `<size memory="..."/>` in the model."""
+    SENSOR_OVERFLOW = 1 << 10
+    """A sensor saw more contacts than it has room for."""
+
+
+FATAL = (
+    WorldStatus.NAN
+    | WorldStatus.BAD_QPOS
+    | WorldStatus.BAD_QVEL
+    | WorldStatus.BAD_QACC
+    | WorldStatus.BAD_CTRL
+    | WorldStatus.ENGINE_ERROR
+    | WorldStatus.MEMORY
+    | WorldStatus.CONTACT_OVERFLOW
+    | WorldStatus.CONSTRAINT_OVERFLOW
+)
+"""Bits of worlds whose results cannot be trusted from here on."""
+
+_DIVERGED = WorldStatus.BAD_QPOS | WorldStatus.BAD_QVEL | WorldStatus.BAD_QACC
+_WARNING_BITS = (1 << np.arange(int(mujoco.mjtWarning.mjNWARNING))).astype(np.int32)
+
+
+def warning_bits(counters: np.ndarray) -> np.ndarray:
+    """Turn MuJoCo's warning counters into status bits.
+
+    Args:
+        counters: last argument and count of each warning, int32, shape
+            (num_envs, mjNWARNING, 2).
+
+    Returns:
+        Bits, int32, shape (num_envs,).
+    """
+    bits = np.zeros(len(counters), np.int32)
+    if np.count_nonzero(counters):  # else nothing happened, as nearly always
+        worlds = np.unique(np.flatnonzero(counters) // counters[0].size)
+        found = ((counters[worlds, :, 1] > 0) * _WARNING_BITS).sum(axis=1, dtype=np.int32)
+        found[(found & int(_DIVERGED)) != 0] |= int(WorldStatus.NAN)
+        bits[worlds] = found
+    return bits
+
+
+def error_bits(message: str) -> int:
+    """Status bits of a world in which MuJoCo raised an error with this message."""
+    bits = WorldStatus.ENGINE_ERROR
+    if "memory" in message:
+        bits |= WorldStatus.MEMORY
+    return int(bits)
+
+
+def status_counts(status: np.ndarray) -> dict[str, int]:
+    """Count the worlds that have each bit; bits that no world has are left out.
+
+    Args:
+        status: bits, shape (num_envs,).
+    """
+    bits = status[status != 0]
+    if not bits.size:
+        return {}
+    counts = {str(bit.name).lower(): int(((bits & int(bit)) != 0).sum()) for bit in WorldStatus}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _ignore(message: str) -> None:
+    """Take a warning of MuJoCo that the status bits tell as well."""
+
+
+@contextlib.contextmanager
+def quiet_mujoco() -> Iterator[None]:
+    """Keep MuJoCo's line per bad world off the terminal and out of MUJOCO_LOG.TXT.
+
+    A warning handler that the user installed keeps getting its lines.
+    """
+    if mujoco.get_mju_user_warning() is not None:
+        yield
+        return
+    with mujoco_warnings(_ignore):
+        yield

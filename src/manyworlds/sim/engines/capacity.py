@@ -1,0 +1,139 @@
+"""How many contacts and constraints a model meets, counted with MuJoCo C before buffers are made.
+
+MuJoCo Warp allocates contacts and constraints once. What a scene needs cannot be read from its
+model, so it is tried out: one world falls, tumbles, and is driven at random for a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import mujoco
+import numpy as np
+
+from manyworlds.sim.diagnostics.status import quiet_mujoco
+
+_SECONDS = 1.0
+"""Simulated time of each trial [s], long enough to fall from the height of a robot."""
+_MAX_STEPS = 500
+_TUMBLES = 2
+"""Trials in which everything that floats starts in a random orientation."""
+_KEYFRAMES = 8
+_KEYFRAME_STEPS = 50
+_HOLD = 10
+"""Steps from one set of random controls to the next."""
+_SAFETY = 2
+"""Worlds differ in more ways than the trials do."""
+_MULTIPLE = 16
+
+# Rows of an equality constraint; those of other types are counted where they are active.
+_EQUALITY_ROWS = {
+    int(mujoco.mjtEq.mjEQ_CONNECT): 3,
+    int(mujoco.mjtEq.mjEQ_WELD): 6,
+    int(mujoco.mjtEq.mjEQ_JOINT): 1,
+    int(mujoco.mjtEq.mjEQ_TENDON): 1,
+}
+
+
+def contact_room(model: mujoco.MjModel) -> tuple[int, int]:
+    """Count what to allocate per world for contacts and for constraints.
+
+    The trials start from `qpos0`, from `qpos0` with whatever floats tumbled, and from the first
+    keyframes; all are the same in every run. They take up to 1900 steps of one world.
+
+    Args:
+        model: the model; `mj_step` should put a diverged world back by itself.
+
+    Returns:
+        Contacts (`nconmax`) and constraint rows (`njmax`): twice what the trials met of contacts,
+        of pairs of geoms near each other and of their constraint rows, and all limits, frictions
+        and equalities that can be active at once.
+    """
+    near = _NearPairs(model)
+    contacts = contact_rows = other_rows = 0
+    with quiet_mujoco():
+        for data, steps in _trials(model, rng := np.random.default_rng(0)):
+            for step in range(steps):
+                if step % _HOLD == 0:
+                    data.ctrl[:] = _random_controls(model, rng)
+                mujoco.mj_step(model, data)
+                others = data.ne + data.nf + data.nl
+                if step % (5 * _HOLD) == 0:
+                    contacts = max(contacts, near.count(data))
+                contacts = max(contacts, data.ncon)
+                contact_rows = max(contact_rows, data.nefc - others)
+                other_rows = max(other_rows, others)
+    other_rows = max(other_rows, _possible_rows(model))
+    return _round_up(_SAFETY * contacts), _round_up(_SAFETY * contact_rows + other_rows)
+
+
+def _trials(model: mujoco.MjModel, rng: np.random.Generator) -> Iterator[tuple[mujoco.MjData, int]]:
+    """Yield start states and how many steps to take from each."""
+    steps = int(np.clip(_SECONDS / model.opt.timestep, _KEYFRAME_STEPS, _MAX_STEPS))
+    data = mujoco.MjData(model)
+    yield data, steps
+    free = model.jnt_qposadr[model.jnt_type == mujoco.mjtJoint.mjJNT_FREE]
+    for _ in range(_TUMBLES if free.size else 0):
+        mujoco.mj_resetData(model, data)
+        data.qpos[free[:, None] + np.arange(3, 7)] = rng.normal(size=(free.size, 4))
+        yield data, steps
+    for key in range(min(model.nkey, _KEYFRAMES)):
+        mujoco.mj_resetDataKeyframe(model, data, key)
+        yield data, _KEYFRAME_STEPS
+
+
+def _random_controls(model: mujoco.MjModel, rng: np.random.Generator) -> np.ndarray:
+    limited = model.actuator_ctrllimited.astype(bool)[:, None]
+    low, high = np.where(limited, model.actuator_ctrlrange, [-1.0, 1.0]).T
+    return rng.uniform(low, high)
+
+
+def _possible_rows(model: mujoco.MjModel) -> int:
+    """Count rows that are there whatever touches what, with every constraint active."""
+    rows = sum(_EQUALITY_ROWS.get(kind, 0) for kind in model.eq_type.tolist())
+    for field in ("jnt_limited", "tendon_limited", "dof_frictionloss", "tendon_frictionloss"):
+        rows += np.count_nonzero(getattr(model, field))
+    return int(rows)
+
+
+def _round_up(count: float) -> int:
+    return max(1, int(np.ceil(count / _MULTIPLE))) * _MULTIPLE
+
+
+class _NearPairs:
+    """Pairs of geoms whose bounds meet: MuJoCo Warp keeps these where it keeps contacts."""
+
+    def __init__(self, model: mujoco.MjModel) -> None:
+        self.model = model
+        weld = model.body_weldid[model.geom_bodyid]
+        parent = model.body_weldid[model.body_parentid[weld]]
+        plane = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
+        first = np.flatnonzero((weld != 0) & ~plane)[:, None]
+        second = np.arange(model.ngeom)[None]
+        still = (weld == 0) | plane
+        related = (parent[first] == weld[second]) | (parent[second] == weld[first])
+        related &= (weld[first] != 0) & (weld[second] != 0)
+        touching = (model.geom_contype[first] & model.geom_conaffinity[second]) | (
+            model.geom_contype[second] & model.geom_conaffinity[first]
+        )
+        pairs = (touching != 0) & (still[second] | (first < second)) & ~related
+        pairs &= weld[first] != weld[second]
+        rows, self.second = np.nonzero(pairs)
+        self.first = first[rows, 0]
+        self.plane = plane[self.second]
+        self.reach = model.geom_rbound + model.geom_margin + model.geom_gap
+
+    def count(self, data: mujoco.MjData) -> int:
+        """Count the pairs that are near each other, and those that the model names."""
+        a, b, model = self.first, self.second, self.model
+        offset = data.geom_xpos[a] - data.geom_xpos[b]
+        above = np.einsum("ij,ij->i", offset, data.geom_xmat[b][:, 2::3])
+        distance = np.where(self.plane, above, np.linalg.norm(offset, axis=1))
+        near = distance <= self.reach[a] + self.reach[b]
+        a, b = a[near], b[near]
+        rotation = data.geom_xmat.reshape(-1, 3, 3)
+        center = data.geom_xpos + np.einsum("nij,nj->ni", rotation, model.geom_aabb[:, :3])
+        extent = np.einsum("nij,nj->ni", np.abs(rotation), model.geom_aabb[:, 3:])
+        extent += (model.geom_margin + model.geom_gap)[:, None]
+        boxes_meet = (np.abs(center[a] - center[b]) <= extent[a] + extent[b]).all(axis=1)
+        return int((self.plane[near] | boxes_meet).sum()) + model.npair

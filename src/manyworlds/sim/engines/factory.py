@@ -1,0 +1,54 @@
+"""Which engine steps the worlds, and where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import mujoco
+import torch
+
+from manyworlds.sim.options import refuse_warp_options
+from manyworlds.utils.devices import as_device
+
+if TYPE_CHECKING:
+    from manyworlds.sim.config import SimulationCfg
+    from manyworlds.sim.engines.engine import Engine
+
+
+def choose_device(cfg: SimulationCfg, device: str | torch.device | None) -> torch.device:
+    """Return the device asked for; for None, CUDA where there is one and the engine can use it.
+
+    Raises:
+        ValueError: there is no such device or engine, or the engine cannot run there.
+    """
+    if cfg.engine not in ("auto", "native", "warp"):
+        raise ValueError(f"engine must be one of auto, native, warp, got '{cfg.engine}'.")
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() and cfg.engine != "native" else "cpu"
+    if cfg.engine == "native" and str(device).split(":")[0] != "cpu":
+        raise ValueError(
+            f"The native engine runs on the CPU, got device '{device}': "
+            "use device='cpu' or engine='warp'."
+        )
+    found = as_device(device)
+    if found.type not in ("cpu", "cuda"):
+        raise ValueError(f"Engines run on the CPU or on CUDA, got device '{device}': use 'cpu'.")
+    return found
+
+
+def make_engine(
+    cfg: SimulationCfg, mj_model: mujoco.MjModel, num_envs: int, device: str | torch.device | None
+) -> Engine:
+    """Make the engine that a configuration asks for."""
+    device = choose_device(cfg, device)
+    kind = cfg.engine
+    if kind == "auto":
+        kind = "warp" if device.type == "cuda" else "native"
+    if kind == "warp":
+        from manyworlds.sim.engines.warp import WarpEngine
+
+        return WarpEngine(mj_model, num_envs, device, cfg.nconmax, cfg.njmax, cfg.apply_wp_opt)
+    refuse_warp_options(cfg)
+    from manyworlds.sim.engines.native import NativeEngine
+
+    return NativeEngine(mj_model, num_envs, cfg.num_threads)

@@ -1,0 +1,584 @@
+"""The CPU engine: MuJoCo C through `mujoco.batch`.
+
+The record of truth is float64: state rows and expanded model rows. Users see float32 tensors; only
+the elements that they changed are written back, so that an untouched world follows `mj_step` bit
+for bit. A tensor's version counter tells cheaply whether anything was written at all.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from _ctypes import CFuncPtr  # what every type of C function derives from
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
+
+from manyworlds.sim.contacts import ContactReader, Contacts
+from manyworlds.sim.diagnostics.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
+from manyworlds.sim.fields.defaults import pristine_fields
+from manyworlds.sim.fields.mesh_validation import ABSENCE_FIELDS, check_absent_geoms
+from manyworlds.sim.fields.recompute import RecomputeLevel
+from manyworlds.sim.fields.shared import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
+from manyworlds.sim.options import check_timestep
+from manyworlds.sim.rays import DoubleBuffers, Rays, View
+from manyworlds.sim.state import State, check_known, check_shapes, check_sizes, model_sizes
+from manyworlds.utils.devices import usable_cores
+from manyworlds.validation.names import near_matches
+
+_MESH = mujoco.mjtGeom.mjGEOM_MESH
+
+# Structs that lie in a thread's scratch memory, which the next world overwrites.
+_TRANSIENT = ("contact", "efc")
+
+# What a list of contacts or their forces is not whole for.
+_LOST = int(WorldStatus.CONTACT_OVERFLOW | WorldStatus.CONSTRAINT_OVERFLOW)
+
+# What a step reads and leaves as it is, in the order of the state's columns.
+_STEADY = {
+    "qfrc_applied": mujoco.mjtState.mjSTATE_QFRC_APPLIED,
+    "xfrc_applied": mujoco.mjtState.mjSTATE_XFRC_APPLIED,
+    "eq_active": mujoco.mjtState.mjSTATE_EQ_ACTIVE,
+    "mocap_pos": mujoco.mjtState.mjSTATE_MOCAP_POS,
+    "mocap_quat": mujoco.mjtState.mjSTATE_MOCAP_QUAT,
+}
+_TORCH_DTYPES = {"f": np.float32, "i": np.int32, "u": np.uint8, "b": np.bool_}
+
+
+class _Mirror:
+    """A float32 tensor over one float64 array of the batch."""
+
+    __slots__ = ("array", "buffer", "tensor", "version")
+
+    def __init__(self, array: np.ndarray, shape: tuple[int, ...], dtype: type | None = None):
+        self.array = array.reshape(shape)
+        self.buffer = np.empty(shape, dtype or _TORCH_DTYPES[array.dtype.kind])
+        # A tensor born in inference mode has no version counter and refuses later writes.
+        with torch.inference_mode(False):
+            self.tensor = torch.from_numpy(self.buffer)
+        with np.errstate(over="ignore"):
+            self.pull()
+
+    def pull(self, ids: np.ndarray | None = None) -> None:
+        """Refresh the tensor from the batch, for all worlds or the ones named."""
+        if ids is None:
+            np.copyto(self.buffer, self.array, casting="unsafe")
+        else:
+            self.buffer[ids] = self.array[ids]
+        self.version = self.tensor._version
+
+    def refresh(self, ids: Any) -> None:
+        """Pull what was recomputed, and let caches see by the version that it changed."""
+        self.tensor[:0].zero_()
+        self.pull(ids)
+
+    def push(self) -> np.ndarray:
+        """Write the elements that the user changed to the batch; return which they were."""
+        # An element equal to the rounded record keeps the record's exact value.
+        changed = self.array.astype(self.buffer.dtype) != self.buffer
+        np.copyto(self.array, self.buffer, where=changed, casting="unsafe")
+        self.version = self.tensor._version
+        return changed
+
+
+class NativeEngine:
+    """Steps worlds on a C++ thread pool, bit-identical to a loop over one `MjData` per world."""
+
+    name = "native"
+    use_cuda_graph = False
+
+    def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
+        _check_supported(mj_model)
+        self.mj_model = mj_model
+        self.num_envs = num_envs
+        self.num_threads = num_threads or usable_cores()
+        self.device = torch.device("cpu")
+        self.expanded: set[str] = set()
+        self.defaults = pristine_fields(mj_model)
+        self.batch = Batch(mj_model, nsim=num_envs, nthread=self.num_threads)
+        self._errors = np.zeros(num_envs, np.int32)
+        self._error_shown = False
+        self._written: np.ndarray | None = None
+        # Callbacks and plugins may write the columns that follow.
+        last = mj_model.nuserdata == mj_model.npluginstate == 0
+        kinds = sum(int(kind) for kind in _STEADY.values()) if last else 0
+        first_steady = self.batch.state.shape[1] - mujoco.mj_stateSize(mj_model, kinds)
+        self._moving = self.batch.state[:, :first_steady]
+        self._resting = self.batch.state[:, first_steady:]
+        self._steady: np.ndarray | None = None
+        self._state: dict[str, _Mirror] = {}
+        self._derived: dict[str, _Mirror] = {}
+        self._rows: dict[str, _Mirror] = {}
+        self._absence_unchecked = False
+        self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
+        self._doubles = DoubleBuffers()
+        self.graphs: dict[str, Any] = {}
+        self.data = _NativeData(self)
+        self.model = _NativeModel(self)
+
+    def create_graph(self) -> None:
+        """Do nothing: there are no CUDA graphs on the CPU."""
+
+    def step(self, nsubsteps: int, refresh: bool, record: np.ndarray | None = None) -> None:
+        """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
+        stage = mujoco.mjtStage.mjSTAGE_VEL if refresh else mujoco.mjtStage.mjSTAGE_NONE
+        self._push()
+        if record is not None:
+            np.copyto(record, self._moving)
+        self._run(self.batch.step, None, nsubsteps, stage.value)
+        self._pull()
+
+    def forward(self, env_ids: np.ndarray | None) -> None:
+        """Run `mj_forward` on the worlds named."""
+        self._push()
+        self._run(self.batch.forward, env_ids)
+        self._pull(env_ids)
+
+    def reset(self, env_ids: np.ndarray | None) -> None:
+        """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
+        self._push_rows()  # qpos0; what was written to other worlds' state stays pending
+        # MuJoCo clears the warning counters, too.
+        _call(self.batch.reset, env_ids, -1, mujoco.mjtStage.mjSTAGE_NONE.value)
+        ids = slice(None) if env_ids is None else env_ids
+        self._errors[ids] = 0
+        # Nearly every step resets some worlds, and nearly none of them has forces to forget.
+        if self._steady is not None and (self._steady[ids] != self._resting[ids]).any():
+            self._steady = None
+        for mirror in self._state.values():
+            mirror.pull(env_ids)
+
+    def well(self) -> bool:
+        """Whether no world has a bit of `WorldStatus`."""
+        return not (np.count_nonzero(self.batch.warning) or np.count_nonzero(self._errors))
+
+    def status(self) -> torch.Tensor:
+        """Bits of `WorldStatus`, int32, shape (num_envs,)."""
+        return torch.from_numpy(warning_bits(self.batch.warning) | self._errors)
+
+    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+        """Run `mj_forward` on copies of the worlds named, one after the other."""
+        reader, counters = ContactReader(), self.batch.warning.copy()
+        with quiet_mujoco():
+            worlds = range(self.num_envs) if env_ids is None else env_ids.tolist()
+            for world, copies in zip(worlds, self.world_copies(env_ids), strict=True):
+                counters[world, :, 1] = self._read_contacts(world, *copies, reader)
+        self._errors |= warning_bits(counters) & _LOST
+        return reader.contacts()
+
+    def _read_contacts(
+        self, world: int, model: mujoco.MjModel, data: mujoco.MjData, reader: ContactReader
+    ) -> np.ndarray:
+        """Read one world; return how often MuJoCo has warned in it, by warning."""
+        try:
+            mujoco.mj_forward(model, data)
+        except mujoco.FatalError as error:
+            self._fail({world: str(error)}, f"MuJoCo failed in world {world}: {error}.")
+            self._scratch = model, mujoco.MjData(model)
+        else:
+            reader.read(world, model, data)
+        return data.warning.number
+
+    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+        """None: MuJoCo C draws with OpenGL, for which there is `world_copies`."""
+        return None
+
+    def world_copies(
+        self, env_ids: np.ndarray | None
+    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+        """Copy model and state of one world after the other into the same two structs."""
+        self._push()
+        if self._scratch is None:
+            # A whole model, assets included, is slow to copy; its other fields are not.
+            model = self.batch.get_model(0)
+            self._scratch = model, mujoco.MjData(model)
+        for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+            model, data = self._scratch
+            if self.expanded:
+                if model.ngravcomp != self.mj_model.ngravcomp:
+                    # Another number of bodies that hover counts as another size of the model.
+                    model.body_gravcomp[:] = self.mj_model.body_gravcomp
+                    mujoco.mj_setConst(model, data)
+                self.batch.get_model(world, model)
+            self.batch.get_data(world, data)
+            yield model, data
+
+    def ray(
+        self,
+        pnt: torch.Tensor,
+        vec: torch.Tensor,
+        geomgroup: Sequence[int] | None,
+        flg_static: bool,
+        bodyexclude: torch.Tensor,
+        env_ids: np.ndarray | None,
+    ) -> Rays:
+        """Cast rays on the thread pool, which computes kinematics from each world's state."""
+        self._push()
+        origins, directions = self._doubles.copy("pnt", pnt), self._doubles.copy("vec", vec)
+        exclude = bodyexclude.numpy()
+        cast = self.batch.ray
+        found = _call(cast, origins, directions, geomgroup, flg_static, exclude, env_ids, True)
+        dist, geomid, normal = map(torch.from_numpy, found)
+        return Rays(dist.float(), geomid, normal.float())
+
+    def expansion_problem(self, field: str) -> str | None:
+        """Say why a model field cannot have one row per world, or None if it can."""
+        if field in MODEL_FIELDS:
+            return None
+        return (
+            f"Model field '{field}' cannot differ between worlds on the native engine."
+            + near_matches(field, MODEL_FIELDS)
+        )
+
+    def expand(self, field: str) -> None:
+        """Give a model field one float64 row per world."""
+        if field in self.expanded:
+            return
+        if problem := self.expansion_problem(field):
+            raise ValueError(problem)
+        array = self.batch.expand(field)
+        self._rows[field] = _Mirror(array, _shape(field, array))
+        self.expanded.add(field)
+
+    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+        """Run `mj_setConst` on the worlds named; there is no cheaper level."""
+        if level == RecomputeLevel.none:
+            return
+        self._push()
+        # The batch puts bounds of mesh geoms back to the template's, which mj_setConst leaves be.
+        rbound, types = self._rows.get("geom_rbound"), self._rows.get("geom_type")
+        geom_type = self.mj_model.geom_type[None] if types is None else types.array
+        meshes = np.broadcast_to(geom_type == _MESH, (self.num_envs, self.mj_model.ngeom))
+        kept = None if rbound is None else rbound.array[meshes]
+        try:
+            _call(self.batch.set_const, env_ids)
+        except RuntimeError as error:
+            if "compiled as simple" not in str(error):
+                raise
+            raise RuntimeError(
+                f"{error} A body whose inertial frame is to move must not be compiled as simple: "
+                "set body.simple = False in the MjSpec, or simple='false' in MJCF."
+            ) from None
+        finally:
+            self._note_written(slice(None) if env_ids is None else env_ids)
+            if rbound is not None and kept is not None:
+                rbound.array[meshes] = kept
+            for field in MODEL_FIELDS - self.expanded:
+                if self.batch.expanded(field) is not None:  # type: ignore[operator]
+                    self.expand(field)
+            for mirror in self._rows.values():
+                mirror.refresh(env_ids)
+
+    def bind(self, field: str) -> torch.Tensor:
+        """Return the tensor of a data field, bound on its first use."""
+        for mirrors in (self._state, self._derived):
+            if field in mirrors:
+                return mirrors[field].tensor
+        if field in _TRANSIENT:
+            raise AttributeError(
+                f"'{field}' is not available: MuJoCo C keeps it only within a call, so the native "
+                "engine has no such arrays: use sim.contacts(), or engine='warp'."
+            )
+        if field not in DATA_FIELDS:
+            raise AttributeError(
+                f"'{field}' is not a data field of the native engine."
+                + near_matches(field, DATA_FIELDS)
+            )
+        if reason := conditional_field_reason(self.mj_model, field):
+            raise AttributeError(f"'{field}' is not available: {reason}.")
+        array = self.batch.bind(field)
+        mirrors = self._state if array.flags.writeable else self._derived
+        if mirrors is self._derived:
+            # An output reads zero until the first call after it was bound. The state is that of
+            # the last call: what users wrote since then stays pending, and other fields keep.
+            self._run(self.batch.forward, None)
+        dtype = np.bool_ if field == "eq_active" else None
+        mirrors[field] = _Mirror(array, _shape(field, array), dtype)
+        return mirrors[field].tensor
+
+    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+        """State rows, model rows, derived fields as last computed, and status."""
+        self._push()
+        ids = slice(None) if env_ids is None else env_ids
+        sizes = model_sizes(self.mj_model)
+        arrays = {"state": self.batch.state, "status": self.status().numpy()}
+        arrays["sizes"] = np.broadcast_to(sizes, (self.num_envs, len(sizes)))
+        arrays |= {f"model.{name}": rows for name, rows in self.model_rows().items()}
+        arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        return {name: torch.from_numpy(array[ids].copy()) for name, array in arrays.items()}
+
+    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+        """Take over rows, derived fields and status, element for element."""
+        check_shapes(state, {"state": self._shape_of(self.batch.state, env_ids)})
+        check_sizes(state, model_sizes(self.mj_model))
+        for key in state:
+            kind, _, field = key.partition(".")
+            if kind == "model":
+                self.expand(field)
+            elif kind == "derived":
+                self.bind(field)
+        rows = self.model_rows()
+        arrays = {f"model.{name}": array for name, array in rows.items()}
+        arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        arrays["status"] = self._errors
+        saved = {name: array for name, array in arrays.items() if name in state}
+        check_known(state, {"state", "sizes", *saved})
+        check_shapes(state, {name: self._shape_of(a, env_ids) for name, a in saved.items()})
+        self._push()
+        ids = slice(None) if env_ids is None else env_ids
+        for field in rows:
+            # Rows that were not saved had the compiled values.
+            value = state.get(f"model.{field}")
+            # bvh_aabb has rows for bodies only.
+            compiled = self.defaults[field].ravel()[: rows[field][0].size]
+            self._set_rows(field, ids, compiled if value is None else value.cpu().numpy())
+        for field, mirror in self._derived.items():
+            if (value := state.get(f"derived.{field}")) is not None:
+                mirror.buffer[ids] = value.cpu().numpy()
+        self.batch.state[ids] = state["state"].cpu().numpy()
+        self._steady = None
+        self.batch.warning[ids] = 0
+        self._errors[ids] = state["status"].cpu().numpy() if "status" in state else 0
+        for mirror in self._state.values():
+            mirror.pull()
+        unsaved = [m for f, m in self._derived.items() if f"derived.{f}" not in state]
+        if unsaved:
+            worlds = None if env_ids is None else np.unique(env_ids).astype(np.int32)
+            self._run(self.batch.forward, worlds)
+            for mirror in unsaved:
+                mirror.pull(worlds)
+
+    def state_rows(self) -> torch.Tensor:
+        """The state as `mj_getState` lays it out, float64; the engine's own memory."""
+        self._push()
+        return torch.from_numpy(self.batch.state)
+
+    def record_slots(self, count: int) -> list[np.ndarray]:
+        """Arrays for what a step may change of the state."""
+        # Filled, which makes the memory real now rather than during the first steps.
+        return list(np.full((count, *self._moving.shape), 0.0))
+
+    def steady_rows(self) -> np.ndarray:
+        """Applied forces, active equalities and mocap poses: a copy that is kept while it holds."""
+        if self._steady is None:
+            self._steady = self._resting.copy()
+        return self._steady
+
+    def write_rows(
+        self, field: str, env_ids: np.ndarray, columns: np.ndarray, values: np.ndarray
+    ) -> None:
+        """Write some columns of a model field in the worlds named, in double precision."""
+        self.expand(field)
+        self._push_row(field)
+        mirror = self._rows[field]
+        shape = (len(env_ids), len(columns), *mirror.array.shape[2:])
+        mirror.array[env_ids[:, None], columns] = values.reshape(shape)
+        self._absence_unchecked |= field in ABSENCE_FIELDS
+        self._note_written(env_ids)
+        mirror.refresh(env_ids)
+
+    def take_written_worlds(self) -> np.ndarray | None:
+        """Mask of the worlds whose model rows may have changed since the last call, or None."""
+        written, self._written = self._written, None
+        return written
+
+    def model_rows(self) -> dict[str, np.ndarray]:
+        """Float64 rows of all fields that may differ between worlds."""
+        return {field: mirror.array for field, mirror in self._rows.items()}
+
+    def _set_rows(self, field: str, ids: Any, values: np.ndarray) -> None:
+        mirror = self._rows[field]
+        if not values.size:
+            return  # the model has no element of this kind
+        self._note_written(ids)
+        mirror.array[ids] = values.reshape(-1, *mirror.array.shape[1:])
+        mirror.refresh(None)
+        self._absence_unchecked |= field in ABSENCE_FIELDS
+
+    def _note_written(self, worlds: Any) -> None:
+        if self._written is None:
+            self._written = np.zeros(self.num_envs, bool)
+        self._written[worlds] = True
+
+    def _shape_of(self, array: np.ndarray, env_ids: np.ndarray | None) -> tuple[int, ...]:
+        return (self.num_envs if env_ids is None else len(env_ids), *array.shape[1:])
+
+    def _run(self, function: Any, *args: Any) -> None:
+        """Call into the batch; mark the worlds in which MuJoCo raised an error."""
+        try:
+            with quiet_mujoco():
+                function(*args)
+        except SimulationError as error:
+            self._fail({w: self.batch.error(w) for w in error.ids.tolist()}, _failure(error))
+
+    def _fail(self, errors: dict[int, str], message: str) -> None:
+        """Mark worlds in which MuJoCo raised an error; warn of the first."""
+        for world, error in errors.items():
+            self._errors[world] |= error_bits(error)
+        if not self._error_shown:
+            warnings.warn(f"{message} Further errors: sim.status.", RuntimeWarning, 5)
+            self._error_shown = True
+
+    @np.errstate(over="ignore")
+    def _push(self) -> None:
+        # State is compared in any case: a write through `.numpy()` or `.data` has no version.
+        for field, mirror in self._state.items():
+            # Except for what is large and seldom written by anyone but MuJoCo.
+            if field == "history" and mirror.tensor._version == mirror.version:
+                continue
+            changed = mirror.push()
+            if self._steady is not None and field in _STEADY and changed.any():
+                self._steady = None
+        self._push_rows()
+
+    @np.errstate(over="ignore")
+    def _push_rows(self) -> None:
+        for field in self._rows:
+            self._push_row(field)
+        if self._absence_unchecked and "geom_dataid" in self._rows:
+            rows = {f: m.array for f, m in self._rows.items() if f in ABSENCE_FIELDS}
+            check_absent_geoms(self.mj_model, rows)
+            self._absence_unchecked = False
+
+    def _push_row(self, field: str) -> None:
+        mirror = self._rows[field]
+        if mirror.tensor._version != mirror.version:
+            if field == "opt.timestep":
+                for timestep in (mirror.buffer.min(), mirror.buffer.max()):
+                    check_timestep(float(timestep))
+            changed = mirror.push()
+            self._note_written(changed.reshape(self.num_envs, -1).any(axis=1))
+            self._absence_unchecked |= field in ABSENCE_FIELDS
+
+    @np.errstate(over="ignore")
+    def _pull(self, env_ids: np.ndarray | None = None) -> None:
+        # What a diverging world has beyond float32's range becomes infinite.
+        for mirror in self._state.values():
+            mirror.pull(env_ids)
+        for mirror in self._derived.values():
+            mirror.pull(env_ids)
+        # MuJoCo looks at the state only. A sum is finite only if every element is.
+        if (sensors := self._derived.get("sensordata")) is not None:
+            ids = slice(None) if env_ids is None else env_ids
+            if not math.isfinite(sensors.buffer[ids].sum()):
+                bad = ~np.isfinite(sensors.buffer[ids]).all(axis=1)
+                self._errors[ids] |= bad * np.int32(WorldStatus.NAN)
+
+
+class _NativeData:
+    """Struct of data fields: tensors, bound on first use."""
+
+    def __init__(self, engine: NativeEngine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, field: str) -> torch.Tensor:
+        if field.startswith("_"):
+            raise AttributeError(field)
+        return self._engine.bind(field)
+
+    def __dir__(self) -> list[str]:
+        model = self._engine.mj_model
+        return sorted(f for f in DATA_FIELDS if not conditional_field_reason(model, f))
+
+
+class _NativeModel:
+    """Struct of model fields: per-world rows once expanded, else one shared row."""
+
+    def __init__(self, engine: NativeEngine, prefix: str = "") -> None:
+        self._engine = engine
+        self._prefix = prefix
+        self._scalars = engine.mj_model.opt if prefix else engine.mj_model
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        field = self._prefix + name
+        if field in self._engine._rows:
+            return self._engine._rows[field].tensor
+        if field == "opt":
+            return _NativeModel(self._engine, "opt.")
+        value = self._engine.defaults.get(field)
+        if value is None:
+            value = getattr(self._scalars, name, None)
+        if isinstance(value, np.ndarray) and (value.ndim or field in OPTION_FIELDS):
+            return _Mirror(value[None], _shape(field, value[None])).tensor
+        if isinstance(value, np.ndarray):
+            return value.item()
+        if isinstance(value, int | float):
+            return value
+        raise AttributeError(
+            f"'{field}' is not a model field of the native engine."
+            + near_matches(field, MODEL_FIELDS)
+        )
+
+    def __dir__(self) -> list[str]:
+        if self._prefix:
+            return sorted(f[len("opt.") :] for f in MODEL_FIELDS if f.startswith("opt."))
+        return sorted({"opt", *(f for f in MODEL_FIELDS if not f.startswith("opt."))})
+
+
+def computed_constants(
+    mj_model: mujoco.MjModel, rows: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return what `mj_setConst` computes from rows of model fields.
+
+    Args:
+        mj_model: the compiled model.
+        rows: model fields, each [number of rows, ...].
+
+    Returns:
+        The fields that it wrote, each [number of rows, ...].
+    """
+    if not rows:
+        return {}
+    batch = Batch(mj_model, nsim=len(next(iter(rows.values()))), nthread=1)
+    for field, values in rows.items():
+        batch.expand(field)[:] = values
+    batch.set_const()
+    expanded: Any = batch.expanded
+    found = {field: expanded(field) for field in MODEL_FIELDS - rows.keys()}
+    return {field: np.array(values) for field, values in found.items() if values is not None}
+
+
+def _check_supported(mj_model: mujoco.MjModel) -> None:
+    """Refuse what keeps part of a world outside of its state row, or cannot run on threads."""
+    for flag in (mujoco.mjtEnableBit.mjENBL_SLEEP, mujoco.mjtEnableBit.mjENBL_IPC):
+        if mj_model.opt.enableflags & flag:
+            name = flag.name.removeprefix("mjENBL_").lower()
+            raise ValueError(
+                f"The native engine cannot run a model with <flag {name}='enable'/>, since MuJoCo "
+                "keeps that outside of the state of a world: remove the flag."
+            )
+    for name in filter(lambda name: name.startswith("get_mjcb_"), dir(mujoco)):
+        callback = getattr(mujoco, name)()
+        if callback is not None and not isinstance(callback, CFuncPtr):
+            callback = name.removeprefix("get_")
+            raise ValueError(
+                f"{callback} is a Python function, which cannot run on the native engine's "
+                f"threads: uninstall it with mujoco.set_{callback}(None)."
+            )
+
+
+def _shape(field: str, array: np.ndarray) -> tuple[int, ...]:
+    if field in MATRIX_SHAPES:
+        return (*array.shape[:2], *MATRIX_SHAPES[field])
+    return array.shape
+
+
+def _call(function: Any, *args: Any) -> Any:
+    """Call into the batch; an error in any world raises, and names the worlds."""
+    try:
+        return function(*args)
+    except SimulationError as error:
+        raise RuntimeError(_failure(error)) from None
+
+
+def _failure(error: SimulationError) -> str:
+    shown = ", ".join(map(str, error.ids[:5])) + (", ..." if len(error.ids) > 5 else "")
+    return (
+        f"MuJoCo failed in {len(error.ids)} worlds ({shown}), which kept the state they had "
+        f"before the call: {error}. Reset these worlds or mend their model fields."
+    )

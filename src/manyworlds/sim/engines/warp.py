@@ -1,0 +1,556 @@
+"""The GPU engine: MuJoCo Warp.
+
+Tensors share memory with Warp's arrays: what users write is the input of the next call without a
+copy. On CUDA every call replays a captured graph. On the CPU this engine is slow and serves to
+check that both engines agree.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+import torch
+
+from manyworlds.sim.contacts import CONTACT_FIELDS, Contacts
+from manyworlds.sim.diagnostics.status import WorldStatus
+from manyworlds.sim.engines.capacity import contact_room
+from manyworlds.sim.fields.defaults import pristine_fields, write_field
+from manyworlds.sim.fields.recompute import RecomputeLevel
+from manyworlds.sim.rays import Rays, View
+from manyworlds.sim.state import State, check_known, check_shapes
+from manyworlds.utils.extras import MissingExtraError
+from manyworlds.validation.names import near_matches
+
+try:
+    import mujoco_warp as mjw
+    import warp as wp
+
+    from manyworlds.sim.engines.warp_cameras import Painter, cast_rays
+    from manyworlds.sim.engines.warp_views import (
+        WarpData,
+        WarpModel,
+        WarpStruct,
+        repeat_rows,
+        to_torch,
+    )
+except ImportError as error:
+    raise MissingExtraError(
+        "engine='warp' needs MuJoCo Warp, which is not installed: "
+        "run `pip install 'manyworlds[gpu]'`, or use engine='native' on the CPU."
+    ) from error
+
+if TYPE_CHECKING:
+    from manyworlds.sim.config import SimulationCfg
+
+# What a world carries from one step to the next; its other arrays are computed from these.
+_STATE = (
+    "time",
+    "qpos",
+    "qvel",
+    "act",
+    "history",
+    "plastic",
+    "qacc_warmstart",
+    "ctrl",
+    "qfrc_applied",
+    "xfrc_applied",
+    "eq_active",
+    "mocap_pos",
+    "mocap_quat",
+    "userdata",
+    "tree_asleep",
+)
+
+# Those that `mj_getState` knows, in its order; MuJoCo Warp has no plugins.
+_ROW = (*(f for f in _STATE if f not in ("plastic", "tree_asleep")), "plastic")
+
+# Flags that MuJoCo Warp refuses although it behaves as they ask.
+_MEANINGLESS = mujoco.mjtDisableBit.mjDSBL_AUTORESET | mujoco.mjtDisableBit.mjDSBL_MIDPHASE
+
+# Type of a contact that only a distance sensor asked for; MuJoCo Warp does not export its enum.
+_SENSOR_CONTACT = 1 << 1
+
+# The bits of `data.overflow` that each bit of `Simulation.status` stands for.
+_STATUS = {
+    WorldStatus.CONSTRAINT_OVERFLOW: (
+        mjw.OverflowType.NEFC | mjw.OverflowType.NJMAX_NNZ | mjw.OverflowType.NVMAX
+    ),
+    WorldStatus.CONTACT_OVERFLOW: (
+        mjw.OverflowType.BROADPHASE
+        | mjw.OverflowType.NARROWPHASE
+        | mjw.OverflowType.CCD
+        | mjw.OverflowType.HFIELD
+        | mjw.OverflowType.EPA_HORIZON
+    ),
+    WorldStatus.SENSOR_OVERFLOW: mjw.OverflowType.CONTACT_MATCH | mjw.OverflowType.TACTILE,
+}
+
+# MuJoCo Warp leaves a whole pass out of the step if these fields are zero in the compiled model.
+_PASSES = {
+    "geom_adhesion": "flg_adhesion",
+    "pair_adhesion": "flg_adhesion",
+    "geom_surfacevel": "flg_surfacevel",
+}
+_DISCRETE_PASSES = {
+    "tendon_stiffness": "has_tendon_stiffness",
+    "tendon_stiffnesspoly": "has_tendon_stiffness",
+    "tendon_damping": "has_tendon_damping",
+    "tendon_dampingpoly": "has_tendon_damping",
+    "actuator_damping": "has_tendon_damping",
+    "actuator_dampingpoly": "has_tendon_damping",
+    "actuator_gainprm": "has_efm_actuator",
+    "actuator_biasprm": "has_efm_actuator",
+}
+
+_CONST_GROUPS = {
+    RecomputeLevel.set_const_fixed: mjw.SetConstGroup.FIXED,
+    RecomputeLevel.set_const_0: mjw.SetConstGroup.KIN0 | mjw.SetConstGroup.INERT0,
+    RecomputeLevel.set_const: mjw.SetConstGroup.ALL,
+}
+
+# What these computations write.
+_CONST_OUTPUTS = {
+    RecomputeLevel.set_const_fixed: ("body_subtreemass", "geom_aabb", "geom_rbound"),
+    RecomputeLevel.set_const_0: (
+        *("dof_invweight0", "body_invweight0", "tendon_invweight0", "actuator_acc0"),
+        *("tendon_length0", "eq_data", "cam_pos0", "cam_poscom0", "cam_mat0"),
+        *("light_pos0", "light_poscom0", "light_dir0"),
+    ),
+}
+_CONST_OUTPUTS[RecomputeLevel.set_const] = sum(_CONST_OUTPUTS.values(), ())
+
+
+class WarpEngine:
+    """Steps worlds with MuJoCo Warp.
+
+    `data.overflow` holds one bit mask per world (`mujoco_warp.OverflowType`) that says what did not
+    fit into its buffers since the world was last reset.
+
+    Args:
+        mj_model: the compiled model.
+        num_envs: the number of worlds.
+        device: a CUDA device, or the CPU.
+        nconmax: contacts to allocate per world; None calibrates, see `contact_room`.
+        njmax: constraints to allocate per world; None calibrates.
+        configure: writes further options into MuJoCo Warp's `Option`.
+    """
+
+    name = "warp"
+    num_threads = 1
+
+    def __init__(
+        self,
+        mj_model: mujoco.MjModel,
+        num_envs: int,
+        device: torch.device,
+        nconmax: int | None = None,
+        njmax: int | None = None,
+        configure: Callable[[Any], None] | None = None,
+    ) -> None:
+        self.mj_model = mj_model
+        self.num_envs = num_envs
+        self.expanded: set[str] = set()
+        self.defaults = pristine_fields(mj_model)
+        self.defaults["opt.impratio_invsqrt"] = np.array(mj_model.opt.impratio**-0.5)
+        accepted = copy.copy(mj_model)
+        accepted.opt.disableflags &= ~_MEANINGLESS
+        with _quiet():
+            wp.init()
+            self.wp_device = wp.device_from_torch(device)
+            with wp.ScopedDevice(self.wp_device):
+                self.wp_model = _put_model(accepted)
+                if configure is not None:
+                    configure(self.wp_model.opt)
+                self.wp_model.opt.warn_overflow = 0  # `status` tells, world by world
+                nconmax, njmax = _room(accepted, nconmax, njmax)
+                self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
+                self._resets = wp.zeros(num_envs, dtype=bool)
+                self._status = to_torch(wp.zeros(num_envs, dtype=int))
+                self._no_rows = to_torch(wp.zeros((num_envs, 0), dtype=float))
+        self.device = torch.device(wp.device_to_torch(self.wp_device))
+        self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
+        self.use_cuda_graph = can_capture(self.wp_device)
+        self.graphs: dict[str, Any] = {}
+        self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
+        self._painter = Painter()
+        self._shared: dict[str, Any] = {}
+        self.data = WarpData(self.wp_data, mj_model, self.device)
+        self.model = WarpModel(self.wp_model, mj_model, self.device)
+        # Derived fields are zero until something computes them.
+        self.forward(None)
+
+    def create_graph(self) -> None:
+        """Have CUDA graphs captured anew; call it after replacing an array of model or data."""
+        self.graphs.clear()
+
+    def step(self, nsubsteps: int, refresh: bool, record: torch.Tensor | None = None) -> None:
+        """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
+        if record is not None:
+            self.state_rows(out=record)
+        for _ in range(nsubsteps):
+            self.run("step", mjw.step)
+        if refresh:
+            # step1 clears all sensors; those that need accelerations keep their last value.
+            sensors = self.data.sensordata
+            values = sensors[:, self._late_sensors]
+            self.run("refresh", mjw.step1)
+            sensors[:, self._late_sensors] = values
+
+    def forward(self, env_ids: np.ndarray | None) -> None:
+        """Compute derived fields of all worlds, then put back those of worlds not named."""
+        kept = []
+        if env_ids is not None:
+            others = np.setdiff1d(np.arange(self.num_envs), env_ids)
+            others = torch.from_numpy(others).to(self.device)
+            kept = [(tensor, tensor[others]) for tensor in self.data._bound().values()]
+        self.run("forward", mjw.forward)
+        for tensor, values in kept:
+            tensor[others] = values
+
+    def reset(self, env_ids: np.ndarray | None) -> None:
+        """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
+        mask = to_torch(self._resets)
+        mask[:] = env_ids is None
+        if env_ids is not None:
+            mask[torch.from_numpy(env_ids).long().to(self.device)] = True
+        self._status.masked_fill_(mask, 0)
+        self.run("reset", lambda m, d: mjw.reset_data(m, d, reset=self._resets))
+
+    def status(self) -> torch.Tensor:
+        """Bits of `WorldStatus`, int32, shape (num_envs,); does not wait for the GPU."""
+        data = self.data
+        # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
+        total = data.qpos.sum(dim=1) + data.qvel.sum(dim=1) + data.sensordata.sum(dim=1)
+        self._status |= (~torch.isfinite(total)).int() * int(WorldStatus.NAN)
+        overflow = data.overflow
+        for bit, kinds in _STATUS.items():
+            self._status |= ((overflow & int(kinds)) != 0).int() * int(bit)
+        return self._status.clone()
+
+    def well(self) -> bool:
+        """Whether no world has a bit of `WorldStatus`; waits for the GPU."""
+        return not self.status().any()
+
+    def state_rows(self, out: torch.Tensor | None = None) -> torch.Tensor:
+        """The state as `mj_getState` lays it out, float32, a copy."""
+        fields = [getattr(self.data, field) for field in _ROW]
+        rows = [field.reshape(self.num_envs, -1).float() for field in fields]
+        return torch.cat(rows, dim=1, out=out)
+
+    def record_slots(self, count: int) -> list[torch.Tensor]:
+        """Tensors for the state rows."""
+        rows = self.state_rows()
+        with torch.inference_mode(False):
+            return list(torch.zeros(count, *rows.shape, device=rows.device).unbind(0))
+
+    def steady_rows(self) -> torch.Tensor:
+        """Nothing: users write to the engine's own memory."""
+        return self._no_rows
+
+    def take_written_worlds(self) -> np.ndarray | None:
+        """None: users write to the engine's own memory."""
+        return None
+
+    def model_rows(self) -> dict[str, np.ndarray]:
+        """Rows of expanded model fields under MuJoCo C's names, float32."""
+        rows = {name: self._rows(name).cpu().numpy() for name in sorted(self.expanded)}
+        if (inverse_root := rows.pop("opt.impratio_invsqrt", None)) is not None:
+            rows["opt.impratio"] = inverse_root**-2.0
+        return rows
+
+    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+        """Compute a copy of the data, and take the contacts of the worlds named from there."""
+        with _quiet(), wp.ScopedDevice(self.wp_device):
+            data = _clone(self.wp_data)
+            mjw.forward(self.wp_model, data)
+            found, pairs = int(to_torch(data.nacon)), int(to_torch(data.ncollision))
+            if max(found, pairs) > data.naconmax:
+                self._status |= int(WorldStatus.CONTACT_OVERFLOW)
+            ids = wp.array(np.arange(min(found, data.naconmax)), dtype=int)
+            force: Any = wp.zeros(ids.shape, dtype=wp.spatial_vector)
+            mjw.contact_force(self.wp_model, data, ids, False, force)
+        arrays = {name: to_torch(getattr(data.contact, name)) for name in CONTACT_FIELDS}
+        world = to_torch(data.contact.worldid)[: len(ids)]
+        # Some contacts are there for distance sensors only.
+        wanted = to_torch(data.contact.type)[: len(ids)] != _SENSOR_CONTACT
+        if env_ids is not None:
+            wanted &= torch.isin(world, torch.from_numpy(env_ids).to(self.device))
+        order = wanted.nonzero().flatten()
+        order = order[torch.argsort(world[order], stable=True)]
+        # Ids of flexes have no memory in a model without flexes.
+        rows = {
+            name: array[order] if len(array) else array.new_full((len(order), 2), -1)
+            for name, array in arrays.items()
+        }
+        return Contacts(world=world[order], force=to_torch(force)[order], **rows)
+
+    def ray(
+        self,
+        pnt: torch.Tensor,
+        vec: torch.Tensor,
+        geomgroup: Sequence[int] | None,
+        flg_static: bool,
+        bodyexclude: torch.Tensor,
+        env_ids: np.ndarray | None,
+    ) -> Rays:
+        """Cast rays at the geoms' poses as last computed."""
+        options = (geomgroup, flg_static, bodyexclude, self._index(env_ids))
+        with _quiet(), wp.ScopedDevice(self.wp_device):
+            return cast_rays(self.wp_model, self.wp_data, pnt, vec, *options)
+
+    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+        """Draw what a camera sees in all worlds, at poses as last computed."""
+        with _quiet(), wp.ScopedDevice(self.wp_device):
+            return self._painter.draw(self, view)
+
+    def world_copies(
+        self, env_ids: np.ndarray | None
+    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+        """Copy model and state of one world after the other into the same two structs."""
+        if self._scratch is None:
+            self._scratch = copy.copy(self.mj_model), mujoco.MjData(self.mj_model)
+        model, data = self._scratch
+        states = self.state_rows().double().cpu().numpy()
+        rows = self.model_rows()
+        for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+            for field, values in rows.items():
+                write_field(model, field, values[world])
+            state = mujoco.mjtState.mjSTATE_INTEGRATION
+            mujoco.mj_setState(model, data, states[world], state)
+            yield model, data
+
+    def expansion_problem(self, field: str) -> str | None:
+        """Say why a model field cannot have one row per world, or None if it can."""
+        struct, name = self._owner(field)
+        if not struct._per_world(name):
+            options = filter(self.model.opt._per_world, dir(self.model.opt))
+            fields = [*filter(self.model._per_world, dir(self.model))]
+            return (
+                f"Model field '{field}' cannot differ between worlds on the warp engine."
+                + near_matches(field, [*fields, *(f"opt.{option}" for option in options)])
+            )
+        flag = _PASSES.get(field)
+        if self.wp_model.opt.integrator == mujoco.mjtIntegrator.mjINT_DISCRETE:
+            flag = flag or _DISCRETE_PASSES.get(field)
+        if flag and not getattr(self.wp_model, flag):
+            return (
+                f"Model field '{field}' is zero in the compiled model, so MuJoCo Warp leaves out "
+                "its part of the step: give one element a nonzero value before compiling."
+            )
+        return None
+
+    def expand(self, field: str) -> None:
+        """Give a model field one row per world."""
+        if field in self.expanded:
+            return
+        if problem := self.expansion_problem(field):
+            raise ValueError(problem)
+        struct, name = self._owner(field)
+        shared = getattr(struct._struct, name)
+        setattr(struct._struct, name, repeat_rows(shared, self.num_envs))
+        self._shared[field] = shared
+        self.expanded.add(field)
+        self.create_graph()
+
+    def write_rows(
+        self, field: str, env_ids: np.ndarray, columns: np.ndarray, values: np.ndarray
+    ) -> None:
+        """Write some columns of a model field in the worlds named."""
+        self.expand(field)
+        rows = self._rows(field)
+        worlds = torch.from_numpy(env_ids).long().to(self.device)
+        shape = (len(env_ids), len(columns), *rows.shape[2:])
+        new = torch.from_numpy(values.reshape(shape)).to(self.device, rows.dtype)
+        rows[worlds[:, None], torch.from_numpy(columns).to(self.device)] = new
+
+    def _owner(self, field: str) -> tuple[WarpStruct, str]:
+        """Return the struct that holds a model field, and the field's name in there."""
+        if field.startswith("opt."):
+            return self.model.opt, field.removeprefix("opt.")
+        return self.model, field
+
+    def _rows(self, field: str) -> torch.Tensor:
+        struct, name = self._owner(field)
+        return getattr(struct, name)
+
+    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+        """Compute constants and poses of static geoms of all worlds, and keep the worlds named."""
+        if level == RecomputeLevel.none:
+            return
+        outputs = [f for f in _CONST_OUTPUTS[level] if getattr(self.wp_model, f).shape[1]]
+        for field in outputs:
+            self.expand(field)
+        others = np.arange(self.num_envs)
+        others = np.setdiff1d(others, others if env_ids is None else env_ids)
+        others = torch.from_numpy(others).to(self.device)
+        constants = [getattr(self.model, field) for field in outputs]
+        poses = [self.data.geom_xpos, self.data.geom_xmat]
+        kept = [(tensor, tensor[others]) for tensor in (*constants, *poses)]
+        # Derived data is computed in passing: what users see of it must stay as of the last call.
+        seen = [(tensor, tensor.clone()) for tensor in self.data._bound().values()]
+        with _quiet(), wp.ScopedDevice(self.wp_device):
+            mjw.set_const(self.wp_model, self.wp_data, _CONST_GROUPS[level], restore=False)
+            # Kinematics leave out geoms that are welded to the world, unless told that none is.
+            unwelded = wp.ones_like(self.wp_model.body_weldid)
+            mjw.kinematics(dataclasses.replace(self.wp_model, body_weldid=unwelded), self.wp_data)
+        # MuJoCo C leaves the inverse weight of a body that only slides at zero for rotations.
+        if "body_invweight0" in outputs:
+            weights = torch.from_numpy(self.mj_model.body_invweight0 == 0).to(self.device)
+            self.model.body_invweight0.masked_fill_(weights, 0.0)
+        static = torch.from_numpy(_static_geoms(self.mj_model)).to(self.device)
+        moved = [tensor[:, static] for tensor in poses]
+        for tensor, values in seen:
+            tensor.copy_(values)
+        for tensor, values in zip(poses, moved, strict=True):
+            tensor[:, static] = values
+        for tensor, values in kept:
+            tensor[others] = values
+
+    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+        """State, expanded model rows, derived fields as last computed, and status."""
+        ids = self._index(env_ids)
+        state = {field: getattr(self.data, field) for field in _STATE}
+        for field in sorted(self.expanded):
+            state[f"model.{field}"] = self._rows(field)
+        for field, tensor in self.data._bound().items():
+            if field not in _STATE:
+                state[f"derived.{field}"] = tensor
+        state["status"] = self.status()
+        return {key: tensor[ids].clone() for key, tensor in state.items()}
+
+    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+        """Take over state, model rows, derived fields and status."""
+        targets = {field: getattr(self.data, field) for field in _STATE}
+        self._check(state, targets, env_ids)
+        for key in state:
+            kind, _, field = key.partition(".")
+            if kind == "model":
+                self.expand(field)
+                targets[key] = self._rows(field)
+            elif kind == "derived":
+                targets[key] = getattr(self.data, field)
+            elif key == "status":
+                targets[key] = self._status
+        check_known(state, targets)
+        self._check(state, targets, env_ids)
+        ids = self._index(env_ids)
+        for field, shared in self._shared.items():
+            self._rows(field)[ids] = to_torch(shared)
+        for key, target in targets.items():
+            target[ids] = state[key].to(self.device)
+        if "status" not in state:
+            self._status[ids] = 0
+
+    def _check(
+        self, state: State, targets: dict[str, torch.Tensor], env_ids: np.ndarray | None
+    ) -> None:
+        count = self.num_envs if env_ids is None else len(env_ids)
+        check_shapes(state, {key: (count, *t.shape[1:]) for key, t in targets.items()})
+
+    def _index(self, env_ids: np.ndarray | None) -> Any:
+        return slice(None) if env_ids is None else torch.from_numpy(env_ids).long().to(self.device)
+
+    def run(self, name: str, function: Callable[[Any, Any], None]) -> None:
+        """Call a function of model and data, through its graph where graphs can be used.
+
+        Warp's stream and PyTorch's default stream wait for each other; with another PyTorch stream
+        the caller has to synchronise.
+        """
+        with _quiet(), wp.ScopedDevice(self.wp_device):
+            if not self.use_cuda_graph:
+                function(self.wp_model, self.wp_data)
+                return
+            if name not in self.graphs:
+                self.graphs[name] = self._capture(function)
+            wp.capture_launch(self.graphs[name])
+
+    def _capture(self, function: Callable[[Any, Any], None]) -> Any:
+        # A collection would free CUDA memory in the middle of the capture and break it.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            with wp.ScopedCapture(self.wp_device) as capture:
+                function(self.wp_model, self.wp_data)
+        finally:
+            if collecting:
+                gc.enable()
+        return capture.graph
+
+
+def can_capture(device: Any) -> bool:
+    """Whether a Warp device can run MuJoCo Warp from CUDA graphs, loops of its solver included."""
+    return device.is_cuda and wp.is_mempool_enabled(device) and wp.is_conditional_graph_supported()
+
+
+def _put_model(mj_model: mujoco.MjModel) -> Any:
+    try:
+        return mjw.put_model(mj_model)
+    except (NotImplementedError, ValueError) as error:
+        raise ValueError(
+            f"MuJoCo Warp cannot run this model: {error} Change the model or use engine='native'."
+        ) from None
+
+
+def apply_options(opt: Any, cfg: SimulationCfg) -> None:
+    """Write the options that only MuJoCo Warp has; None keeps its own choice."""
+    opt.contact_sensor_maxmatch = cfg.contact_sensor_maxmatch
+    if cfg.broadphase is not None:
+        opt.broadphase = mjw.BroadphaseType[cfg.broadphase.upper()]
+    if cfg.broadphase_filter is not None:
+        opt.broadphase_filter = mjw.BroadphaseFilter(0)
+        for test in cfg.broadphase_filter:
+            opt.broadphase_filter |= mjw.BroadphaseFilter[test.upper()]
+
+
+def _clone(struct: Any) -> Any:
+    """Copy a dataclass, its arrays, and the dataclasses within."""
+    values = {field.name: getattr(struct, field.name) for field in dataclasses.fields(struct)}
+    for name, value in values.items():
+        if isinstance(value, wp.array):
+            values[name] = wp.clone(value)
+        elif dataclasses.is_dataclass(value):
+            values[name] = _clone(value)
+    return type(struct)(**values)
+
+
+def _room(mj_model: mujoco.MjModel, nconmax: int | None, njmax: int | None) -> tuple[int, int]:
+    """Fill in the sizes that are None: what trials met, or MuJoCo Warp's guess if that is more."""
+    if nconmax is not None and njmax is not None:
+        return nconmax, njmax
+    contacts, rows = contact_room(mj_model)
+    with wp.ScopedDevice("cpu"):
+        guess = mjw.make_data(mj_model, 1)
+    nconmax = max(contacts, guess.naconmax) if nconmax is None else nconmax
+    return nconmax, max(rows, guess.njmax) if njmax is None else njmax
+
+
+def _late_sensors(model: mujoco.MjModel) -> np.ndarray:
+    """Return the columns of sensordata that need accelerations."""
+    late = model.sensor_needstage == mujoco.mjtStage.mjSTAGE_ACC
+    return np.flatnonzero(np.repeat(late, model.sensor_dim))
+
+
+def _static_geoms(model: mujoco.MjModel) -> np.ndarray:
+    """Return the ids of geoms that cannot move in a step."""
+    body = model.geom_bodyid
+    moved_by_hand = model.body_mocapid[model.body_rootid[body]] >= 0
+    return np.flatnonzero((model.body_weldid[body] == 0) & ~moved_by_hand)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hold back Warp's banner and module messages, unless the user changed the log level."""
+    level = wp.config.log_level
+    if level == wp.LOG_INFO:
+        wp.config.log_level = wp.LOG_WARNING
+    try:
+        yield
+    finally:
+        wp.config.log_level = level

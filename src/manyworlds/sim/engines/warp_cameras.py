@@ -1,0 +1,106 @@
+"""Rays and pictures with MuJoCo Warp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import mujoco_warp as mjw
+import torch
+import warp as wp
+
+from manyworlds.sim.engines.warp_views import to_torch
+from manyworlds.sim.rays import Rays, View
+
+if TYPE_CHECKING:
+    from manyworlds.sim.engines.warp import WarpEngine
+
+# Fields of a camera that rays prepared in advance would not follow.
+_OPTICS = {"cam_fovy", "cam_intrinsic"}
+
+
+def cast_rays(
+    model: Any,
+    data: Any,
+    pnt: torch.Tensor,
+    vec: torch.Tensor,
+    geomgroup: Sequence[int] | None,
+    flg_static: bool,
+    bodyexclude: torch.Tensor,
+    worlds: Any,
+) -> Rays:
+    """Cast rays into the worlds that an index names."""
+    shape = (data.nworld, pnt.shape[1])
+    # Rays of the other worlds start far out and lead away.
+    origins, directions = torch.full((2, *shape, 3), 1e9, device=pnt.device).unbind()
+    origins[worlds], directions[worlds] = pnt.float(), vec.float()
+    # MuJoCo Warp takes -1 throughout for no choice.
+    flags = [-1] * mujoco.mjNGROUP if geomgroup is None else map(bool, geomgroup)
+    groups: Any = wp.spatial_vector(*map(float, flags))
+    rays: list[Any] = [wp.from_torch(part, dtype=wp.vec3) for part in (origins, directions)]
+    found: list[Any] = [_empty(shape, dtype) for dtype in (float, int, wp.vec3)]
+    exclude = wp.from_torch(bodyexclude.contiguous())
+    arguments = [model, data, *rays, groups, flg_static, exclude, *found]
+    mjw.rays(*arguments)
+    return Rays(*(to_torch(part)[worlds] for part in found))
+
+
+def _empty(shape: tuple[int, ...], dtype: Any) -> Any:
+    return wp.empty(shape, dtype=dtype)
+
+
+class Painter:
+    """Draws cameras' views by tracing rays; each view keeps its buffers and its hierarchies."""
+
+    def __init__(self) -> None:
+        # Context, buffer of colours if any, and name of the graph.
+        self._views: dict[tuple[View, bool], tuple[Any, Any, str]] = {}
+
+    def draw(self, engine: WarpEngine, view: View) -> dict[str, torch.Tensor]:
+        """Draw a view in all worlds, at poses as last computed."""
+        key = view, not _OPTICS & engine.expanded
+        new = key not in self._views
+        if new:
+            self._views[key] = self._prepare(engine, *key)
+        context, rgb, name = self._views[key]
+
+        def draw(model: Any, data: Any) -> None:
+            mjw.refit_bvh(model, data, context)
+            mjw.render(model, data, context)
+            if rgb is not None:
+                mjw.get_rgb(context, 0, rgb)
+
+        if new:  # builds a kernel, which must not happen during a capture
+            draw(engine.wp_model, engine.wp_data)
+        else:
+            engine.run(name, draw)
+        size = (engine.num_envs, view.height, view.width)
+        pictures = {}
+        if rgb is not None:
+            pictures["rgb"] = (to_torch(rgb) * 255.0).round().byte()
+        if "depth" in view.kinds:
+            depth = to_torch(context.depth_data).reshape(*size, 1)
+            pictures["depth"] = torch.where(depth > 0, depth, context.zfar)
+        if "segmentation" in view.kinds:
+            pictures["segmentation"] = to_torch(context.seg_data).reshape(*size, 2).clone()
+        return pictures
+
+    def _prepare(self, engine: WarpEngine, view: View, fixed: bool) -> tuple[Any, Any, str]:
+        context = mjw.create_render_context(
+            engine.mj_model,
+            engine.num_envs,
+            cam_res=(view.width, view.height),
+            render_rgb="rgb" in view.kinds,
+            render_depth="depth" in view.kinds,
+            render_seg="segmentation" in view.kinds,
+            use_textures=view.textures,
+            use_shadows=view.shadows,
+            enabled_geom_groups=list(view.geom_groups),
+            cam_active=[view.camera],
+            use_precomputed_rays=fixed,
+            render_skybox=True,
+        )
+        size = (engine.num_envs, view.height, view.width)
+        rgb = _empty(size, wp.vec3) if "rgb" in view.kinds else None
+        return context, rgb, f"sense {len(self._views)}"

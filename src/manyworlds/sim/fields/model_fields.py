@@ -1,0 +1,298 @@
+"""Which model fields may differ between worlds, and what a change of each asks for.
+
+The list holds every field that MuJoCo Warp can keep per world. The native engine can keep nearly
+every model field per world; one that is not in this list asks for what `_setconst_inputs` of
+MuJoCo says. `tests/sim/fields/test_model_fields.py` tests each row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from manyworlds.sim.fields.recompute import RecomputeLevel
+
+NONE = RecomputeLevel.none
+FIXED = RecomputeLevel.set_const_fixed
+ZERO = RecomputeLevel.set_const_0
+FULL = RecomputeLevel.set_const
+
+
+@dataclass(frozen=True)
+class ModelField:
+    """What there is to know about a model field before worlds differ in it."""
+
+    name: str
+    element: str
+    """What the field has a row for: body, joint, dof, geom, ..."""
+    shape: tuple[int, ...]
+    """Shape of one element's values, as in MuJoCo Warp."""
+    native: RecomputeLevel | None
+    """What to recompute on the native engine; None if it has no such field."""
+    warp: RecomputeLevel | None
+    """What to recompute on the warp engine; None if it cannot differ there."""
+    derived: bool
+    """Whether recomputing overwrites the field."""
+    cached: bool
+    """Whether entities keep values that were computed from it."""
+    note: str
+
+
+# Fields that `recompute_constants` writes, and from which level on.
+_DERIVED = {
+    "actuator_acc0": ZERO,
+    "body_invweight0": ZERO,
+    "body_subtreemass": FIXED,
+    "cam_mat0": ZERO,
+    "cam_pos0": ZERO,
+    "cam_poscom0": ZERO,
+    "dof_invweight0": ZERO,
+    "geom_aabb": FIXED,
+    "geom_rbound": FIXED,
+    "light_dir0": ZERO,
+    "light_pos0": ZERO,
+    "light_poscom0": ZERO,
+    "tendon_invweight0": ZERO,
+    "tendon_length0": ZERO,
+}
+
+_CACHED = frozenset({"jnt_range", "qpos0"})
+
+_TENDON = "`set_const_0` on warp if a tendon or an actuator passes here"
+_STATIC = f"the level moves static geoms; {_TENDON}"
+_ZERO = "on warp not from zero: the step was built without it"
+_LAYOUT = "addresses and sizes of buffers: leave as compiled"
+_NOTES = {
+    "qpos_spring": "warp leaves `tendon_lengthspring` as it is",
+    "body_ipos": "the body must be compiled with `simple=False` on native",
+    "body_iquat": "the body must be compiled with `simple=False` on native",
+    "body_inertia": "the body must be compiled with `simple=False` on native",
+    "geom_dataid": "-1 only where `geom_contype` and `geom_conaffinity` are zero",
+    "geom_pos": _STATIC,
+    "geom_quat": _STATIC,
+    "geom_size": f"bounds of primitives follow; {_TENDON}",
+    "geom_aabb": "kept for meshes",
+    "geom_rbound": "kept for meshes",
+    "geom_surfacevel": _ZERO,
+    "geom_adhesion": _ZERO,
+    "pair_adhesion": _ZERO,
+    "site_pos": _TENDON,
+    "site_quat": _TENDON,
+    "eq_data": "anchors and poses that follow from others are overwritten",
+    "actuator_armature": "not from zero",
+    "actuator_history": _LAYOUT,
+    "actuator_historyadr": _LAYOUT,
+    "sensor_history": _LAYOUT,
+    "sensor_historyadr": _LAYOUT,
+    "opt.impratio": "on warp `opt.impratio_invsqrt`, its inverse square root",
+    "opt.impratio_invsqrt": "on native `opt.impratio`",
+}
+
+# Element -> field, shape of one element, level on native, level on warp.
+_Row = tuple[str, tuple[int, ...], RecomputeLevel | None, RecomputeLevel | None]
+_TABLE: dict[str, tuple[_Row, ...]] = {
+    "position": (
+        ("qpos0", (), FULL, ZERO),
+        ("qpos_spring", (), FULL, NONE),
+    ),
+    "body": (
+        ("body_pos", (3,), FULL, ZERO),
+        ("body_quat", (4,), FULL, ZERO),
+        ("body_ipos", (3,), FULL, FULL),
+        ("body_iquat", (4,), FULL, ZERO),
+        ("body_mass", (), FULL, FULL),
+        ("body_subtreemass", (), NONE, NONE),
+        ("body_inertia", (3,), FULL, ZERO),
+        ("body_invweight0", (2,), NONE, NONE),
+        ("body_gravcomp", (), FULL, FIXED),
+    ),
+    "joint": (
+        ("jnt_solref", (2,), NONE, NONE),
+        ("jnt_solimp", (5,), NONE, NONE),
+        ("jnt_pos", (3,), FULL, ZERO),
+        ("jnt_axis", (3,), FULL, ZERO),
+        ("jnt_stiffness", (), NONE, NONE),
+        ("jnt_stiffnesspoly", (2,), NONE, NONE),
+        ("jnt_springyield", (), NONE, NONE),
+        ("jnt_range", (2,), NONE, NONE),
+        ("jnt_actfrcrange", (2,), NONE, NONE),
+        ("jnt_margin", (), NONE, NONE),
+    ),
+    "dof": (
+        ("dof_solref", (2,), NONE, NONE),
+        ("dof_solimp", (5,), NONE, NONE),
+        ("dof_frictionloss", (), NONE, NONE),
+        ("dof_armature", (), FULL, ZERO),
+        ("dof_damping", (), NONE, NONE),
+        ("dof_dampingpoly", (2,), NONE, NONE),
+        ("dof_invweight0", (), NONE, NONE),
+    ),
+    "geom": (
+        ("geom_dataid", (), FULL, FIXED),
+        ("geom_matid", (), NONE, NONE),
+        ("geom_solmix", (), NONE, NONE),
+        ("geom_solref", (2,), NONE, NONE),
+        ("geom_solimp", (5,), NONE, NONE),
+        ("geom_size", (3,), FULL, FIXED),
+        ("geom_aabb", (2, 3), FULL, NONE),
+        ("geom_rbound", (), NONE, NONE),
+        ("geom_pos", (3,), FULL, FIXED),
+        ("geom_quat", (4,), FULL, FIXED),
+        ("geom_friction", (3,), NONE, NONE),
+        ("geom_margin", (), FULL, NONE),
+        ("geom_gap", (), FULL, NONE),
+        ("geom_surfacevel", (6,), FULL, NONE),
+        ("geom_adhesion", (), FULL, NONE),
+        ("geom_rgba", (4,), NONE, NONE),
+    ),
+    "site": (
+        ("site_pos", (3,), FULL, NONE),
+        ("site_quat", (4,), FULL, NONE),
+    ),
+    "camera": (
+        ("cam_pos", (3,), FULL, ZERO),
+        ("cam_quat", (4,), FULL, ZERO),
+        ("cam_poscom0", (3,), NONE, NONE),
+        ("cam_pos0", (3,), NONE, NONE),
+        ("cam_mat0", (3, 3), NONE, NONE),
+        ("cam_fovy", (), NONE, NONE),
+        ("cam_intrinsic", (4,), NONE, NONE),
+    ),
+    "light": (
+        ("light_type", (), NONE, NONE),
+        ("light_castshadow", (), NONE, NONE),
+        ("light_active", (), NONE, NONE),
+        ("light_pos", (3,), FULL, ZERO),
+        ("light_dir", (3,), FULL, ZERO),
+        ("light_poscom0", (3,), NONE, NONE),
+        ("light_pos0", (3,), NONE, NONE),
+        ("light_dir0", (3,), NONE, NONE),
+        ("light_attenuation", (3,), NONE, NONE),
+        ("light_cutoff", (), NONE, NONE),
+        ("light_exponent", (), NONE, NONE),
+        ("light_ambient", (3,), NONE, NONE),
+        ("light_diffuse", (3,), NONE, NONE),
+        ("light_specular", (3,), NONE, NONE),
+    ),
+    "material": (
+        ("mat_texid", (10,), NONE, NONE),
+        ("mat_texuniform", (), NONE, NONE),
+        ("mat_texrepeat", (2,), NONE, NONE),
+        ("mat_emission", (), NONE, NONE),
+        ("mat_specular", (), NONE, NONE),
+        ("mat_shininess", (), NONE, NONE),
+        ("mat_rgba", (4,), NONE, NONE),
+    ),
+    "pair": (
+        ("pair_solref", (2,), NONE, NONE),
+        ("pair_solreffriction", (2,), NONE, NONE),
+        ("pair_solimp", (5,), NONE, NONE),
+        ("pair_margin", (), NONE, NONE),
+        ("pair_gap", (), NONE, NONE),
+        ("pair_adhesion", (), FULL, NONE),
+        ("pair_friction", (5,), NONE, NONE),
+    ),
+    "equality": (
+        ("eq_solref", (2,), NONE, NONE),
+        ("eq_solimp", (5,), NONE, NONE),
+        ("eq_data", (12,), FULL, ZERO),
+    ),
+    "tendon": (
+        ("tendon_solref_lim", (2,), NONE, NONE),
+        ("tendon_solimp_lim", (5,), NONE, NONE),
+        ("tendon_solref_fri", (2,), NONE, NONE),
+        ("tendon_solimp_fri", (5,), NONE, NONE),
+        ("tendon_range", (2,), NONE, NONE),
+        ("tendon_actfrcrange", (2,), NONE, NONE),
+        ("tendon_margin", (), NONE, NONE),
+        ("tendon_stiffness", (), FULL, NONE),
+        ("tendon_stiffnesspoly", (2,), FULL, NONE),
+        ("tendon_damping", (), FULL, NONE),
+        ("tendon_dampingpoly", (2,), FULL, NONE),
+        ("tendon_armature", (), FULL, ZERO),
+        ("tendon_frictionloss", (), NONE, NONE),
+        ("tendon_lengthspring", (2,), NONE, NONE),
+        ("tendon_springyield", (), NONE, NONE),
+        ("tendon_length0", (), NONE, NONE),
+        ("tendon_invweight0", (), NONE, NONE),
+    ),
+    "actuator": (
+        ("actuator_cranklength", (), FULL, ZERO),
+        ("actuator_dynprm", (10,), NONE, NONE),
+        ("actuator_gainprm", (10,), NONE, NONE),
+        ("actuator_biasprm", (10,), NONE, NONE),
+        ("actuator_actrange", (2,), NONE, NONE),
+        ("actuator_history", (2,), NONE, NONE),
+        ("actuator_historyadr", (), NONE, NONE),
+        ("actuator_delay", (), NONE, NONE),
+        ("actuator_damping", (), FULL, NONE),
+        ("actuator_dampingpoly", (2,), FULL, NONE),
+        ("actuator_armature", (), FULL, ZERO),
+        ("actuator_forcerange", (2,), NONE, NONE),
+        ("actuator_gear", (6,), FULL, ZERO),
+        ("actuator_acc0", (), NONE, NONE),
+        ("actuator_lengthrange", (2,), NONE, NONE),
+    ),
+    "control": (("actuator_ctrlrange", (2,), NONE, NONE),),
+    "sensor": (
+        ("sensor_history", (2,), NONE, NONE),
+        ("sensor_historyadr", (), NONE, NONE),
+        ("sensor_delay", (), NONE, NONE),
+        ("sensor_interval", (2,), NONE, NONE),
+    ),
+    "option": (
+        ("opt.timestep", (), NONE, NONE),
+        ("opt.tolerance", (), NONE, NONE),
+        ("opt.ls_tolerance", (), NONE, NONE),
+        ("opt.noslip_tolerance", (), NONE, NONE),
+        ("opt.ccd_tolerance", (), NONE, NONE),
+        ("opt.sleep_tolerance", (), NONE, NONE),
+        ("opt.gravity", (3,), NONE, NONE),
+        ("opt.wind", (3,), NONE, NONE),
+        ("opt.magnetic", (3,), NONE, NONE),
+        ("opt.density", (), NONE, NONE),
+        ("opt.viscosity", (), NONE, NONE),
+        ("opt.impratio", (), NONE, None),
+        ("opt.impratio_invsqrt", (), None, NONE),
+    ),
+}
+
+MODEL_FIELD_TABLE: dict[str, ModelField] = {
+    name: ModelField(
+        name, element, shape, native, warp, name in _DERIVED, name in _CACHED, _NOTES.get(name, "")
+    )
+    for element, rows in _TABLE.items()
+    for name, shape, native, warp in rows
+}
+
+
+# What tendons and actuators may pass at, and how.
+_AT_PATHS = {"geom_pos", "geom_quat", "geom_size", "site_pos", "site_quat"}
+_WRAP, _TRN = mujoco.mjtWrap, mujoco.mjtTrn
+_WRAPS = [int(_WRAP.mjWRAP_SITE), int(_WRAP.mjWRAP_SPHERE), int(_WRAP.mjWRAP_CYLINDER)]
+_SITES = [int(_TRN.mjTRN_SITE), int(_TRN.mjTRN_SLIDERCRANK)]
+
+
+def recompute_level(fields: set[str], engine: str, mj_model: mujoco.MjModel) -> RecomputeLevel:
+    """Return the strongest level that a change of some fields asks for on an engine.
+
+    Args:
+        fields: names of model fields; one that is not in the table counts as `none`.
+        engine: 'native' or 'warp'.
+        mj_model: the model, in which tendons may pass at geoms and sites.
+    """
+    known = [MODEL_FIELD_TABLE[field] for field in fields & MODEL_FIELD_TABLE.keys()]
+    levels = [getattr(field, engine) or NONE for field in known]
+    if fields & _AT_PATHS and (
+        np.isin(mj_model.wrap_type, _WRAPS).any()
+        or np.isin(mj_model.actuator_trntype, _SITES).any()
+    ):
+        levels.append(ZERO)
+    return max(levels, default=NONE)
+
+
+def derived_fields(level: RecomputeLevel) -> tuple[str, ...]:
+    """Return the fields that recomputing a level may write."""
+    return tuple(name for name, needed in _DERIVED.items() if needed <= level)

@@ -1,0 +1,317 @@
+"""Per-world rows of model fields for entities that differ from world to world."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+import torch
+
+from manyworlds.sim.fields.defaults import as_tensor
+from manyworlds.sim.fields.element_rows import element_ids, kind_of
+from manyworlds.sim.fields.model_fields import derived_fields
+from manyworlds.sim.fields.recompute import RecomputeLevel
+from manyworlds.sim.fields.shared import field_shape
+from manyworlds.sim.state import State, check_shapes
+
+if TYPE_CHECKING:
+    from manyworlds.entity.variants.metadata import VariantMetadata
+    from manyworlds.sim.engines.engine import Engine
+
+VariantInfo = Sequence[tuple[str, "VariantMetadata"]]
+"""Names of entities, and how their variants differ."""
+
+# What a geom has in the worlds that lack it. Rays and cameras leave out what is transparent.
+_OFF: dict[str, Any] = {
+    "geom_dataid": -1,
+    "geom_matid": -1,
+    "geom_contype": 0,
+    "geom_conaffinity": 0,
+    "geom_margin": 0.0,
+    "geom_gap": 0.0,
+    "geom_rgba": [0.0, 0.0, 0.0, 0.0],
+}
+_STATE = "variant."
+
+_DERIVED = frozenset(derived_fields(RecomputeLevel.set_const)) - {"geom_aabb", "geom_rbound"}
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Values of a field by variant: [variant, column, ...]."""
+
+    columns: np.ndarray
+    values: np.ndarray
+
+
+class VariantRows:
+    """Knows the rows of all variants, and gives them to the worlds.
+
+    Args:
+        engine: what steps the worlds.
+        variant_info: the entities that have variants; their specs are compiled.
+
+    Raises:
+        ValueError: variants differ in what the engine holds once for all worlds.
+    """
+
+    def __init__(self, engine: Engine, variant_info: VariantInfo) -> None:
+        self._engine = engine
+        self._tables: dict[str, dict[str, _Table]] = {}
+        self._ids: dict[str, dict[str, np.ndarray]] = {}
+        self.names = {name: tuple(info.variant_names) for name, info in variant_info}
+        """Names of the variants by entity."""
+        self.worlds: dict[str, torch.Tensor] = {}
+        """The variant of each world by entity, int64, shape (num_envs,)."""
+        self._snapshot: dict[str, torch.Tensor] | None = None
+        for name, info in variant_info:
+            ids = element_ids(engine.mj_model, info.elements)
+            self._tables[name] = _tables(engine, name, info, ids)
+            self._ids[name] = ids
+            variants = info.world_variants(name, engine.num_envs)
+            with torch.inference_mode(False):
+                self.worlds[name] = torch.from_numpy(variants).to(engine.device)
+            info.in_use = True
+        for name, variants in self.worlds.items():
+            self._write(name, np.arange(engine.num_envs), variants.cpu().numpy())
+
+    @functools.cached_property
+    def _derived(self) -> dict[str, dict[str, _Table]]:
+        """What MuJoCo C computes from the tables; only defaults and MuJoCo Warp need it."""
+        model = self._engine.mj_model
+        return {
+            name: _derived_tables(model, len(self.names[name]), tables, self._ids[name])
+            for name, tables in self._tables.items()
+        }
+
+    @functools.cached_property
+    def fields(self) -> frozenset[str]:
+        """Names of the fields whose default differs between worlds."""
+        tables = (*self._tables.values(), *self._derived.values())
+        return frozenset(field for table in tables for field in table)
+
+    def assign(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> None:
+        """Make an entity another variant in the worlds named.
+
+        Raises:
+            ValueError: there is no such entity or variant.
+        """
+        if entity not in self._tables:
+            known = ", ".join(map(repr, self._tables)) or "none"
+            raise ValueError(f"Entity '{entity}' has no variants; those that have: {known}.")
+        self._check_variants(entity, variants)
+        self._snapshot = None
+        worlds = self.worlds[entity]
+        worlds[torch.from_numpy(env_ids)] = torch.tensor(variants, device=worlds.device)
+        self._write(entity, env_ids, variants)
+
+    def snapshot(self) -> dict[str, torch.Tensor]:
+        """Return a copy of `worlds` as they are now: the same one while nothing changes."""
+        if self._snapshot is None:
+            self._snapshot = {name: worlds.clone() for name, worlds in self.worlds.items()}
+        return self._snapshot
+
+    def _check_variants(self, entity: str, variants: np.ndarray) -> None:
+        count = len(self.names[entity])
+        bad = variants[(variants < 0) | (variants >= count)]
+        if bad.size:
+            raise ValueError(
+                f"Entity '{entity}' has no variant {bad[0]}: indices must be in [0, {count})."
+            )
+
+    def state(self, env_ids: np.ndarray | None) -> State:
+        """Return the variants of worlds as a part of their state."""
+        ids = slice(None) if env_ids is None else torch.from_numpy(env_ids)
+        return {f"{_STATE}{name}": worlds[ids].clone() for name, worlds in self.worlds.items()}
+
+    def split(self, state: State, env_ids: np.ndarray | None) -> tuple[State, State]:
+        """Part a saved state into the variants, by entity, and the rest.
+
+        Raises:
+            ValueError: the variants are not those of these entities and worlds.
+        """
+        saved = {k.removeprefix(_STATE): v for k, v in state.items() if k.startswith(_STATE)}
+        count = self._engine.num_envs if env_ids is None else len(env_ids)
+        check_shapes(state, {f"{_STATE}{name}": (count,) for name in self.worlds})
+        if unknown := saved.keys() - self.worlds.keys():
+            raise ValueError(
+                f"The saved state has variants of '{min(unknown)}', which has none here: use the "
+                "same model."
+            )
+        for name, variants in saved.items():
+            self._check_variants(name, variants.cpu().numpy())
+        return saved, {k: v for k, v in state.items() if not k.startswith(_STATE)}
+
+    def take(self, saved: State, env_ids: np.ndarray | None) -> None:
+        """Take note of the variants that a state was saved with."""
+        self._snapshot = None
+        ids = slice(None) if env_ids is None else torch.from_numpy(env_ids)
+        for name, variants in saved.items():
+            self.worlds[name][ids] = variants.to(self._engine.device)
+
+    def default(self, field: str) -> torch.Tensor:
+        """Return a field's values in a world as its variants were compiled, (num_envs, ...)."""
+        engine = self._engine
+        compiled = engine.defaults[field]
+        value = as_tensor(compiled, field_shape(field, compiled.shape), engine.device)
+        rows = value.repeat(engine.num_envs, *[1] * value.ndim)
+        for name, tables in self._tables.items():
+            if (table := tables.get(field, self._derived[name].get(field))) is not None:
+                shape = (*table.values.shape[:2], *rows.shape[2:])
+                values = as_tensor(table.values, shape, engine.device)
+                columns = torch.from_numpy(table.columns).to(engine.device)
+                rows[:, columns] = values[self.worlds[name]]
+        if field == "body_subtreemass":
+            rows[:, 0] = self._total_mass()
+        return rows
+
+    def _total_mass(self) -> torch.Tensor:
+        """Return what is in each world together [kg], (num_envs,); no entity owns the world's."""
+        engine = self._engine
+        compiled = torch.from_numpy(engine.defaults["body_subtreemass"]).to(engine.device)
+        masses = compiled.repeat(engine.num_envs, 1)
+        for name, derived in self._derived.items():
+            if (table := derived.get("body_subtreemass")) is not None:
+                values = torch.from_numpy(table.values).to(engine.device)
+                masses[:, torch.from_numpy(table.columns).to(engine.device)] = values[
+                    self.worlds[name]
+                ]
+        # As MuJoCo sums, from the last body to the first.
+        total = torch.zeros_like(masses[:, 0])
+        for body in np.flatnonzero(engine.mj_model.body_parentid == 0)[:0:-1].tolist():
+            total += masses[:, body]
+        return total
+
+    def _write(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> None:
+        """Write what was compiled, and have the engine compute the rest."""
+        self._write_tables(self._tables[entity], env_ids, variants)
+        if self._tables[entity]:
+            worlds = np.unique(env_ids).astype(np.int32)
+            everything = None if len(worlds) == self._engine.num_envs else worlds
+            self._engine.recompute_constants(RecomputeLevel.set_const, everything)
+        if self._engine.name == "warp":
+            # It computes in single precision.
+            self._write_tables(self._derived[entity], env_ids, variants)
+
+    def _write_tables(
+        self, tables: dict[str, _Table], env_ids: np.ndarray, variants: np.ndarray
+    ) -> None:
+        for field, table in tables.items():
+            self._engine.write_rows(field, env_ids, table.columns, table.values[variants])
+
+
+def variant_indices(variant_ids: Any, count: int) -> np.ndarray:
+    """Bring indices of variants to one for each of `count` worlds.
+
+    Raises:
+        ValueError: they are no integers, or of another number.
+    """
+    variants = torch.as_tensor(variant_ids).cpu().numpy()
+    integers = variants.dtype.kind in "iu" or not variants.size
+    if not integers or variants.shape not in ((), (1,), (count,)):
+        raise ValueError(
+            f"variant_ids must be one integer or one for each of {count} worlds, got shape "
+            f"{variants.shape} of {variants.dtype}."
+        )
+    return np.broadcast_to(variants, (count,))
+
+
+def _tables(
+    engine: Engine, entity: str, info: VariantMetadata, ids: dict[str, np.ndarray]
+) -> dict[str, _Table]:
+    """Return what differs, by field; compare it with what the engine can hold."""
+    model = engine.mj_model
+    _check_pairs(engine, entity, info, ids["geom"])
+    rows = dict(info.rows)
+    rows["geom_dataid"] = _asset_ids(info.assets["mesh"], info.meshes)
+    for kind, names in info.materials.items():
+        rows[f"{kind}_matid"] = _asset_ids(info.assets["material"], names)
+    absent = ~info.filled
+    tables: dict[str, _Table] = {}
+    for field in {**rows, **_OFF}:
+        columns = ids[kind_of(field)]
+        compiled = getattr(model, field)[columns]
+        shape = (len(absent), *compiled.shape)
+        values = np.array(np.broadcast_to({field: compiled, **rows}[field], shape))
+        problem = engine.expansion_problem(field)
+        if field in _OFF:
+            # Where a geom cannot be told not to collide, having no mesh must do.
+            values[absent & info.has_primitive if problem else absent] = _OFF[field]
+        differs = _columns_that_differ(values)
+        if not differs.any():
+            continue
+        if problem:
+            raise ValueError(_refusal(engine, entity, info, field, values, differs))
+        tables[field] = _Table(columns[differs], values[:, differs])
+    return tables
+
+
+def _check_pairs(engine: Engine, entity: str, info: VariantMetadata, geoms: np.ndarray) -> None:
+    """Refuse contact pairs of geoms that a world may lack: pairs ignore contype."""
+    model = engine.mj_model
+    # MuJoCo Warp leaves out what has no mesh.
+    gone = ~info.filled & (info.has_primitive if engine.name == "warp" else True)
+    for pair, ends in enumerate(zip(model.pair_geom1, model.pair_geom2, strict=True)):
+        found = np.argwhere(gone & np.isin(geoms, ends))
+        if len(found):
+            variant, geom = info.variant_names[found[0, 0]], model.geom(geoms[found[0, 1]]).name
+            raise ValueError(
+                f"Contact pair '{model.pair(pair).name}' lets geom '{geom}' collide in all worlds, "
+                f"but variant '{variant}' of entity '{entity}' lacks it: let contype and "
+                "conaffinity decide instead of a pair."
+            )
+
+
+def _columns_that_differ(values: np.ndarray) -> np.ndarray:
+    """Mask of the columns of [variant, column, ...] in which a variant differs from the first."""
+    return (values != values[:1]).any(axis=(0, *range(2, values.ndim)))
+
+
+def _asset_ids(assets: dict[str, Any], names: Sequence[Sequence[str | None]]) -> np.ndarray:
+    ids = {name: asset.id for name, asset in assets.items()} | {None: -1}
+    return np.array([[ids[name] for name in row] for row in names], np.int32)
+
+
+def _refusal(
+    engine: Engine,
+    entity: str,
+    info: VariantMetadata,
+    field: str,
+    values: np.ndarray,
+    differs: np.ndarray,
+) -> str:
+    column = int(differs.argmax())
+    other = int((values[:, column] != values[0, column]).reshape(len(values), -1).any(1).argmax())
+    names = info.variant_names
+    remedy = "use engine='native', or give" if engine.name == "warp" else "give"
+    return (
+        f"The variants of entity '{entity}' differ in {field}, which the {engine.name} engine "
+        f"holds once for all worlds: it is {values[0, column].tolist()} for '{names[0]}' and "
+        f"{values[other, column].tolist()} for '{names[other]}'. To mend it, {remedy} all "
+        "variants one value."
+    )
+
+
+def _derived_tables(
+    mj_model: mujoco.MjModel, count: int, tables: dict[str, _Table], ids: dict[str, np.ndarray]
+) -> dict[str, _Table]:
+    """Return what MuJoCo C computes for the entity from the rows of its variants."""
+    from manyworlds.sim.engines.native import computed_constants
+
+    rows: dict[str, np.ndarray] = {}
+    for field, table in tables.items():
+        compiled = getattr(mj_model, field)
+        rows[field] = np.repeat(compiled[None], count, axis=0)
+        rows[field][:, table.columns] = table.values
+    found: dict[str, _Table] = {}
+    for field, values in computed_constants(mj_model, rows).items():
+        if field in _DERIVED:
+            own = values[:, ids[kind_of(field)]]
+            differs = _columns_that_differ(own)
+            if differs.any():
+                found[field] = _Table(ids[kind_of(field)][differs], own[:, differs])
+    return found

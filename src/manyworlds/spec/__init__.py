@@ -1,0 +1,1 @@
+"""Edits of MuJoCo specs, before a model is compiled."""

@@ -1,0 +1,127 @@
+"""Writing a spec to a folder or an archive that MuJoCo loads anywhere."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from xml.etree import ElementTree
+
+import mujoco
+
+from manyworlds.spec.elements import mujoco_warnings
+from manyworlds.spec.mjcf import fix_spec_xml, strip_buffer_textures
+from manyworlds.utils.files import atomic_path
+from manyworlds.validation.names import free_name
+
+_SCENE = "scene.xml"
+_ASSETS = "assets"
+
+
+def export_spec(
+    spec: mujoco.MjSpec,
+    output_dir: Path,
+    *,
+    zip: bool = False,
+    extra: Mapping[str, bytes] | None = None,
+) -> Path:
+    """Write `scene.xml` and, in `assets/`, the files that it refers to.
+
+    The export appears whole or not at all, and replaces an earlier one. Textures that were given
+    as pixels are left out, as XML cannot hold them. Numbers have the six digits of MuJoCo's XML.
+
+    Args:
+        spec: the spec to write, which stays as it is.
+        output_dir: the folder to write; with `zip` no folder, but the archive `output_dir`.zip.
+        zip: whether to write an archive.
+        extra: further files to write beside the scene, by name.
+
+    Returns:
+        The path of the folder or archive.
+
+    Raises:
+        ValueError: MuJoCo cannot compile or write the spec.
+        FileExistsError: the folder holds something else than an earlier export.
+    """
+    output_dir = Path(output_dir)
+    output_dir.parent.mkdir(parents=True, exist_ok=True)
+    extra = extra or {}
+    if zip:
+        archive = output_dir.with_name(f"{output_dir.name}.zip")
+        files = {**dict(_files(spec)), **extra}
+        with atomic_path(archive) as temporary, zipfile.ZipFile(temporary, "w") as target:
+            for name, content in files.items():
+                target.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+        return archive
+    _check_replaceable(output_dir, {_SCENE, _ASSETS, *extra})
+    with tempfile.TemporaryDirectory(dir=output_dir.parent, prefix=f".{output_dir.name}.") as aside:
+        new = Path(aside, "new")
+        for name, content in [*_files(spec), *extra.items()]:
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            (new / name).write_bytes(content)
+        if output_dir.exists():
+            output_dir.rename(Path(aside, "old"))
+        new.rename(output_dir)
+    return output_dir
+
+
+def _check_replaceable(output_dir: Path, ours: set[str]) -> None:
+    if not output_dir.exists():
+        return
+    found = {path.name for path in output_dir.iterdir()} if output_dir.is_dir() else {"a file"}
+    if found and (_SCENE not in found or found - ours):
+        raise FileExistsError(
+            f"'{output_dir}' is no earlier export, it holds {', '.join(sorted(found)[:5])}: "
+            "choose a new or empty folder."
+        )
+
+
+def _files(spec: mujoco.MjSpec) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of an export, by their paths in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Path(folder, "scene.mjz")
+        _encode(spec, archive)
+        with zipfile.ZipFile(archive) as source:
+            xml, names = _flatten(source.read("model.xml").decode())
+            yield _SCENE, fix_spec_xml(xml, meshdir=_ASSETS).encode()
+            for member, name in names.items():
+                yield f"{_ASSETS}/{name}", source.read(member)
+
+
+def _flatten(xml: str) -> tuple[str, dict[str, str]]:
+    """Let XML refer to files without folders; return it with these by the paths before.
+
+    Asset names come from outside: what is left of them cannot lead anywhere.
+    """
+    root = ElementTree.fromstring(xml)
+    compiler = root.find("compiler")
+    folders = {} if compiler is None else compiler.attrib
+    names: dict[str, str] = {}
+    for element in [*root.iterfind("asset/*"), *root.iterfind("deformable/skin")]:
+        folder = folders.get("texturedir" if element.tag == "texture" else "meshdir", "")
+        for attribute, value in element.attrib.items():
+            if attribute.startswith("file"):
+                member = PurePosixPath(folder, value)
+                stem, suffix = (
+                    re.sub(r"[^\w+-]", "_", s) for s in (member.stem, member.suffix[1:])
+                )
+                taken = {Path(name).stem for path, name in names.items() if path != str(member)}
+                name = f"{free_name(stem, taken)}.{suffix}"
+                element.set(attribute, names.setdefault(str(member), name))
+    return ElementTree.tostring(root, encoding="unicode"), names
+
+
+def _encode(spec: mujoco.MjSpec, archive: Path) -> None:
+    """Let MuJoCo find the files that a spec refers to, wherever its parts came from."""
+    messages: list[str] = []
+    try:
+        with mujoco_warnings(messages.append):
+            copy = spec.copy()
+            strip_buffer_textures(copy)
+            copy.compile()
+            copy.encode(str(archive))
+    except (ValueError, mujoco.FatalError) as error:
+        reason = " ".join([str(error), *messages])
+        raise ValueError(f"MuJoCo cannot write this spec: {reason}") from error

@@ -1,0 +1,51 @@
+"""Seeding."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import torch
+
+from manyworlds.utils.devices import configure_torch_backends
+
+
+def seed_rng(seed: int, torch_deterministic: bool = False) -> None:
+    """Seed Python's, NumPy's and torch's global generators.
+
+    Args:
+        seed: the seed.
+        torch_deterministic: see `configure_torch_backends`; False leaves torch as it is.
+    """
+    if torch_deterministic:
+        configure_torch_backends(deterministic=True)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+def rng_state() -> dict[str, Any]:
+    """State of the generators that `seed_rng` seeds, as tensors and plain data."""
+    version, numbers, gauss = random.getstate()
+    numpy_state: Any = np.random.get_state()
+    kind, keys, position, has_gauss, cached = numpy_state
+    state = {
+        "torch": torch.get_rng_state(),
+        "python": [version, list(numbers), gauss],
+        "numpy": [kind, torch.from_numpy(keys.astype(np.int64)), position, has_gauss, cached],
+    }
+    if torch.cuda.is_available():
+        state["cuda"] = torch.cuda.get_rng_state()
+    return state
+
+
+def set_rng_state(state: dict[str, Any]) -> None:
+    """Restore what `rng_state` returned."""
+    torch.set_rng_state(state["torch"].cpu())
+    version, numbers, gauss = state["python"]
+    random.setstate((version, tuple(numbers), gauss))
+    kind, keys, *rest = state["numpy"]
+    np.random.set_state((kind, keys.cpu().numpy().astype(np.uint32), *rest))
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"].cpu())

@@ -1,0 +1,1 @@
+"""Checks and normal forms of what users pass: values, names, and worlds."""

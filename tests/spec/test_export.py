@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.spec.edits import export_spec
+from tests.robots import robot_file
+
+ROBOTS = ("unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml")
+MESH = """<mujoco><compiler meshdir="parts"/><asset><mesh name="part" file="part.obj"/></asset>
+<worldbody><body><geom type="mesh" mesh="part"/></body></worldbody></mujoco>"""
+# Where the model came from is not part of what it is; the text of names and paths has offsets.
+NOT_COMPARED = ("paths", "npaths", "nbuffer", "signature")
+
+
+def wavefront(size: float) -> bytes:
+    """Return a tetrahedron as an OBJ file."""
+    corners = "".join(
+        f"v {x} {y} {z}\n" for x, y, z in np.vstack([np.zeros(3), size * np.eye(3)]).tolist()
+    )
+    return (corners + "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n").encode()
+
+
+def load(path: Path) -> mujoco.MjModel:
+    """Compile an exported scene."""
+    return mujoco.MjModel.from_xml_path(str(path / "scene.xml"))
+
+
+def assert_same(model: mujoco.MjModel, expected: mujoco.MjModel) -> None:
+    """Compare all fields of two models, within the six digits of MuJoCo's XML."""
+    compared = 0
+    for name in dir(expected):
+        value = getattr(expected, name)
+        if name.startswith("_") or name in NOT_COMPARED or name.endswith("pathadr"):
+            continue
+        if isinstance(value, bytes | int | float):
+            assert getattr(model, name) == value, name
+        elif isinstance(value, np.ndarray):
+            scale = np.abs(value).max(initial=1.0) if value.dtype.kind == "f" else 0.0
+            np.testing.assert_allclose(
+                getattr(model, name), value, rtol=2e-5, atol=2e-6 * scale, err_msg=name
+            )
+        else:
+            continue
+        compared += 1
+    assert compared > 400
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_robot(robot, tmp_path):
+    """Export a robot with its meshes, and load it again as it was."""
+    spec = mujoco.MjSpec.from_file(str(robot_file(robot)))
+    path = export_spec(spec, tmp_path / "out")
+    assert path == tmp_path / "out"
+    assert_same(load(path), spec.compile())
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_scene(tmp_path):
+    """Export robots from different folders together."""
+    scene = mujoco.MjSpec()
+    for i, robot in enumerate(ROBOTS):
+        spec = mujoco.MjSpec.from_file(str(robot_file(robot)))
+        scene.attach(spec, prefix=f"{i}/", frame=scene.worldbody.add_frame(pos=[i, 0, 0]))
+    path = export_spec(scene, tmp_path / "out")
+    assert_same(load(path), scene.compile())
+
+
+def test_same_file_name(tmp_path):
+    """Keep files apart that have the same name in different folders."""
+    scene = mujoco.MjSpec()
+    for i in range(2):
+        (tmp_path / str(i) / "parts").mkdir(parents=True)
+        (tmp_path / str(i) / "model.xml").write_text(MESH)
+        (tmp_path / str(i) / "parts" / "part.obj").write_bytes(wavefront(i + 1.0))
+        spec = mujoco.MjSpec.from_file(str(tmp_path / str(i) / "model.xml"))
+        scene.attach(spec, prefix=f"{i}/", frame=scene.worldbody.add_frame())
+    path = export_spec(scene, tmp_path / "out")
+    assert len(list((path / "assets").iterdir())) == 2
+    assert_same(load(path), scene.compile())
+
+
+def skin() -> bytes:
+    """Return a triangle that hangs on the body 'bone', as a SKN file."""
+    bone = b"bone".ljust(40, b"\0") + np.array([0, 0, 0, 1, 0, 0, 0], np.float32).tobytes()
+    return (
+        np.array([3, 0, 1, 1], np.int32).tobytes()
+        + np.eye(3, dtype=np.float32).tobytes()
+        + np.array([0, 1, 2], np.int32).tobytes()
+        + bone
+        + np.array([3, 0, 1, 2], np.int32).tobytes()
+        + np.ones(3, np.float32).tobytes()
+    )
+
+
+def test_folders(tmp_path):
+    """Find textures, faces of cubes, height fields and skins in folders beside the model's."""
+    image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra 'train'")
+    for folder in ("model", "shapes", "pictures/faces"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "shapes" / "part.obj").write_bytes(wavefront(1.0))
+    (tmp_path / "shapes" / "part.skn").write_bytes(skin())
+    for i, name in enumerate(("shapes/part.png", "pictures/part.png", "pictures/faces/part.png")):
+        image.new("RGB", (6, 6), (40 * i, 99, 7 * i)).save(tmp_path / name)
+    (tmp_path / "model" / "model.xml").write_text(
+        """<mujoco><compiler meshdir="../shapes/" texturedir="../pictures"/><asset>
+        <mesh name="part" file="part.obj"/>
+        <hfield name="hills" file="part.png" size="1 1 1 1"/>
+        <texture name="paint" type="2d" file="part.png"/>
+        <texture name="box" type="cube" fileright="part.png" fileup="faces/part.png"/>
+        </asset><worldbody><geom type="hfield" hfield="hills"/>
+        <body name="bone"><geom type="mesh" mesh="part"/></body></worldbody>
+        <deformable><skin name="hide" file="part.skn"/></deformable></mujoco>"""
+    )
+    spec = mujoco.MjSpec.from_file(str(tmp_path / "model" / "model.xml"))
+    path = export_spec(spec, tmp_path / "out")
+    assert len(list((path / "assets").iterdir())) == 5
+    assert_same(load(path), spec.compile())
+
+
+def test_only_referenced(tmp_path):
+    """Write the files that the scene uses, and no other."""
+    assets = {"parts/part.obj": wavefront(1.0), "parts/unused.obj": wavefront(2.0)}
+    export_spec(mujoco.MjSpec.from_string(MESH, assets=assets), tmp_path / "out")
+    files = {p.name for p in (tmp_path / "out").rglob("*") if p.is_file()}
+    assert files == {"scene.xml", "part.obj"}
+
+
+@pytest.mark.parametrize("name", ["../../evil.obj", "/evil.obj", "a/../../../evil.obj"])
+@pytest.mark.parametrize("zip", [False, True])
+def test_outside(name, zip, tmp_path):
+    """Stay within the folder whatever an asset is called."""
+    spec = mujoco.MjSpec()
+    spec.assets = {name: wavefront(1.0)}
+    spec.add_mesh(name="evil", file=name)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="evil")
+    out = tmp_path / "a" / "b" / "out"
+    path = export_spec(spec, out, zip=zip)
+    assert {p.name for p in out.parent.iterdir()} == {path.name}
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+    if zip:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(out)
+            assert all(not n.startswith("/") and ".." not in n for n in archive.namelist())
+    assert_same(load(out), spec.compile())
+
+
+def test_zip(tmp_path):
+    """Write an archive instead of a folder."""
+    spec = mujoco.MjSpec.from_string(MESH, assets={"parts/part.obj": wavefront(1.0)})
+    path = export_spec(spec, tmp_path / "v1.0", zip=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["v1.0.zip"] == [path.name]
+    with zipfile.ZipFile(path) as archive:
+        assert sorted(archive.namelist()) == ["assets/part.obj", "scene.xml"]
+
+
+def test_again(tmp_path):
+    """Replace an earlier export, with nothing of it left."""
+    spec = mujoco.MjSpec.from_string(MESH, assets={"parts/part.obj": wavefront(1.0)})
+    export_spec(spec, tmp_path)
+    spec = mujoco.MjSpec.from_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
+    export_spec(spec, tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["scene.xml"]
+
+
+@pytest.mark.parametrize("files", [["robot.xml"], ["assets"], ["scene.xml", "notes"]])
+def test_other_folder(files, tmp_path):
+    """Leave a folder alone that is no export."""
+    for name in files:
+        (tmp_path / name).touch()
+    with pytest.raises(FileExistsError, match="no earlier export"):
+        export_spec(mujoco.MjSpec(), tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(files)
+
+
+@pytest.mark.parametrize("zip", [False, True])
+def test_failure(zip, tmp_path):
+    """Leave the earlier export, and nothing else, when one fails."""
+    out = tmp_path / "out"
+    before = export_spec(mujoco.MjSpec(), out, zip=zip)
+    spec = mujoco.MjSpec()
+    spec.worldbody.add_body().add_joint()
+    with pytest.raises(ValueError, match="cannot write this spec.*[Mm]ass"):
+        export_spec(spec, out, zip=zip)
+    assert [p for p in tmp_path.iterdir()] == [before]
+    if not zip:
+        load(out)
+
+
+def test_untouched(tmp_path):
+    """Leave the exported spec as it was, pixels included."""
+    spec = mujoco.MjSpec()
+    texture = spec.add_texture(
+        name="pixels", type=mujoco.mjtTexture.mjTEXTURE_2D, width=2, height=2, nchannel=3
+    )
+    texture.data = bytes(range(12))
+    export_spec(spec, tmp_path)
+    assert [t.name for t in spec.textures] == ["pixels"]
+    assert spec.compile().ntex == 1
+    assert load(tmp_path).ntex == 0

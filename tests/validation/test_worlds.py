@@ -1,0 +1,121 @@
+"""World ids in every form that users pass."""
+
+import numpy as np
+import pytest
+import torch
+
+from manyworlds.validation.worlds import as_index, as_rows, assign, resolve_env_ids
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, None),
+        (slice(None), None),
+        (slice(1, 3), [1, 2]),
+        ([3, 1, 1], [1, 3]),
+        (torch.tensor([2, 0]), [0, 2]),
+        (np.array([True, False, True, False]), [0, 2]),
+        (torch.ones(4, dtype=torch.bool), None),
+        ([0, 1, 2, 3], None),
+        ([], []),
+    ],
+)
+def test_every_form_becomes_sorted_unique_ids(given, expected):
+    """Sort ids, drop repeats, and turn 'all worlds' into None."""
+    ids = resolve_env_ids(given, 4)
+    assert (ids if ids is None else ids.tolist()) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([4], r"World id 4 is out of range: there are 4 worlds, so ids must be in \[0, 4\)"),
+        ([-1, 2], "World id -1 is out of range"),
+        (np.array([True]), r"must have shape \(4,\), got \(1,\)"),
+        ([0.5], "must be integers, got float64"),
+    ],
+)
+def test_bad_ids_are_named(given, message):
+    """Name the id, the bound and the remedy."""
+    with pytest.raises(ValueError, match=message):
+        resolve_env_ids(given, 4)
+
+
+def test_contiguous_positions_become_a_slice():
+    """Index with a view where that is possible."""
+    assert as_index([2, 3, 4]) == slice(2, 5)
+    assert isinstance(as_index([2, 4]), torch.Tensor)
+
+
+@pytest.mark.parametrize(
+    "mask", [[False, True, True], np.array([0, 1, 1], bool), torch.tensor([False, True, True])]
+)
+def test_masks_over_positions_select_what_is_true(mask):
+    """Take booleans for a mask, not for the numbers 0 and 1."""
+    assert as_index(mask, 3) == slice(1, 3)
+
+
+def test_positions_from_the_end_are_no_slice():
+    """Index by -1 rather than by an empty slice."""
+    assert torch.arange(3)[as_index([-1])].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([0, 3], r"Id 3 is out of range: there are 3 elements, so ids must be in \[0, 3\)"),
+        (torch.tensor([-1]), "Id -1 is out of range"),
+        ([True], "A mask over 3 elements has 1 values"),
+        ("hip", "must be a list of integers or a mask, got 'hip'"),
+        (1, "must be a list of integers or a mask, got 1"),
+    ],
+)
+def test_bad_positions_are_named(ids, message):
+    """Refuse what would select nothing, or something else."""
+    with pytest.raises(ValueError, match=message):
+        as_index(ids, 3)
+
+
+def test_assign_takes_arrays_of_any_precision():
+    """Write NumPy's float64 to contiguous columns and to others."""
+    for columns in (slice(0, 2), torch.tensor([0, 2])):
+        target = torch.zeros(3, 4)
+        assign(target, np.full((3, 2), 2.0), None, columns)
+        assert target[:, columns].eq(2.0).all() and target.sum() == 12.0
+    with pytest.raises(ValueError, match="World ids must be one-dimensional"):
+        assign(target, 1.0, torch.tensor(1))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([-1], "World id -1 is out of range"),
+        (np.array([0, 3]), "World id 3 is out of range"),
+        (torch.tensor([0.7]), "must be integers, got float32"),
+        ([True], r"must have shape \(3,\), got \(1,\)"),
+        ([[0, 1]], "must be one-dimensional"),
+    ],
+)
+def test_bad_rows_are_written_nowhere(rows, message):
+    """Refuse ids that torch would count from the end, round, or take for part of a mask."""
+    target = torch.zeros(3, 4)
+    for write in (lambda: assign(target, 1.0, rows), lambda: as_rows(rows, 3)):
+        with pytest.raises(ValueError, match=message):
+            write()
+    assert not target.any()
+
+
+def test_bytes_are_ids_and_no_mask():
+    """Read bytes everywhere as ids, which torch takes for a mask in some places."""
+    rows = as_rows(torch.tensor([2, 0], dtype=torch.uint8), 3)
+    assert torch.arange(3)[rows].tolist() == [2, 0]
+
+
+def test_assign_writes_the_outer_product():
+    """Write rows times columns, as two lists of ids mean."""
+    target = torch.zeros(3, 4)
+    assign(target, 1.0, torch.tensor([0, 2]), torch.tensor([1, 3]))
+    assert target.nonzero().tolist() == [[0, 1], [0, 3], [2, 1], [2, 3]]
+    assign(target, 0.0, torch.tensor([True, False, False]))
+    assert target[0].sum() == 0 and target[2].sum() == 2
