@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import mujoco
@@ -42,6 +43,11 @@ class GainParameter:
         field, column, unit = self._cells[0]
         return getattr(self._model, field)[:, self._rows, column] * unit
 
+    def read_default(self) -> torch.Tensor:
+        """Return the gain as compiled, shape [num_envs or 1, num_targets]."""
+        field, column, unit = self._cells[0]
+        return self._model.default_rows(field)[:, self._rows, column] * unit
+
     def write(self, value: torch.Tensor, env_ids: EnvIds, targets: Any) -> None:
         """Set the gain of some worlds and targets."""
         for field, column, unit in self._cells:
@@ -61,6 +67,7 @@ class LimitParameter:
         rows: the fields that limit the effort, and the rows of each, one a target.
         actuator_ids: the actuators whose gears lie between a range and the target; None if none
             does.
+        differs: whether worlds hold variants, which may have ranges of other shapes.
     """
 
     def __init__(
@@ -70,8 +77,10 @@ class LimitParameter:
         model: WarpBridge,
         rows: Mapping[str, torch.Tensor],
         actuator_ids: torch.Tensor | None,
+        differs: bool = False,
     ) -> None:
         self._owner = owner
+        self._differs = differs
         self._model = model
         self._rows = rows
         self._actuator_ids = actuator_ids
@@ -80,10 +89,8 @@ class LimitParameter:
         counts = np.zeros(len(next(iter(rows.values()))), dtype=int)
         for field, ids in rows.items():
             host = ids.cpu().numpy()
-            ranges = getattr(mj_model, field)[host]
-            size = np.abs(ranges).max(axis=-1, keepdims=True)
-            shape = ranges / np.where(size > 0.0, size, 1.0)
-            self._shape[field] = torch.tensor(shape, dtype=torch.float32, device=ids.device)
+            ranges = torch.from_numpy(getattr(mj_model, field)[host][None])
+            self._shape[field] = _shape_of(ranges).float().to(ids.device)
             limited = getattr(mj_model, _FLAGS[field])[host].astype(bool)
             self._mask[field] = torch.tensor(limited, device=ids.device)
             counts += limited
@@ -92,11 +99,18 @@ class LimitParameter:
 
     def read(self) -> torch.Tensor:
         """Return the limit, infinite where there is none, shape [num_envs, num_targets]."""
+        return self._read(functools.partial(getattr, self._model))
+
+    def read_default(self) -> torch.Tensor:
+        """Return the limit as compiled, shape [num_envs or 1, num_targets]."""
+        return self._read(self._model.default_rows)
+
+    def _read(self, rows_of: Callable[[str], torch.Tensor]) -> torch.Tensor:
         limits = []
         for field, ids in self._rows.items():
-            size = getattr(self._model, field)[:, ids].abs().amax(dim=-1)
+            size = rows_of(field)[:, ids].abs().amax(dim=-1)
             limits.append(torch.where(self._mask[field], size, torch.inf))
-        return torch.stack(limits).amin(dim=0) * self._gear()
+        return torch.stack(limits).amin(dim=0) * self._gear(rows_of)
 
     def write(self, value: torch.Tensor, env_ids: EnvIds, targets: Any) -> None:
         """Set the limit of some worlds and targets.
@@ -112,18 +126,31 @@ class LimitParameter:
                     f"{self._owner} has no effort limit to change: the model was compiled without,"
                     " so give it an effort_limit (an XML actuator: a forcerange)."
                 )
-        gear = self._gear()
-        gear = (gear if len(gear) == 1 else gear[as_rows(env_ids, len(gear))])[:, targets]
-        value = (value / gear).unsqueeze(-1)
+        gear = self._of_worlds(self._gear(functools.partial(getattr, self._model)), env_ids)
+        value = (value / gear[:, targets]).unsqueeze(-1)
         for i, (field, ids) in enumerate(self._rows.items()):
-            ranges, rows = value * self._shape[field][targets], ids[targets]
+            shape = self._shape[field]
+            if self._differs:
+                shape = _shape_of(self._model.default_rows(field)[:, ids])
+            ranges, rows = value * self._of_worlds(shape, env_ids)[:, targets], ids[targets]
             if limited is not None:
                 ranges, rows = ranges[:, limited[i]], rows[limited[i]]
             assign(getattr(self._model, field), ranges, env_ids, rows)
 
-    def _gear(self) -> torch.Tensor:
-        """Effort at the targets per force of the actuators, [num_envs, num_targets]."""
+    def _gear(self, rows_of: Callable[[str], torch.Tensor]) -> torch.Tensor:
+        """Effort at the targets per force of the actuators, [num_envs or 1, num_targets]."""
         if self._actuator_ids is None:
             ids = next(iter(self._rows.values()))
             return torch.ones(1, len(ids), device=ids.device)
-        return self._model.actuator_gear[:, self._actuator_ids].norm(dim=-1)
+        return rows_of("actuator_gear")[:, self._actuator_ids].norm(dim=-1)
+
+    @staticmethod
+    def _of_worlds(rows: torch.Tensor, env_ids: EnvIds) -> torch.Tensor:
+        """Select the rows of worlds, unless one stands for all."""
+        return rows if len(rows) == 1 else rows[as_rows(env_ids, len(rows))]
+
+
+def _shape_of(ranges: torch.Tensor) -> torch.Tensor:
+    """Divide ranges, [..., 2], by their larger bound; an empty one stays zero."""
+    size = ranges.abs().amax(dim=-1, keepdim=True)
+    return ranges / torch.where(size > 0.0, size, torch.ones_like(size))

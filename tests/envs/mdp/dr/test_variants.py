@@ -72,9 +72,11 @@ def test_draws_start_from_the_variant(engine):
         env.event_manager.apply("step", SOME, dt=env.step_dt)
         expect(("small", True), ("large", True), ("small", False), ("large", False))
     env.sim.assign_variants("prop", [0], [1])
-    expect(("large", False), ("large", True), ("small", False), ("large", False))
-    env.event_manager.apply("step", SOME, dt=env.step_dt)
     expect(("large", True), ("large", True), ("small", False), ("large", False))
+    env.sim.assign_variants("prop", [2], [1])
+    expect(("large", True), ("large", True), ("large", False), ("large", False))
+    env.event_manager.apply("step", SOME, dt=env.step_dt)
+    expect(("large", True), ("large", True), ("large", False), ("large", False))
 
 
 @pytest.mark.parametrize("engine", ["native", "warp"])

@@ -173,11 +173,16 @@ class _Pick:
 
     def __call__(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, shared: bool) -> None:
         """Pick for some worlds, given by ids, one for each element or for all."""
-        shape = (len(worlds), len(self._rows.ids), self._rows.width)
-        drawn = torch.randint(
-            len(self._pool), (shape[0], 1 if shared else shape[1], 1), device=worlds.device
+        rows, elements = self._rows, len(self._rows.ids)
+        drawn = rows.draw(
+            f"pick {'one' if shared else 'each'}",
+            worlds,
+            lambda n: torch.randint(
+                len(self._pool), (n, 1 if shared else elements, 1), device=worlds.device
+            ),
         )
-        self._rows.write(env, worlds, self._pool[drawn].expand(shape), self._column)
+        picked = self._pool[drawn].expand(len(worlds), elements, rows.width)
+        rows.write(env, worlds, picked, self._column)
 
 
 @randomizes("geom_matid")
