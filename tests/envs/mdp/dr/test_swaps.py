@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -14,11 +13,11 @@ import torch
 
 from manyworlds.actuator import XmlMotorActuatorCfg, XmlPositionActuatorCfg
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg, VariantEntityCfg
-from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.mdp import dr
-from manyworlds.managers import EventTermCfg, SceneEntityCfg, requires_model_fields
+from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.scene import SceneCfg
-from manyworlds.sim import SimulationCfg
+from manyworlds.sim import RecomputeLevel, SimulationCfg
 from manyworlds.terrains import TerrainEntityCfg
 from tests.envs.mdp.dr.robot import XML
 
@@ -75,6 +74,8 @@ def grow(factor: float) -> Callable[[], mujoco.MjSpec]:
 
     def make() -> mujoco.MjSpec:
         spec = mujoco.MjSpec.from_string(XML.replace("<actuator>", DRIVES))
+        turn = np.zeros(4)
+        mujoco.mju_axisAngle2Quat(turn, np.array([0.0, 0.0, 1.0]), 0.1 * factor)
         for geom in spec.geoms:
             geom.size = geom.size * factor
             geom.fromto = geom.fromto * factor
@@ -85,8 +86,6 @@ def grow(factor: float) -> Callable[[], mujoco.MjSpec]:
         for body in spec.bodies[2:]:
             body.pos = body.pos * factor
             body.gravcomp = 0.1 * factor
-            turn = np.zeros(4)
-            mujoco.mju_axisAngle2Quat(turn, np.array([0.0, 0.0, 1.0]), 0.1 * factor)
             body.alt.type, body.quat = mujoco.mjtOrientation.mjORIENTATION_QUAT, turn
         for joint in spec.joints[1:]:
             joint.damping = joint.damping * factor + 0.1 * factor
@@ -97,8 +96,9 @@ def grow(factor: float) -> Callable[[], mujoco.MjSpec]:
             joint.margin = 0.01 * factor
             joint.ref = 0.01 * factor
         for site in spec.sites:
-            site.pos = site.pos * factor
+            site.pos, site.quat = site.pos * factor, turn
         for camera in spec.cameras:
+            camera.alt.type, camera.quat = mujoco.mjtOrientation.mjORIENTATION_QUAT, turn
             camera.pos = camera.pos * factor
             camera.focal_length = camera.focal_length * factor
         for light in spec.lights:
@@ -182,5 +182,70 @@ def test_every_function_applies_again(name, params):
     untouched = {field: values[1].copy() for field, values in rows(env).items()}
     env.sim.assign_variants("robot", [0, 2], [1, 2])
     assert_same_rows(env, always)
+    ours, theirs = (each.scene["robot"] for each in (env, always))
+    for field in ("default_joint_pos", "joint_pos_limits", "soft_joint_pos_limits"):
+        torch.testing.assert_close(getattr(ours.data, field), getattr(theirs.data, field))
+    for mine, other in zip(ours.actuators, theirs.actuators, strict=True):
+        for param in mine.param_names:
+            assert torch.equal(mine.get_param(param), other.get_param(param)), param
+            assert torch.equal(mine.default_param(param), other.default_param(param)), param
     for field, values in rows(env).items():
         np.testing.assert_array_equal(values[1], untouched[field], err_msg=field)
+
+
+def test_the_variants_differ_in_what_is_drawn():
+    """Own the fields of every function but those of assets; else the test above shows nothing."""
+    own = make_env([0]).sim.variant_fields("robot")
+    for name, _ in function_cases():
+        fields = getattr(dr, name).model_fields
+        assert own & {*fields} or fields[0].startswith("mat_"), name
+
+
+@pytest.mark.parametrize("engine", ["native", "warp"])
+@pytest.mark.filterwarnings("ignore:dr.body_mass")
+def test_all_functions_apply_again_in_their_order(engine):
+    """Let functions draw on top of each other, some of them at resets, and swap in between."""
+    names = ("pseudo_inertia", "body_mass", "geom_friction", "geom_size", "joint_default_pos")
+    names += ("geom_quat", "joint_limits", "dof_armature", "pd_gains", "effort_limits", "body_quat")
+    cases = [case for case in function_cases() if case[0] in names]
+    events = {
+        f"{name}_{i}": term(getattr(dr, name), "reset" if i % 3 else "startup", **params)
+        for i, (name, params) in enumerate(cases)
+    }
+    always = make_env([1, 0, 2], engine, **events)
+    env = make_env([0, 0, 1], engine, **events)
+    env.sim.assign_variants("robot", None, [2, 0, 1])
+    for each in (env, always):
+        each.reset(seed=7, env_ids=torch.tensor([1, 2]))
+    env.sim.assign_variants("robot", None, [1, 0, 2])
+    assert_same_rows(env, always)
+
+
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_constants_follow_draws_that_variants_do_not_own(engine):
+    """Keep what was drawn of a field in which variants are alike, and what derives from it."""
+
+    def weighted(density: float) -> Callable[[], mujoco.MjSpec]:
+        def make() -> mujoco.MjSpec:
+            spec = mujoco.MjSpec.from_string(XML)
+            spec.geom("upper").density = density
+            return spec
+
+        return make
+
+    robot = VariantEntityCfg(variants={"light": weighted(500.0), "heavy": weighted(3000.0)})
+    draw = term(dr.joint_armature, ranges=(0.5, 0.9))
+    cfg = ManagerBasedRlEnvCfg(
+        decimation=1,
+        scene=SceneCfg(num_envs=2, entities={"robot": robot}, terrain=TerrainEntityCfg()),
+        sim=SimulationCfg(engine=engine),  # type: ignore[arg-type]
+        events={"draw": draw},
+    )
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    assert "dof_armature" not in env.sim.variant_fields("robot")
+    armature = env.sim.model.dof_armature.clone()
+    env.sim.assign_variants("robot", [0], [1])
+    assert torch.equal(env.sim.model.dof_armature, armature)
+    before = env.sim.model.dof_invweight0.clone()
+    env.sim.recompute_constants(RecomputeLevel.set_const)
+    torch.testing.assert_close(env.sim.model.dof_invweight0, before, rtol=1e-6, atol=0)
