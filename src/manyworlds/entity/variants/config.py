@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Real
 
@@ -78,7 +78,7 @@ class VariantEntityCfg(EntityCfg):
         where, given = "VariantEntityCfg.assignment", self.assignment
         if given is None or callable(given):
             return
-        if not isinstance(given, dict):
+        if not isinstance(given, Mapping):
             if isinstance(given, str) or not isinstance(
                 given, Sequence | np.ndarray | torch.Tensor
             ):
@@ -102,13 +102,13 @@ class VariantEntityCfg(EntityCfg):
 
     def weights(self) -> tuple[float, ...]:
         """Return the weight of each variant."""
-        given = self.assignment if isinstance(self.assignment, dict) else {}
+        given = self.assignment if isinstance(self.assignment, Mapping) else {}
         return tuple(float(given.get(name, 1.0)) for name in self.variants)
 
     def resolved_assignment(self) -> Assignment:
         """Return the function, the index of each world's variant, or the weight of each variant."""
         given = self.assignment
-        if given is None or isinstance(given, dict):
+        if given is None or isinstance(given, Mapping):
             return self.weights()
         if callable(given):
             return given
