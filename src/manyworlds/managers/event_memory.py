@@ -161,7 +161,7 @@ class EventMemory(Stateful):
             return
         self._sim.restore_variant_fields(entity, fields, worlds)
         last = self._last[[self._rows[name] for name in names]][:, worlds].cpu().numpy()
-        last[np.ix_([name in self._due[0] for name in names], self._are_due(worlds))] = 0
+        last[np.outer([name in self._due[0] for name in names], self._are_due(worlds))] = 0
         order = np.argsort(last, axis=0, kind="stable")
         order[np.take_along_axis(last, order, axis=0) == 0] = -1
         orders, kinds = np.unique(order, axis=1, return_inverse=True)
