@@ -183,7 +183,7 @@ class Rows:
         self, layout: str, worlds: torch.Tensor, sample: Callable[[int], torch.Tensor]
     ) -> torch.Tensor:
         """Draw numbers for some worlds, or repeat those that they have; see `Draws.draw`."""
-        layout = f"{layout} of {', '.join(self.names)}"
+        layout = layout if self._draws is None else f"{layout} of {', '.join(self.names)}"
         return draw_or_repeat(self._draws, self.field, layout, worlds, sample)
 
     def default(self, worlds: torch.Tensor) -> torch.Tensor:

@@ -47,8 +47,9 @@ class _ParameterDraw:
     draws: Draws | None
     """Keeps what is drawn, if anything does."""
     what: str
-    """Name of the numbers, and what they are for: see `Draws.draw`."""
+    """Name of the numbers: see `Draws.draw`."""
     layout: str
+    """What the numbers are for."""
 
     def __call__(self, worlds: torch.Tensor) -> None:
         """Draw for some worlds, given by ids."""
@@ -85,7 +86,7 @@ def _parameter_draws(
         if pair[0] < 0.0:
             raise ValueError(f"The range of {name} must not be negative, got {pair}.")
     draws: list[_ParameterDraw] = []
-    for actuator in env.scene[asset_cfg.name].actuators:
+    for i, actuator in enumerate(env.scene[asset_cfg.name].actuators):
         columns = _selected_columns(asset_cfg, actuator)
         able = [name for name in ranges if name in actuator.param_names]
         if len(columns) and not able and _is_selective(asset_cfg):
@@ -101,7 +102,7 @@ def _parameter_draws(
                 bounds[name],
                 operation is SCALE,
                 asset_cfg.draws,
-                f"{name} of {', '.join(actuator.target_names)}",
+                f"{name} of actuator {i}",
                 f"{operation.name} {columns.tolist()}",
             )
             for name in able
