@@ -146,7 +146,7 @@ def test_sizes_of_what_is_a_mesh_in_some_variant_are_refused():
         mode="startup",
         params={"asset_cfg": SceneEntityCfg("object"), "ranges": (0.5, 1.5)},
     )
-    scene = SceneCfg(num_envs=2, entities={"object": cfg}, spec_fn=floor)
+    scene = SceneCfg(num_envs=2, entities={"object": cfg}, spec_fn=floor, env_spacing=0.0)
     with pytest.raises(ValueError, match=r"unsupported types: .*shell \(mesh\)"):
         ManagerBasedRlEnv(
             ManagerBasedRlEnvCfg(decimation=1, scene=scene, events={"draw": draw}), device="cpu"
