@@ -395,13 +395,16 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         return self.params[name] if name in self.params else self._model_params[name].read()
 
     def default_param(self, name: str) -> torch.Tensor:
-        """Return a parameter as built, shape [num_envs, num_targets].
+        """Return a parameter as built, of the variants that worlds hold, [num_envs, num_targets].
 
         Raises:
             AttributeError: the actuator has no such parameter.
         """
         self._require_param(name)
-        return self._defaults[name]
+        built = self._defaults[name]
+        if self.entity.variant_metadata is None or name in self.params:
+            return built
+        return self._model_params[name].read_default().expand_as(built)
 
     def set_param(
         self,
@@ -492,6 +495,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
             mj_model,
             model,
             {f: rows["ctrl" if "ctrl" in f else "actuator"] for f in self.limit_fields},
+            self.entity.variant_metadata is not None,
         )
 
 

@@ -269,7 +269,8 @@ class BuiltinPdActuator(DirectActuator[BuiltinPdActuatorCfg]):
     def _limit_parameter(self, mj_model: mujoco.MjModel, model: WarpBridge) -> LimitParameter:
         ids = torch.tensor([target.id for target in self._targets], device=self.target_ids.device)
         owner = f"{type(self).__name__} of {self.target_names}"
-        return LimitParameter(owner, mj_model, model, {self.limit_fields[0]: ids})
+        rows, differs = {self.limit_fields[0]: ids}, self.entity.variant_metadata is not None
+        return LimitParameter(owner, mj_model, model, rows, differs)
 
 
 @dataclass(kw_only=True)

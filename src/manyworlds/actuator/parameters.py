@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import mujoco
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.validation.worlds import EnvIds, assign
+from manyworlds.validation.worlds import EnvIds, as_rows, assign
 
 Cell = tuple[str, int, float]
 """A model field, one of its columns, and what that holds per unit of the parameter."""
@@ -42,6 +43,11 @@ class GainParameter:
         field, column, unit = self._cells[0]
         return getattr(self._model, field)[:, self._rows, column] * unit
 
+    def read_default(self) -> torch.Tensor:
+        """Return the gain as compiled, shape [num_envs or 1, num_targets]."""
+        field, column, unit = self._cells[0]
+        return self._model.default_rows(field)[:, self._rows, column] * unit
+
     def write(self, value: torch.Tensor, env_ids: EnvIds, targets: Any) -> None:
         """Set the gain of some worlds and targets."""
         for field, column, unit in self._cells:
@@ -59,6 +65,7 @@ class LimitParameter:
         mj_model: the compiled model: which ranges count, and their shapes.
         model: the simulation's model.
         rows: the fields that limit the effort, and the rows of each, one a target.
+        differs: whether worlds hold variants, which may have ranges of other shapes.
     """
 
     def __init__(
@@ -67,8 +74,10 @@ class LimitParameter:
         mj_model: mujoco.MjModel,
         model: WarpBridge,
         rows: Mapping[str, torch.Tensor],
+        differs: bool = False,
     ) -> None:
         self._owner = owner
+        self._differs = differs
         self._model = model
         self._rows = rows
         self._shape: dict[str, torch.Tensor] = {}
@@ -76,10 +85,8 @@ class LimitParameter:
         counts = np.zeros(len(next(iter(rows.values()))), dtype=int)
         for field, ids in rows.items():
             host = ids.cpu().numpy()
-            ranges = getattr(mj_model, field)[host]
-            size = np.abs(ranges).max(axis=-1, keepdims=True)
-            shape = ranges / np.where(size > 0.0, size, 1.0)
-            self._shape[field] = torch.tensor(shape, dtype=torch.float32, device=ids.device)
+            ranges = torch.from_numpy(getattr(mj_model, field)[host][None])
+            self._shape[field] = _shape_of(ranges).float().to(ids.device)
             limited = getattr(mj_model, _FLAGS[field])[host].astype(bool)
             self._mask[field] = torch.tensor(limited, device=ids.device)
             counts += limited
@@ -88,9 +95,16 @@ class LimitParameter:
 
     def read(self) -> torch.Tensor:
         """Return the limit, infinite where there is none, shape [num_envs, num_targets]."""
+        return self._read(functools.partial(getattr, self._model))
+
+    def read_default(self) -> torch.Tensor:
+        """Return the limit as compiled, shape [num_envs or 1, num_targets]."""
+        return self._read(self._model.default_rows)
+
+    def _read(self, rows_of: Callable[[str], torch.Tensor]) -> torch.Tensor:
         limits = []
         for field, ids in self._rows.items():
-            size = getattr(self._model, field)[:, ids].abs().amax(dim=-1)
+            size = rows_of(field)[:, ids].abs().amax(dim=-1)
             limits.append(torch.where(self._mask[field], size, torch.inf))
         return torch.stack(limits).amin(dim=0)
 
@@ -108,9 +122,23 @@ class LimitParameter:
                     f"{self._owner} has no effort limit to change: the model was compiled without,"
                     " so give it an effort_limit (an XML actuator: a forcerange)."
                 )
+        value = value.unsqueeze(-1)
         for i, (field, ids) in enumerate(self._rows.items()):
-            ranges = value.unsqueeze(-1) * self._shape[field][targets].unsqueeze(0)
-            rows = ids[targets]
+            shape = self._shape[field]
+            if self._differs:
+                shape = _shape_of(self._model.default_rows(field)[:, ids])
+            ranges, rows = value * self._of_worlds(shape, env_ids)[:, targets], ids[targets]
             if limited is not None:
                 ranges, rows = ranges[:, limited[i]], rows[limited[i]]
             assign(getattr(self._model, field), ranges, env_ids, rows)
+
+    @staticmethod
+    def _of_worlds(rows: torch.Tensor, env_ids: EnvIds) -> torch.Tensor:
+        """Select the rows of worlds, unless one stands for all."""
+        return rows if len(rows) == 1 else rows[as_rows(env_ids, len(rows))]
+
+
+def _shape_of(ranges: torch.Tensor) -> torch.Tensor:
+    """Divide ranges, [..., 2], by their larger bound; an empty one stays zero."""
+    size = ranges.abs().amax(dim=-1, keepdim=True)
+    return ranges / torch.where(size > 0.0, size, torch.ones_like(size))

@@ -197,6 +197,7 @@ class EntityData(DataWriters, Stateful):
         self._hard = self._soft = torch.empty(0)
         self._set_indices(indexing)
         self._qpos0 = model.qpos0[:, self.q_index].clone()
+        self._compiled_qpos0 = model.default_rows("qpos0")[:, self.q_index]
         self.default_joint_pos_limits = self.joint_pos_limits.clone()
         """Joint limits that the worlds began with [rad or m], shape [num_envs, num_joints, 2]."""
 
@@ -253,6 +254,16 @@ class EntityData(DataWriters, Stateful):
         """Whether it has actuators."""
         return len(self.indexing.actuators) > 0
 
+    def state_dict(self) -> dict[str, Any]:
+        """Copy targets, defaults and biases, with the defaults as they are now."""
+        _ = self.default_joint_pos  # which then has followed qpos0
+        return super().state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over a state that `state_dict` returned, after that of the simulation."""
+        super().load_state_dict(state)
+        self._compiled_qpos0 = self.model.default_rows("qpos0")[:, self.q_index]
+
     def clear_state(self, env_ids: EnvIds = None) -> None:
         """Clear targets and external wrenches in the worlds named."""
         for target in TARGETS:
@@ -307,12 +318,15 @@ class EntityData(DataWriters, Stateful):
     def default_joint_pos(self) -> torch.Tensor:
         """Joint positions at reset [rad or m], shape [num_envs, num_joints].
 
-        Where a world's `qpos0` is changed, its defaults change by as much.
+        Where a world's `qpos0` is changed, its defaults change by as much; another variant with
+        another `qpos0` changes nothing.
         """
         if self._was_written("qpos0"):
             qpos0 = self.model.qpos0[:, self.q_index]
-            self._default_joint_pos += qpos0 - self._qpos0
+            compiled = self.model.default_rows("qpos0")[:, self.q_index]
+            self._default_joint_pos += qpos0 - self._qpos0 - (compiled - self._compiled_qpos0)
             self._qpos0.copy_(qpos0)
+            self._compiled_qpos0 = compiled
         return self._default_joint_pos
 
     @property

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 import torch
 
+from manyworlds.managers.event_memory import EventMemory, plain_function
 from manyworlds.managers.manager_base import EventTerm, ManagerBase, ManagerTermBaseCfg
 from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import derived_fields, recompute_level
@@ -106,6 +106,9 @@ class EventManager(ManagerBase[EventTermCfg]):
             self._fields.update(dict.fromkeys(fields))
             needed = recompute_level(set(fields), env.sim.engine, env.sim.mj_model)
             self._levels[name] = max(level, needed)
+        memory = EventMemory(env.sim, self._terms, lambda n, w: self._call(n, self._terms[n], w))
+        self._memory = memory if memory else None
+        env.sim.after_assignment = memory.apply_again if memory else None
 
     @property
     def active_terms(self) -> dict[EventMode, list[str]]:
@@ -126,7 +129,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     def check_terms(self) -> None:
         """Call terms that accept it for no world, which tells of wrong parameters at build time."""
         for name, term in self._terms.items():
-            if getattr(_function(term.func), "accepts_no_worlds", False):
+            if getattr(plain_function(term.func), "accepts_no_worlds", False):
                 self._call(name, term, self._all_ids[:0])
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
@@ -172,16 +175,36 @@ class EventManager(ManagerBase[EventTermCfg]):
         if mode == "interval":
             return self._apply_intervals(self.tick(dt or 0.0).cpu().numpy() if due is None else due)
         fired: list[tuple[RecomputeLevel, Worlds]] = []
-        for name in self._modes[mode]:
+        for i, name in enumerate(self._modes[mode]):
             term, ids = self._terms[name], env_ids
             if mode == "reset":
                 ids = self._all_ids if env_ids is None else env_ids
                 if term.min_step_count_between_reset > 0:
                     ids = self._ready(name, term, ids, global_env_step_count or 0)
             if ids is None or len(ids):
-                self._call(name, term, ids)
+                self._happen(name, ids, self._modes[mode][i + 1 :], env_ids)
                 fired.append((self._levels[name], None if ids is self._all_ids else ids))
         return self._recompute(fired)
+
+    def state_dict(self) -> dict[str, Any]:
+        """State of the manager and of its terms, and what they drew, where that is kept."""
+        kept = {} if self._memory is None else {"memory": self._memory.state_dict()}
+        return {**super().state_dict(), **kept}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over a state that `state_dict` returned.
+
+        Raises:
+            ValueError: the saved state does not fit this manager.
+        """
+        if ("memory" in state) != (self._memory is not None):
+            raise ValueError(
+                "The saved state has draws of events to apply again after changes of variants, or "
+                "lacks them: was it saved from another configuration, or by an older version?"
+            )
+        super().load_state_dict(state)
+        if self._memory is not None:
+            self._memory.load_state_dict(state["memory"])
 
     def tick(self, dt: float) -> torch.Tensor:
         """Let `dt` [s] go by for interval events; tell where those with own timers are due.
@@ -208,13 +231,29 @@ class EventManager(ManagerBase[EventTermCfg]):
             term, ids = self._terms[name], None
             if term.is_global_time:
                 if next(flags):
-                    self._call(name, term, None)
+                    self._happen(name, None)
                     fired.append((self._levels[name], None))
             elif (ids := np.flatnonzero(next(rows))).size:
                 worlds = torch.from_numpy(ids).to(self.device, non_blocking=True)
-                self._call(name, term, worlds)
+                self._happen(name, worlds)
                 fired.append((self._levels[name], ids))
         return self._recompute(fired)
+
+    def _happen(
+        self,
+        name: str,
+        env_ids: torch.Tensor | None,
+        following: Sequence[str] = (),
+        within: torch.Tensor | None = None,
+    ) -> None:
+        """Let a term happen in some worlds, before others of its mode happen in worlds `within`."""
+        term, memory = self._terms[name], self._memory
+        if memory is None:
+            self._call(name, term, env_ids)
+            return
+        due = [other for other in following if other not in self._last_step]  # throttled
+        with memory.happening(name, env_ids, due, within if due else env_ids):
+            self._call(name, term, env_ids)
 
     def _recompute(self, fired: list[tuple[RecomputeLevel, Worlds]]) -> bool:
         """Recompute the strongest level once, for the worlds of all terms that ask for any."""
@@ -266,16 +305,9 @@ class EventManager(ManagerBase[EventTermCfg]):
             )
 
 
-def _function(func: Any) -> Any:
-    """The function within partial ones."""
-    while isinstance(func, functools.partial):
-        func = func.func
-    return func
-
-
 def _declared(func: Any) -> tuple[tuple[str, ...], RecomputeLevel]:
     """What `requires_model_fields` says of a term."""
-    func = _function(func)
+    func = plain_function(func)
     return getattr(func, "model_fields", ()), getattr(func, "recompute", RecomputeLevel.none)
 
 

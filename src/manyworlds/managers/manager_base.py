@@ -196,7 +196,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         for key, default in _default_entities(func):
             if key not in term_cfg.params and default.name in self._env.scene.entities:
                 term_cfg.params[key] = copy.deepcopy(default)
-        for entity_cfg in _entity_cfgs(term_cfg.params):
+        for entity_cfg in entity_cfgs(term_cfg.params):
             try:
                 entity_cfg.resolve(self._env.scene)
             except (KeyError, ValueError) as error:
@@ -303,10 +303,10 @@ def _default_entities(func: Callable[..., Any]) -> Iterator[tuple[str, SceneEnti
             yield key, parameter.default
 
 
-def _entity_cfgs(value: Any) -> Iterator[SceneEntityCfg]:
+def entity_cfgs(value: Any) -> Iterator[SceneEntityCfg]:
     """Yield every `SceneEntityCfg` in a value, also within lists, tuples and dicts."""
     if isinstance(value, SceneEntityCfg):
         yield value
     elif isinstance(value, dict | list | tuple):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from _entity_cfgs(item)
+            yield from entity_cfgs(item)

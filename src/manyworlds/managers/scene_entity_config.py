@@ -11,6 +11,7 @@ from manyworlds.entity import ELEMENT_KINDS, Entity
 from manyworlds.validation.worlds import as_index
 
 if TYPE_CHECKING:
+    from manyworlds.managers.event_memory import Draws
     from manyworlds.scene import Scene
 
 Names = str | tuple[str, ...] | list[str] | None
@@ -82,6 +83,8 @@ class SceneEntityCfg:
         entity = scene[self.name]
         self.memo: dict[Any, Any] = {}
         """What terms made of the selection once, for all calls."""
+        self.draws: Draws | None = None
+        """What a term drew last in each world, if worlds may have to be given it again."""
         self._indices: dict[str, tuple[Ids, slice | torch.Tensor]] = {}
         for kind in ELEMENT_KINDS:
             names, ids = getattr(self, f"{kind}_names"), getattr(self, f"{kind}_ids")

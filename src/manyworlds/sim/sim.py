@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -87,12 +87,18 @@ class Simulation:
         self.num_envs = num_envs
         self._engine = make_engine(cfg, mj_model, num_envs, device)
         self._variants = VariantRows(self._engine, variant_info or ())
+        self.after_assignment: Callable[[str, torch.Tensor], object] | None = None
+        """Called by `assign_variants` with the entity's name and the ids of the worlds that held
+        another variant, before constants are recomputed there. The event manager of an environment
+        sets it, and randomizes these worlds again as they were."""
         guard = self.cfg.nan_guard
         parts = guard, self._engine, self._variants
         self._recorder = FlightRecorder(*parts) if guard.enabled else None
         self._sensor_context: SensorContext | None = None
         self._data = WarpBridge(self._engine.data, num_envs)
-        self._model = WarpBridge(self._engine.model, num_envs, engine=self._engine)
+        self._model = WarpBridge(
+            self._engine.model, num_envs, engine=self._engine, defaults=self._default_rows
+        )
 
     @property
     def device(self) -> torch.device:
@@ -445,7 +451,10 @@ class Simulation:
     ) -> None:
         """Make an entity another variant in some worlds, with the model fields of that variant.
 
-        What was randomised of the entity there is lost; its pose and velocity stay.
+        Only the fields in which the variants differ change, only of this entity, and only in worlds
+        that held another variant. Pose and velocity stay. What was written to these fields is lost,
+        except that `after_assignment`, if set, is called: an environment applies its events there
+        again, see `docs/variants.md`.
 
         Args:
             entity: its name in the scene.
@@ -459,10 +468,41 @@ class Simulation:
         ids = ordered_ids(env_ids, self.num_envs)
         check_target(ids)
         ids = np.arange(self.num_envs) if ids is None else ids
-        variants = variant_indices(variant_ids, len(ids))
-        if ids.size:
-            self._variants.assign(entity, ids, variants)
-            self._model.clear_cache()
+        changed = self._variants.assign(entity, ids, variant_indices(variant_ids, len(ids)))
+        if not changed.size:
+            return
+        self._model.clear_cache()
+        if self.after_assignment is not None:
+            self.after_assignment(entity, torch.from_numpy(changed).long().to(self.device))
+        self._variants.complete(entity, changed)
+        self._model.clear_cache()
+
+    def variant_fields(self, entity: str) -> frozenset[str]:
+        """Names of the model fields in which an entity's variants differ: none without variants.
+
+        Fields that follow from others, such as inverse weights, are not among them.
+        """
+        return self._variants.own_fields(entity)
+
+    def restore_variant_fields(
+        self, entity: str, fields: Iterable[str], env_ids: EnvIds = None
+    ) -> None:
+        """Put an entity's rows of model fields back to what its present variants were compiled to.
+
+        Call `recompute_constants` afterwards.
+
+        Args:
+            entity: the name of an entity that has variants.
+            fields: names of model fields.
+            env_ids: the worlds; None for all.
+        """
+        ids = resolve_env_ids(env_ids, self.num_envs)
+        self._variants.restore(entity, fields, np.arange(self.num_envs) if ids is None else ids)
+
+    def _default_rows(self, field: str) -> torch.Tensor:
+        """A field's default with a world dimension, which is one if no variants differ in it."""
+        default = self.get_default_field(field)
+        return default if field in self._variants.fields else default.unsqueeze(0)
 
     def create_graph(self) -> None:
         """Have CUDA graphs captured anew; needed after replacing an array of model or data.

@@ -175,6 +175,7 @@ class WarpBridge(Generic[T]):
         nworld: the number of worlds that shared fields are shown for.
         engine: for a model, the engine that can expand shared fields to one row per world.
         prefix: what precedes the names of this struct's fields in those of the model: 'opt.'.
+        defaults: for a model, returns a field as compiled: rows of all worlds, or one for all.
     """
 
     def __init__(
@@ -184,13 +185,19 @@ class WarpBridge(Generic[T]):
         *,
         engine: Engine | None = None,
         prefix: str = "",
+        defaults: Callable[[str], torch.Tensor] | None = None,
     ) -> None:
         vars(self).update(_struct=struct, _nworld=nworld, _engine=engine, _prefix=prefix, _cache={})
+        vars(self)["_defaults"] = defaults
 
     @property
     def struct(self) -> T:
         """The engine's own struct."""
         return vars(self)["_struct"]
+
+    def default_rows(self, field: str) -> torch.Tensor:
+        """Return a model field as compiled: (num_envs, ...) with variants, else (1, ...)."""
+        return vars(self)["_defaults"](field)
 
     def clear_cache(self) -> None:
         """Forget wrapped arrays, so that the next access wraps them anew."""

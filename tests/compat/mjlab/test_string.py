@@ -17,8 +17,8 @@ from manyworlds.compat.mjlab.facades.utils.lab_api.string import (
     to_camel_case,
     to_snake_case,
 )
-from manyworlds.validation import names
 from manyworlds.utils.state import Stateful
+from manyworlds.validation import names
 
 
 @pytest.mark.parametrize("value", [math.sqrt, re.compile, Stateful, Stateful.state_dict])

@@ -71,6 +71,8 @@ def test_weights_decide_what_is_drawn():
     assert counts[0] == 0 and counts[2] > 2 * counts[1] > 0
     with pytest.raises(ValueError, match="names 'rock', which is no"):
         mdp.randomize_variant(env, None, {"rock": 1.0}, OBJECT)
+    with pytest.raises(ValueError, match=r"weights is \[0.5, 0.5\]: give numbers by name"):
+        mdp.randomize_variant(env, None, [0.5, 0.5], OBJECT)  # type: ignore[arg-type]
 
 
 def test_entities_without_variants_are_refused():

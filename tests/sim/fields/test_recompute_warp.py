@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.sim.fields.test_recompute import CHANGES, _change
 
 from manyworlds.sim import RecomputeLevel, Simulation, SimulationCfg
+from tests.sim.fields.test_recompute import CHANGES, _change
 from tests.sim.rich_scene import plain_model, rich_model
 
 pytest.importorskip("mujoco_warp")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import torch
 
 
 def allocate_worlds(weights: Sequence[float], nworld: int) -> list[int]:
@@ -35,37 +38,68 @@ def allocate_worlds(weights: Sequence[float], nworld: int) -> list[int]:
     return np.repeat(np.arange(len(counts)), counts).tolist()
 
 
+Assignment = Sequence[float] | np.ndarray | Callable[[int], Sequence[int]]
+"""A tuple of a weight for each variant, an array of each world's variant, or a function of the
+number of worlds that returns the latter."""
+
+
 def assign_worlds(
-    assignment: Sequence[float] | Callable[[int], Sequence[int]],
-    entity: str,
-    num_variants: int,
-    nworld: int,
+    assignment: Assignment, entity: str, num_variants: int, nworld: int
 ) -> np.ndarray:
     """Return the variant of each world, int64, shape [nworld].
 
     Args:
-        assignment: weights, or a function of the number of worlds.
+        assignment: see `Assignment`.
         entity: the entity's name, for messages.
         num_variants: how many variants there are.
         nworld: the number of worlds.
 
     Raises:
-        ValueError: the function returned a list of another length, or an index out of range.
+        ValueError: the indices are no integers, of another number, or out of range.
     """
-    if not callable(assignment):
-        return np.array(allocate_worlds(assignment, nworld), np.int64)
-    indices = np.asarray(assignment(nworld))
     what = f"The assignment of entity '{entity}'"
-    if indices.shape != (nworld,):
+    if callable(assignment):
+        what, remedy = f"{what} returned", "return"
+        indices = variant_ids(assignment(nworld), num_variants, what, what, remedy)
+    elif isinstance(assignment, np.ndarray):
+        what, remedy, indices = f"{what} has", "give", assignment
+    else:
+        return np.array(allocate_worlds(assignment, nworld), np.int64)
+    if len(indices) != nworld:
         raise ValueError(
-            f"{what} returned {indices.size} indices but nworld={nworld}: return one per world."
+            f"{what} {len(indices)} indices but nworld={nworld}: {remedy} one per world."
         )
-    if nworld and indices.dtype.kind not in "iu":
-        raise ValueError(f"{what} returned {indices.dtype} values: return integers.")
+    return indices
+
+
+def variant_ids(
+    values: Any, num_variants: int, has: str, equals: str, remedy: str = "give"
+) -> np.ndarray:
+    """Bring indices of variants, one for each world, to int64.
+
+    Args:
+        values: integers in a list, an array or a tensor.
+        num_variants: how many variants there are.
+        has: what has the indices, and a verb before one of them.
+        equals: the same before all of them.
+        remedy: what to do: 'give' or 'return'.
+
+    Raises:
+        ValueError: they are no integers, or out of range.
+    """
+    try:
+        host = values.cpu() if isinstance(values, torch.Tensor) else values
+        indices = np.asarray(host)
+    except ValueError:  # rows of different lengths
+        indices = np.empty(0, object)
+    if not indices.size and indices.ndim == 1 and indices.dtype != object:
+        return np.zeros(0, np.int64)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        raise ValueError(f"{equals} {reprlib.repr(values)}: {remedy} integers, one for each world.")
     bad = indices[(indices < 0) | (indices >= num_variants)]
     if bad.size:
         raise ValueError(
-            f"{what} returned variant index {bad[0]}, but there are {num_variants} variants: "
-            f"return indices in [0, {num_variants})."
+            f"{has} variant index {bad[0]}, but there are {num_variants} variants: "
+            f"{remedy} indices in [0, {num_variants})."
         )
     return indices.astype(np.int64)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from numbers import Real
 
 import mujoco
+import numpy as np
 import torch
 
 from manyworlds.entity.entity import Entity, EntityCfg
-from manyworlds.entity.variants.assignment import allocate_worlds
+from manyworlds.entity.variants.assignment import Assignment, allocate_worlds, variant_ids
 from manyworlds.entity.variants.merge import merge_variants
 from manyworlds.entity.variants.metadata import VariantMetadata
 from manyworlds.sim.sim_data import WarpBridge
@@ -34,10 +37,17 @@ class VariantEntityCfg(EntityCfg):
     without the object. Its geoms are neither seen nor touched, and gravity does not pull it; it
     keeps its place, and the mass and inertia of the first variant that has a spec. So what holds
     on to it, an equality or an actuator for instance, still finds a body there."""
-    assignment: dict[str, float] | Callable[[int], Sequence[int]] | None = None
-    """How often each variant occurs: weights by name, where those not named have weight 1, or a
-    function of the number of worlds that returns the index of each world's variant. None makes
-    all equally frequent."""
+    assignment: (
+        dict[str, float]
+        | Sequence[int]
+        | np.ndarray
+        | torch.Tensor
+        | Callable[[int], Sequence[int]]
+        | None
+    ) = None
+    """Which worlds hold which variant: weights by name, where those not named have weight 1; the
+    index of each world's variant; or a function of the number of worlds that returns the latter.
+    None makes all equally frequent."""
     spec_fn: Callable[[], mujoco.MjSpec] = _unset
     """Not used: `variants` stands for it."""
 
@@ -45,7 +55,7 @@ class VariantEntityCfg(EntityCfg):
         """Check what can be checked without building anything.
 
         Raises:
-            ValueError: `spec_fn` is set, there is no variant, or the weights are none.
+            ValueError: `spec_fn` is set, there is no variant, or `assignment` makes no sense.
         """
         super().__post_init__()
         self.check()
@@ -62,19 +72,47 @@ class VariantEntityCfg(EntityCfg):
                     f"Variant '{name}' of a VariantEntityCfg: a name must not be empty or have a "
                     "slash in it."
                 )
-        if self.assignment is not None and not callable(self.assignment):
-            for name in self.assignment:
-                if name not in self.variants:
-                    raise ValueError(
-                        f"VariantEntityCfg.assignment names '{name}', which is no variant."
-                        + near_matches(name, self.variants)
-                    )
-            allocate_worlds(self.weights(), 1)
+        self._check_assignment()
+
+    def _check_assignment(self) -> None:
+        where, given = "VariantEntityCfg.assignment", self.assignment
+        if given is None or callable(given):
+            return
+        if not isinstance(given, Mapping):
+            if isinstance(given, str) or not isinstance(
+                given, Sequence | np.ndarray | torch.Tensor
+            ):
+                raise ValueError(
+                    f"{where} is {given!r}: give weights by name, an index for each world, or a "
+                    "function of the number of worlds."
+                )
+            variant_ids(given, len(self.variants), f"{where} has", f"{where} is")
+            return
+        for name, weight in given.items():
+            if name not in self.variants:
+                raise ValueError(
+                    f"{where} names {name!r}, which is no variant."
+                    + near_matches(str(name), self.variants)
+                )
+            if not isinstance(weight, Real) or not 0 <= weight < math.inf:
+                raise ValueError(
+                    f"{where}[{name!r}] is {weight!r}: give a finite, non-negative number."
+                )
+        allocate_worlds(self.weights(), 1)
 
     def weights(self) -> tuple[float, ...]:
         """Return the weight of each variant."""
-        given = self.assignment if isinstance(self.assignment, dict) else {}
+        given = self.assignment if isinstance(self.assignment, Mapping) else {}
         return tuple(float(given.get(name, 1.0)) for name in self.variants)
+
+    def resolved_assignment(self) -> Assignment:
+        """Return the function, the index of each world's variant, or the weight of each variant."""
+        given = self.assignment
+        if given is None or isinstance(given, Mapping):
+            return self.weights()
+        if callable(given):
+            return given
+        return variant_ids(given, len(self.variants), "assignment has", "assignment is")
 
     def of_variant(self, name: str) -> EntityCfg:
         """Return the configuration of an entity that is this variant in all worlds.
@@ -133,7 +171,7 @@ class VariantEntity(Entity):
             specs[name] = None if spec_fn is None else _Alone(alone).spec
         super()._prepare_spec()
         self.spec, self.variant_metadata = merge_variants(
-            self.spec, specs, cfg.assignment if callable(cfg.assignment) else cfg.weights()
+            self.spec, specs, cfg.resolved_assignment()
         )
 
     def _spec_fn(self) -> mujoco.MjSpec:

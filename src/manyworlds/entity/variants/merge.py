@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from manyworlds.entity.variants.assignment import Assignment
 from manyworlds.entity.variants.catalogue import Catalogue
 from manyworlds.entity.variants.metadata import (
     GeomRole,
@@ -56,7 +56,7 @@ class _Place:
 def merge_variants(
     template: mujoco.MjSpec,
     specs: dict[str, mujoco.MjSpec | None],
-    assignment: tuple[float, ...] | Callable[[int], Sequence[int]],
+    assignment: Assignment,
 ) -> tuple[mujoco.MjSpec, VariantMetadata]:
     """Turn the spec of one variant into one for all of them.
 

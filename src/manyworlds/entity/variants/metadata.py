@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import mujoco
 import numpy as np
 
-from manyworlds.entity.variants.assignment import assign_worlds
+from manyworlds.entity.variants.assignment import Assignment, assign_worlds
 from manyworlds.sim.fields.element_rows import list_elements
 
 GeomRole = Literal["visual", "collision"]
@@ -87,8 +86,8 @@ class VariantMetadata:
     """How an entity's variants differ, element by element of the merged spec."""
 
     variant_names: tuple[str, ...]
-    assignment: tuple[float, ...] | Callable[[int], Sequence[int]]
-    """A weight for each variant, or a function of the number of worlds."""
+    assignment: Assignment
+    """A weight for each variant, the index of each world's variant, or a function."""
     slots: tuple[VariantSlot, ...] = ()
     variant_slot_specs: tuple[tuple[VariantGeomSpec | None, ...], ...] = ()
     """By variant and slot; None where the variant has no such geom."""
@@ -142,6 +141,6 @@ class VariantMetadata:
         """Return the variant of each world.
 
         Raises:
-            ValueError: the assignment function returned something else than such a list.
+            ValueError: the assignment is no such list.
         """
         return assign_worlds(self.assignment, entity, len(self.variant_names), num_envs)

@@ -62,26 +62,30 @@ def randomize_variant(
     weights: Mapping[str, float] | None = None,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> None:
-    """Make an entity another of its variants, drawn anew in each world.
+    """Make an entity another of its variants, drawn in each world.
 
-    What else randomises the entity's model fields comes after this term, since it starts with the
-    fields as the variant has them.
+    A world that draws the variant that it has stays as it is. In the others, events that have
+    randomized the entity's model apply again, to the values of the new variant: those of `mdp.dr`
+    with the numbers that the world has, others by being called again. So this term may stand
+    anywhere in `events`. Those of mode 'reset' that follow it are drawn once, after it.
 
     Args:
         env: the environment.
         env_ids: the worlds; None for all.
         weights: how likely each variant is, by name; those not named have weight 1. None takes
-            the weights of the entity's configuration, which are 1 if it has a function instead.
+            the weights of the entity's configuration, which are 1 if it has none.
         asset_cfg: the entity.
 
     Raises:
-        ValueError: the entity has no variants, or a weight names none of them.
+        ValueError: the entity has no variants, or weights are not by name, or name none of them.
     """
     ids = resolve_env_ids(env, env_ids)
     cfg = env.scene[asset_cfg.name].cfg
     if not isinstance(cfg, VariantEntityCfg):
         raise ValueError(f"Entity '{asset_cfg.name}' has no variants: make it a VariantEntityCfg.")
     if weights is not None:
+        if not isinstance(weights, Mapping):
+            raise ValueError(f"weights is {weights!r}: give numbers by name of variant, or None.")
         cfg = replace(cfg, assignment=dict(weights))
     likely = torch.tensor(cfg.weights(), device=env.device)
     variants = torch.multinomial(likely, len(ids), replacement=True) if len(ids) else ids

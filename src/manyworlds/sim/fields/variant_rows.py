@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import torch
 
 from manyworlds.sim.fields.defaults import as_tensor
 from manyworlds.sim.fields.element_rows import element_ids, kind_of
-from manyworlds.sim.fields.model_fields import derived_fields
+from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE, derived_fields
 from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.fields.shared import field_shape
 from manyworlds.sim.state import State, check_shapes
@@ -38,6 +38,12 @@ _OFF: dict[str, Any] = {
 _STATE = "variant."
 
 _DERIVED = frozenset(derived_fields(RecomputeLevel.set_const)) - {"geom_aabb", "geom_rbound"}
+
+# What these are computed from. Tendons and actuators may pass at sites.
+_SOURCES = frozenset(
+    name for name, field in MODEL_FIELD_TABLE.items() if (field.native or 0) > 0
+) - frozenset(derived_fields(RecomputeLevel.set_const))
+_NO_ROWS = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,11 @@ class VariantRows:
                 self.worlds[name] = torch.from_numpy(variants).to(engine.device)
             info.in_use = True
         for name, variants in self.worlds.items():
-            self._write(name, np.arange(engine.num_envs), variants.cpu().numpy())
+            worlds = np.arange(engine.num_envs)
+            self._write_tables(self._tables[name], worlds, variants.cpu().numpy())
+            self._recompute(name, worlds)
+            if engine.name == "warp":
+                self._write_tables(self._derived[name], worlds, variants.cpu().numpy())
 
     @functools.cached_property
     def _derived(self) -> dict[str, dict[str, _Table]]:
@@ -94,8 +104,15 @@ class VariantRows:
         tables = (*self._tables.values(), *self._derived.values())
         return frozenset(field for table in tables for field in table)
 
-    def assign(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> None:
-        """Make an entity another variant in the worlds named.
+    def own_fields(self, entity: str) -> frozenset[str]:
+        """Names of the fields in which an entity's variants differ: none without variants."""
+        return frozenset(self._tables.get(entity, ()))
+
+    def assign(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> np.ndarray:
+        """Make an entity another variant in the worlds named; call `complete` afterwards.
+
+        Returns:
+            Ids of the worlds that held another variant before; the others stay as they are.
 
         Raises:
             ValueError: there is no such entity or variant.
@@ -104,10 +121,35 @@ class VariantRows:
             known = ", ".join(map(repr, self._tables)) or "none"
             raise ValueError(f"Entity '{entity}' has no variants; those that have: {known}.")
         self._check_variants(entity, variants)
-        self._snapshot = None
         worlds = self.worlds[entity]
-        worlds[torch.from_numpy(env_ids)] = torch.tensor(variants, device=worlds.device)
-        self._write(entity, env_ids, variants)
+        changed = worlds.cpu().numpy()[env_ids] != variants
+        env_ids, variants = env_ids[changed], variants[changed]
+        if env_ids.size:
+            self._snapshot = None
+            worlds[torch.from_numpy(env_ids)] = torch.tensor(variants, device=worlds.device)
+            self._write_tables(self._tables[entity], env_ids, variants)
+        return env_ids
+
+    def restore(self, entity: str, fields: Iterable[str], env_ids: np.ndarray) -> None:
+        """Write an entity's rows of some fields as the variants of the worlds were compiled."""
+        ids, tables = self._ids[entity], self._tables[entity]
+        variants = self.worlds[entity].cpu().numpy()[env_ids]
+        for field in fields:
+            columns = ids.get(kind_of(field))
+            if columns is not None and columns.size:
+                compiled = self._engine.defaults[field][columns]
+                values = np.repeat(compiled[None], len(env_ids), axis=0)
+                self._engine.write_rows(field, env_ids, columns, values)
+                own = {field: tables[field]} if field in tables else {}
+                self._write_tables(own, env_ids, variants)
+
+    def complete(self, entity: str, env_ids: np.ndarray) -> None:
+        """Recompute what follows from the rows of worlds that `assign` changed."""
+        self._recompute(entity, env_ids)
+        if self._engine.name == "warp":
+            plain = env_ids[self._is_plain(entity, env_ids)]
+            variants = self.worlds[entity].cpu().numpy()[plain]
+            self._write_tables(self._derived[entity], plain, variants)
 
     def snapshot(self) -> dict[str, torch.Tensor]:
         """Return a copy of `worlds` as they are now: the same one while nothing changes."""
@@ -186,16 +228,26 @@ class VariantRows:
             total += masses[:, body]
         return total
 
-    def _write(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> None:
-        """Write what was compiled, and have the engine compute the rest."""
-        self._write_tables(self._tables[entity], env_ids, variants)
+    def _recompute(self, entity: str, env_ids: np.ndarray) -> None:
         if self._tables[entity]:
             worlds = np.unique(env_ids).astype(np.int32)
             everything = None if len(worlds) == self._engine.num_envs else worlds
             self._engine.recompute_constants(RecomputeLevel.set_const, everything)
-        if self._engine.name == "warp":
-            # It computes in single precision.
-            self._write_tables(self._derived[entity], env_ids, variants)
+
+    def _is_plain(self, entity: str, env_ids: np.ndarray) -> np.ndarray:
+        """Mask of the worlds in which the entity's constants are those of its variant.
+
+        Only there may what MuJoCo C computed replace what MuJoCo Warp did, in single precision.
+        """
+        engine = self._engine
+        worlds = torch.from_numpy(env_ids).to(engine.device)
+        plain = torch.ones(len(env_ids), dtype=torch.bool, device=engine.device)
+        for field in sorted(_SOURCES & engine.expanded):
+            columns = torch.from_numpy(self._ids[entity].get(kind_of(field), _NO_ROWS))
+            index = (worlds[:, None], columns.to(engine.device))
+            rows = getattr(engine.model, field)[index].flatten(1)
+            plain &= (rows == self.default(field)[index].flatten(1)).all(dim=1)
+        return plain.cpu().numpy()
 
     def _write_tables(
         self, tables: dict[str, _Table], env_ids: np.ndarray, variants: np.ndarray

@@ -72,9 +72,11 @@ def test_draws_start_from_the_variant(engine):
         env.event_manager.apply("step", SOME, dt=env.step_dt)
         expect(("small", True), ("large", True), ("small", False), ("large", False))
     env.sim.assign_variants("prop", [0], [1])
-    expect(("large", False), ("large", True), ("small", False), ("large", False))
-    env.event_manager.apply("step", SOME, dt=env.step_dt)
     expect(("large", True), ("large", True), ("small", False), ("large", False))
+    env.sim.assign_variants("prop", [2], [1])
+    expect(("large", True), ("large", True), ("large", False), ("large", False))
+    env.event_manager.apply("step", SOME, dt=env.step_dt)
+    expect(("large", True), ("large", True), ("large", False), ("large", False))
 
 
 @pytest.mark.parametrize("engine", ["native", "warp"])
@@ -126,3 +128,26 @@ def test_what_a_reset_draws_is_on_top_of_the_variant_it_drew(engine):
             weight = model.body_invweight0[world, body, 0]
             torch.testing.assert_close(weight, torch.tensor(1 / mass).float())
     assert len(seen) > 48  # most worlds had several variants
+
+
+def test_sizes_of_what_is_a_mesh_in_some_variant_are_refused():
+    """Name the geom and its type, also where the world holds another variant."""
+
+    def ball() -> mujoco.MjSpec:
+        spec = mujoco.MjSpec()
+        body = spec.worldbody.add_body(name="prop")
+        body.add_freejoint()
+        body.add_geom(name="shell", size=[0.05, 0, 0])
+        return spec
+
+    cfg = variants(variants={"ball": ball, "rock": rock(1)}, assignment=[0, 0])
+    draw = EventTermCfg(
+        func=dr.geom_size,
+        mode="startup",
+        params={"asset_cfg": SceneEntityCfg("object"), "ranges": (0.5, 1.5)},
+    )
+    scene = SceneCfg(num_envs=2, entities={"object": cfg}, spec_fn=floor, env_spacing=0.0)
+    with pytest.raises(ValueError, match=r"unsupported types: .*shell \(mesh\)"):
+        ManagerBasedRlEnv(
+            ManagerBasedRlEnvCfg(decimation=1, scene=scene, events={"draw": draw}), device="cpu"
+        )

@@ -29,6 +29,7 @@ from manyworlds.validation.names import resolve_matching_names_values
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.managers.event_memory import Draws
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,20 +56,36 @@ _ELEMENTS = {
 }
 
 
-def randomizes(*fields: str) -> Callable[[F], F]:
-    """Declare which model fields a function of this package changes.
+def randomizes(*fields: str, reads: tuple[str, ...] = ()) -> Callable[[F], F]:
+    """Declare which model fields a function of this package changes, and which others it reads.
 
     It must also accept no worlds at all: the event manager calls it so at build time, which tells
-    of wrong parameters and resolves what draws need.
+    of wrong parameters and resolves what draws need. And it draws by `draw_or_repeat`, so that the
+    event manager can have it give worlds that became other variants the numbers that they have.
     """
 
     def declare(func: F) -> F:
+        func.keeps_draws = True  # type: ignore[attr-defined]
+        func.reads_fields = reads  # type: ignore[attr-defined]
         func.accepts_no_worlds = True  # type: ignore[attr-defined]
         levels = [MODEL_FIELD_TABLE[field].warp or RecomputeLevel.none for field in fields]
         level = max(levels, default=RecomputeLevel.none)
         return requires_model_fields(*fields, recompute=level)(func)
 
     return declare
+
+
+def draw_or_repeat(
+    draws: Draws | None,
+    what: str,
+    layout: str,
+    worlds: torch.Tensor,
+    sample: Callable[[int], torch.Tensor],
+) -> torch.Tensor:
+    """Return a row of random numbers for each of some worlds; see `Draws.draw`."""
+    if draws is None:
+        return sample(len(worlds))
+    return draws.draw(what, layout, worlds, sample)
 
 
 def element_kind(field: str) -> str:
@@ -155,11 +172,19 @@ class Rows:
         self.width = element.shape[0] if element.shape else 1
         """Columns of the field; a scalar field has one."""
         self._scalar = not element.shape
+        self._draws = asset_cfg.draws
         env.sim.expand_model_fields((field,))
         self._sim, self._default = env.sim, None
         if field not in env.sim.per_world_default_fields:
             default = env.sim.get_default_field(field)
             self._default = default[self.ids].reshape(len(self.ids), self.width)
+
+    def draw(
+        self, layout: str, worlds: torch.Tensor, sample: Callable[[int], torch.Tensor]
+    ) -> torch.Tensor:
+        """Draw numbers for some worlds, or repeat those that they have; see `Draws.draw`."""
+        layout = layout if self._draws is None else f"{layout} of {', '.join(self.names)}"
+        return draw_or_repeat(self._draws, self.field, layout, worlds, sample)
 
     def default(self, worlds: torch.Tensor) -> torch.Tensor:
         """Values as compiled, shape [worlds, elements, width]; do not write."""
@@ -268,14 +293,17 @@ class FieldDraw:
     """Columns that are written; None for all."""
     source: torch.Tensor
     """For each column that is written, which of the drawn ones it takes."""
+    layout: str
+    """What the drawn numbers are for."""
 
     def __call__(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
         """Draw for some worlds, given by ids."""
         rows = self.rows
         base = rows.default(worlds) if self.operation.uses_defaults else rows.present(env, worlds)
         random = self.operation.initialize(base)
-        drawn = self.bounds.sample(len(worlds), len(rows.ids))[..., self.source]
-        random[..., slice(None) if self.columns is None else self.columns] = drawn
+        drawn = rows.draw(self.layout, worlds, lambda n: self.bounds.sample(n, len(rows.ids)))
+        written = slice(None) if self.columns is None else self.columns
+        random[..., written] = drawn[..., self.source]
         rows.write(env, worlds, self.operation.combine(base, random), self.columns)
 
 
@@ -318,12 +346,14 @@ def field_draw(
         chosen, table = _table(names, ranges, by_axis, columns)
         rows, device = Rows(env, field, resolved, chosen), env.sim.device
         written, source = _spread(columns, tied or {})
+        how = resolve_operation(operation)
         return FieldDraw(
             rows,
             make_bounds(table, distribution, device, shared_random),
-            resolve_operation(operation),
+            how,
             None if len(written) == rows.width else torch.tensor(written, device=device),
             torch.tensor(source, device=device),
+            f"{how.name} {columns}",
         )
 
     # By value, since a curriculum may edit ranges in place.

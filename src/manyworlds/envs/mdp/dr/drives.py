@@ -13,6 +13,7 @@ from manyworlds.actuator import Actuator
 from manyworlds.envs.mdp.dr._core import (
     Bounds,
     Range,
+    draw_or_repeat,
     frozen,
     make_bounds,
     randomizes,
@@ -27,6 +28,7 @@ from manyworlds.managers.scene_entity_config import SceneEntityCfg
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.managers.event_memory import Draws
 
 _DRIVEN = ("joint", "tendon", "site")
 
@@ -42,13 +44,26 @@ class _ParameterDraw:
     bounds: Bounds
     scales: bool
     """Whether the draw multiplies what was built, instead of taking its place."""
+    draws: Draws | None
+    """Keeps what is drawn, if anything does."""
+    what: str
+    """Name of the numbers: see `Draws.draw`."""
+    layout: str
+    """What the numbers are for."""
 
     def __call__(self, worlds: torch.Tensor) -> None:
         """Draw for some worlds, given by ids."""
-        built = self.actuator.default_param(self.name)[worlds[:, None], self.columns]
+        drawn = draw_or_repeat(
+            self.draws,
+            self.what,
+            self.layout,
+            worlds,
+            lambda count: self.bounds.sample(count, len(self.columns)).squeeze(-1),
+        )
         # Only the tail of a distribution is below zero, where springs would push.
-        value = self.bounds.sample(*built.shape).squeeze(-1).clamp(min=0.0)
-        value = value * built if self.scales else value
+        value = drawn.clamp(min=0.0)
+        if self.scales:
+            value *= self.actuator.default_param(self.name)[worlds[:, None], self.columns]
         self.actuator.set_param(self.name, value, worlds, self.columns)
 
 
@@ -71,7 +86,7 @@ def _parameter_draws(
         if pair[0] < 0.0:
             raise ValueError(f"The range of {name} must not be negative, got {pair}.")
     draws: list[_ParameterDraw] = []
-    for actuator in env.scene[asset_cfg.name].actuators:
+    for i, actuator in enumerate(env.scene[asset_cfg.name].actuators):
         columns = _selected_columns(asset_cfg, actuator)
         able = [name for name in ranges if name in actuator.param_names]
         if len(columns) and not able and _is_selective(asset_cfg):
@@ -80,7 +95,16 @@ def _parameter_draws(
                 f"{names}: select other actuators in asset_cfg."
             )
         draws += [
-            _ParameterDraw(actuator, name, columns, bounds[name], operation is SCALE)
+            _ParameterDraw(
+                actuator,
+                name,
+                columns,
+                bounds[name],
+                operation is SCALE,
+                asset_cfg.draws,
+                f"{name} of actuator {i}",
+                f"{operation.name} {columns.tolist()}",
+            )
             for name in able
             if len(columns)
         ]
@@ -146,7 +170,10 @@ def pd_gains(
     _draw(env, env_ids, ranges, asset_cfg, distribution, operation)
 
 
-@randomizes("actuator_forcerange", "actuator_ctrlrange", "jnt_actfrcrange", "tendon_actfrcrange")
+@randomizes(
+    *("actuator_forcerange", "actuator_ctrlrange", "jnt_actfrcrange", "tendon_actfrcrange"),
+    reads=("actuator_gear",),
+)
 def effort_limits(
     env: ManagerBasedRlEnv,
     env_ids: torch.Tensor | None,

@@ -162,7 +162,8 @@ def _quat(name: str, what: str) -> QuatFunction:
         angles = (roll_range, pitch_range, yaw_range)
         worlds = resolve_env_ids(env, env_ids)
         rows, bounds = remember(env, asset_cfg, name, (frozen(angles), distribution), build)
-        turn = quat_from_euler_xyz(*bounds.sample(len(worlds), len(rows.ids)).unbind(-1))
+        drawn = rows.draw("turn", worlds, lambda count: bounds.sample(count, len(rows.ids)))
+        turn = quat_from_euler_xyz(*drawn.unbind(-1))
         turned = quat_mul(rows.default(worlds), turn)
         rows.write(env, worlds, torch.nn.functional.normalize(turned, dim=-1))
 

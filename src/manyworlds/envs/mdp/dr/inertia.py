@@ -39,10 +39,7 @@ class _Perturbation:
 
     def __call__(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
         """Draw for some worlds, given by ids."""
-        shape = (len(worlds), len(self._rows[0].ids))
-        numbers = torch.zeros(*shape, 10, device=env.sim.device)
-        if self._bounds is not None:
-            numbers[..., self._drawn] = self._bounds.sample(*shape)
+        numbers = self._rows[0].draw("perturb", worlds, self._sample)
         mass, ipos, moments, iquat = (rows.default(worlds) for rows in self._rows)
         alpha, stretch, shear, shift = numbers.split([1, 3, 3, 3], dim=-1)
         mass, *others = perturb_inertia(
@@ -50,6 +47,13 @@ class _Perturbation:
         )
         for rows, values in zip(self._rows, (mass.unsqueeze(-1), *others), strict=True):
             rows.write(env, worlds, values.float())
+
+    def _sample(self, count: int) -> torch.Tensor:
+        shape = (count, len(self._rows[0].ids))
+        numbers = torch.zeros(*shape, 10, device=self._drawn.device)
+        if self._bounds is not None:
+            numbers[..., self._drawn] = self._bounds.sample(*shape)
+        return numbers
 
 
 @randomizes(*_FIELDS)

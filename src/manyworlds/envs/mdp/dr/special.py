@@ -39,14 +39,15 @@ _DIAGONALS = {int(_GEOM.mjGEOM_CYLINDER): (0, 2), int(_GEOM.mjGEOM_BOX): (0, 1, 
 
 
 class _Shapes:
-    """How bounds of geoms follow from their sizes."""
+    """Computes bounds of geoms from their sizes."""
 
-    def __init__(self, env: ManagerBasedRlEnv, sizes: Rows) -> None:
-        types = env.sim.mj_model.geom_type[sizes.ids.cpu().numpy()].tolist()
+    def __init__(self, env: ManagerBasedRlEnv, entity: str, sizes: Rows) -> None:
+        geoms = sizes.ids.cpu().numpy()
+        types = env.sim.mj_model.geom_type[geoms].tolist()
         bad = [
             f"{name} ({_GEOM(kind).name.removeprefix('mjGEOM_').lower()})"
-            for name, kind in zip(sizes.names, types, strict=True)
-            if kind not in _HALF_SIZES
+            for name, column in zip(sizes.names, geoms, strict=True)
+            for kind in sorted(_types_of(env, entity, int(column)) - {*_HALF_SIZES})
         ]
         if bad:
             raise ValueError(
@@ -72,6 +73,15 @@ class _Shapes:
         index = (worlds[:, None], sizes.ids)
         env.sim.model.geom_rbound[index] = diagonal.where(diagonal > 0, half.amax(dim=-1))
         env.sim.model.geom_aabb[(*index, 1)] = half
+
+
+def _types_of(env: ManagerBasedRlEnv, entity: str, geom: int) -> set[int]:
+    """Types that a geom has, in any variant of its entity that has the geom."""
+    info = env.scene[entity].variant_metadata
+    if info is None or "geom_type" not in info.rows:
+        return {int(env.sim.mj_model.geom_type[geom])}
+    column = [element.id for element in info.elements["geom"]].index(geom)
+    return set(info.rows["geom_type"][info.filled[:, column], column].tolist())
 
 
 @randomizes("geom_size", "geom_rbound", "geom_aabb")
@@ -106,7 +116,9 @@ def geom_size(
         env, "geom_size", ranges, asset_cfg, distribution, operation, axes, shared_random
     )
     rows, worlds = draw.rows, resolve_env_ids(env, env_ids)
-    shapes = remember(env, asset_cfg, "bounds", rows.names, lambda _: _Shapes(env, rows))
+    shapes = remember(
+        env, asset_cfg, "bounds", rows.names, lambda cfg: _Shapes(env, cfg.name, rows)
+    )
     draw(env, worlds)
     shapes.update(env, worlds, rows)
 
@@ -173,11 +185,16 @@ class _Pick:
 
     def __call__(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, shared: bool) -> None:
         """Pick for some worlds, given by ids, one for each element or for all."""
-        shape = (len(worlds), len(self._rows.ids), self._rows.width)
-        drawn = torch.randint(
-            len(self._pool), (shape[0], 1 if shared else shape[1], 1), device=worlds.device
+        rows, elements = self._rows, len(self._rows.ids)
+        drawn = rows.draw(
+            f"pick {'one' if shared else 'each'}",
+            worlds,
+            lambda n: torch.randint(
+                len(self._pool), (n, 1 if shared else elements, 1), device=worlds.device
+            ),
         )
-        self._rows.write(env, worlds, self._pool[drawn].expand(shape), self._column)
+        picked = self._pool[drawn].expand(len(worlds), elements, rows.width)
+        rows.write(env, worlds, picked, self._column)
 
 
 @randomizes("geom_matid")
