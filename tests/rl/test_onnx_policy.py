@@ -86,6 +86,18 @@ def test_large_scenes_are_stepped_with_dense_jacobians(env_cfg, rl_cfg, tmp_path
     assert policy.model is model and model.opt.jacobian == mujoco.mjtJacobian.mjJAC_DENSE
 
 
+def test_a_world_that_goes_bad_is_seen(env_cfg, rl_cfg, tmp_path, monkeypatch, capfd):
+    """Show MuJoCo's warning on the terminal and count it in the data; write no log file."""
+    _, policy, data = exported(env_cfg, rl_cfg, tmp_path / "policy")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    data.qvel[0] = 1e11
+    policy.step(data)
+    assert "WARNING: Nan, Inf or huge value in QVEL" in capfd.readouterr().err
+    assert data.warning[mujoco.mjtWarning.mjWARN_BADQVEL].number >= 1
+    assert not list((tmp_path / "here").iterdir())
+
+
 @pytest.mark.parametrize(
     "actuator",
     [

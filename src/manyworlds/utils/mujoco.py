@@ -1,4 +1,7 @@
-"""MuJoCo's own messages, and what its elements are."""
+"""MuJoCo's own messages, and what its elements are.
+
+Importing this module switches off MuJoCo's log file: see `switch_off_log_file`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ TRANSMISSIONS = {
 }
 """What MuJoCo calls the ways to act on each kind of target, the usual one first."""
 
+_LOG_FILE = "MUJOCO_LOG.TXT"
 # Positions and velocities by joint type, (qpos, qvel).
 _WIDTHS = {
     mujoco.mjtJoint.mjJNT_FREE: (7, 6),
@@ -31,9 +35,21 @@ _IDENTITY = {
 }
 
 
+def switch_off_log_file() -> None:
+    """Keep MuJoCo from writing `MUJOCO_LOG.TXT` into whatever folder the process runs in.
+
+    What it would write there goes to the terminal or to a handler in any case. A file that was
+    named by `mujoco.MjLogConfig` beforehand is kept.
+    """
+    config = mujoco.MjLogConfig.get()
+    if config.logfile == _LOG_FILE:
+        config.logto_file = False
+        config.set()
+
+
 @contextlib.contextmanager
 def mujoco_warnings(handler: Callable[[str], None]) -> Iterator[None]:
-    """Give MuJoCo's warnings to `handler`; else they go to the terminal and MUJOCO_LOG.TXT."""
+    """Give MuJoCo's warnings to `handler`; else they go to the terminal."""
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(handler)
     try:
@@ -141,3 +157,7 @@ def _is_affine(actuator: mujoco.MjsActuator) -> bool:
 
 def _pulls_to_position(actuator: mujoco.MjsActuator) -> bool:
     return _is_affine(actuator) and bool(actuator.gainprm[0] == -actuator.biasprm[1] != 0)
+
+
+# Here, since every module that compiles or steps a model imports this one.
+switch_off_log_file()
