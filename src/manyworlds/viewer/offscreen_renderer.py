@@ -176,7 +176,9 @@ class OffscreenRenderer:
 def attach_renderer(
     env: ManagerBasedRlEnv, cfg: ViewerConfig | None = None, camera: int | str | None = None
 ) -> None:
-    """Let `env.render()` draw the world `cfg.env_idx` and its neighbours.
+    """Let `env.render()` draw the world `cfg.env_idx` and its neighbors.
+
+    Its first call does so by itself, as the task says; this is for another camera or resolution.
 
     Args:
         env: an environment with `render_mode="rgb_array"`.
