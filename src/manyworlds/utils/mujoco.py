@@ -6,6 +6,7 @@ Importing this module switches off MuJoCo's log file: see `switch_off_log_file`.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
@@ -21,6 +22,9 @@ TRANSMISSIONS = {
 """What MuJoCo calls the ways to act on each kind of target, the usual one first."""
 
 _LOG_FILE = "MUJOCO_LOG.TXT"
+_ZNEAR = 0.01  # MuJoCo's default, in extents of the model
+_NEAREST = 0.05
+"""Cameras see what is farther away than this, however large the model is [m]."""
 # Positions and velocities by joint type, (qpos, qvel).
 _WIDTHS = {
     mujoco.mjtJoint.mjJNT_FREE: (7, 6),
@@ -139,6 +143,21 @@ def pose_for_drawing(model: mujoco.MjModel, data: mujoco.MjData) -> None:
     """Compute what drawing needs from the state: no collisions, no dynamics."""
     for stage in ("kinematics", "comPos", "camlight", "flex", "tendon"):
         getattr(mujoco, f"mj_{stage}")(model, data)
+
+
+def draw_near_things(model: mujoco.MjModel) -> None:
+    """Let cameras of a large model see what is close to them.
+
+    By default MuJoCo cuts off what is nearer than a hundredth of the model's extent: on a terrain
+    of 200 m all within 2 m, such as the robot that a camera follows. A model that sets another
+    `znear` keeps it.
+
+    Args:
+        model: what is drawn, whose `vis.map.znear` is written.
+    """
+    near = model.vis.map
+    if math.isclose(near.znear, _ZNEAR, rel_tol=1e-6):
+        near.znear = min(near.znear, _NEAREST / model.stat.extent)
 
 
 def _is_input(actuator: mujoco.MjsActuator, kind: mujoco.mjtCtrlInput) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import mujoco
 
-from manyworlds.utils.mujoco import pose_for_drawing
+from manyworlds.utils.mujoco import draw_near_things, pose_for_drawing
 from manyworlds.utils.newton import avoid_sparse_newton
 from manyworlds.viewer.model_sync import (
     VIEWER_INERTIAL_FIELDS,
@@ -36,6 +36,7 @@ class DrawnWorld:
     ) -> None:
         self.model = copy.copy(model)
         avoid_sparse_newton(self.model)
+        draw_near_things(self.model)
         self.data = mujoco.MjData(self.model)
         fields = (expanded_fields or frozenset()) if sim_model is not None else frozenset()
         self._sim_model = sim_model
