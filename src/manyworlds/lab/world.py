@@ -93,7 +93,7 @@ class World:
             for name in dir(part):
                 value = None if name.startswith(_BULK) else getattr(part, name)
                 if name == "jacobian":
-                    value = int(mujoco.mjtJacobian.mjJAC_AUTO)  # its form says nothing of states
+                    value = int(mujoco.mjtJacobian.mjJAC_AUTO)  # not what a state depends on
                 if isinstance(value, np.ndarray):
                     digest.update(name.encode() + np.ascontiguousarray(value).tobytes())
                 elif isinstance(value, int | float | bytes):

@@ -27,7 +27,7 @@ from manyworlds.sim.rays import DoubleBuffers, Rays, View
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.state import State, check_known, check_shapes, check_sizes, model_sizes
 from manyworlds.sim.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
-from manyworlds.utils.newton import SPARSITY_FIELDS, avoid_sparse_newton, avoid_sparse_rows
+from manyworlds.utils import newton
 from manyworlds.utils.string import near_matches
 from manyworlds.utils.torch import usable_cores
 
@@ -94,7 +94,7 @@ class NativeEngine:
 
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
         _check_supported(mj_model)
-        avoid_sparse_newton(mj_model)
+        newton.avoid_sparse_newton(mj_model)
         self.mj_model = mj_model
         self.num_envs = num_envs
         self.num_threads = num_threads or usable_cores()
@@ -448,11 +448,11 @@ class NativeEngine:
         if self._unchecked & ABSENCE_FIELDS and "geom_dataid" in self._rows:
             rows = {f: m.array for f, m in self._rows.items() if f in ABSENCE_FIELDS}
             check_absent_geoms(self.mj_model, rows)
-        if self._unchecked & SPARSITY_FIELDS:
-            for field in SPARSITY_FIELDS:
+        if newton.newton_defect() and self._unchecked & newton.SPARSITY_FIELDS:
+            for field in newton.SPARSITY_FIELDS:
                 self.expand(field)
             solver, jacobian = self._rows["opt.solver"], self._rows["opt.jacobian"]
-            avoid_sparse_rows(self.mj_model, solver.array, jacobian.array)
+            newton.avoid_sparse_rows(self.mj_model, solver.array, jacobian.array)
             jacobian.refresh(None)
         self._unchecked.clear()
 

@@ -59,7 +59,7 @@ def avoid_sparse_newton(model: mujoco.MjModel) -> None:
 
 
 def avoid_sparse_rows(model: mujoco.MjModel, solver: np.ndarray, jacobian: np.ndarray) -> None:
-    """Do the same for worlds that have solvers or Jacobians of their own.
+    """Do as `avoid_sparse_newton` for worlds that have solvers or Jacobians of their own.
 
     Args:
         model: the model that all worlds share; it is as before afterwards.
