@@ -27,6 +27,7 @@ from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from tests.robots import robot_file
+from tests.sparse_newton import branching_trees
 
 pytest.importorskip("onnxruntime", reason="running policies needs the extra 'train'")
 
@@ -72,6 +73,29 @@ def test_cartpole_moves_as_in_its_environment(env_cfg, rl_cfg, tmp_path):
     """Follow the environment's actions and states over an episode, to rounding errors."""
     env_cfg.episode_length_s = 11.0
     assert largest_difference(*exported(env_cfg, rl_cfg, tmp_path), steps=200) < 1e-5
+
+
+def test_large_scenes_are_stepped_with_dense_jacobians(env_cfg, rl_cfg, tmp_path, monkeypatch):
+    """Keep a policy's world from the sparse factorization that MuJoCo 4.0.0 gets wrong."""
+    monkeypatch.setattr(mujoco, "mj_versionString", lambda: "4.0.0")
+    exported(env_cfg, rl_cfg, tmp_path)
+    spec = mujoco.MjSpec.from_file(str(tmp_path / "scene" / "scene.xml"))
+    spec.attach(branching_trees(9), prefix="trees/", frame=spec.worldbody.add_frame())
+    model = spec.compile()
+    policy = OnnxPolicy(tmp_path / "policy.onnx", model)
+    assert policy.model is model and model.opt.jacobian == mujoco.mjtJacobian.mjJAC_DENSE
+
+
+def test_a_world_that_goes_bad_is_seen(env_cfg, rl_cfg, tmp_path, monkeypatch, capfd):
+    """Show MuJoCo's warning on the terminal and count it in the data; write no log file."""
+    _, policy, data = exported(env_cfg, rl_cfg, tmp_path / "policy")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    data.qvel[0] = 1e11
+    policy.step(data)
+    assert "WARNING: Nan, Inf or huge value in QVEL" in capfd.readouterr().err
+    assert data.warning[mujoco.mjtWarning.mjWARN_BADQVEL].number >= 1
+    assert not list((tmp_path / "here").iterdir())
 
 
 @pytest.mark.parametrize(

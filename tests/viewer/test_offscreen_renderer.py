@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.envs import GymEnv, GymVectorEnv, ManagerBasedRlEnv
+from manyworlds.tasks import load_env_cfg
+from manyworlds.utils import gl as gl_module
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.camera import tracked_body_id
 from manyworlds.viewer.offscreen_renderer import OffscreenRenderer, attach_renderer
@@ -235,3 +237,36 @@ def test_an_environment_draws_with_an_attached_renderer(gl, env_cfg):
     real.scene["cartpole"].write_joint_position_to_sim(torch.ones(4, 1), [0])
     assert first.shape == (96, 128, 3)
     assert not np.array_equal(first, real.render())
+
+
+@pytest.mark.parametrize("task", ["Cartpole-Balance", "Push-Variants", "Velocity-Rough-Quadruped"])
+def test_an_environment_draws_without_being_told_how(gl, task):
+    """Draw what the task says at once; draw the present state; draw the same for gymnasium."""
+    cfg = load_env_cfg(task)
+    cfg.scene.num_envs, cfg.seed = 2, 1
+    env = ManagerBasedRlEnv(cfg, device="cpu", render_mode="rgb_array")
+    first = env.render()
+    assert first is not None and first.dtype == np.uint8
+    assert first.shape == (cfg.viewer.height, cfg.viewer.width, 3) and first.std() > 5
+    for _ in range(10):
+        env.step(torch.ones(2, env.action_manager.total_action_dim))
+    assert not np.array_equal(first, env.render())
+    env.close()
+    assert env.renderer is None
+    single = GymEnv(cfg, "cpu", render_mode="rgb_array")
+    (picture,) = GymVectorEnv(cfg, "cpu", render_mode="rgb_array").render()
+    assert single.render().shape == picture.shape == first.shape
+
+
+def test_a_machine_without_opengl_gets_one_sentence(env_cfg, monkeypatch):
+    """Say what fails and what to install, at the first picture; all else works."""
+    monkeypatch.setattr(gl_module, "_probe", lambda backend: "no driver")
+    gl_module._choose.cache_clear()
+    try:
+        env = ManagerBasedRlEnv(env_cfg, render_mode="rgb_array")
+        env.step(torch.zeros(4, 1))
+        with pytest.raises(RuntimeError, match="Cannot render images .*no driver.*: install") as e:
+            env.render()
+    finally:
+        gl_module._choose.cache_clear()
+    assert "\n" not in str(e.value) and "apt-get install" in str(e.value)

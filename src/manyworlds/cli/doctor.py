@@ -29,7 +29,7 @@ class Package:
 
     name: str
     bounds: str
-    """Such as `>=4.0,<4.1`."""
+    """Such as `>=4.0,<5`."""
     extra: str
     """Which extra needs it; empty for all."""
     installed: str
@@ -51,6 +51,7 @@ def main(argv: list[str]) -> int:
     if argv:
         raise UsageError(f"`manyworlds doctor` takes no arguments, got '{argv[0]}'.")
     from manyworlds import __version__
+    from manyworlds.utils.newton import newton_defect
     from manyworlds.utils.table import render_table
 
     packages = list(find_packages(importlib.metadata.requires("manyworlds") or []))
@@ -60,6 +61,8 @@ def main(argv: list[str]) -> int:
     print(render_table("", columns, rows))
     problems = [f"{p.name} {p.installed}: {p.problem}" for p in packages if p.problem]
     problems += _library_problem()
+    if defect := newton_defect():
+        print(f"note: {defect}")
     print("\n".join(f"wrong: {problem}" for problem in problems) or "nothing is wrong")
     return int(bool(problems))
 
@@ -79,7 +82,7 @@ def find_packages(requirements: list[str]) -> Iterator[Package]:
 
 
 def is_within(version: str, bounds: str) -> bool:
-    """Whether a version such as `4.0.1` lies in `>=4.0,<4.1`; letters behind it do not count."""
+    """Whether a version such as `4.0.1` lies in `>=4.0,<5`; letters behind it do not count."""
     number = _numbers(version)
     tests = {">=": lambda bound: number >= bound, "<": lambda bound: number < bound}
     return all(tests[sign](_numbers(bound)) for sign, bound in _BOUND.findall(bounds))

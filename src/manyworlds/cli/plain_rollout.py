@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import mujoco
 import numpy as np
 from mujoco.rollout import Rollout
 
 from manyworlds.cli.bench_states import StateLayout, holding_controls, start_state
+from manyworlds.utils.newton import avoid_sparse_newton
 
 _SCALAR_JOINTS = [int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE)]
 
@@ -20,7 +23,8 @@ class PlainRollout:
     """
 
     def __init__(self, model: mujoco.MjModel, num_threads: int) -> None:
-        self.model = model
+        self.model = model = copy.copy(model)
+        avoid_sparse_newton(model)
         self.layout = StateLayout(model)
         self.datas = [mujoco.MjData(model) for _ in range(num_threads)]
         self.rollout = Rollout(nthread=num_threads if num_threads > 1 else 0)

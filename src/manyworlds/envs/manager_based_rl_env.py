@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -90,7 +91,7 @@ class ManagerBasedRlEnv(Stateful):
     Args:
         cfg: the task, which is copied.
         device: a torch device; None takes CUDA where there is one, else the CPU.
-        render_mode: "rgb_array" for pictures from `render`, which asks `renderer`; None for none.
+        render_mode: "rgb_array" for pictures from `render`; None for none.
 
     Raises:
         ValueError: the configuration contradicts itself; the message names the term.
@@ -102,6 +103,8 @@ class ManagerBasedRlEnv(Stateful):
         "mujoco_version": mujoco.__version__,
         "autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP,
     }
+    renderer_factory: ClassVar[str] = "manyworlds.viewer:attach_renderer"
+    """Function that gives an environment its `renderer`; a name, since drawing is a layer above."""
     state_attributes = (
         "common_step_counter",
         "episode_length_buf",
@@ -133,7 +136,7 @@ class ManagerBasedRlEnv(Stateful):
         self.cfg = copy.deepcopy(cfg)
         self.render_mode = render_mode
         self.renderer: Callable[[], np.ndarray] | None = None
-        """Draws the worlds; `viewer.attach_renderer(env)` sets one."""
+        """Draws the worlds; the first `render` makes one as `cfg.viewer` says if it is None."""
         self.seed_used = self.seed(-1 if cfg.seed is None else cfg.seed)
         self.num_envs = cfg.scene.num_envs
         self.device = choose_device(self.cfg.sim, device)
@@ -350,18 +353,19 @@ class ManagerBasedRlEnv(Stateful):
         set_rng_state(state["rng"])
 
     def render(self) -> np.ndarray | None:
-        """Draw the worlds: an RGB image, uint8 [height, width, 3], or None without a render mode.
+        """Draw the world `cfg.viewer.env_idx` and its neighbors as they are now.
+
+        Returns:
+            An RGB image, uint8, shape [height, width, 3]; None unless `render_mode` is "rgb_array".
 
         Raises:
-            ValueError: `render_mode` is "rgb_array", but nobody set `renderer`.
+            RuntimeError: there is no OpenGL here that can draw; the message says what to install.
         """
         if self.render_mode != "rgb_array":
             return None
         if self.renderer is None:
-            raise ValueError(
-                "This environment has no renderer: call manyworlds.viewer.attach_renderer(env), or "
-                "set env.renderer to a function that returns an RGB image."
-            )
+            pkgutil.resolve_name(self.renderer_factory)(self)
+            assert self.renderer is not None
         return self.renderer()
 
     def update_visualizers(self, visualizer: Any) -> None:
@@ -370,8 +374,9 @@ class ManagerBasedRlEnv(Stateful):
             source.debug_vis(visualizer)
 
     def close(self) -> None:
-        """Let recorders write what is left; memory goes with the object."""
+        """Let recorders write what is left, and let go of the renderer's OpenGL context."""
         self.recorder_manager.close()
+        self.renderer = None
 
     def _step_physics(self) -> None:
         if self._needs_substeps:

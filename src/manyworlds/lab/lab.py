@@ -32,6 +32,7 @@ from manyworlds.lab.states import SavedStates
 from manyworlds.lab.views import View, make_view
 from manyworlds.lab.world import CompileError, World, world_from_env
 from manyworlds.utils.extras import installed_version
+from manyworlds.utils.newton import avoid_sparse_newton
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -460,6 +461,7 @@ class LiveLab:
         for name, value in self._cfg.options.items():
             _check_option(name)
             set_option(world.model.opt, name, value)
+        avoid_sparse_newton(world.model)
 
 
 def _check_option(name: str) -> None:

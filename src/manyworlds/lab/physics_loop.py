@@ -22,6 +22,7 @@ from manyworlds.lab.control import ControlDesk
 from manyworlds.lab.drivers import Drive, Driver, DriverStack
 from manyworlds.lab.pacing import Pace, Pacer
 from manyworlds.lab.snapshot import Snapshot, SnapshotTaker
+from manyworlds.utils.newton import avoid_sparse_newton
 
 Mode = Literal["live", "direct"]
 """`live`: time goes by itself; `direct`: it stands until somebody asks for steps."""
@@ -139,6 +140,7 @@ class PhysicsEngine:
             self._reset_data(model, data)
         self.data = data
         self._taker = SnapshotTaker(self.data)
+        avoid_sparse_newton(model)
         mujoco.mj_forward(model, self.data)
         self.controls.reset()
         self._take_snapshot()
@@ -480,6 +482,7 @@ class PhysicsEngine:
         driver = self.drivers.top.driver
         warned, time = self.data.warning.number, self.data.time
         before = warned.copy()
+        avoid_sparse_newton(self.model)  # commands and callbacks may have changed its options
         try:
             moved = driver.step(self.model, self.data)
         except Exception as error:  # MuJoCo's, or that of somebody else's driver

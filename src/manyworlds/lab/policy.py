@@ -198,9 +198,10 @@ def exported(path: Path) -> Iterator[Path]:
 
 
 def _option_differences(model: mujoco.MjModel, trained: mujoco.MjSpec) -> list[str]:
-    """Options that differ from those of the scene beside a policy, but for the timestep."""
+    """Options of physics that differ from those of the scene beside a policy, but the timestep."""
     option = trained.option
-    names = [n for n in dir(option) if not n.startswith("_") and n not in ("timestep", "signature")]
+    others = ("jacobian", "signature", "timestep")  # a Jacobian's form changes rounding alone
+    names = [n for n in dir(option) if not n.startswith("_") and n not in others]
     return [
         f"option {name}: {getattr(model.opt, name)}, in training {getattr(option, name)}"
         for name in names

@@ -92,6 +92,8 @@ class World:
         for part in (self.model, self.model.opt):
             for name in dir(part):
                 value = None if name.startswith(_BULK) else getattr(part, name)
+                if name == "jacobian":
+                    value = int(mujoco.mjtJacobian.mjJAC_AUTO)  # not what a state depends on
                 if isinstance(value, np.ndarray):
                     digest.update(name.encode() + np.ascontiguousarray(value).tobytes())
                 elif isinstance(value, int | float | bytes):

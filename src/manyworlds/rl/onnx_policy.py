@@ -16,6 +16,7 @@ from manyworlds.rl.plain_actuators import PlainActuators
 from manyworlds.rl.plain_motion import PlainMotion
 from manyworlds.rl.policy_description import VERSION
 from manyworlds.utils.extras import require_extra
+from manyworlds.utils.newton import avoid_sparse_newton
 
 ObservationFn = Callable[["OnnxPolicy", mujoco.MjData, dict[str, Any]], Any]
 """Computes one observation, shape [n], from the policy, the state, and the term's parameters."""
@@ -30,7 +31,7 @@ class OnnxPolicy:
 
     Args:
         path: the ONNX file.
-        model: the compiled model.
+        model: the compiled model; on MuJoCo 4.0.0 its Jacobians may be made dense, as in training.
         observation_fns: functions for terms that are none of `manyworlds.envs.mdp`, by the name
             of the term or of its function.
         commands: what each command term asks for; 0 where nothing is given.
@@ -61,6 +62,7 @@ class OnnxPolicy:
         except Exception as error:  # ONNX Runtime's have no base class of their own
             raise ValueError(f"'{path}' is not a policy in the ONNX format: {error}") from error
         self.description = self._read_description()
+        avoid_sparse_newton(model)
         self.model = model
         given = {name: np.array(value, float) for name, value in (commands or {}).items()}
         self.commands: dict[str, np.ndarray] = {}

@@ -1,8 +1,12 @@
-"""MuJoCo's own messages, and what its elements are."""
+"""MuJoCo's own messages, and what its elements are.
+
+Importing this module switches off MuJoCo's log file: see `switch_off_log_file`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
@@ -17,6 +21,10 @@ TRANSMISSIONS = {
 }
 """What MuJoCo calls the ways to act on each kind of target, the usual one first."""
 
+_LOG_FILE = "MUJOCO_LOG.TXT"
+_ZNEAR = 0.01  # MuJoCo's default, in extents of the model
+_NEAREST = 0.05
+"""Cameras see what is farther away than this, however large the model is [m]."""
 # Positions and velocities by joint type, (qpos, qvel).
 _WIDTHS = {
     mujoco.mjtJoint.mjJNT_FREE: (7, 6),
@@ -31,9 +39,21 @@ _IDENTITY = {
 }
 
 
+def switch_off_log_file() -> None:
+    """Keep MuJoCo from writing `MUJOCO_LOG.TXT` into whatever folder the process runs in.
+
+    What it would write there goes to the terminal or to a handler in any case. A file that was
+    named by `mujoco.MjLogConfig` beforehand is kept.
+    """
+    config = mujoco.MjLogConfig.get()
+    if config.logfile == _LOG_FILE:
+        config.logto_file = False
+        config.set()
+
+
 @contextlib.contextmanager
 def mujoco_warnings(handler: Callable[[str], None]) -> Iterator[None]:
-    """Give MuJoCo's warnings to `handler`; else they go to the terminal and MUJOCO_LOG.TXT."""
+    """Give MuJoCo's warnings to `handler`; else they go to the terminal."""
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(handler)
     try:
@@ -125,6 +145,21 @@ def pose_for_drawing(model: mujoco.MjModel, data: mujoco.MjData) -> None:
         getattr(mujoco, f"mj_{stage}")(model, data)
 
 
+def draw_near_things(model: mujoco.MjModel) -> None:
+    """Let cameras of a large model see what is close to them.
+
+    By default MuJoCo cuts off what is nearer than a hundredth of the model's extent: on a terrain
+    of 200 m all within 2 m, such as the robot that a camera follows. A model that sets another
+    `znear` keeps it.
+
+    Args:
+        model: what is drawn, whose `vis.map.znear` is written.
+    """
+    near = model.vis.map
+    if math.isclose(near.znear, _ZNEAR, rel_tol=1e-6):
+        near.znear = min(near.znear, _NEAREST / model.stat.extent)
+
+
 def _is_input(actuator: mujoco.MjsActuator, kind: mujoco.mjtCtrlInput) -> bool:
     # The elements <position>, <velocity> and so on note what their input is; <general> may.
     return actuator.ctrlspec == kind.value
@@ -141,3 +176,7 @@ def _is_affine(actuator: mujoco.MjsActuator) -> bool:
 
 def _pulls_to_position(actuator: mujoco.MjsActuator) -> bool:
     return _is_affine(actuator) and bool(actuator.gainprm[0] == -actuator.biasprm[1] != 0)
+
+
+# Here, since every module that compiles or steps a model imports this one.
+switch_off_log_file()

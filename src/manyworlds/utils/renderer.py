@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from manyworlds.spec.elements import draw_near_things
 from manyworlds.utils.gl import gl_backend, use_working_gl
 
 
@@ -16,7 +17,8 @@ class Renderer(mujoco.Renderer):
     prints an error. This one holds a context only while it draws.
 
     Args:
-        model: what is drawn; its offscreen buffer grows to the size of the images.
+        model: what is drawn; its offscreen buffer grows to the size of the images, and the
+            near plane of its cameras comes close (`draw_near_things`).
         height: of the images [pixel].
         width: of the images [pixel].
 
@@ -32,6 +34,7 @@ class Renderer(mujoco.Renderer):
         visual = model.vis.global_
         visual.offwidth = max(visual.offwidth, width)
         visual.offheight = max(visual.offheight, height)
+        draw_near_things(model)
         super().__init__(model, height, width)
         _leave_context()
 

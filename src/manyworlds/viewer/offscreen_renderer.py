@@ -178,6 +178,8 @@ def attach_renderer(
 ) -> None:
     """Let `env.render()` draw the world `cfg.env_idx` and its neighbors.
 
+    Its first call does so by itself, as the task says; this is for another camera or resolution.
+
     Args:
         env: an environment with `render_mode="rgb_array"`.
         cfg: camera, resolution and what to draw; None takes the task's.

@@ -8,7 +8,8 @@ from typing import Any
 
 import mujoco
 
-from manyworlds.spec.elements import pose_for_drawing
+from manyworlds.spec.elements import draw_near_things, pose_for_drawing
+from manyworlds.utils.newton import avoid_sparse_newton
 from manyworlds.viewer.model_sync import (
     VIEWER_INERTIAL_FIELDS,
     VIEWER_MODEL_FIELDS,
@@ -34,6 +35,8 @@ class WorldMirror:
         expanded_fields: Set[str] | None = None,
     ) -> None:
         self.model = copy.copy(model)
+        avoid_sparse_newton(self.model)
+        draw_near_things(self.model)
         self.data = mujoco.MjData(self.model)
         fields = (expanded_fields or frozenset()) if sim_model is not None else frozenset()
         self._sim_model = sim_model

@@ -18,6 +18,7 @@ from manyworlds.sim.diagnostics.element_names import element_name
 from manyworlds.sim.diagnostics.flight_recorder import FORMAT
 from manyworlds.sim.diagnostics.status import WorldStatus, quiet_mujoco
 from manyworlds.sim.fields.defaults import write_field
+from manyworlds.utils.newton import avoid_sparse_newton
 
 _INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 _INPUTS = ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
@@ -180,6 +181,7 @@ def replay(record: FlightRecord, index: int) -> str:
         for call in range(begins, calls):
             if call > begins:
                 record.apply_changes(model, index, call)
+            avoid_sparse_newton(model)
             mujoco.mj_setState(model, data, a["states"][call, index], _INTEGRATION)
             if found := _bad_field(model, data, _INPUTS):
                 return f"{found} before step call {first + call}, written there from outside"

@@ -103,7 +103,7 @@ def _ignore(message: str) -> None:
 
 @contextlib.contextmanager
 def quiet_mujoco() -> Iterator[None]:
-    """Keep MuJoCo's line per bad world off the terminal and out of MUJOCO_LOG.TXT.
+    """Keep MuJoCo's line per bad world off the terminal: status bits tell as much.
 
     A warning handler that the user installed keeps getting its lines.
     """

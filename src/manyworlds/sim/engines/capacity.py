@@ -6,12 +6,14 @@ model, so it is tried out: one world falls, tumbles, and is driven at random for
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 
 import mujoco
 import numpy as np
 
 from manyworlds.sim.diagnostics.status import quiet_mujoco
+from manyworlds.utils.newton import avoid_sparse_newton
 
 _SECONDS = 1.0
 """Simulated time of each trial [s], long enough to fall from the height of a robot."""
@@ -49,6 +51,8 @@ def contact_room(model: mujoco.MjModel) -> tuple[int, int]:
         of pairs of geoms near each other and of their constraint rows, and all limits, frictions
         and equalities that can be active at once.
     """
+    model = copy.copy(model)  # MuJoCo Warp keeps its own choice of Jacobians
+    avoid_sparse_newton(model)
     near = _NearPairs(model)
     contacts = contact_rows = other_rows = 0
     with quiet_mujoco():

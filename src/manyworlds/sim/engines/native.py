@@ -27,6 +27,7 @@ from manyworlds.sim.fields.shared import MATRIX_SHAPES, OPTION_FIELDS, condition
 from manyworlds.sim.options import check_timestep
 from manyworlds.sim.rays import DoubleBuffers, Rays, View
 from manyworlds.sim.state import State, check_known, check_shapes, check_sizes, model_sizes
+from manyworlds.utils import newton
 from manyworlds.utils.devices import usable_cores
 from manyworlds.validation.names import near_matches
 
@@ -93,6 +94,7 @@ class NativeEngine:
 
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
         _check_supported(mj_model)
+        newton.avoid_sparse_newton(mj_model)
         self.mj_model = mj_model
         self.num_envs = num_envs
         self.num_threads = num_threads or usable_cores()
@@ -113,7 +115,7 @@ class NativeEngine:
         self._state: dict[str, _Mirror] = {}
         self._derived: dict[str, _Mirror] = {}
         self._rows: dict[str, _Mirror] = {}
-        self._absence_unchecked = False
+        self._unchecked: set[str] = set()
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._doubles = DoubleBuffers()
         self.graphs: dict[str, Any] = {}
@@ -376,7 +378,7 @@ class NativeEngine:
         mirror = self._rows[field]
         shape = (len(env_ids), len(columns), *mirror.array.shape[2:])
         mirror.array[env_ids[:, None], columns] = values.reshape(shape)
-        self._absence_unchecked |= field in ABSENCE_FIELDS
+        self._unchecked.add(field)
         self._note_written(env_ids)
         mirror.refresh(env_ids)
 
@@ -396,7 +398,7 @@ class NativeEngine:
         self._note_written(ids)
         mirror.array[ids] = values.reshape(-1, *mirror.array.shape[1:])
         mirror.refresh(None)
-        self._absence_unchecked |= field in ABSENCE_FIELDS
+        self._unchecked.add(field)
 
     def _note_written(self, worlds: Any) -> None:
         if self._written is None:
@@ -438,10 +440,21 @@ class NativeEngine:
     def _push_rows(self) -> None:
         for field in self._rows:
             self._push_row(field)
-        if self._absence_unchecked and "geom_dataid" in self._rows:
+        if self._unchecked:
+            self._check_rows()
+
+    def _check_rows(self) -> None:
+        """Look at fields that were written since the last check and may not be just anything."""
+        if self._unchecked & ABSENCE_FIELDS and "geom_dataid" in self._rows:
             rows = {f: m.array for f, m in self._rows.items() if f in ABSENCE_FIELDS}
             check_absent_geoms(self.mj_model, rows)
-            self._absence_unchecked = False
+        if newton.newton_defect() and self._unchecked & newton.SPARSITY_FIELDS:
+            for field in newton.SPARSITY_FIELDS:
+                self.expand(field)
+            solver, jacobian = self._rows["opt.solver"], self._rows["opt.jacobian"]
+            newton.avoid_sparse_rows(self.mj_model, solver.array, jacobian.array)
+            jacobian.refresh(None)
+        self._unchecked.clear()
 
     def _push_row(self, field: str) -> None:
         mirror = self._rows[field]
@@ -451,7 +464,7 @@ class NativeEngine:
                     check_timestep(float(timestep))
             changed = mirror.push()
             self._note_written(changed.reshape(self.num_envs, -1).any(axis=1))
-            self._absence_unchecked |= field in ABSENCE_FIELDS
+            self._unchecked.add(field)
 
     @np.errstate(over="ignore")
     def _pull(self, env_ids: np.ndarray | None = None) -> None:
