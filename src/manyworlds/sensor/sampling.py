@@ -11,6 +11,7 @@ import torch
 
 from manyworlds.utils.indices import EnvIds, as_rows
 from manyworlds.utils.noise import NoiseModelCfg
+from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
     from manyworlds.sensor.sensor import SensorCfg
@@ -39,7 +40,7 @@ def world_mask(env_ids: EnvIds, num_envs: int, device: torch.device) -> torch.Te
     return mask
 
 
-class Sampler:
+class Sampler(Stateful):
     """Takes, keeps and delivers the samples of one sensor, each world on its own clock.
 
     A few samples of each world are kept with their ages; the youngest that is at least as old as
@@ -51,6 +52,8 @@ class Sampler:
         noise_fields: the tensors that noise is put on; None for all.
         sample: a first sample, without options, whose shapes are those of all.
     """
+
+    state_attributes = ("_age", "_latency", "_samples", "_noise")
 
     def __init__(self, cfg: SensorCfg, noise_fields: tuple[str, ...] | None, sample: Any) -> None:
         self._cfg = cfg
