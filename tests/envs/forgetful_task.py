@@ -351,9 +351,7 @@ def task(names_state: bool) -> ManagerBasedRlEnvCfg:
         },
         rewards={"mean": RewardTermCfg(func=as_is(MeanReward), weight=1.0)},
         terminations={"tired": TerminationTermCfg(func=as_is(Tired))},
-        commands={
-            "walk": WalkCommandCfg(resampling_time_range=(0.1, 0.3), cls=as_is(WalkCommand))
-        },
+        commands={"walk": WalkCommandCfg(resampling_time_range=(0.1, 0.3), cls=as_is(WalkCommand))},
         curriculum={"steep": CurriculumTermCfg(func=as_is(SteepCurriculum))},
         metrics={"dice": MetricsTermCfg(func=as_is(Dice))},
     )

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
+PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
+"""Types that are saved as they are."""
 _ARRAY = "__array__"
 
 
@@ -40,7 +41,9 @@ class Stateful:
             TypeError: an attribute is of a kind that cannot be saved.
         """
         what = type(self).__name__
-        return {name: _save(getattr(self, name), f"{what}.{name}") for name in self.state_attributes}
+        return {
+            name: _save(getattr(self, name), f"{what}.{name}") for name in self.state_attributes
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over a state that `state_dict` returned; tensors are written in place.

@@ -23,8 +23,8 @@ from manyworlds.utils.state import (
 )
 
 _ARRAYS = (torch.Tensor, np.ndarray, np.generic)
-_NOTHING = b"-"
-_NO_DATA = hashlib.blake2b(_NOTHING, digest_size=16).digest()
+_NOTHING = b"None"  # as None, in whose place such a value may come
+_NONE = hashlib.blake2b(_NOTHING, digest_size=16).digest()
 
 
 class UnsavedState:
@@ -94,7 +94,7 @@ class UnsavedState:
         if id(owner) not in self._built:
             self._known.append(owner)
             return self._prints.setdefault((id(owner), name), now)
-        return self._prints.get((id(owner), name), _NO_DATA)
+        return self._prints.get((id(owner), name), _NONE)
 
     def _owners(self) -> list[tuple[Any, str]]:
         """List the objects that the root saves, itself included, and where each of them is."""
@@ -144,7 +144,22 @@ class _Printer:
     def __call__(self, value: Any) -> bytes:
         """Return the print of a value."""
         digest = hashlib.blake2b(digest_size=16)
-        self._feed(digest.update, value, frozenset())
+        seen: dict[int, Any] = {}  # kept alive, so that no id is used again
+        rest = [value]
+        while rest:
+            value = rest.pop()
+            if type(value) in PLAIN:
+                digest.update(repr(value).encode())
+            elif id(value) in self._known or id(value) in seen:
+                digest.update(_NOTHING)
+            elif isinstance(value, _ARRAYS):
+                self._add_array(digest.update, value)
+            elif (parts := _parts(value)) is not None:
+                seen[id(value)] = value
+                digest.update(repr([key for key, _ in parts]).encode())
+                rest += [item for _, item in parts]
+            else:
+                digest.update(_NOTHING)
         return digest.digest()
 
     def of_items(self, value: Any) -> set[bytes]:
@@ -156,52 +171,35 @@ class _Printer:
             return set()
         return {self(value)}.union(*(self.of_items(item) for item in items))
 
-    def _feed(self, add: Callable[[bytes], None], value: Any, path: frozenset[int]) -> None:
-        """Add what a value consists of; `path` are the objects that it is within."""
-        if value is None or id(value) in self._known or id(value) in path:
-            add(_NOTHING)
-        elif type(value) in PLAIN:
-            add(repr(value).encode())
-        elif isinstance(value, _ARRAYS):
-            self._feed_array(add, value)
-        elif (parts := _parts(value)) is not None:
-            path |= {id(value)}
-            for key, item in [("size", len(parts)), *parts]:
-                add(f"{key!r}:".encode())
-                self._feed(add, item, path)
-        else:
-            add(_NOTHING)
-
-    def _feed_array(self, add: Callable[[bytes], None], value: Any) -> None:
-        if not isinstance(value, torch.Tensor):
-            start, data = value.__array_interface__["data"][0], np.ascontiguousarray(value)
-        elif value.layout is not torch.strided or value.is_meta or value.is_quantized:
+    def _add_array(self, add: Callable[[bytes], None], value: Any) -> None:
+        tensor = isinstance(value, torch.Tensor)
+        if tensor and (value.layout is not torch.strided or value.is_meta or value.is_quantized):
             return add(_NOTHING)
-        else:
-            start = value.data_ptr()
-            data = value.detach().resolve_conj().resolve_neg().cpu()
-            data = data.clone(memory_format=torch.contiguous_format)  # an expanded one, too
-            data = data.reshape(-1).view(torch.uint8).numpy()
-        if data.size and any(low <= start < high for low, high in self._spans):
+        start = value.data_ptr() if tensor else value.__array_interface__["data"][0]
+        if any(low <= start < high for low, high in self._spans):
             return add(_NOTHING)
         add(f"{str(value.dtype).removeprefix('torch.')}{(*value.shape,)}".encode())
-        return add(data.tobytes())
+        if tensor:
+            value = value.detach().resolve_conj().resolve_neg().cpu()
+            value = value.clone(memory_format=torch.contiguous_format)  # an expanded one, too
+            value = value.reshape(-1).view(torch.uint8).numpy()
+        return add(value.tobytes())
 
 
 def _parts(value: Any) -> list[tuple[Any, Any]] | None:
     """List what a value consists of; None where it holds no data that can be seen."""
-    if (state := generator_state(value)) is not None:
-        return [("generator", state)]
-    if isinstance(value, torch.nn.Module):
-        return [*value.state_dict().items()]
     if isinstance(value, dict):
         return [*value.items()]
-    if isinstance(value, set | frozenset):
-        return [("", item) for item in sorted(value, key=repr)]
     if isinstance(value, list | tuple | deque):
         return [*enumerate(value)]
+    if isinstance(value, set | frozenset):
+        return [("", item) for item in sorted(value, key=repr)]
+    if isinstance(value, torch.nn.Module):
+        return [*value.state_dict().items()]
     if isinstance(value, type | types.ModuleType | types.FunctionType | types.MethodType):
         return None
+    if (state := generator_state(value)) is not None:
+        return [("generator", state)]
     return [*vars(value).items()] if hasattr(value, "__dict__") else None
 
 
@@ -269,7 +267,7 @@ def _message(owner: Any, where: str, name: str) -> str:
     elif isinstance(owner, types.FunctionType | functools.partial):
         remedy = "make it a class (ManagerTermBase) that names it in"
     return (
-        f"{what}.{name} of {where} changes, but is in no checkpoint, so that a resumed run does not "
-        f"go on exactly: {remedy} state_attributes, or in derived_attributes if it is computed "
+        f"{what}.{name} of {where} changes, but is in no checkpoint, so that a resumed run does "
+        f"not go on exactly: {remedy} state_attributes, or in derived_attributes if it is computed "
         "anew before it is read."
     )
