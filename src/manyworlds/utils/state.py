@@ -129,11 +129,13 @@ def _save(value: Any, name: str) -> Any:
 
 
 def _load(value: Any, saved: Any, name: str) -> Any:
-    if isinstance(value, torch.Tensor) and saved is not None:
-        return _load_tensor(value, saved, name)
     if has_state(value):
         value.load_state_dict(saved)
         return value
+    if saved is None:
+        return None
+    if isinstance(value, torch.Tensor):
+        return _load_tensor(value, saved, name)
     if isinstance(value, dict) and value:
         return _load_dict(value, saved, name)
     if isinstance(value, list | tuple | deque) and len(value) == len(saved):

@@ -231,7 +231,8 @@ def _attributes(owner: Any) -> dict[str, Any]:
     """Return what an object keeps by name: of a function, its closure and defaults, too."""
     own = dict(getattr(owner, "__dict__", {}))
     if isinstance(owner, functools.partial):
-        return {**_attributes(owner.func), **dict(enumerate(owner.args)), **owner.keywords}
+        arguments = {f"args[{i}]": value for i, value in enumerate(owner.args)}
+        return {**_attributes(owner.func), **arguments, **owner.keywords}
     if isinstance(owner, types.FunctionType):
         parameters = inspect.signature(owner).parameters.values()
         own |= {p.name: p.default for p in parameters if p.default is not p.empty}
