@@ -23,7 +23,7 @@ from manyworlds.utils.state import (
 )
 
 _ARRAYS = (torch.Tensor, np.ndarray, np.generic)
-_NOTHING = b"None"  # as None, in whose place such a value may come
+_NOTHING = b"None;"  # as None, in whose place such a value may come
 _NONE = hashlib.blake2b(_NOTHING, digest_size=16).digest()
 
 
@@ -59,14 +59,14 @@ class UnsavedState:
         for owner, where in owners:
             if owner is not root:  # a subclass may not have built all of it yet
                 _check_names(owner, where)
-        self._known = [owner for owner, _ in owners]  # kept, so that no id is used again
+        self._known = {id(owner): owner for owner, _ in owners}  # kept: no id is used again
         prints = self._printer(owners)
         self._prints = {
             (id(owner), name): prints(value)
             for owner, _ in owners
             for name, value in _unnamed(owner).items()
         }
-        self._built = {id(owner) for owner in self._known if owner is not root}
+        self._built = self._known.keys() - {id(root)}
 
     def warn(self) -> None:
         """Warn of what a checkpoint of the present moment leaves out: once of each attribute."""
@@ -92,7 +92,7 @@ class UnsavedState:
     def _before(self, owner: Any, name: str, now: bytes) -> bytes:
         """Return what an attribute was; one that came later counts from its first checkpoint on."""
         if id(owner) not in self._built:
-            self._known.append(owner)
+            self._known[id(owner)] = owner
             return self._prints.setdefault((id(owner), name), now)
         return self._prints.get((id(owner), name), _NONE)
 
@@ -122,7 +122,7 @@ class UnsavedState:
         saved = [
             getattr(owner, name, None)
             for owner, _ in owners
-            for name in getattr(owner, "state_attributes", ())
+            for name in getattr(type(owner), "state_attributes", ())
         ]
         restored = [*self._engine_memory(), *_tensors(saved)]
         return _Printer(restored, [*self._others, *(owner for owner, _ in owners)])
@@ -149,7 +149,7 @@ class _Printer:
         while rest:
             value = rest.pop()
             if type(value) in PLAIN:
-                digest.update(repr(value).encode())
+                digest.update(f"{value!r};".encode())
             elif id(value) in self._known or id(value) in seen:
                 digest.update(_NOTHING)
             elif isinstance(value, _ARRAYS):
@@ -221,7 +221,7 @@ def _may_hold_state(value: Any) -> bool:
 
 def _unnamed(owner: Any) -> dict[str, Any]:
     """Return the attributes that an object neither saves by name nor declares as derived."""
-    named = set(getattr(owner, "state_attributes", ()))
+    named = set(getattr(type(owner), "state_attributes", ()))
     for base in type(owner).__mro__:
         named.update(vars(base).get("derived_attributes", ()))
     return {name: value for name, value in _attributes(owner).items() if name not in named}
@@ -243,7 +243,7 @@ def _attributes(owner: Any) -> dict[str, Any]:
 
 def _check_names(owner: Any, where: str) -> None:
     what = type(owner).__name__
-    for name in getattr(owner, "state_attributes", ()):
+    for name in getattr(type(owner), "state_attributes", ()):
         if not hasattr(owner, name):
             raise AttributeError(
                 f"{what}.state_attributes names '{name}', which {where} does not have once it is "
