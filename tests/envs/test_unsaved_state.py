@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.managers import RewardTermCfg
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
+from manyworlds.managers import CurriculumTermCfg, RewardTermCfg
 from tests.envs.forgetful_task import STATE, MeanReward, Term, task
 
 
@@ -100,6 +100,23 @@ def test_what_is_named_resumes_bit_for_bit():
     assert same(expected, got)
     assert complaints(other) == []
     assert any(step[2].any() for step in expected)  # episodes ended
+
+
+def test_changes_of_configs_that_a_curriculum_restores_are_no_state(env_cfg):
+    """Reach a stage of a reward's weight, read limits and change a range of the model."""
+    stages = [{"step": 0, "weight": 1.0}, {"step": 2, "weight": 3.0}]
+    env_cfg.curriculum["steep"] = CurriculumTermCfg(
+        func=mdp.reward_curriculum, params={"reward_name": "smooth_reward", "stages": stages}
+    )
+    env = ManagerBasedRlEnv(env_cfg)
+    env.sim.expand_model_fields(["jnt_range"])
+    env.sim.model.jnt_range[:] *= 0.9
+    assert env.scene["cartpole"].data.soft_joint_pos_limits.shape == (4, 2, 2)
+    actions = random_actions(env, 6)
+    env.episode_length_buf[:] = env.max_episode_length - 3
+    run(env, actions)
+    assert env.reward_manager.get_term_cfg("smooth_reward").weight == 3.0
+    assert complaints(env) == []
 
 
 class Sum(Term):

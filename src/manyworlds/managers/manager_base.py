@@ -82,6 +82,8 @@ class _OfEnv(Stateful):
 class ManagerTermBase(_OfEnv):
     """A term that keeps state between calls."""
 
+    derived_attributes = ("cfg",)  # a curriculum that changes it restores it
+
     @property
     def name(self) -> str:
         """Name of the term's class."""
@@ -104,7 +106,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     _shown: ClassVar[tuple[str, ...]] = ()
     """Attributes of a term's config that `str()` shows."""
-    derived_attributes = ("_terms",)  # what configs become, the terms that change them restore
+    derived_attributes = ("_terms",)  # curricula that change configs restore them
     _functions: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, cfg: Mapping[str, CfgT | None], env: ManagerBasedRlEnv) -> None:

@@ -99,11 +99,8 @@ class UniformVelocityCommand(CommandTerm):
 
     cfg: UniformVelocityCommandCfg
     state_attributes = (*CommandTerm.state_attributes, "_drawn", "_kinds", "_command", "ranges")
-    # `ranges` saves what changes in `cfg`; what a viewer steers is no part of a run.
-    derived_attributes = (
-        *("cfg", "_low", "_span", "_bounds_of", "_speed", "_speed_of"),
-        "_steered",
-    )
+    # What a viewer steers is no part of a run.
+    derived_attributes = ("_low", "_span", "_bounds_of", "_speed", "_speed_of", "_steered")
 
     def __init__(self, cfg: UniformVelocityCommandCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
