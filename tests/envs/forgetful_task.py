@@ -166,7 +166,7 @@ class Gusts(Term):
 class LagSensorCfg(SensorCfg):
     """Angles that arrive late."""
 
-    cls: type[Sensor]
+    cls: Any
 
     def build(self) -> Sensor:
         """Make the sensor."""

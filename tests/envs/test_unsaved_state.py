@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -26,7 +26,7 @@ def run(env: ManagerBasedRlEnv, actions: list[torch.Tensor]) -> list[Any]:
     """Take steps; return what is observed, rewarded, ended and logged."""
     seen = []
     for action in actions:
-        obs, *rest, extras = env.step(action)
+        obs, *rest, extras = cast("tuple[Any, ...]", env.step(action))
         seen.append([obs["actor"].clone(), *rest, repr(extras["log"])])
     return seen
 
@@ -109,7 +109,7 @@ def test_changes_of_configs_that_a_curriculum_restores_are_no_state(env_cfg):
         func=mdp.reward_curriculum, params={"reward_name": "smooth_reward", "stages": stages}
     )
     env = ManagerBasedRlEnv(env_cfg)
-    env.sim.expand_model_fields(["jnt_range"])
+    env.sim.expand_model_fields(("jnt_range",))
     env.sim.model.jnt_range[:] *= 0.9
     assert env.scene["cartpole"].data.soft_joint_pos_limits.shape == (4, 2, 2)
     actions = random_actions(env, 6)

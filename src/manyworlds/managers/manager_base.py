@@ -111,7 +111,6 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     def __init__(self, cfg: Mapping[str, CfgT | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
-        self._functions = {}
         self._class_terms: dict[str, Any] = {}
         self._terms = self._prepare_terms(cfg)
 
@@ -220,8 +219,10 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             except Exception as error:
                 self._blame(error, name, term_cfg.params)
                 raise
-        terms = self._functions if inspect.isroutine(term_cfg.func) else self._class_terms
-        terms[name] = term_cfg.func
+        if inspect.isroutine(term_cfg.func):
+            self._functions = {**self._functions, name: term_cfg.func}
+        else:
+            self._class_terms[name] = term_cfg.func
         return term_cfg
 
     def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
