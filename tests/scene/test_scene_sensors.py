@@ -117,6 +117,14 @@ def test_any_sensor_of_the_protocol_is_served():
     assert scene.state_dict()["sensors"] == {"mine": {}}
 
 
+def test_a_sensor_of_the_protocol_may_keep_what_no_checkpoint_holds():
+    """Warn of it as of any sensor's."""
+    env = environment(ForeignCfg(name="mine"), func=lambda env: env.sim.data.qpos[:, :1])
+    env.step(torch.zeros(env.num_envs, 0))
+    with pytest.warns(UserWarning, match=r"Foreign\.log of env\.scene\.sensors\['mine'\]"):
+        env.state_dict()
+
+
 def force_history(env: ManagerBasedRlEnv) -> torch.Tensor:
     """Observe the newest forces."""
     return env.scene["contact"].data.force_history.flatten(1)

@@ -140,6 +140,7 @@ class EntityData(DataWriters, Stateful):
         *("default_root_state", "_default_joint_pos", "default_joint_vel", "encoder_bias"),
         *("default_ball_joint_quat", "_qpos0", "has_wrench"),
     )
+    derived_attributes = ("_seen", "_hard", "_soft")
 
     POS_DIM, QUAT_DIM, LIN_VEL_DIM, ANG_VEL_DIM = 3, 4, 3, 3
     ROOT_POSE_DIM = POS_DIM + QUAT_DIM

@@ -45,6 +45,7 @@ from manyworlds.sim import Simulation, SimulationCfg, choose_device
 from manyworlds.sim.diagnostics.status import status_counts
 from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.unsaved_state import UnsavedState
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.validation.worlds import EnvIds, resolve_env_ids
 
@@ -122,6 +123,8 @@ class ManagerBasedRlEnv(Stateful):
         "metrics_manager",
         "recorder_manager",
     )
+    # Set by every step, and `extras` for the user alone.
+    derived_attributes = ("extras", "reset_terminated", "reset_time_outs", "reward_buf")
 
     def __init__(
         self,
@@ -166,6 +169,8 @@ class ManagerBasedRlEnv(Stateful):
         self._define_spaces()
         self.event_manager.apply("startup")
         self.reset()
+        others = (self.sim, self.sim.data, self.sim.model)
+        self._unsaved_state = UnsavedState(self, "env", self.sim.bound_tensors, others)
 
     @property
     def physics_dt(self) -> float:
@@ -342,7 +347,11 @@ class ManagerBasedRlEnv(Stateful):
         return self.obs_buf
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on from here, the state of random generators included."""
+        """Everything needed to go on from here, the state of random generators included.
+
+        It warns once of each attribute that changed since the build and is not in it.
+        """
+        self._unsaved_state.warn()
         return {**super().state_dict(), "sim": self.sim.state_dict(), "rng": rng_state()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

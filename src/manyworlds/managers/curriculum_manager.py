@@ -25,6 +25,8 @@ class CurriculumTermCfg(ManagerTermBaseCfg):
 class CurriculumManager(ManagerBase[CurriculumTermCfg]):
     """Runs curricula for worlds that are about to be reset."""
 
+    derived_attributes = ("_log",)
+
     def __init__(self, cfg: Mapping[str, CurriculumTermCfg | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
         self._log: dict[str, Any] = {}

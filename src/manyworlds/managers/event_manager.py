@@ -75,6 +75,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     """
 
     state_attributes = ("_time_left", "_global_time_left", "_last_step", "_triggered_once")
+    derived_attributes = ("touched",)
     _shown = ("mode", "interval_range_s")
 
     def __init__(self, cfg: Mapping[str, EventTermCfg | None], env: ManagerBasedRlEnv) -> None:

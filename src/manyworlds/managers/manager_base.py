@@ -7,6 +7,7 @@ import inspect
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import torch
@@ -81,6 +82,8 @@ class _OfEnv(Stateful):
 class ManagerTermBase(_OfEnv):
     """A term that keeps state between calls."""
 
+    derived_attributes = ("cfg",)  # a curriculum that changes it restores it
+
     @property
     def name(self) -> str:
         """Name of the term's class."""
@@ -103,6 +106,8 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     _shown: ClassVar[tuple[str, ...]] = ()
     """Attributes of a term's config that `str()` shows."""
+    derived_attributes = ("_terms",)  # curricula that change configs restore them
+    _functions: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, cfg: Mapping[str, CfgT | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
@@ -171,6 +176,12 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         for name, term in terms.items():
             term.load_state_dict(saved[name])
 
+    def state_parts(self) -> Iterator[tuple[str, Any]]:
+        """Yield what `state_dict` saves, and all terms; see `Stateful.state_parts`."""
+        yield from super().state_parts()
+        for name, term in {**self._functions, **self._class_terms}.items():
+            yield f" term '{name}'", term
+
     def _stateful_terms(self) -> Iterator[tuple[str, Any]]:
         return ((n, term) for n, term in self._class_terms.items() if hasattr(term, "state_dict"))
 
@@ -208,7 +219,9 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             except Exception as error:
                 self._blame(error, name, term_cfg.params)
                 raise
-        if not inspect.isroutine(term_cfg.func):
+        if inspect.isroutine(term_cfg.func):
+            self._functions = {**self._functions, name: term_cfg.func}
+        else:
             self._class_terms[name] = term_cfg.func
         return term_cfg
 

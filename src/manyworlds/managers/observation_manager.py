@@ -88,6 +88,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     """Computes groups of observations."""
 
     state_attributes = ("_pipelines",)
+    derived_attributes = ("_groups", "_calls")  # configs, as `_terms` of other managers
 
     def __init__(
         self, cfg: Mapping[str, ObservationGroupCfg | None], env: ManagerBasedRlEnv

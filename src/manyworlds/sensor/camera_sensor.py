@@ -102,6 +102,7 @@ class CameraSensorData:
 class CameraSensor(Sensor[CameraSensorData]):
     """Takes pictures when it is read; one that nobody reads draws nothing."""
 
+    derived_attributes = ("_arrays",)
     requires_sensor_context = True
     noise_fields = ("depth",)
 

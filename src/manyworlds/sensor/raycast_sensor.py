@@ -130,6 +130,7 @@ class RayCastSensor(Sensor[RayCastData]):
         ValueError: a frame is no body, site or geom, or an option is out of range.
     """
 
+    derived_attributes = ("_last", "_fresh")
     requires_sensor_context = True
     noise_fields = ("distances",)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.signals import NoiseModelCfg
+from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import EnvIds, as_rows
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def world_mask(env_ids: EnvIds, num_envs: int, device: torch.device) -> torch.Te
     return mask
 
 
-class Sampler:
+class Sampler(Stateful):
     """Takes, keeps and delivers the samples of one sensor, each world on its own clock.
 
     A few samples of each world are kept with their ages; the youngest that is at least as old as
@@ -51,6 +52,8 @@ class Sampler:
         noise_fields: the tensors that noise is put on; None for all.
         sample: a first sample, without options, whose shapes are those of all.
     """
+
+    state_attributes = ("_age", "_latency", "_samples", "_noise")
 
     def __init__(self, cfg: SensorCfg, noise_fields: tuple[str, ...] | None, sample: Any) -> None:
         self._cfg = cfg

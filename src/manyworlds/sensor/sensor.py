@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -106,6 +107,8 @@ class Sensor(ABC, Generic[T], Stateful):
     noise_fields: ClassVar[tuple[str, ...] | None] = None
     """Fields of a data class that noise is put on; None for all floating-point tensors."""
 
+    derived_attributes = ("_cache",)
+
     def __init__(self) -> None:
         self._cache: T | None = None
         self._sampler: Sampler | None = None
@@ -167,6 +170,11 @@ class Sensor(ABC, Generic[T], Stateful):
         """Copy its state, samples included."""
         sampler = None if self._sampler is None else self._sampler.state_dict()
         return {**super().state_dict(), "sampler": sampler}
+
+    def state_parts(self) -> Iterator[tuple[str, Any]]:
+        """Yield what `state_dict` saves; see `Stateful.state_parts`."""
+        yield from super().state_parts()
+        yield "._sampler", self._sampler
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over a state that `state_dict` returned."""

@@ -546,6 +546,10 @@ class Simulation:
             self._engine.load_state_dict(rest, ids)
             self._variants.take(variants, ids)
 
+    def bound_tensors(self) -> list[torch.Tensor]:
+        """Return the tensors of `data` and `model` that were asked for so far."""
+        return [*self._data.bound_tensors(), *self._model.bound_tensors()]
+
     def state_dict(self) -> State:
         """The state of all worlds: `get_state()` under torch's name."""
         return self.get_state()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -202,6 +203,12 @@ class WarpBridge(Generic[T]):
     def clear_cache(self) -> None:
         """Forget wrapped arrays, so that the next access wraps them anew."""
         vars(self)["_cache"].clear()
+
+    def bound_tensors(self) -> list[torch.Tensor]:
+        """Return the tensors that were asked for so far, those of structs within included."""
+        cached = [*vars(self)["_cache"].values()]
+        inner = (part.bound_tensors() for part in cached if isinstance(part, WarpBridge))
+        return [*(t for t in cached if isinstance(t, torch.Tensor)), *chain(*inner)]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import random
+from collections import deque
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
+
+PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
+"""Types that are saved as they are."""
+_ARRAY = "__array__"
 
 
 class Stateful:
     """Names the attributes that make up an object's state.
 
-    An attribute may be a tensor, a number, a dict of either, or another stateful object (or a
-    dict or list of such objects).
+    An attribute may be a tensor, an array, a number, text, a random generator, a list, tuple,
+    deque, set, dict or dataclass of these, or another object with a `state_dict` (or a dict or
+    list of such objects).
+
+    What changes between steps and is in none of the two lists is warned about when an environment
+    is saved; see `UnsavedState`.
     """
 
     state_attributes: ClassVar[tuple[str, ...]] = ()
+    """Attributes that `state_dict` saves; a subclass repeats those of its base."""
+    derived_attributes: ClassVar[tuple[str, ...]] = ()
+    """Attributes that change but need no saving, because they are computed anew before they are
+    read; those of base classes count, too."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Copy the state: tensors, numbers, and nested dicts of them."""
-        return {name: _save(getattr(self, name)) for name in self.state_attributes}
+        """Copy the state: tensors, plain data, and nested dicts and lists of them.
+
+        Raises:
+            TypeError: an attribute is of a kind that cannot be saved.
+        """
+        what = type(self).__name__
+        return {
+            name: _save(getattr(self, name), f"{what}.{name}") for name in self.state_attributes
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over a state that `state_dict` returned; tensors are written in place.
@@ -35,38 +60,138 @@ class Stateful:
         for name in self.state_attributes:
             setattr(self, name, _load(getattr(self, name), state[name], name))
 
+    def state_parts(self) -> Iterator[tuple[str, Any]]:
+        """Yield what `state_dict` saves, as far as it exists, each with where it is."""
+        for name in self.state_attributes:
+            yield f".{name}", getattr(self, name, None)
 
-def _save(value: Any) -> Any:
+
+def has_state(value: Any) -> bool:
+    """Tell whether an object saves its own state."""
+    return not isinstance(value, type) and callable(getattr(value, "state_dict", None))
+
+
+def check_savable(value: Any, name: str) -> None:
+    """Check that an attribute can be saved, without copying the state of objects.
+
+    Raises:
+        TypeError: it, or something in it, is of another kind.
+    """
+    if isinstance(value, dict | list | tuple | deque | set | frozenset):
+        for item in value.values() if isinstance(value, dict) else value:
+            check_savable(item, name)
+    elif not has_state(value) and not isinstance(value, torch.Tensor):
+        _save(value, name)
+
+
+def is_dataclass(value: Any) -> bool:
+    """Tell whether a value is an instance of a dataclass."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """Return the fields of an instance of a dataclass by name."""
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+def generator_state(value: Any) -> Any:
+    """Return the state of a random generator; None for what is none."""
+    if isinstance(value, torch.Generator):
+        return value.get_state()
+    if isinstance(value, np.random.Generator):
+        return value.bit_generator.state
+    return value.getstate() if isinstance(value, random.Random) else None
+
+
+def _save(value: Any, name: str) -> Any:
     if isinstance(value, torch.Tensor):
         return value.clone()
-    if hasattr(value, "state_dict"):
+    if has_state(value):
         return value.state_dict()
+    if type(value) in PLAIN:
+        return value
     if isinstance(value, dict):
-        return {key: _save(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_save(item) for item in value]
-    return value
+        return {key: _save(item, f"{name}[{key!r}]") for key, item in value.items()}
+    if isinstance(value, list | tuple | deque | set | frozenset):
+        items = [_save(item, f"{name}[{i}]") for i, item in enumerate(value)]
+        return tuple(items) if isinstance(value, tuple) else items
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc":
+        return {_ARRAY: torch.from_numpy(np.array(value))}
+    if (state := generator_state(value)) is not None:
+        return _save(state, name)
+    if is_dataclass(value):
+        return _save(fields_of(value), name)
+    raise TypeError(
+        f"{name} is named in state_attributes, but a {type(value).__name__} cannot be saved: keep "
+        "tensors, numbers, lists or dicts of them, or an object with state_dict and "
+        "load_state_dict."
+    )
 
 
 def _load(value: Any, saved: Any, name: str) -> Any:
-    if isinstance(value, torch.Tensor):
-        if value.shape != saved.shape:
-            raise ValueError(
-                f"Saved '{name}' has shape {tuple(saved.shape)}, expected {tuple(value.shape)}: "
-                "use the same configuration and number of worlds."
-            )
-        if value.is_inference() and not torch.is_inference_mode_enabled():
-            value = value.clone()  # it came from a rollout, and would take no writes here
-        return value.copy_(saved)
-    if hasattr(value, "load_state_dict"):
+    if has_state(value):
         value.load_state_dict(saved)
         return value
-    if isinstance(value, dict):
-        if set(value) != set(saved):
-            raise ValueError(f"Saved '{name}' has {sorted(saved)}, expected {sorted(value)}.")
-        return {key: _load(item, saved[key], f"{name}.{key}") for key, item in value.items()}
-    if isinstance(value, list):
-        return [
-            _load(v, s, f"{name}[{i}]") for i, (v, s) in enumerate(zip(value, saved, strict=True))
-        ]
-    return saved
+    if saved is None:
+        return None
+    if isinstance(value, torch.Tensor):
+        return _load_tensor(value, saved, name)
+    if isinstance(value, dict) and value:
+        return _load_dict(value, saved, name)
+    if isinstance(value, list | tuple | deque) and len(value) == len(saved):
+        pairs = enumerate(zip(value, saved, strict=True))
+        return _like(value, [_load(v, s, f"{name}[{i}]") for i, (v, s) in pairs])
+    if isinstance(value, list | tuple | deque | set | frozenset) and not any(map(has_state, value)):
+        return _like(value, [_unsaved(item) for item in saved])
+    if is_dataclass(value):
+        for key, item in _load_dict(fields_of(value), saved, name).items():
+            object.__setattr__(value, key, item)
+        return value
+    if generator_state(value) is not None:
+        _set_generator(value, saved)
+        return value
+    return _unsaved(saved)
+
+
+def _load_tensor(value: torch.Tensor, saved: torch.Tensor, name: str) -> torch.Tensor:
+    if value.shape != saved.shape:
+        raise ValueError(
+            f"Saved '{name}' has shape {tuple(saved.shape)}, expected {tuple(value.shape)}: "
+            "use the same configuration and number of worlds."
+        )
+    if value.is_inference() and not torch.is_inference_mode_enabled():
+        value = value.clone()  # it came from a rollout, and would take no writes here
+    return value.copy_(saved)
+
+
+def _load_dict(value: dict[Any, Any], saved: dict[Any, Any], name: str) -> dict[Any, Any]:
+    if set(value) != set(saved):
+        raise ValueError(f"Saved '{name}' has {sorted(saved)}, expected {sorted(value)}.")
+    return {key: _load(item, saved[key], f"{name}.{key}") for key, item in value.items()}
+
+
+def _set_generator(value: Any, saved: Any) -> None:
+    if isinstance(value, torch.Generator):
+        value.set_state(saved.cpu())
+    elif isinstance(value, np.random.Generator):
+        value.bit_generator.state = _unsaved(saved)
+    else:
+        value.setstate(saved)
+
+
+def _like(value: Any, items: list[Any]) -> Any:
+    """Put items into a collection of the kind of `value`."""
+    if isinstance(value, deque):
+        return deque(items, value.maxlen)
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+
+
+def _unsaved(saved: Any) -> Any:
+    """Copy what `_save` returned, where there is nothing yet to write it into."""
+    if isinstance(saved, dict) and [*saved] == [_ARRAY]:
+        return saved[_ARRAY].cpu().numpy().copy()[()]
+    if isinstance(saved, dict):
+        return {key: _unsaved(item) for key, item in saved.items()}
+    if isinstance(saved, list | tuple):
+        return type(saved)(_unsaved(item) for item in saved)
+    return copy.deepcopy(saved)

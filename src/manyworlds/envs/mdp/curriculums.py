@@ -42,6 +42,7 @@ class _StageCurriculum(ManagerTermBase):
     """
 
     state_attributes = ("_step",)
+    derived_attributes = ("_term_cfg",)
     stage_keys: ClassVar[frozenset[str]]
 
     def __init__(self, name: str, term_cfg: Any, stages: Sequence[Mapping[str, Any]], env: Any):

@@ -190,6 +190,10 @@ class MotionCommand(CommandTerm):
         *CommandTerm.state_attributes,
         *("time_steps", "bin_failed_count", "_new_failures"),
     )
+    derived_attributes = (
+        *("_rows", "_now", "_updates", "_relative", "_relative_of", "_indexes", "_advanced"),
+        "_scrubber",  # of a viewer, which is no part of a run
+    )
 
     def __init__(self, cfg: MotionCommandCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)

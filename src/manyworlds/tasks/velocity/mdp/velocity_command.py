@@ -99,6 +99,8 @@ class UniformVelocityCommand(CommandTerm):
 
     cfg: UniformVelocityCommandCfg
     state_attributes = (*CommandTerm.state_attributes, "_drawn", "_kinds", "_command", "ranges")
+    # What a viewer steers is no part of a run.
+    derived_attributes = ("_low", "_span", "_bounds_of", "_speed", "_speed_of", "_steered")
 
     def __init__(self, cfg: UniformVelocityCommandCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)

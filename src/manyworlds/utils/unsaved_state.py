@@ -1,0 +1,274 @@
+"""State that no checkpoint holds: attributes that change, but that `state_dict` leaves out."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import types
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from manyworlds.utils.state import (
+    PLAIN,
+    Stateful,
+    check_savable,
+    generator_state,
+    has_state,
+)
+
+_ARRAYS = (torch.Tensor, np.ndarray, np.generic)
+_NOTHING = b"None;"  # as None, in whose place such a value may come
+_NONE = hashlib.blake2b(_NOTHING, digest_size=16).digest()
+
+
+class UnsavedState:
+    """Finds what the checkpoints of an object, and of all that it saves, leave out.
+
+    Attributes are compared with what they were when this was made. What has changed since would
+    be lost, unless `state_attributes` or `derived_attributes` names it, an overridden `state_dict`
+    returns it, or it is memory that a saved attribute or the engine restores.
+
+    Args:
+        root: the object that is saved.
+        name: what to call it in messages.
+        engine_memory: returns the tensors that the engine restores.
+        others: objects that are not looked into, such as the simulation.
+
+    Raises:
+        AttributeError: an object lacks an attribute that its `state_attributes` name.
+        TypeError: an attribute named there cannot be saved.
+    """
+
+    def __init__(
+        self,
+        root: Stateful,
+        name: str,
+        engine_memory: Callable[[], Iterable[torch.Tensor]] = tuple,
+        others: Iterable[Any] = (),
+    ) -> None:
+        self._root, self._name, self._engine_memory = root, name, engine_memory
+        self._others = (self, *others)
+        self._warned: set[tuple[Any, str]] = set()
+        owners = self._owners()
+        for owner, where in owners:
+            if owner is not root:  # a subclass may not have built all of it yet
+                _check_names(owner, where)
+        self._known = {id(owner): owner for owner, _ in owners}  # kept: no id is used again
+        prints = self._printer(owners)
+        self._prints = {
+            (id(owner), name): prints(value)
+            for owner, _ in owners
+            for name, value in _unnamed(owner).items()
+        }
+        self._built = self._known.keys() - {id(root)}
+
+    def warn(self) -> None:
+        """Warn of what a checkpoint of the present moment leaves out: once of each attribute."""
+        owners = self._owners()
+        prints = self._printer(owners)
+        for owner, where in owners:
+            changed = {
+                name: now
+                for name, value in _unnamed(owner).items()
+                if (now := prints(value)) != self._before(owner, name, now)
+            }
+            if changed and has_state(owner) and owner is not self._root:
+                state = owner.state_dict()
+                keys, saved = {key.lstrip("_") for key in state}, prints.of_items(state)
+                changed = {n: p for n, p in changed.items() if n.lstrip("_") not in keys}
+                changed = {n: p for n, p in changed.items() if p not in saved}
+            for name in changed:
+                key = (_class_of(owner), name)
+                if key not in self._warned:
+                    self._warned.add(key)
+                    warnings.warn(_message(owner, where, name), stacklevel=3)
+
+    def _before(self, owner: Any, name: str, now: bytes) -> bytes:
+        """Return what an attribute was; one that came later counts from its first checkpoint on."""
+        if id(owner) not in self._built:
+            self._known[id(owner)] = owner
+            return self._prints.setdefault((id(owner), name), now)
+        return self._prints.get((id(owner), name), _NONE)
+
+    def _owners(self) -> list[tuple[Any, str]]:
+        """List the objects that the root saves, itself included, and where each of them is."""
+        found: dict[int, tuple[Any, str]] = {}
+
+        def visit(value: Any, where: str) -> None:
+            if isinstance(value, dict):
+                for key, item in value.items():
+                    visit(item, f"{where}[{key!r}]")
+            elif isinstance(value, list | tuple | deque):
+                for i, item in enumerate(value):
+                    visit(item, f"{where}[{i}]")
+            elif isinstance(value, types.MethodType):
+                visit(value.__self__, where)
+            elif id(value) not in found and _may_hold_state(value):
+                found[id(value)] = value, where
+                if isinstance(value, Stateful):
+                    for part, item in value.state_parts():
+                        visit(item, where + part)
+
+        visit(self._root, self._name)
+        return [*found.values()]
+
+    def _printer(self, owners: list[tuple[Any, str]]) -> _Printer:
+        saved = [
+            getattr(owner, name, None)
+            for owner, _ in owners
+            for name in getattr(type(owner), "state_attributes", ())
+        ]
+        restored = [*self._engine_memory(), *_tensors(saved)]
+        return _Printer(restored, [*self._others, *(owner for owner, _ in owners)])
+
+
+class _Printer:
+    """Makes a short print of any value, which changes with the data in it.
+
+    Args:
+        restored: tensors whose memory counts as nothing.
+        known: objects that count as nothing.
+    """
+
+    def __init__(self, restored: Iterable[torch.Tensor], known: list[Any]) -> None:
+        storages = (tensor.untyped_storage() for tensor in restored)
+        self._spans = {(s.data_ptr(), s.data_ptr() + s.nbytes()) for s in storages}
+        self._known = {id(value) for value in known}
+
+    def __call__(self, value: Any) -> bytes:
+        """Return the print of a value."""
+        digest = hashlib.blake2b(digest_size=16)
+        seen: dict[int, Any] = {}  # kept alive, so that no id is used again
+        rest = [value]
+        while rest:
+            value = rest.pop()
+            if type(value) in PLAIN:
+                digest.update(f"{value!r};".encode())
+            elif id(value) in self._known or id(value) in seen:
+                digest.update(_NOTHING)
+            elif isinstance(value, _ARRAYS):
+                self._add_array(digest.update, value)
+            elif (parts := _parts(value)) is not None:
+                seen[id(value)] = value
+                digest.update(repr([key for key, _ in parts]).encode())
+                rest += [item for _, item in parts]
+            else:
+                digest.update(_NOTHING)
+        return digest.digest()
+
+    def of_items(self, value: Any) -> set[bytes]:
+        """Return the prints of all arrays and collections within a value."""
+        items = value.values() if isinstance(value, dict) else value
+        if isinstance(value, _ARRAYS):
+            return {self(value)}
+        if not isinstance(value, dict | list | tuple) or not items:
+            return set()
+        return {self(value)}.union(*(self.of_items(item) for item in items))
+
+    def _add_array(self, add: Callable[[bytes], None], value: Any) -> None:
+        tensor = isinstance(value, torch.Tensor)
+        if tensor and (value.layout is not torch.strided or value.is_meta or value.is_quantized):
+            return add(_NOTHING)
+        start = value.data_ptr() if tensor else value.__array_interface__["data"][0]
+        if any(low <= start < high for low, high in self._spans):
+            return add(_NOTHING)
+        add(f"{str(value.dtype).removeprefix('torch.')}{(*value.shape,)}".encode())
+        if tensor:
+            value = value.detach().resolve_conj().resolve_neg().cpu()
+            value = value.clone(memory_format=torch.contiguous_format)  # an expanded one, too
+            value = value.reshape(-1).view(torch.uint8).numpy()
+        return add(value.tobytes())
+
+
+def _parts(value: Any) -> list[tuple[Any, Any]] | None:
+    """List what a value consists of; None where it holds no data that can be seen."""
+    if isinstance(value, dict):
+        return [*value.items()]
+    if isinstance(value, list | tuple | deque):
+        return [*enumerate(value)]
+    if isinstance(value, set | frozenset):
+        return [("", item) for item in sorted(value, key=repr)]
+    if isinstance(value, torch.nn.Module):
+        return [*value.state_dict().items()]
+    if isinstance(value, type | types.ModuleType | types.FunctionType | types.MethodType):
+        return None
+    if (state := generator_state(value)) is not None:
+        return [("generator", state)]
+    return [*vars(value).items()] if hasattr(value, "__dict__") else None
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors within a value, but not those of objects."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict | list | tuple | deque):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(item)
+
+
+def _may_hold_state(value: Any) -> bool:
+    """Tell whether an object may be a term, a part of one, or a part of the scene."""
+    if isinstance(value, torch.nn.Module | type | types.BuiltinFunctionType):
+        return False
+    return has_state(value) or callable(value)
+
+
+def _unnamed(owner: Any) -> dict[str, Any]:
+    """Return the attributes that an object neither saves by name nor declares as derived."""
+    named = set(getattr(type(owner), "state_attributes", ()))
+    for base in type(owner).__mro__:
+        named.update(vars(base).get("derived_attributes", ()))
+    return {name: value for name, value in _attributes(owner).items() if name not in named}
+
+
+def _attributes(owner: Any) -> dict[str, Any]:
+    """Return what an object keeps by name: of a function, its closure and defaults, too."""
+    own = dict(getattr(owner, "__dict__", {}))
+    if isinstance(owner, functools.partial):
+        arguments = {f"args[{i}]": value for i, value in enumerate(owner.args)}
+        return {**_attributes(owner.func), **arguments, **owner.keywords}
+    if isinstance(owner, types.FunctionType):
+        parameters = inspect.signature(owner).parameters.values()
+        own |= {p.name: p.default for p in parameters if p.default is not p.empty}
+        cells = zip(owner.__code__.co_freevars, owner.__closure__ or (), strict=True)
+        own |= {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
+    return own
+
+
+def _check_names(owner: Any, where: str) -> None:
+    what = type(owner).__name__
+    for name in getattr(type(owner), "state_attributes", ()):
+        if not hasattr(owner, name):
+            raise AttributeError(
+                f"{what}.state_attributes names '{name}', which {where} does not have once it is "
+                f"built: make it in __init__ (None will do), or correct the name; it has "
+                f"{', '.join(_attributes(owner)) or 'no attributes'}."
+            )
+        check_savable(getattr(owner, name), f"{what}.{name}")
+
+
+def _class_of(owner: Any) -> Any:
+    """Return an object's class; a function stands for itself."""
+    while isinstance(owner, functools.partial):
+        owner = owner.func
+    return owner if isinstance(owner, types.FunctionType) else type(owner)
+
+
+def _message(owner: Any, where: str, name: str) -> str:
+    what = _class_of(owner).__name__
+    remedy = f"derive it from Stateful (manyworlds.utils.state) and name '{name}' in"
+    if isinstance(owner, Stateful):
+        remedy = "name it in"
+    elif isinstance(owner, types.FunctionType | functools.partial):
+        remedy = "make it a class (ManagerTermBase) that names it in"
+    return (
+        f"{what}.{name} of {where} changes, but is in no checkpoint, so that a resumed run does "
+        f"not go on exactly: {remedy} state_attributes, or in derived_attributes if it is computed "
+        "anew before it is read."
+    )

@@ -1,0 +1,110 @@
+"""Saving and restoring values of every kind."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+from manyworlds.utils.state import Stateful
+
+
+@dataclass
+class Record:
+    """A dataclass with a part of another kind."""
+
+    count: int
+    rows: np.ndarray
+
+
+class Pair(NamedTuple):
+    """A tuple with names."""
+
+    low: float
+    high: torch.Tensor
+
+
+class Holder(Stateful):
+    """Keeps one value."""
+
+    state_attributes = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def reload(saved: Any, fresh: Any) -> Any:
+    """Pass a value through a file, as a checkpoint does, into an object that has another."""
+    file = io.BytesIO()
+    torch.save(Holder(saved).state_dict(), file)
+    file.seek(0)
+    other = Holder(fresh)
+    other.load_state_dict(torch.load(file, weights_only=True))
+    return other.value
+
+
+@pytest.mark.parametrize(
+    ("saved", "fresh"),
+    [
+        (torch.ones(2), torch.zeros(2)),
+        (torch.ones(2), None),
+        (None, torch.zeros(2)),
+        (np.arange(3), np.zeros(3, int)),
+        (np.arange(3.0), None),
+        (np.float32(0.1), np.float32(0.2)),
+        (deque([torch.ones(1), torch.zeros(1)], maxlen=3), deque(maxlen=3)),
+        (deque([1], maxlen=3), deque([5, 6], maxlen=3)),
+        ([1.5, "a", None], []),
+        ({3, 4}, set()),
+        ({"a": torch.ones(1), "b": [2, np.ones(2)]}, {}),
+        (Pair(1.0, torch.ones(2)), Pair(0.0, torch.zeros(2))),
+        (Record(3, np.ones(2)), Record(0, np.zeros(2))),
+        (None, [1]),
+    ],
+)
+def test_values_come_back_as_they_were(saved, fresh):
+    """Restore value and type, also where the new object has nothing of the kind yet."""
+    got = reload(saved, fresh)
+    assert type(got) is type(saved) and repr(got) == repr(saved)
+    assert getattr(got, "maxlen", None) == getattr(saved, "maxlen", None)
+
+
+@pytest.mark.parametrize(
+    ("make", "draw"),
+    [
+        (lambda: torch.Generator().manual_seed(1), lambda g: torch.rand(2, generator=g).tolist()),
+        (lambda: np.random.default_rng(1), lambda g: g.random(2).tolist()),
+        (lambda: np.random.Generator(np.random.MT19937(1)), lambda g: g.random(2).tolist()),
+        (lambda: random.Random(1), lambda g: [g.random(), g.gauss(0, 1)]),
+    ],
+)
+def test_generators_go_on(make, draw):
+    """Draw from a restored generator what the saved one draws next."""
+    source = make()
+    draw(source)
+    assert draw(reload(source, make())) == draw(source)
+
+
+def test_saved_values_are_copies():
+    """Leave what was saved as it was when the object goes on, and the other way round."""
+    holder = Holder({"a": np.zeros(2), "b": deque([torch.zeros(2)])})
+    saved = holder.state_dict()
+    holder.value["a"] += 1
+    holder.value["b"][0] += 1
+    other = Holder(None)
+    other.load_state_dict(saved)
+    assert not other.value["a"].any() and not other.value["b"][0].any()
+    other.value["b"][0] += 1
+    assert not saved["value"]["b"][0].any()
+
+
+def test_what_cannot_be_saved_is_refused():
+    """Name the place within the attribute, and the kind."""
+    with pytest.raises(TypeError, match=r"Holder\.value\['a'\]\[1\] is named .* a function cannot"):
+        Holder({"a": [1, lambda: None]}).state_dict()
