@@ -216,7 +216,8 @@ def _derived(sim: Simulation) -> list[str]:
     state = {"time", "qpos", "qvel", "act", "history", "plastic", "qacc_warmstart", "ctrl"}
     state |= {"qfrc_applied", "xfrc_applied", "eq_active", "mocap_pos", "mocap_quat", "userdata"}
     found = set(dir(sim.data.struct)) - state - {"plugin_state", "contact", "efc"} - _UNDEFINED
-    return sorted(f for f in found if len(getattr(sim.data, f)) == sim.num_envs)
+    found = {field for field in found if hasattr(mujoco.MjData, field)}
+    return sorted(f for f in found if getattr(sim.data, f).shape[:1] == (sim.num_envs,))
 
 
 def _expected(plain: Plain, field: str) -> np.ndarray:
