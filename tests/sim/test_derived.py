@@ -244,9 +244,7 @@ def _same(found: torch.Tensor, expected: np.ndarray, unused: np.ndarray | bool =
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__.strip("_"))
 @pytest.mark.parametrize("name", MODELS)
 def test_derived_fields_are_what_mujoco_left(name, scenario):
-    """Read every derived field for the first time after some calls, and in another simulation
-    throughout: both have plain MuJoCo's values bit for bit.
-    """
+    """Read each field for the first time after some calls, and throughout: both equal MuJoCo's."""
     model = MODELS[name]()
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     start = _start(model, torch.Generator().manual_seed(1))
@@ -267,12 +265,12 @@ def test_derived_fields_are_what_mujoco_left(name, scenario):
 
 
 @pytest.mark.filterwarnings("ignore:.*overflow")
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__.strip("_"))
+@pytest.mark.parametrize(
+    "scenario", SCENARIOS[:-1], ids=lambda scenario: scenario.__name__.strip("_")
+)
 @pytest.mark.parametrize("name", ["go1", "yam", "ant"])
 def test_the_rule_holds_on_warp(name, scenario, quick_compilation):
-    """Read every derived field first after some calls, and throughout: the values are the same,
-    and those of plain MuJoCo within float32.
-    """
+    """Read each field for the first time after some calls, and throughout: both are the same."""
     model = MODELS[name]()
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     start = _start(model, torch.Generator().manual_seed(1))
@@ -287,11 +285,21 @@ def test_the_rule_holds_on_warp(name, scenario, quick_compilation):
         if not _same(getattr(first.sim.data, f), getattr(later.sim.data, f).numpy())
     ]
     assert not wrong
-    far = []
     for field in SHARED:
         expected = _expected(plain, field)
         found = getattr(first.sim.data, field).numpy().reshape(expected.shape)
-        error = np.abs(found - expected).max(initial=0)
-        if error > 2e-3 * max(1.0, np.abs(expected).max(initial=0)):
-            far.append((field, error))
-    assert not far
+        scale = max(1.0, np.abs(expected).max(initial=0))
+        np.testing.assert_allclose(found / scale, expected / scale, atol=2e-3, err_msg=field)
+
+
+def test_fields_that_warp_did_not_save_follow_a_loaded_state(quick_compilation):
+    """Compute what nobody had read before the state was saved, in the worlds loaded alone."""
+    model = MODELS["ant"]()
+    start = _start(model, torch.Generator().manual_seed(1))
+    worlds = Worlds(model, "warp")
+    _after_loading(worlds, *start)
+    sim = worlds.sim
+    before = sim.data.xpos.clone()
+    sim.forward([0, 2])
+    assert torch.equal(sim.data.xpos, before)
+    assert not torch.equal(before[1], before[2])

@@ -229,6 +229,7 @@ class Simulation:
         check_count("nsubsteps", nsubsteps, 1)
         stepper = self._engine if self._recorder is None else self._recorder
         stepper.step(nsubsteps, refresh)
+        self._data._changed(None)
 
     def forward(self, env_ids: EnvIds = None) -> None:
         """Compute derived fields at the present state, without integrating.
@@ -239,6 +240,7 @@ class Simulation:
         ids = resolve_env_ids(env_ids, self.num_envs)
         if ids is None or ids.size:
             self._engine.forward(ids)
+            self._data._changed(ids)
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Put worlds back to the model's default state (`qpos0`, no velocity, no inputs).
@@ -253,6 +255,7 @@ class Simulation:
             if self._recorder is not None:
                 self._recorder.before_restart(ids)
             self._engine.reset(ids)
+            self._data._changed(ids)
 
     def contacts(self, env_ids: EnvIds = None) -> Contacts:
         """Find all contacts at the present state, and the forces that act there.
@@ -404,6 +407,7 @@ class Simulation:
         self._engine.recompute_constants(level, ids)
         if len(self._engine.expanded) > before:
             self._model.clear_cache()
+        self._data._changed(ids)
 
     def get_default_field(self, field: str) -> torch.Tensor:
         """Return the compiled value of a model field: a new tensor without a world dimension.
@@ -468,6 +472,7 @@ class Simulation:
         if ids.size:
             self._variants.assign(entity, ids, variants)
             self._model.clear_cache()
+            self._data._changed(np.unique(ids))
 
     def create_graph(self) -> None:
         """Have CUDA graphs captured anew; needed after replacing an array of model or data.
@@ -510,6 +515,7 @@ class Simulation:
             variants, rest = self._variants.split(state, ids)
             self._engine.load_state_dict(rest, ids)
             self._variants.take(variants, ids)
+            self._data._changed(None if ids is None else np.unique(ids))
 
     def state_dict(self) -> State:
         """The state of all worlds: `get_state()` under torch's name."""

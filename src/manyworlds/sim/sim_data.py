@@ -186,11 +186,27 @@ class WarpBridge(Generic[T]):
         prefix: str = "",
     ) -> None:
         vars(self).update(_struct=struct, _nworld=nworld, _engine=engine, _prefix=prefix, _cache={})
+        vars(self).update(_watchers=[])
 
     @property
     def struct(self) -> T:
         """The engine's own struct."""
         return vars(self)["_struct"]
+
+    def on_change(self, watcher: Callable[[Any], None]) -> None:
+        """Have `watcher(env_ids)` called after each call of the simulation that changes worlds.
+
+        Args:
+            watcher: takes the ids of these worlds, or None for all.
+        """
+        watchers = vars(self)["_watchers"]
+        if watcher not in watchers:
+            watchers.append(watcher)
+
+    def _changed(self, env_ids: Any) -> None:
+        """Tell the watchers which worlds were changed; None for all."""
+        for watcher in vars(self)["_watchers"]:
+            watcher(env_ids)
 
     def clear_cache(self) -> None:
         """Forget wrapped arrays, so that the next access wraps them anew."""
