@@ -17,7 +17,9 @@ MAX_FUNCTION_LINES = 60
 ENGINE_IMPORTS = {
     "mujoco.batch": ("src/manyworlds/sim/native.py",),
     "mujoco_warp": ("src/manyworlds/sim/warp.py", "src/manyworlds/sim/warp_sight.py"),
-    "warp": tuple(f"src/manyworlds/sim/warp{part}.py" for part in ("", "_views", "_sight")),
+    "warp": tuple(
+        f"src/manyworlds/sim/warp{part}.py" for part in ("", "_views", "_sight", "_spare")
+    ),
 }
 # Modules that `import manyworlds` and its command line must not load.
 HEAVY = ("torch", "mujoco", "warp", "viser", "rsl_rl", "trimesh", "matplotlib", "numpy")

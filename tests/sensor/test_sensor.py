@@ -357,7 +357,7 @@ def test_types_of_options_are_known_at_run_time():
     assert type(None) in get_type_hints(SensorCfg)["noise"].__args__
 
 
-CHANGES: dict[str, Callable[[Simulation, Any], None]] = {
+CHANGES: dict[str, Callable[[Simulation, Any], Any]] = {
     "step": lambda sim, saved: sim.step(5),
     "forward": lambda sim, saved: sim.forward(),
     "forward some": lambda sim, saved: sim.forward([1]),

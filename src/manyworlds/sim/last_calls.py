@@ -6,12 +6,11 @@ call left, and not the present state, the last call is repeated from where it be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import mujoco
 import numpy as np
-from mujoco.batch import Batch, SimulationError
 
 # A forward counts as a call without substeps.
 _FORWARD = (0, int(mujoco.mjtStage.mjSTAGE_ACC))
@@ -21,12 +20,12 @@ class LastCalls:
     """What the derived fields of each world were computed from: a state, model rows, and a call.
 
     Args:
-        batch: the worlds.
+        batch: the worlds, a `mujoco.batch.Batch`.
         moving: how many of the first columns of the state a step may change.
         steady: a copy of the other columns, which nobody writes.
     """
 
-    def __init__(self, batch: Batch, moving: int, steady: np.ndarray) -> None:
+    def __init__(self, batch: Any, moving: int, steady: np.ndarray) -> None:
         self._batch = batch
         self._columns = batch.state[:, :moving]
         self._moving = self._columns.copy()
@@ -59,12 +58,18 @@ class LastCalls:
         kept[new] = rows[new]
         written |= new
 
-    def repeat(self, rows: Mapping[str, np.ndarray], worlds: np.ndarray | None = None) -> None:
+    def repeat(
+        self,
+        run: Callable[..., None],
+        rows: Mapping[str, np.ndarray],
+        worlds: np.ndarray | None = None,
+    ) -> None:
         """Have the batch compute its outputs once more, as the last calls of some worlds did.
 
         States, model rows and counts of warnings stay as they are.
 
         Args:
+            run: calls a function of the batch, whatever fails there.
             rows: the batch's rows of expanded model fields.
             worlds: sorted ids; None for all.
         """
@@ -79,21 +84,15 @@ class LastCalls:
             calls = self._calls if worlds is None else self._calls[worlds]
             for nsubsteps, stage in np.unique(calls, axis=0).tolist():
                 ids = np.flatnonzero((calls == (nsubsteps, stage)).all(axis=1))
-                self._call(ids if worlds is None else worlds[ids], nsubsteps, stage)
+                ids = (ids if worlds is None else worlds[ids]).astype(np.int32)
+                if nsubsteps:
+                    run(batch.step, ids, nsubsteps, stage)
+                else:
+                    run(batch.forward, ids, stage)
         finally:
             batch.state[:], batch.warning[:] = state, warnings
             for field, values in present.items():
                 rows[field][:] = values
-
-    def _call(self, ids: np.ndarray, nsubsteps: int, stage: int) -> None:
-        ids = ids.astype(np.int32)
-        try:
-            if nsubsteps:
-                self._batch.step(ids, nsubsteps, stage)
-            else:
-                self._batch.forward(ids, stage)
-        except SimulationError:
-            pass  # The same worlds failed in the call itself, whose caller was told.
 
     def arrays(
         self, rows: Mapping[str, np.ndarray], of: Collection[str] = ()

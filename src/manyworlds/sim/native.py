@@ -11,6 +11,7 @@ import math
 import warnings
 from _ctypes import CFuncPtr  # what every type of C function derives from
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import mujoco
@@ -335,8 +336,13 @@ class NativeEngine:
                 mirror.pull(worlds)
 
     def _repeat_last_calls(self, env_ids: np.ndarray | None) -> None:
+        def run(*call: Any) -> None:
+            # The same worlds failed in the call that is repeated, which told of it.
+            with suppress(SimulationError):
+                call[0](*call[1:])
+
         with quiet_mujoco():
-            self._last_calls.repeat(self.model_rows(), env_ids)
+            self._last_calls.repeat(run, self.model_rows(), env_ids)
 
     def state_rows(self) -> torch.Tensor:
         """The state as `mj_getState` lays it out, float64; the engine's own memory."""

@@ -170,7 +170,8 @@ class Simulation:
     @property
     def forward_graph(self) -> Any:
         """The CUDA graph of `forward`; None before its first call, and without graphs."""
-        return self._engine.graphs.get("forward")
+        graphs = self._engine.graphs
+        return graphs.get("forward", graphs.get("forward some"))
 
     @property
     def reset_graph(self) -> Any:

@@ -464,8 +464,8 @@ class WarpEngine:
         if "status" not in state:
             self._status[ids] = 0
         if unsaved := [f for f in self._spare.fields if f"derived.{f}" not in state]:
-            everything = np.arange(self.num_envs)
-            self._forward_some(everything[ids], unsaved, f"forward {unsaved}")
+            worlds = np.arange(self.num_envs) if env_ids is None else env_ids
+            self._forward_some(worlds, unsaved, f"forward {unsaved}")
 
     def _check(
         self, state: State, targets: dict[str, torch.Tensor], env_ids: np.ndarray | None

@@ -28,9 +28,9 @@ _INPUTS = ("geom_xpos", "geom_xmat", "sensordata")
 
 @wp.kernel
 def _copy_rows(worlds: wp.array[bool], source: wp.array2d[Any], target: wp.array2d[Any]):
-    world, i = wp.tid()
+    world, i = wp.tid()  # type: ignore
     if worlds[world]:
-        target[world, i] = source[world, i]
+        target[world, i] = source[world, i]  # type: ignore
 
 
 class SpareData:
