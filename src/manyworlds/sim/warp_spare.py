@@ -56,6 +56,7 @@ class SpareData:
         self.data: Any = dataclasses.replace(data, **own)
         # With a count of its own, a reset leaves the contacts alone, which all worlds share.
         self.without_contacts: Any = dataclasses.replace(self.data, nacon=wp.zeros(1, dtype=int))
+        self.share(self.fields)  # for no world: builds kernels, which a capture cannot
 
     def name_worlds(self, env_ids: np.ndarray) -> None:
         """Choose the worlds that `share` copies."""
