@@ -20,7 +20,8 @@ ENGINE_IMPORTS = {
         f"src/manyworlds/sim/engines/{name}.py" for name in ("warp", "warp_cameras")
     ),
     "warp": tuple(
-        f"src/manyworlds/sim/engines/{name}.py" for name in ("warp", "warp_cameras", "warp_views")
+        f"src/manyworlds/sim/engines/{name}.py"
+        for name in ("warp", "warp_cameras", "warp_spare", "warp_views")
     ),
 }
 # Modules that `import manyworlds` and its command line must not load.

@@ -28,6 +28,11 @@ the new values as they are.
   equals `mj_setConst` on a copy of the model bit for bit.
 - **warp** computes in float32, for all worlds, and keeps the worlds named. Every level also moves
   static geoms, whose poses a step does not compute.
+- Pictures of cameras on **warp** follow every field of cameras, lights and materials in this list,
+  and colors, materials, shapes and poses of geoms: `tests/sim/test_warp_fields.py` changes each.
+- After a call of `recompute_constants` on **warp**, what `mj_setConst` derives besides the fields
+  marked *derived* (`dof_M0`, `dof_length`, `actuator_length0` ...) can no longer be read there:
+  MuJoCo Warp does not compute it for each world.
 - "no" means that the engine cannot hold the field per world. The native engine also expands every
   other model field that is not an asset; MuJoCo Warp keeps these once for all worlds. Leave `bvh_*`
   and `oct_*` alone, which follow from the shapes of geoms.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import mujoco
 import pytest
@@ -31,6 +31,7 @@ from manyworlds.signals import (
     NoiseModelWithAdditiveBiasCfg,
     UniformNoiseCfg,
 )
+from manyworlds.sim import Simulation
 from manyworlds.utils.gl import gl_available
 from tests.sensor.scenes import BALL, build, entity
 
@@ -354,3 +355,58 @@ def test_options_are_checked(options: dict, message: str):
 def test_types_of_options_are_known_at_run_time():
     """Let the command line make options of a sensor's configuration."""
     assert type(None) in get_type_hints(SensorCfg)["noise"].__args__
+
+
+CHANGES: dict[str, Callable[[Simulation, Any], Any]] = {
+    "step": lambda sim, saved: sim.step(5),
+    "forward": lambda sim, saved: sim.forward(),
+    "forward some": lambda sim, saved: sim.forward([1]),
+    "reset": lambda sim, saved: (sim.reset([1]), sim.forward([1])),
+    "set_state": lambda sim, saved: sim.set_state(saved),
+    "set_state some": lambda sim, saved: sim.set_state(sim.get_state([0]), [1]),
+}
+
+
+@pytest.mark.parametrize("noise", [None, ConstantNoiseCfg(bias=0.5)], ids=["plain", "noisy"])
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_calls_of_the_simulation_renew_what_sensors_show(kind: str, change: str, noise: Any):
+    """Show the new value after any call that changes worlds, though no time went by."""
+    if kind == "camera" and (reason := gl_available()):
+        pytest.skip(reason)
+    cfg = KINDS[kind](name="seen", noise=noise)
+    scene, sim = build({"ball": entity(BALL, (0.0, 0.0, 0.09))}, cfg, num_envs=2)
+    sensor = scene.sensors[cfg.prefixed_name]
+    sim.data.qpos[:, 2] = torch.tensor([0.4, 0.095])
+    sim.forward()
+    saved = sim.get_state()
+    if change == "set_state":
+        sim.data.qpos[:, 2] = torch.tensor([0.095, 0.095])
+        sim.forward()
+    before = {name: value.clone() for name, value in leaves(sensor.data).items()}
+    sim.data.qpos[1, 2] = 0.55
+    CHANGES[change](sim, saved)
+    found = {name: value.clone() for name, value in leaves(sensor.data).items()}
+    scene.reset()
+    scene.invalidate_sensors()
+    fresh = leaves(sensor.data)
+    for name, value in found.items():
+        assert torch.equal(value, fresh[name]), name
+    assert any(not torch.equal(value, before[name]) for name, value in found.items())
+
+
+def test_a_model_row_counts_after_forward():
+    """Show what a written model field makes of a sensor, with noise too, once `forward` ran."""
+    cfg = partial(BuiltinSensorCfg, sensor_type="e_potential")
+    cfgs = [cfg(name="plain"), cfg(name="noisy", noise=ConstantNoiseCfg(bias=0.5))]
+    scene, sim = build({"ball": entity(BALL, (0.0, 0.0, 1.0))}, *cfgs, num_envs=2)
+    plain, noisy = (scene.sensors[cfg.prefixed_name] for cfg in cfgs)
+    sim.data.qpos[:, 2] = 1.0
+    sim.forward()
+    weight = sim.mj_model.body_mass.sum()
+    assert plain.data[:, 0].tolist() == pytest.approx([9.81 * weight] * 2)
+    assert noisy.data[:, 0].tolist() == pytest.approx([9.81 * weight + 0.5] * 2)
+    sim.model.opt.gravity[1, 2] = -1.0
+    sim.forward([1])
+    assert plain.data[:, 0].tolist() == pytest.approx([9.81 * weight, weight])
+    assert noisy.data[:, 0].tolist() == pytest.approx([9.81 * weight + 0.5, weight + 0.5])

@@ -433,7 +433,6 @@ class ManagerBasedRlEnv(Stateful):
             return
         ids = resolve_env_ids(worlds, self.num_envs)
         self.sim.forward(ids)
-        self.scene.invalidate_sensors(ids)
 
     def _observe(self, env_ids: torch.Tensor | None = None) -> VecEnvObs:
         """Compute what the policy sees now; worlds named begin anew, the others stand still."""
@@ -485,7 +484,6 @@ class ManagerBasedRlEnv(Stateful):
         self._must_reset[slice(None) if ids is None else ids] = False
         self.scene.write_data_to_sim()
         self.sim.forward(ids)
-        self.scene.invalidate_sensors(ids)
 
     def _define_spaces(self) -> None:
         """Describe observations and actions in gymnasium's terms."""

@@ -170,6 +170,7 @@ class Scene(Stateful):
             self.sensor_context = SensorContext(mj_model, model, data, device=self.device)
             for sensor in lookers:
                 sensor.set_context(self.sensor_context)
+        data.on_change(self.invalidate_sensors)
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear what entities and sensors carry over from step to step."""
@@ -182,7 +183,10 @@ class Scene(Stateful):
             element.update(dt)
 
     def invalidate_sensors(self, env_ids: EnvIds = None) -> None:
-        """Let sensors measure anew, because these worlds were changed between updates."""
+        """Let sensors measure these worlds anew.
+
+        Every call of the simulation that changes worlds does so itself.
+        """
         for sensor in self.sensors.values():
             sensor.invalidate(env_ids)
 

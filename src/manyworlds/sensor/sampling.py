@@ -83,12 +83,16 @@ class Sampler(Stateful):
         self._draw_latency(torch.ones_like(self._rows, dtype=torch.bool))
 
     def reset(self, env_ids: EnvIds) -> None:
-        """Forget the samples of the worlds named, which are due."""
-        worlds = world_mask(env_ids, len(self._rows), self._rows.device)
-        self._age.masked_fill_(worlds[:, None], math.inf)
-        self._draw_latency(worlds)
+        """Begin anew in the worlds named, where a sample is due."""
+        self._draw_latency(self.expire(env_ids))
         for model in self._noise.values():
             model.reset(env_ids)
+
+    def expire(self, env_ids: EnvIds) -> torch.Tensor:
+        """Forget the samples of the worlds named, where one is due; return their mask."""
+        worlds = world_mask(env_ids, len(self._rows), self._rows.device)
+        self._age.masked_fill_(worlds[:, None], math.inf)
+        return worlds
 
     def advance(self, dt: float) -> None:
         """Let all samples grow older by `dt` [s]."""

@@ -120,7 +120,7 @@ class Sensor(ABC, Generic[T], Stateful):
 
     @property
     def data(self) -> T:
-        """What it measures; computed at most once between updates or resets."""
+        """What it measures; computed at most once between calls that change the simulation."""
         if self._cache is None:
             self._cache = self._sample() if self._has_options else self._compute_data()
         return self._cache
@@ -160,8 +160,13 @@ class Sensor(ABC, Generic[T], Stateful):
                 self._sampler.take(self._compute_data)
 
     def invalidate(self, env_ids: EnvIds = None) -> None:
-        """Take note that these worlds were changed between updates; held samples stay."""
+        """Take note that these worlds were changed between updates.
+
+        Samples stay that `update_period` or `latency` hold; a sensor without them takes new ones.
+        """
         self._invalidate_cache()
+        if self._sampler is not None and not self.cfg.samples_eagerly:
+            self._sampler.expire(env_ids)
 
     def debug_vis(self, visualizer: Any) -> None:
         """Draw what it measures."""

@@ -171,7 +171,8 @@ class Simulation:
     @property
     def forward_graph(self) -> Any:
         """The CUDA graph of `forward`; None before its first call, and without graphs."""
-        return self._engine.graphs.get("forward")
+        graphs = self._engine.graphs
+        return graphs.get("forward", graphs.get("forward some"))
 
     @property
     def reset_graph(self) -> Any:
@@ -230,6 +231,7 @@ class Simulation:
         check_count("nsubsteps", nsubsteps, 1)
         stepper = self._engine if self._recorder is None else self._recorder
         stepper.step(nsubsteps, refresh)
+        self._data._changed(None)
 
     def forward(self, env_ids: EnvIds = None) -> None:
         """Compute derived fields at the present state, without integrating.
@@ -240,6 +242,7 @@ class Simulation:
         ids = resolve_env_ids(env_ids, self.num_envs)
         if ids is None or ids.size:
             self._engine.forward(ids)
+            self._data._changed(ids)
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Put worlds back to the model's default state (`qpos0`, no velocity, no inputs).
@@ -254,6 +257,7 @@ class Simulation:
             if self._recorder is not None:
                 self._recorder.before_restart(ids)
             self._engine.reset(ids)
+            self._data._changed(ids)
 
     def contacts(self, env_ids: EnvIds = None) -> Contacts:
         """Find all contacts at the present state, and the forces that act there.
@@ -405,6 +409,7 @@ class Simulation:
         self._engine.recompute_constants(level, ids)
         if len(self._engine.expanded) > before:
             self._model.clear_cache()
+        self._data._changed(ids)
 
     def get_default_field(self, field: str) -> torch.Tensor:
         """Return the compiled value of a model field: a new tensor without a world dimension.
@@ -476,6 +481,7 @@ class Simulation:
             self.after_assignment(entity, torch.from_numpy(changed).long().to(self.device))
         self._variants.complete(entity, changed)
         self._model.clear_cache()
+        self._data._changed(changed)
 
     def variant_fields(self, entity: str) -> frozenset[str]:
         """Names of the model fields in which an entity's variants differ: none without variants.
@@ -545,6 +551,7 @@ class Simulation:
             variants, rest = self._variants.split(state, ids)
             self._engine.load_state_dict(rest, ids)
             self._variants.take(variants, ids)
+            self._data._changed(None if ids is None else np.unique(ids))
 
     def bound_tensors(self) -> list[torch.Tensor]:
         """Return the tensors of `data` and `model` that were asked for so far."""

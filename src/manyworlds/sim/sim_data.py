@@ -189,7 +189,7 @@ class WarpBridge(Generic[T]):
         defaults: Callable[[str], torch.Tensor] | None = None,
     ) -> None:
         vars(self).update(_struct=struct, _nworld=nworld, _engine=engine, _prefix=prefix, _cache={})
-        vars(self)["_defaults"] = defaults
+        vars(self).update(_defaults=defaults, _watchers=[])
 
     @property
     def struct(self) -> T:
@@ -199,6 +199,21 @@ class WarpBridge(Generic[T]):
     def default_rows(self, field: str) -> torch.Tensor:
         """Return a model field as compiled: (num_envs, ...) with variants, else (1, ...)."""
         return vars(self)["_defaults"](field)
+
+    def on_change(self, watcher: Callable[[Any], None]) -> None:
+        """Have `watcher(env_ids)` called after each call of the simulation that changes worlds.
+
+        Args:
+            watcher: takes the ids of these worlds, or None for all.
+        """
+        watchers = vars(self)["_watchers"]
+        if watcher not in watchers:
+            watchers.append(watcher)
+
+    def _changed(self, env_ids: Any) -> None:
+        """Tell the watchers which worlds were changed; None for all."""
+        for watcher in vars(self)["_watchers"]:
+            watcher(env_ids)
 
     def clear_cache(self) -> None:
         """Forget wrapped arrays, so that the next access wraps them anew."""

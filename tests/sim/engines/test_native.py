@@ -243,17 +243,6 @@ def test_reset_of_no_world_does_nothing():
     np.testing.assert_array_equal(_rows(sim), before)
 
 
-def test_derived_field_bound_between_calls_is_computed():
-    """Show a derived field as of now when it is asked for the first time."""
-    sim = _make()
-    ball = sim.mj_model.body("ball").id
-    assert sim.data.xpos[0, ball, 2] == pytest.approx(0.7)
-    sim.step(10)
-    data = _data_of(sim, 2)
-    mujoco.mj_forward(sim.mj_model, data)
-    np.testing.assert_array_equal(sim.data.cvel[2].numpy(), data.cvel.astype(np.float32))
-
-
 def test_binding_a_field_does_not_change_the_trajectory():
     """Step on unaffected when a field is bound after a write that is still pending."""
     watched, alone = _make(), _make()

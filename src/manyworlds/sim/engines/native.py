@@ -11,6 +11,7 @@ import math
 import warnings
 from _ctypes import CFuncPtr  # what every type of C function derives from
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import mujoco
@@ -20,10 +21,12 @@ from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
 
 from manyworlds.sim.contacts import ContactReader, Contacts
 from manyworlds.sim.diagnostics.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
+from manyworlds.sim.engines.last_calls import LastCalls
+from manyworlds.sim.engines.mirror import Mirror, engine_shape
 from manyworlds.sim.fields.defaults import pristine_fields
 from manyworlds.sim.fields.mesh_validation import ABSENCE_FIELDS, check_absent_geoms
 from manyworlds.sim.fields.recompute import RecomputeLevel
-from manyworlds.sim.fields.shared import MATRIX_SHAPES, OPTION_FIELDS, conditional_field_reason
+from manyworlds.sim.fields.shared import OPTION_FIELDS, conditional_field_reason
 from manyworlds.sim.options import check_timestep
 from manyworlds.sim.rays import DoubleBuffers, Rays, View
 from manyworlds.sim.state import State, check_known, check_shapes, check_sizes, model_sizes
@@ -36,6 +39,9 @@ _MESH = mujoco.mjtGeom.mjGEOM_MESH
 # Structs that lie in a thread's scratch memory, which the next world overwrites.
 _TRANSIENT = ("contact", "efc")
 
+# What precedes the names of what `LastCalls` saves.
+_LAST = "last_call."
+
 # What a list of contacts or their forces is not whole for.
 _LOST = int(WorldStatus.CONTACT_OVERFLOW | WorldStatus.CONSTRAINT_OVERFLOW)
 
@@ -47,43 +53,6 @@ _STEADY = {
     "mocap_pos": mujoco.mjtState.mjSTATE_MOCAP_POS,
     "mocap_quat": mujoco.mjtState.mjSTATE_MOCAP_QUAT,
 }
-_TORCH_DTYPES = {"f": np.float32, "i": np.int32, "u": np.uint8, "b": np.bool_}
-
-
-class _Mirror:
-    """A float32 tensor over one float64 array of the batch."""
-
-    __slots__ = ("array", "buffer", "tensor", "version")
-
-    def __init__(self, array: np.ndarray, shape: tuple[int, ...], dtype: type | None = None):
-        self.array = array.reshape(shape)
-        self.buffer = np.empty(shape, dtype or _TORCH_DTYPES[array.dtype.kind])
-        # A tensor born in inference mode has no version counter and refuses later writes.
-        with torch.inference_mode(False):
-            self.tensor = torch.from_numpy(self.buffer)
-        with np.errstate(over="ignore"):
-            self.pull()
-
-    def pull(self, ids: np.ndarray | None = None) -> None:
-        """Refresh the tensor from the batch, for all worlds or the ones named."""
-        if ids is None:
-            np.copyto(self.buffer, self.array, casting="unsafe")
-        else:
-            self.buffer[ids] = self.array[ids]
-        self.version = self.tensor._version
-
-    def refresh(self, ids: Any) -> None:
-        """Pull what was recomputed, and let caches see by the version that it changed."""
-        self.tensor[:0].zero_()
-        self.pull(ids)
-
-    def push(self) -> np.ndarray:
-        """Write the elements that the user changed to the batch; return which they were."""
-        # An element equal to the rounded record keeps the record's exact value.
-        changed = self.array.astype(self.buffer.dtype) != self.buffer
-        np.copyto(self.array, self.buffer, where=changed, casting="unsafe")
-        self.version = self.tensor._version
-        return changed
 
 
 class NativeEngine:
@@ -112,9 +81,10 @@ class NativeEngine:
         self._moving = self.batch.state[:, :first_steady]
         self._resting = self.batch.state[:, first_steady:]
         self._steady: np.ndarray | None = None
-        self._state: dict[str, _Mirror] = {}
-        self._derived: dict[str, _Mirror] = {}
-        self._rows: dict[str, _Mirror] = {}
+        self._last_calls = LastCalls(self.batch, first_steady, self.steady_rows())
+        self._state: dict[str, Mirror] = {}
+        self._derived: dict[str, Mirror] = {}
+        self._rows: dict[str, Mirror] = {}
         self._unchecked: set[str] = set()
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._doubles = DoubleBuffers()
@@ -131,12 +101,14 @@ class NativeEngine:
         self._push()
         if record is not None:
             np.copyto(record, self._moving)
+        self._last_calls.note(self.steady_rows(), nsubsteps, stage.value)
         self._run(self.batch.step, None, nsubsteps, stage.value)
         self._pull()
 
     def forward(self, env_ids: np.ndarray | None) -> None:
         """Run `mj_forward` on the worlds named."""
         self._push()
+        self._last_calls.note_forward(env_ids)
         self._run(self.batch.forward, env_ids)
         self._pull(env_ids)
 
@@ -242,7 +214,7 @@ class NativeEngine:
         if problem := self.expansion_problem(field):
             raise ValueError(problem)
         array = self.batch.expand(field)
-        self._rows[field] = _Mirror(array, _shape(field, array))
+        self._rows[field] = Mirror(array, engine_shape(field, array))
         self.expanded.add(field)
 
     def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
@@ -255,6 +227,9 @@ class NativeEngine:
         geom_type = self.mj_model.geom_type[None] if types is None else types.array
         meshes = np.broadcast_to(geom_type == _MESH, (self.num_envs, self.mj_model.ngeom))
         kept = None if rbound is None else rbound.array[meshes]
+        ids = slice(None) if env_ids is None else env_ids
+        for field, mirror in self._rows.items():
+            self._last_calls.keep(field, mirror.array, ids)
         try:
             _call(self.batch.set_const, env_ids)
         except RuntimeError as error:
@@ -265,12 +240,13 @@ class NativeEngine:
                 "set body.simple = False in the MjSpec, or simple='false' in MJCF."
             ) from None
         finally:
-            self._note_written(slice(None) if env_ids is None else env_ids)
+            self._note_written(ids)
             if rbound is not None and kept is not None:
                 rbound.array[meshes] = kept
             for field in MODEL_FIELDS - self.expanded:
                 if self.batch.expanded(field) is not None:  # type: ignore[operator]
                     self.expand(field)
+                    self._last_calls.keep(field, self._compiled(field), ids)
             for mirror in self._rows.values():
                 mirror.refresh(env_ids)
 
@@ -294,22 +270,23 @@ class NativeEngine:
         array = self.batch.bind(field)
         mirrors = self._state if array.flags.writeable else self._derived
         if mirrors is self._derived:
-            # An output reads zero until the first call after it was bound. The state is that of
-            # the last call: what users wrote since then stays pending, and other fields keep.
-            self._run(self.batch.forward, None)
+            # An output reads zero until the first call after it was bound.
+            self._repeat_last_calls(None)
         dtype = np.bool_ if field == "eq_active" else None
-        mirrors[field] = _Mirror(array, _shape(field, array), dtype)
+        mirrors[field] = Mirror(array, engine_shape(field, array), dtype)
         return mirrors[field].tensor
 
     def state_dict(self, env_ids: np.ndarray | None = None) -> State:
-        """State rows, model rows, derived fields as last computed, and status."""
+        """State rows, model rows, derived fields, what these come from, and status."""
         self._push()
         ids = slice(None) if env_ids is None else env_ids
         sizes = model_sizes(self.mj_model)
         arrays = {"state": self.batch.state, "status": self.status().numpy()}
         arrays["sizes"] = np.broadcast_to(sizes, (self.num_envs, len(sizes)))
-        arrays |= {f"model.{name}": rows for name, rows in self.model_rows().items()}
+        rows = self.model_rows()
+        arrays |= {f"model.{name}": array for name, array in rows.items()}
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        arrays |= {f"{_LAST}{name}": array for name, array in self._last_calls.arrays(rows).items()}
         return {name: torch.from_numpy(array[ids].copy()) for name, array in arrays.items()}
 
     def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
@@ -325,6 +302,8 @@ class NativeEngine:
         rows = self.model_rows()
         arrays = {f"model.{name}": array for name, array in rows.items()}
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        last = self._last_calls.arrays(rows, of=rows)
+        arrays |= {f"{_LAST}{name}": array for name, array in last.items()}
         arrays["status"] = self._errors
         saved = {name: array for name, array in arrays.items() if name in state}
         check_known(state, {"state", "sizes", *saved})
@@ -334,13 +313,18 @@ class NativeEngine:
         for field in rows:
             # Rows that were not saved had the compiled values.
             value = state.get(f"model.{field}")
-            # bvh_aabb has rows for bodies only.
-            compiled = self.defaults[field].ravel()[: rows[field][0].size]
+            compiled = self._compiled(field)[ids]
             self._set_rows(field, ids, compiled if value is None else value.cpu().numpy())
         for field, mirror in self._derived.items():
             if (value := state.get(f"derived.{field}")) is not None:
                 mirror.buffer[ids] = value.cpu().numpy()
         self.batch.state[ids] = state["state"].cpu().numpy()
+        last = {
+            name: state[f"{_LAST}{name}"].cpu().numpy()
+            for name in last
+            if f"{_LAST}{name}" in state
+        }
+        self._last_calls.load(last, rows, ids)
         self._steady = None
         self.batch.warning[ids] = 0
         self._errors[ids] = state["status"].cpu().numpy() if "status" in state else 0
@@ -348,10 +332,19 @@ class NativeEngine:
             mirror.pull()
         unsaved = [m for f, m in self._derived.items() if f"derived.{f}" not in state]
         if unsaved:
-            worlds = None if env_ids is None else np.unique(env_ids).astype(np.int32)
-            self._run(self.batch.forward, worlds)
+            worlds = None if env_ids is None else np.unique(env_ids)
+            self._repeat_last_calls(worlds)
             for mirror in unsaved:
                 mirror.pull(worlds)
+
+    def _repeat_last_calls(self, env_ids: np.ndarray | None) -> None:
+        def run(*call: Any) -> None:
+            # The same worlds failed in the call that is repeated, which told of it.
+            with suppress(SimulationError):
+                call[0](*call[1:])
+
+        with quiet_mujoco():
+            self._last_calls.repeat(run, self.model_rows(), env_ids)
 
     def state_rows(self) -> torch.Tensor:
         """The state as `mj_getState` lays it out, float64; the engine's own memory."""
@@ -376,6 +369,7 @@ class NativeEngine:
         self.expand(field)
         self._push_row(field)
         mirror = self._rows[field]
+        self._last_calls.keep(field, mirror.array, env_ids)
         shape = (len(env_ids), len(columns), *mirror.array.shape[2:])
         mirror.array[env_ids[:, None], columns] = values.reshape(shape)
         self._unchecked.add(field)
@@ -391,10 +385,18 @@ class NativeEngine:
         """Float64 rows of all fields that may differ between worlds."""
         return {field: mirror.array for field, mirror in self._rows.items()}
 
+    def _compiled(self, field: str) -> np.ndarray:
+        """Rows of an expanded field as compiled, the same for all worlds."""
+        rows = self._rows[field].array
+        # bvh_aabb has rows for bodies only.
+        compiled = self.defaults[field].ravel()[: rows[0].size]
+        return np.broadcast_to(compiled.reshape(rows.shape[1:]), rows.shape)
+
     def _set_rows(self, field: str, ids: Any, values: np.ndarray) -> None:
         mirror = self._rows[field]
         if not values.size:
             return  # the model has no element of this kind
+        self._last_calls.keep(field, mirror.array, ids)
         self._note_written(ids)
         mirror.array[ids] = values.reshape(-1, *mirror.array.shape[1:])
         mirror.refresh(None)
@@ -431,7 +433,8 @@ class NativeEngine:
             # Except for what is large and seldom written by anyone but MuJoCo.
             if field == "history" and mirror.tensor._version == mirror.version:
                 continue
-            changed = mirror.push()
+            changed = mirror.changed()
+            mirror.push(changed)
             if self._steady is not None and field in _STEADY and changed.any():
                 self._steady = None
         self._push_rows()
@@ -462,8 +465,11 @@ class NativeEngine:
             if field == "opt.timestep":
                 for timestep in (mirror.buffer.min(), mirror.buffer.max()):
                     check_timestep(float(timestep))
-            changed = mirror.push()
-            self._note_written(changed.reshape(self.num_envs, -1).any(axis=1))
+            changed = mirror.changed()
+            worlds = changed.reshape(self.num_envs, -1).any(axis=1)
+            self._last_calls.keep(field, mirror.array, worlds)
+            mirror.push(changed)
+            self._note_written(worlds)
             self._unchecked.add(field)
 
     @np.errstate(over="ignore")
@@ -517,7 +523,7 @@ class _NativeModel:
         if value is None:
             value = getattr(self._scalars, name, None)
         if isinstance(value, np.ndarray) and (value.ndim or field in OPTION_FIELDS):
-            return _Mirror(value[None], _shape(field, value[None])).tensor
+            return Mirror(value[None], engine_shape(field, value[None])).tensor
         if isinstance(value, np.ndarray):
             return value.item()
         if isinstance(value, int | float):
@@ -573,12 +579,6 @@ def _check_supported(mj_model: mujoco.MjModel) -> None:
                 f"{callback} is a Python function, which cannot run on the native engine's "
                 f"threads: uninstall it with mujoco.set_{callback}(None)."
             )
-
-
-def _shape(field: str, array: np.ndarray) -> tuple[int, ...]:
-    if field in MATRIX_SHAPES:
-        return (*array.shape[:2], *MATRIX_SHAPES[field])
-    return array.shape
 
 
 def _call(function: Any, *args: Any) -> Any:

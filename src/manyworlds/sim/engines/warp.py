@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ try:
     import warp as wp
 
     from manyworlds.sim.engines.warp_cameras import Painter, cast_rays
+    from manyworlds.sim.engines.warp_spare import SpareData
     from manyworlds.sim.engines.warp_views import (
         WarpData,
         WarpModel,
@@ -126,6 +127,10 @@ _CONST_OUTPUTS = {
 }
 _CONST_OUTPUTS[RecomputeLevel.set_const] = sum(_CONST_OUTPUTS.values(), ())
 
+# What mj_setConst writes besides, which MuJoCo Warp has once for all worlds or not at all.
+_SHARED_OUTPUTS = {*mujoco.MjModel._setconst_outputs} - {*_CONST_OUTPUTS[RecomputeLevel.set_const]}
+_SHARED_OUTPUTS -= {"geom_size"}  # of height fields, which MuJoCo Warp computes like the others
+
 
 class WarpEngine:
     """Steps worlds with MuJoCo Warp.
@@ -181,6 +186,7 @@ class WarpEngine:
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._painter = Painter()
         self._shared: dict[str, Any] = {}
+        self._spare_data: SpareData | None = None
         self.data = WarpData(self.wp_data, mj_model, self.device)
         self.model = WarpModel(self.wp_model, mj_model, self.device)
         # Derived fields are zero until something computes them.
@@ -189,6 +195,15 @@ class WarpEngine:
     def create_graph(self) -> None:
         """Have CUDA graphs captured anew; call it after replacing an array of model or data."""
         self.graphs.clear()
+        self._spare_data = None
+
+    @property
+    def _spare(self) -> SpareData:
+        """Derived fields that users do not see, made on first use."""
+        if self._spare_data is None:
+            with _quiet(), wp.ScopedDevice(self.wp_device):
+                self._spare_data = SpareData(self.wp_data, _STATE)
+        return self._spare_data
 
     def step(self, nsubsteps: int, refresh: bool, record: torch.Tensor | None = None) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
@@ -204,15 +219,24 @@ class WarpEngine:
             sensors[:, self._late_sensors] = values
 
     def forward(self, env_ids: np.ndarray | None) -> None:
-        """Compute derived fields of all worlds, then put back those of worlds not named."""
-        kept = []
-        if env_ids is not None:
-            others = np.setdiff1d(np.arange(self.num_envs), env_ids)
-            others = torch.from_numpy(others).to(self.device)
-            kept = [(tensor, tensor[others]) for tensor in self.data._bound().values()]
-        self.run("forward", mjw.forward)
-        for tensor, values in kept:
-            tensor[others] = values
+        """Compute derived fields of the worlds named."""
+        if env_ids is None:
+            self.run("forward", mjw.forward)
+        else:
+            self._forward_some(env_ids, self._spare.fields, "forward some")
+
+    def _forward_some(self, env_ids: np.ndarray, fields: Collection[str], name: str) -> None:
+        """Compute some derived fields of the worlds named; `name` is that of the graph."""
+        spare = self._spare
+
+        def forward(model: Any, data: Any) -> None:
+            spare.take_inputs()
+            mjw.forward(model, spare.data)
+            spare.share(fields)
+
+        with _quiet(), wp.ScopedDevice(self.wp_device):
+            spare.name_worlds(env_ids)
+        self.run(name, forward)
 
     def reset(self, env_ids: np.ndarray | None) -> None:
         """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
@@ -221,7 +245,8 @@ class WarpEngine:
         if env_ids is not None:
             mask[torch.from_numpy(env_ids).long().to(self.device)] = True
         self._status.masked_fill_(mask, 0)
-        self.run("reset", lambda m, d: mjw.reset_data(m, d, reset=self._resets))
+        data = self._spare.without_contacts  # since it clears derived fields, too
+        self.run("reset", lambda m, d: mjw.reset_data(m, data, reset=self._resets))
 
     def status(self) -> torch.Tensor:
         """Bits of `WorldStatus`, int32, shape (num_envs,); does not wait for the GPU."""
@@ -390,28 +415,25 @@ class WarpEngine:
         others = np.arange(self.num_envs)
         others = np.setdiff1d(others, others if env_ids is None else env_ids)
         others = torch.from_numpy(others).to(self.device)
-        constants = [getattr(self.model, field) for field in outputs]
-        poses = [self.data.geom_xpos, self.data.geom_xmat]
-        kept = [(tensor, tensor[others]) for tensor in (*constants, *poses)]
-        # Derived data is computed in passing: what users see of it must stay as of the last call.
-        seen = [(tensor, tensor.clone()) for tensor in self.data._bound().values()]
+        kept = [(rows, rows[others]) for rows in map(self._rows, outputs)]
+        spare = self._spare.data
         with _quiet(), wp.ScopedDevice(self.wp_device):
-            mjw.set_const(self.wp_model, self.wp_data, _CONST_GROUPS[level], restore=False)
+            mjw.set_const(self.wp_model, spare, _CONST_GROUPS[level], restore=False)
             # Kinematics leave out geoms that are welded to the world, unless told that none is.
             unwelded = wp.ones_like(self.wp_model.body_weldid)
-            mjw.kinematics(dataclasses.replace(self.wp_model, body_weldid=unwelded), self.wp_data)
+            mjw.kinematics(dataclasses.replace(self.wp_model, body_weldid=unwelded), spare)
         # MuJoCo C leaves the inverse weight of a body that only slides at zero for rotations.
         if "body_invweight0" in outputs:
             weights = torch.from_numpy(self.mj_model.body_invweight0 == 0).to(self.device)
             self.model.body_invweight0.masked_fill_(weights, 0.0)
+        for rows, values in kept:
+            rows[others] = values
         static = torch.from_numpy(_static_geoms(self.mj_model)).to(self.device)
-        moved = [tensor[:, static] for tensor in poses]
-        for tensor, values in seen:
-            tensor.copy_(values)
-        for tensor, values in zip(poses, moved, strict=True):
-            tensor[:, static] = values
-        for tensor, values in kept:
-            tensor[others] = values
+        worlds = slice(None) if env_ids is None else self._index(env_ids)[:, None]
+        for name in ("geom_xpos", "geom_xmat"):
+            moved = to_torch(getattr(spare, name))
+            getattr(self.data, name)[worlds, static] = moved[worlds, static]
+        self.model._forget(_SHARED_OUTPUTS)
 
     def state_dict(self, env_ids: np.ndarray | None = None) -> State:
         """State, expanded model rows, derived fields as last computed, and status."""
@@ -447,6 +469,9 @@ class WarpEngine:
             target[ids] = state[key].to(self.device)
         if "status" not in state:
             self._status[ids] = 0
+        if unsaved := [f for f in self._spare.fields if f"derived.{f}" not in state]:
+            worlds = np.arange(self.num_envs) if env_ids is None else env_ids
+            self._forward_some(worlds, unsaved, f"forward {unsaved}")
 
     def _check(
         self, state: State, targets: dict[str, torch.Tensor], env_ids: np.ndarray | None

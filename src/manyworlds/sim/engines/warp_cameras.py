@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Fields of a camera that rays prepared in advance would not follow.
 _OPTICS = {"cam_fovy", "cam_intrinsic"}
+# Fields from whose compiled values MuJoCo Warp concludes what its kernel may leave out.
+_SPECIALIZED = _OPTICS | {"light_attenuation", "light_type"}
 
 
 def cast_rays(
@@ -55,11 +57,11 @@ class Painter:
 
     def __init__(self) -> None:
         # Context, buffer of colours if any, and name of the graph.
-        self._views: dict[tuple[View, bool], tuple[Any, Any, str]] = {}
+        self._views: dict[tuple[View, frozenset[str]], tuple[Any, Any, str]] = {}
 
     def draw(self, engine: WarpEngine, view: View) -> dict[str, torch.Tensor]:
         """Draw a view in all worlds, at poses as last computed."""
-        key = view, not _OPTICS & engine.expanded
+        key = view, frozenset(_SPECIALIZED & engine.expanded)
         new = key not in self._views
         if new:
             self._views[key] = self._prepare(engine, *key)
@@ -86,7 +88,9 @@ class Painter:
             pictures["segmentation"] = to_torch(context.seg_data).reshape(*size, 2).clone()
         return pictures
 
-    def _prepare(self, engine: WarpEngine, view: View, fixed: bool) -> tuple[Any, Any, str]:
+    def _prepare(
+        self, engine: WarpEngine, view: View, expanded: frozenset[str]
+    ) -> tuple[Any, Any, str]:
         context = mjw.create_render_context(
             engine.mj_model,
             engine.num_envs,
@@ -98,9 +102,11 @@ class Painter:
             use_shadows=view.shadows,
             enabled_geom_groups=list(view.geom_groups),
             cam_active=[view.camera],
-            use_precomputed_rays=fixed,
+            use_precomputed_rays=not _OPTICS & expanded,
             render_skybox=True,
         )
+        context.light_attenuation_is_default &= "light_attenuation" not in expanded
+        context.has_spot_lights |= "light_type" in expanded
         size = (engine.num_envs, view.height, view.width)
         rgb = _empty(size, wp.vec3) if "rgb" in view.kinds else None
         return context, rgb, f"sense {len(self._views)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 import mujoco
@@ -119,6 +120,21 @@ class WarpModel(WarpStruct):
     def __init__(self, struct: Any, mj_model: mujoco.MjModel, device: torch.device) -> None:
         super().__init__(struct, mj_model, device)
         self.opt = _WarpOptions(struct.opt, mj_model, device)
+        self._stale: frozenset[str] = frozenset()
+
+    def _forget(self, fields: Collection[str]) -> None:
+        """Refuse to show fields whose compiled values may no longer hold."""
+        self._stale = frozenset(fields)
+        for field in self._stale:
+            self._tensors.pop(field, None)
+
+    def _absence(self, field: str) -> str | None:
+        if field not in self._stale:
+            return None
+        return (
+            "mj_setConst computes it, but MuJoCo Warp does not for each world, so that after "
+            "recompute_constants its compiled value may be wrong; use engine='native'"
+        )
 
     def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
         if tensor is None:

@@ -394,7 +394,6 @@ class MotionCommand(CommandTerm):
     def _refresh(self, env_ids: torch.Tensor) -> None:
         """Let everyone see the states that were written."""
         self._env.sim.forward(env_ids)
-        self._env.scene.invalidate_sensors(env_ids)
 
     @property
     def _stamp(self) -> tuple[int, int]:

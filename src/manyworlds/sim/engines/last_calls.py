@@ -1,0 +1,135 @@
+"""The last call of each world on the native engine, which can be repeated.
+
+A derived field that nobody has read is never copied. So that its first reading shows what the last
+call left, and not the present state, the last call is repeated from where it began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import mujoco
+import numpy as np
+
+# A forward counts as a call without substeps.
+_FORWARD = (0, int(mujoco.mjtStage.mjSTAGE_ACC))
+
+
+class LastCalls:
+    """What the derived fields of each world were computed from: a state, model rows, and a call.
+
+    Args:
+        batch: the worlds, a `mujoco.batch.Batch`.
+        moving: how many of the first columns of the state a step may change.
+        steady: a copy of the other columns, which nobody writes.
+    """
+
+    def __init__(self, batch: Any, moving: int, steady: np.ndarray) -> None:
+        self._batch = batch
+        self._columns = batch.state[:, :moving]
+        self._moving = self._columns.copy()
+        self._steady = steady
+        # Substeps, of which `forward` takes none, and the last stage that was computed.
+        self._calls = np.tile(np.array(_FORWARD, np.int32), (batch.nsim, 1))
+        # By model field: the rows of those worlds that were written since their last call.
+        self._rows: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+    def note(self, steady: np.ndarray, nsubsteps: int, stage: int) -> None:
+        """Take note that all worlds step from the present state; `steady` as in the constructor."""
+        np.copyto(self._moving, self._columns)
+        self._steady = steady
+        self._calls[:] = nsubsteps, stage
+        for _, written in self._rows.values():
+            written[:] = False
+
+    def note_forward(self, env_ids: np.ndarray | None) -> None:
+        """Take note that `mj_forward` runs in the worlds named."""
+        self._take(slice(None) if env_ids is None else env_ids, self._batch.state, _FORWARD)
+
+    def keep(self, field: str, rows: np.ndarray, worlds: Any) -> None:
+        """Keep rows of a model field that are about to be written in some worlds."""
+        if field not in self._rows:
+            self._rows[field] = np.empty_like(rows), np.zeros(len(rows), bool)
+        kept, written = self._rows[field]
+        new = np.zeros_like(written)
+        new[worlds] = True
+        new &= ~written
+        kept[new] = rows[new]
+        written |= new
+
+    def repeat(
+        self,
+        run: Callable[..., None],
+        rows: Mapping[str, np.ndarray],
+        worlds: np.ndarray | None = None,
+    ) -> None:
+        """Have the batch compute its outputs once more, as the last calls of some worlds did.
+
+        States, model rows and counts of warnings stay as they are.
+
+        Args:
+            run: calls a function of the batch, whatever fails there.
+            rows: the batch's rows of expanded model fields.
+            worlds: sorted ids; None for all.
+        """
+        batch = self._batch
+        state, warnings = batch.state.copy(), batch.warning.copy()
+        present = {field: rows[field].copy() for field in self._rows}
+        try:
+            self._columns[:] = self._moving
+            batch.state[:, self._moving.shape[1] :] = self._steady
+            for field, (kept, written) in self._rows.items():
+                rows[field][written] = kept[written]
+            calls = self._calls if worlds is None else self._calls[worlds]
+            for nsubsteps, stage in np.unique(calls, axis=0).tolist():
+                ids = np.flatnonzero((calls == (nsubsteps, stage)).all(axis=1))
+                ids = (ids if worlds is None else worlds[ids]).astype(np.int32)
+                if nsubsteps:
+                    run(batch.step, ids, nsubsteps, stage)
+                else:
+                    run(batch.forward, ids, stage)
+        finally:
+            batch.state[:], batch.warning[:] = state, warnings
+            for field, values in present.items():
+                rows[field][:] = values
+
+    def arrays(
+        self, rows: Mapping[str, np.ndarray], of: Collection[str] = ()
+    ) -> dict[str, np.ndarray]:
+        """What `load` needs, one row a world.
+
+        Args:
+            rows: the batch's rows of expanded model fields.
+            of: model fields to include, besides those that were written since the last calls.
+        """
+        arrays = {"state": np.hstack([self._moving, self._steady]), "call": self._calls}
+        for field, present in rows.items():
+            before, written = self._rows.get(field, (present, np.zeros(len(present), bool)))
+            if written.any() or field in of:
+                values = arrays[f"model.{field}"] = present.copy()
+                values[written] = before[written]
+        return arrays
+
+    def load(
+        self, saved: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray], worlds: Any
+    ) -> None:
+        """Take over what `arrays` returned; without it, the worlds count as after `forward`."""
+        states = self._batch.state.copy()
+        if "state" in saved:
+            states[worlds] = saved["state"]
+        self._take(worlds, states, saved.get("call", _FORWARD))
+        for field, present in rows.items():
+            if (values := saved.get(f"model.{field}")) is not None:
+                self.keep(field, present, worlds)
+                self._rows[field][0][worlds] = values
+
+    def _take(self, worlds: Any, states: np.ndarray, calls: Any) -> None:
+        width = self._moving.shape[1]
+        self._moving[worlds] = states[worlds, :width]
+        self._calls[worlds] = calls
+        if not np.array_equal(self._steady[worlds], states[worlds, width:], equal_nan=True):
+            self._steady = self._steady.copy()  # The engine's, which others hold, too.
+            self._steady[worlds] = states[worlds, width:]
+        for _, written in self._rows.values():
+            written[worlds] = False

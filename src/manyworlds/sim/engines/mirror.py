@@ -1,0 +1,57 @@
+"""Float32 tensors over the float64 arrays of the native engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from manyworlds.sim.fields.shared import MATRIX_SHAPES
+
+_TORCH_DTYPES = {"f": np.float32, "i": np.int32, "u": np.uint8, "b": np.bool_}
+
+
+class Mirror:
+    """A float32 tensor over one float64 array of the batch."""
+
+    __slots__ = ("array", "buffer", "tensor", "version")
+
+    def __init__(self, array: np.ndarray, shape: tuple[int, ...], dtype: type | None = None):
+        self.array = array.reshape(shape)
+        self.buffer = np.empty(shape, dtype or _TORCH_DTYPES[array.dtype.kind])
+        # A tensor born in inference mode has no version counter and refuses later writes.
+        with torch.inference_mode(False):
+            self.tensor = torch.from_numpy(self.buffer)
+        with np.errstate(over="ignore"):
+            self.pull()
+
+    def pull(self, ids: np.ndarray | None = None) -> None:
+        """Refresh the tensor from the batch, for all worlds or the ones named."""
+        if ids is None:
+            np.copyto(self.buffer, self.array, casting="unsafe")
+        else:
+            self.buffer[ids] = self.array[ids]
+        self.version = self.tensor._version
+
+    def refresh(self, ids: Any) -> None:
+        """Pull what was recomputed, and let caches see by the version that it changed."""
+        self.tensor[:0].zero_()
+        self.pull(ids)
+
+    def changed(self) -> np.ndarray:
+        """Mask of the elements that the user changed."""
+        # An element equal to the rounded record keeps the record's exact value.
+        return self.array.astype(self.buffer.dtype) != self.buffer
+
+    def push(self, changed: np.ndarray) -> None:
+        """Write these elements to the batch."""
+        np.copyto(self.array, self.buffer, where=changed, casting="unsafe")
+        self.version = self.tensor._version
+
+
+def engine_shape(field: str, array: np.ndarray) -> tuple[int, ...]:
+    """Shape in which both engines show a field; MuJoCo C stores matrices flat."""
+    if field in MATRIX_SHAPES:
+        return (*array.shape[:2], *MATRIX_SHAPES[field])
+    return array.shape
