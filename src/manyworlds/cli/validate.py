@@ -10,7 +10,7 @@ import mujoco
 import tyro
 
 from manyworlds.cli.common import UsageError, parse, take_modules
-from manyworlds.spec.elements import mujoco_warnings
+from manyworlds.utils.mujoco_messages import mujoco_warnings
 
 
 @dataclass(kw_only=True)

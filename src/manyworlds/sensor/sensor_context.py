@@ -10,7 +10,7 @@ import torch
 
 from manyworlds.sim.rays import View
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.spec.elements import pose_for_drawing
+from manyworlds.utils.drawing import pose_for_drawing
 from manyworlds.utils.renderer import Renderer
 
 if TYPE_CHECKING:

@@ -1,13 +1,7 @@
-"""MuJoCo's own messages, and what its elements are.
-
-Importing this module switches off MuJoCo's log file: see `switch_off_log_file`.
-"""
+"""Facts about elements of MuJoCo: widths of joints, and inputs of actuators."""
 
 from __future__ import annotations
 
-import contextlib
-import math
-from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import mujoco
@@ -21,10 +15,6 @@ TRANSMISSIONS = {
 }
 """What MuJoCo calls the ways to act on each kind of target, the usual one first."""
 
-_LOG_FILE = "MUJOCO_LOG.TXT"
-_ZNEAR = 0.01  # MuJoCo's default, in extents of the model
-_NEAREST = 0.05
-"""Cameras see what is farther away than this, however large the model is [m]."""
 # Positions and velocities by joint type, (qpos, qvel).
 _WIDTHS = {
     mujoco.mjtJoint.mjJNT_FREE: (7, 6),
@@ -37,29 +27,6 @@ _IDENTITY = {
     *("alt", "classname", "compiler", "frame", "id"),
     *("info", "name", "parent", "plugin", "signature"),
 }
-
-
-def switch_off_log_file() -> None:
-    """Keep MuJoCo from writing `MUJOCO_LOG.TXT` into whatever folder the process runs in.
-
-    What it would write there goes to the terminal or to a handler in any case. A file that was
-    named by `mujoco.MjLogConfig` beforehand is kept.
-    """
-    config = mujoco.MjLogConfig.get()
-    if config.logfile == _LOG_FILE:
-        config.logto_file = False
-        config.set()
-
-
-@contextlib.contextmanager
-def mujoco_warnings(handler: Callable[[str], None]) -> Iterator[None]:
-    """Give MuJoCo's warnings to `handler`; else they go to the terminal."""
-    before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(handler)
-    try:
-        yield
-    finally:
-        mujoco.set_mju_user_warning(before)
 
 
 def qpos_width(joint_type: int | mujoco.mjtJoint) -> int:
@@ -139,27 +106,6 @@ def detect_command_field(
     )
 
 
-def pose_for_drawing(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-    """Compute what drawing needs from the state: no collisions, no dynamics."""
-    for stage in ("kinematics", "comPos", "camlight", "flex", "tendon"):
-        getattr(mujoco, f"mj_{stage}")(model, data)
-
-
-def draw_near_things(model: mujoco.MjModel) -> None:
-    """Let cameras of a large model see what is close to them.
-
-    By default MuJoCo cuts off what is nearer than a hundredth of the model's extent: on a terrain
-    of 200 m all within 2 m, such as the robot that a camera follows. A model that sets another
-    `znear` keeps it.
-
-    Args:
-        model: what is drawn, whose `vis.map.znear` is written.
-    """
-    near = model.vis.map
-    if math.isclose(near.znear, _ZNEAR, rel_tol=1e-6):
-        near.znear = min(near.znear, _NEAREST / model.stat.extent)
-
-
 def _is_input(actuator: mujoco.MjsActuator, kind: mujoco.mjtCtrlInput) -> bool:
     # The elements <position>, <velocity> and so on note what their input is; <general> may.
     return actuator.ctrlspec == kind.value
@@ -176,7 +122,3 @@ def _is_affine(actuator: mujoco.MjsActuator) -> bool:
 
 def _pulls_to_position(actuator: mujoco.MjsActuator) -> bool:
     return _is_affine(actuator) and bool(actuator.gainprm[0] == -actuator.biasprm[1] != 0)
-
-
-# Here, since every module that compiles or steps a model imports this one.
-switch_off_log_file()

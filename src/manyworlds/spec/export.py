@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 
 import mujoco
 
-from manyworlds.spec.elements import mujoco_warnings
 from manyworlds.spec.mjcf import fix_spec_xml, strip_buffer_textures
 from manyworlds.utils.files import atomic_path
+from manyworlds.utils.mujoco_messages import mujoco_warnings
 from manyworlds.validation.names import free_name
 
 _SCENE = "scene.xml"

@@ -8,7 +8,7 @@ from typing import Any
 
 import mujoco
 
-from manyworlds.spec.elements import mujoco_warnings
+from manyworlds.utils.mujoco_messages import mujoco_warnings
 
 MOCAP_BASE = "mocap_base"
 """The body that carries a wrapped spec."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from manyworlds.spec.elements import draw_near_things
+from manyworlds.utils.drawing import draw_near_things
 from manyworlds.utils.gl import gl_backend, use_working_gl
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import mujoco
 
-from manyworlds.spec.elements import draw_near_things, pose_for_drawing
+from manyworlds.utils.drawing import draw_near_things, pose_for_drawing
 from manyworlds.utils.newton import avoid_sparse_newton
 from manyworlds.viewer.model_sync import (
     VIEWER_INERTIAL_FIELDS,

@@ -26,7 +26,8 @@ from manyworlds.entity.variants.validate import (
     variant_error,
 )
 from manyworlds.sim.fields.element_rows import kind_of
-from manyworlds.spec.elements import copy_spec_data, mujoco_warnings
+from manyworlds.spec.elements import copy_spec_data
+from manyworlds.utils.mujoco_messages import mujoco_warnings
 
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
 # Below this, MuJoCo would not compute what compensates gravity in other worlds.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
-from manyworlds.spec.elements import mujoco_warnings
+from manyworlds.utils.mujoco_messages import mujoco_warnings
 
 
 class WorldStatus(enum.IntFlag):
