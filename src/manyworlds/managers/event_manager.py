@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 _DUE = 1e-6  # a timer with less time left has run out, whatever rounding left of it [s]
 
-Worlds = np.ndarray | torch.Tensor | None
+Worlds: TypeAlias = "np.ndarray | torch.Tensor | None"
 EventMode = Literal["startup", "reset", "interval", "step"]
 
 

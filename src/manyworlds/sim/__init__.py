@@ -1,14 +1,19 @@
 """How it moves: parallel worlds of one model, on MuJoCo C or on MuJoCo Warp."""
 
+from typing import TYPE_CHECKING, Any
+
 from manyworlds.sim.choice import choose_device
 from manyworlds.sim.config import MujocoCfg, SimulationCfg
 from manyworlds.sim.contacts import Contacts
 from manyworlds.sim.recompute import RecomputeLevel
 from manyworlds.sim.sim import Simulation
-from manyworlds.sim.sim_data import TorchArray, WarpBridge
+from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.status import FATAL, WorldStatus
 from manyworlds.sim.variant_fields import VARIANT_DEPENDENT_FIELDS
 from manyworlds.utils.nan_guard import NanGuardCfg
+
+if TYPE_CHECKING:
+    from manyworlds.sim.torch_array import TorchArray
 
 __all__ = [
     "FATAL",
@@ -24,3 +29,12 @@ __all__ = [
     "WorldStatus",
     "choose_device",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Defined where torch is loaded: see `manyworlds.sim.sim_data`.
+    if name == "TorchArray":
+        from manyworlds.sim.torch_array import TorchArray
+
+        return TorchArray
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

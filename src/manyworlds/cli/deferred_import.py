@@ -1,0 +1,32 @@
+"""Import of a package at its first use."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType
+from typing import Any
+
+
+def defer_import(name: str) -> None:
+    """Make `import name` cheap: the package loads when something reads an attribute of it.
+
+    `importlib.util.LazyLoader` is no help here, since a second import statement loads its modules.
+    A package that is loaded already, or is not installed, stays as it is.
+    """
+    if name in sys.modules or (spec := importlib.util.find_spec(name)) is None:
+        return
+    module = importlib.util.module_from_spec(spec)
+    module.__class__ = _DeferredModule
+    del module.__path__  # so that the import of a submodule loads the package first
+    sys.modules[name] = module
+
+
+class _DeferredModule(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        spec = self.__spec__
+        assert spec is not None and spec.loader is not None
+        self.__class__ = ModuleType
+        self.__path__ = spec.submodule_search_locations
+        spec.loader.exec_module(self)
+        return getattr(self, name)
