@@ -58,8 +58,6 @@ def test_a_renamed_name_is_found():
             "from mjlab.managers.reward_manager import RewardTerm",
             r"no mjlab\.managers\.reward_manager\.RewardTerm\. Did you mean 'RewardTermCfg'",
         ),
-        ("import mjlab.senser", r"no mjlab\.senser\. Did you mean 'sensor'"),
-        ("import mjlab.scripts.trian", r"no mjlab\.scripts\.trian\. Did you mean 'train'"),
         (
             "from mjlab.sim.randomization import repeat_array_kernel",
             r"nearest is manyworlds\.sim\.randomization\.expand_model_fields",
@@ -70,18 +68,40 @@ def test_a_renamed_name_is_found():
         ),
     ],
 )
-def test_a_missing_name_says_what_is_nearest(statement, text):
-    """Raise an ImportError that helps, from packages, modules and for modules."""
-    with pytest.raises(ImportError, match=text):
+def test_a_warning_names_the_nearest_of_a_missing_name(statement, text):
+    """Warn before the ImportError, which is Python's own, in packages and modules."""
+    with pytest.warns(UserWarning, match=text), pytest.raises(ImportError, match="cannot import"):
         exec(statement)
+
+
+def test_a_missing_module_names_the_nearest():
+    """Name the nearest module in the ImportError."""
+    with pytest.raises(ImportError, match=r"no mjlab\.senser\. Did you mean 'sensor'"):
+        importlib.import_module("mjlab.senser")
+    with pytest.raises(ImportError, match=r"no mjlab\.scripts\.trian\. Did you mean 'train'"):
+        importlib.import_module("mjlab.scripts.trian")
+
+
+def test_a_module_that_is_not_imported_yet_gives_no_warning(recwarn):
+    """Import a submodule by `from`, for which Python first looks for an attribute."""
+    for name in ("mjlab.rl.evaluation", "manyworlds.rl.evaluation"):
+        sys.modules.pop(name, None)
+    vars(importlib.import_module("mjlab.rl")).pop("evaluation", None)
+    from mjlab.rl import evaluation
+
+    assert evaluation.__name__ == "manyworlds.rl.evaluation" and not list(recwarn)
 
 
 def test_a_missing_attribute_is_an_attribute_error():
     """Leave `hasattr` and `getattr` with a default as they are."""
     import mjlab.sim as sim
 
-    assert not hasattr(sim, "Simulatio")
-    with pytest.raises(AttributeError, match="Did you mean 'Simulation'"):
+    with pytest.warns(UserWarning, match="Did you mean 'Simulation'"):
+        assert not hasattr(sim, "Simulatio")
+    with (
+        pytest.warns(UserWarning),
+        pytest.raises(AttributeError, match="Did you mean 'Simulation'"),
+    ):
         _ = sim.Simulatio
 
 

@@ -1,4 +1,4 @@
-"""Lets projects that import `mjlab` run on manyworlds, unmodified.
+"""An alias that lets projects which import `mjlab` run on manyworlds, unmodified.
 
 `python -m manyworlds.compat.mjlab SCRIPT [ARGUMENTS]` and `... -m MODULE [ARGUMENTS]` run a program
 with the import name `mjlab` aliased to `manyworlds`; `install()` does the same inside a program.
@@ -12,10 +12,10 @@ import os
 import pkgutil
 import runpy
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from opcode import opmap
 from types import ModuleType
 from typing import Any
 
@@ -64,7 +64,7 @@ def uninstall() -> None:
 
 
 class _Module(ModuleType):
-    """A module that also has the names that the other framework has there."""
+    """Module with the additional names of the other framework."""
 
     def __getattr__(self, name: str) -> Any:
         path = _their_name(self.__name__)
@@ -76,16 +76,14 @@ class _Module(ModuleType):
             return importlib.import_module(f"{path}.{name}")
         known = [*dir(self), *self.__dict__.get("__all__", ()), *_names_below(path)]
         text = _missing(f"{path}.{name}", known)
-        # `from x import y` would replace the text of an AttributeError by its own; `hasattr` needs
-        # an AttributeError.
-        caller = sys._getframe(1)
-        if caller.f_code.co_code[caller.f_lasti] == opmap["IMPORT_FROM"]:
-            raise ImportError(text, name=path)
+        if not _has_module(f"{self.__name__}.{name}"):
+            # `from x import y` replaces the text of an AttributeError by its own.
+            warnings.warn(text, stacklevel=2)
         raise AttributeError(text)
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds `mjlab.a.b` where `manyworlds.a.b` is, or makes a module of the names in the table."""
+    """Finder of `mjlab.a.b` at `manyworlds.a.b`, or in the table of names."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None

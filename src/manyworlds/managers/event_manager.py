@@ -138,6 +138,14 @@ class EventManager(ManagerBase[EventTermCfg]):
             self._time_left[:, ids] = drawn[:, ids]
         return super().reset(env_ids)
 
+    def randomize_timers(self) -> None:
+        """Multiply the time left of each interval timer by a random number in [0, 1).
+
+        The timers then have the phases of worlds that have run for long.
+        """
+        for left in (self._time_left, self._global_time_left):
+            left.mul_(torch.rand_like(left))
+
     def apply(
         self,
         mode: EventMode,

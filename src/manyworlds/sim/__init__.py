@@ -32,7 +32,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Defined where torch is loaded: see `manyworlds.sim.sim_data`.
+    # A subclass of Tensor needs torch, which the command line loads late: see `defer_import`.
     if name == "TorchArray":
         from manyworlds.sim.torch_array import TorchArray
 

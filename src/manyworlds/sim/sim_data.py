@@ -10,19 +10,8 @@ import torch
 
 if TYPE_CHECKING:
     from manyworlds.sim.engine import Engine
-    from manyworlds.sim.torch_array import TorchArray
 
 T = TypeVar("T")
-
-
-def __getattr__(name: str) -> Any:
-    # A subclass of a tensor can be defined only where torch is loaded, which takes seconds: the
-    # command line reads configurations without it.
-    if name == "TorchArray":
-        from manyworlds.sim.torch_array import TorchArray
-
-        return TorchArray
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class WarpBridge(Generic[T]):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from manyworlds.cli import randomization
+from manyworlds.cli import randomization_table
 from manyworlds.cli.main import main
-from manyworlds.cli.randomization import randomization_rows
+from manyworlds.cli.randomization_table import randomization_rows
 from manyworlds.envs import mdp
 from manyworlds.envs.mdp import dr
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
@@ -64,7 +64,7 @@ def test_rows():
 
 def test_the_command(capsys, monkeypatch):
     """Print the table, or what is wrong."""
-    monkeypatch.setattr(randomization, "_WORLDS", 4)
+    monkeypatch.setattr(randomization_table, "_WORLDS", 4)
     register_task("Wobbly", env_cfg(**EVENTS), env_cfg(), RslRlOnPolicyRunnerCfg())
     register_task("Plain", env_cfg(), env_cfg(), RslRlOnPolicyRunnerCfg())
     assert main(["list", "--randomization", "Wobbly"]) == 0
