@@ -27,10 +27,9 @@ check(slow | {"mujoco", "numpy"}, "train", "Nope")
 check(slow | {"mujoco", "numpy"}, "play", "Nope")
 for name in COMMANDS:
     check(slow, name, "--help")
-for task in ("Cartpole-Balance", "Reach", "Push-Variants", "Velocity-Rough-G1",
-             "Tracking-Flat-Humanoid", "Lift-Cube-Arm-Rgb"):
-    check(slow, "train", task, "--help")
-check(slow, "train", "Cartpole-Balance", "--agent.max-iteratons", "3")
+check(slow, "train", "Cartpole-Balance", "--help")
+for task in ("Push-Variants", "Velocity-Rough-G1", "Tracking-Flat-Humanoid", "Lift-Cube-Arm-Rgb"):
+    check(slow, "train", task, "--video-length", "x")
 import torch
 assert "torch._C" not in sys.modules and torch.ones(2).sum() == 2.0 and torch.nn.Linear(1, 1)
 """
@@ -98,7 +97,7 @@ class TestDispatch:
         assert "FILE" in capsys.readouterr().out
 
     def test_light_commands_load_nothing_heavy(self):
-        """Print help, tasks and wrong usage without heavy imports, also for the options of tasks."""
+        """Print help, tasks and wrong usage without heavy imports, also for options of tasks."""
         done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
@@ -205,8 +204,9 @@ USAGE_ERRORS = {
 
 class TestUsage:
     @pytest.mark.parametrize("line", USAGE_ERRORS)
-    def test_wrong_usage(self, capsys, line):
+    def test_wrong_usage(self, capsys, monkeypatch, line):
         """Return 2, and name what is missing, wrong, or nearest to an unknown option."""
+        monkeypatch.setenv("COLUMNS", "200")
         assert cli.main(line.split()) == 2
         out, error = capsys.readouterr()
         assert all(text in error for text in USAGE_ERRORS[line]), error

@@ -9,10 +9,10 @@ from typing import Any
 
 
 def defer_import(name: str) -> None:
-    """Make `import name` cheap: the package loads when something reads an attribute of it.
+    """Make `import name` cheap: the package loads when code first reads an attribute of it.
 
-    `importlib.util.LazyLoader` is no help here, since a second import statement loads its modules.
-    A package that is loaded already, or is not installed, stays as it is.
+    `importlib.util.LazyLoader` does not suffice, since a second import statement loads its modules.
+    A package that is already loaded, or not installed, stays as it is.
     """
     if name in sys.modules or (spec := importlib.util.find_spec(name)) is None:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import sys
@@ -92,17 +93,22 @@ def parse_over(default: T, argv: list[str], command: str) -> T:
     Raises:
         SystemExit: tyro has printed the help (code 0) or an error (code 2).
     """
-    return tyro.cli(
-        type(default),
-        default=default,
-        args=argv,
-        prog=f"manyworlds {command}",
-        config=(
-            tyro.conf.AvoidSubcommands,
-            tyro.conf.SuppressFixed,
-            tyro.conf.UsePythonSyntaxForLiteralCollections,
-        ),
-    )
+    gc.disable()  # the tree of options has many objects and no garbage
+    try:
+        return tyro.cli(
+            type(default),
+            default=default,
+            args=argv,
+            prog=f"manyworlds {command}",
+            config=(
+                tyro.conf.AvoidSubcommands,
+                tyro.conf.HelptextFromCommentsOff,  # reading sources for comments is slow
+                tyro.conf.SuppressFixed,
+                tyro.conf.UsePythonSyntaxForLiteralCollections,
+            ),
+        )
+    finally:
+        gc.enable()
 
 
 def parse_task(argv: list[str], command: str, summary: str) -> tuple[str, list[str]]:
@@ -136,7 +142,7 @@ def parse_task(argv: list[str], command: str, summary: str) -> tuple[str, list[s
 
 
 def find_task(options: TaskOptions) -> str:
-    """Return the name of a task that exists; torch loads later, at its first use.
+    """Return the name of a task that exists; torch and glfw load later, at their first use.
 
     Raises:
         UsageError: several tasks are named.
@@ -150,6 +156,7 @@ def find_task(options: TaskOptions) -> str:
     # Only now: tyro's table of types, which the first parsing made, would use torch if it were
     # among the modules.
     defer_import("torch")
+    defer_import("glfw")  # which MuJoCo imports for windows; it loads a library
     load_modules(options.load)
     require_task(options.task[0])
     return options.task[0]
