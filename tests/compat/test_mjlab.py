@@ -82,14 +82,14 @@ def test_a_missing_module_names_the_nearest():
         importlib.import_module("mjlab.scripts.trian")
 
 
-def test_a_module_that_is_not_imported_yet_gives_no_warning(recwarn):
+def test_a_module_that_is_not_imported_yet_gives_no_warning(recwarn, monkeypatch):
     """Import a submodule by `from`, for which Python first looks for an attribute."""
-    for name in ("mjlab.rl.evaluation", "manyworlds.rl.evaluation"):
-        sys.modules.pop(name, None)
-    vars(importlib.import_module("mjlab.rl")).pop("evaluation", None)
-    from mjlab.rl import evaluation
+    for name in ("mjlab.utils.openmp", "manyworlds.utils.openmp"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.delattr(importlib.import_module("mjlab.utils"), "openmp", raising=False)
+    from mjlab.utils import openmp
 
-    assert evaluation.__name__ == "manyworlds.rl.evaluation" and not list(recwarn)
+    assert openmp.__name__ == "manyworlds.utils.openmp" and not list(recwarn)
 
 
 def test_a_missing_attribute_is_an_attribute_error():

@@ -8,6 +8,8 @@ from manyworlds.compat import mjlab
 from manyworlds.compat.mjlab_names import ABSENT, RENAMED, remedy
 from tests.compat.names import public_names, shared_file
 
+pytestmark = pytest.mark.filterwarnings("ignore:manyworlds has no mjlab")
+
 
 @pytest.fixture(autouse=True)
 def _alias():

@@ -18,7 +18,7 @@ def defer_import(name: str) -> None:
         return
     module = importlib.util.module_from_spec(spec)
     module.__class__ = _DeferredModule
-    del module.__path__  # so that the import of a submodule loads the package first
+    vars(module).pop("__path__", None)  # so that the import of a submodule loads the package first
     sys.modules[name] = module
 
 
@@ -26,7 +26,8 @@ class _DeferredModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         spec = self.__spec__
         assert spec is not None and spec.loader is not None
-        self.__class__ = ModuleType
-        self.__path__ = spec.submodule_search_locations
+        object.__setattr__(self, "__class__", ModuleType)
+        if spec.submodule_search_locations is not None:
+            self.__path__ = spec.submodule_search_locations
         spec.loader.exec_module(self)
         return getattr(self, name)

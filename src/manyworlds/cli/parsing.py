@@ -150,7 +150,8 @@ def find_task(options: TaskOptions) -> str:
     """
     from manyworlds.tasks import require_task
 
-    if len(options.task) > 1:
+    task, *others = options.task
+    if others:
         raise UsageError(f"Name one task, not {len(options.task)}: {' '.join(options.task)}.")
 
     # Only now: tyro's table of types, which the first parsing made, would use torch if it were
@@ -158,8 +159,8 @@ def find_task(options: TaskOptions) -> str:
     defer_import("torch")
     defer_import("glfw")  # which MuJoCo imports for windows; it loads a library
     load_modules(options.load)
-    require_task(options.task[0])
-    return options.task[0]
+    require_task(task)
+    return task
 
 
 def load_modules(names: tuple[str, ...]) -> None:
