@@ -1,5 +1,5 @@
-"""Named workloads and one ledger of what they measured."""
+"""Named workloads and one ledger of their measurements."""
 
-import os
+from manyworlds.utils.openmp import limit_openmp_spinning
 
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as the command line has it, before torch loads
+limit_openmp_spinning()  # as the command line does

@@ -18,7 +18,7 @@ import tyro
 from benchmarks.__main__ import circumstances
 from benchmarks.learning_pictures import draw_curve, draw_policy
 from manyworlds.cli.evaluate import UNSEEN_SEED
-from manyworlds.cli.policy import load_policy
+from manyworlds.cli.policies import load_policy
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl.evaluation import evaluate
 from manyworlds.rl.run_folder import RunFolder

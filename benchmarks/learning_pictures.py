@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from manyworlds.cli.evaluate import UNSEEN_SEED
-from manyworlds.cli.policy import Policy, load_policy
+from manyworlds.cli.policies import Policy, load_policy
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.tasks import load_env_cfg

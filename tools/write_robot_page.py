@@ -5,13 +5,13 @@ Run from the project's root: python tools/write_robot_page.py [--picture]
 
 from __future__ import annotations
 
-import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
 
 import mujoco
 import numpy as np
+import tyro
 
 from manyworlds.asset_zoo import arm, humanoid, quadruped
 from manyworlds.entity import Entity, EntityCfg
@@ -184,7 +184,16 @@ def draw() -> None:
     Image.fromarray(renderer.render()).save(PICTURE, optimize=True)
 
 
-if __name__ == "__main__":
+def main(picture: bool = False) -> None:
+    """Write the page of the robots.
+
+    Args:
+        picture: Draw the picture of the robots, too.
+    """
     PAGE.write_text(render())
-    if "--picture" in sys.argv:
+    if picture:
         draw()
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

@@ -254,14 +254,6 @@ class TestCommand:
         assert main(["validate"]) == 2
         assert "name at least one" in capsys.readouterr().err
 
-    @pytest.mark.parametrize("command", ["validate", "bench"])
-    def test_unknown_option(self, command, write, capsys):
-        """Say in one line that there is no such option."""
-        assert main([command, str(write("<mujoco/>")), "--foo"]) == 2
-        assert capsys.readouterr().err.splitlines() == [
-            f"error: There is no option '--foo'. `manyworlds {command} --help` lists all."
-        ]
-
     def test_error_of_others(self, write):
         """Raise the same message, in one line, for commands that need the model."""
         with pytest.raises(

@@ -41,6 +41,20 @@ def test_global_interval_events_happen_to_all_at_once(env):
     assert calls == [None, None]
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_timers_get_random_phases(env, is_shared):
+    """Shorten the intervals that have begun, and not those after them."""
+    settings = {"interval_range_s": (100.0, 100.0), "is_global_time": is_shared}
+    manager, calls = events(env, mode="interval", **settings)
+    manager.randomize_timers()
+    for _ in range(100):
+        manager.apply("interval", dt=1.0)
+    assert sorted(i for ids in calls for i in ids or ()) == ([] if is_shared else [0, 1, 2, 3])
+    assert len(calls) == (1 if is_shared else 4)
+    manager.apply("interval", dt=0.5)
+    assert len(calls) == (1 if is_shared else 4)
+
+
 def test_reset_events_can_be_throttled(env):
     """Skip worlds that were treated too recently."""
     manager, calls = events(env, mode="reset", min_step_count_between_reset=10)

@@ -159,12 +159,12 @@ class LearnedMlpActuator(_LearnedActuator[LearnedMlpActuatorCfg]):
     def _allocate(self, device: torch.device) -> None:
         self._history = CircularBuffer(self.cfg.history_length, self._shape[0], device)
 
-    @torch.no_grad()
     def _evaluate(self, inputs: torch.Tensor) -> torch.Tensor:
         self._history.append(inputs)
         # From [num_envs, oldest to newest, num_targets, 2] to a row for each world and target.
         rows = self._history.buffer.flip(1).permute(0, 2, 3, 1)
-        return self.network(rows.flatten(0, 1).flatten(1))
+        with torch.no_grad():
+            return self.network(rows.flatten(0, 1).flatten(1))
 
 
 class LearnedLstmActuator(_LearnedActuator[LearnedLstmActuatorCfg]):
@@ -195,10 +195,10 @@ class LearnedLstmActuator(_LearnedActuator[LearnedLstmActuatorCfg]):
         self._cell = torch.zeros(shape, device=device)
         """Cell state, same shape."""
 
-    @torch.no_grad()
     def _evaluate(self, inputs: torch.Tensor) -> torch.Tensor:
         memory = (self._hidden.flatten(1, 2), self._cell.flatten(1, 2))
-        output, (hidden, cell) = self.network(inputs.reshape(-1, 1, 2), memory)
+        with torch.no_grad():
+            output, (hidden, cell) = self.network(inputs.reshape(-1, 1, 2), memory)
         self._hidden.copy_(hidden.view_as(self._hidden))
         self._cell.copy_(cell.view_as(self._cell))
         return output

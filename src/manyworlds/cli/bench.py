@@ -1,4 +1,4 @@
-"""`manyworlds bench`: time a task, or the physics of any MJCF file."""
+"""`manyworlds bench`: measure the speed of a task, or of the physics of a model file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 import tyro
 
-from manyworlds.cli.common import parse
+from manyworlds.cli.parsing import parse
 
 if TYPE_CHECKING:
     from manyworlds.sim import Simulation
@@ -27,43 +27,43 @@ ENGINES = ("auto", "native", "warp")
 
 _ROUND_SECONDS = 0.2
 _ROUND_STEPS = 16
-"""Physics steps of a round at least: few steps in one call would hold the rollout back."""
+"""Smallest number of physics steps in a round; the rollout is slower with few steps per call."""
 _ROUND_BYTES = 64 * 2**20
 _SETTLE_SECONDS = 0.5
 _SAMPLE = 64
-"""Worlds that settle before the start, and worlds whose contacts are counted after each round."""
+"""Number of worlds that settle at first, and of worlds whose contacts are counted in a round."""
 _HUGE = 1e10
-"""MuJoCo calls a larger position or velocity diverged (mjMAXVAL)."""
+"""Positions and velocities above this have diverged (mjMAXVAL)."""
 
 
 @dataclass(kw_only=True)
-class BenchArgs:
-    """Step an MJCF file, or a task, in many worlds and compare with `mujoco.rollout`.
+class BenchOptions:
+    """Measure the speed of a model or a task in many worlds, relative to `mujoco.rollout`.
 
-    The simulation and the rollout take turns on the same states, controls and number of threads;
-    the ratio is that of the sums over all turns.
+    The simulation and the rollout take turns with the same states, controls and number of threads.
+    The ratio is the total time of the rollout divided by the total time of the simulation.
     """
 
     file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
-    """MJCF or URDF file, or a task's name."""
+    """MJCF or URDF file, or the name of a task."""
     num_envs: int = 1024
-    """Worlds."""
+    """Number of worlds."""
     seconds: float = 5.0
-    """How long to measure, both programs together [s]."""
+    """Measured time of both programs together [s]."""
     engine: str = "auto"
-    """auto, native (MuJoCo C) or warp (MuJoCo Warp)."""
+    """Engine: auto, native (MuJoCo C) or warp (MuJoCo Warp)."""
     threads: int = 0
-    """Threads; 0 takes every core."""
+    """Number of threads; 0 takes every core."""
     nsubsteps: int = 4
-    """Physics steps per call."""
+    """Number of physics steps per call."""
     refresh: bool = False
-    """Compute kinematics at the new state too, at the end of every call."""
+    """Also compute the kinematics at the new state at the end of every call."""
     plane: bool = False
-    """Add a ground plane, and lift onto it what floats freely."""
+    """Add a ground plane, and lift floating bodies onto it."""
     position_kp: float | None = None
-    """Stiffness of position actuators to add to every undriven hinge and slide joint."""
+    """Stiffness of position actuators to add to all hinges and slides without an actuator."""
     profile: bool = False
-    """Tell where the time of a task's control step goes, by manager and term."""
+    """Print the time that each manager and term of a task takes in a control step."""
     as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
     """Print one JSON object."""
 
@@ -74,12 +74,12 @@ def main(argv: list[str]) -> int:
     from manyworlds.spec.edits import add_ground_plane, add_position_actuators
     from manyworlds.tasks import list_tasks
 
-    args = parse(BenchArgs, None, argv, "bench")
+    args = parse(BenchOptions, argv, "bench")
     _check(args.num_envs, args.threads, args.nsubsteps, args.seconds, args.engine)
     if not args.file.is_file() and str(args.file) in list_tasks():
         return _bench_task(args)
     if args.profile:
-        raise ValueError(f"--profile takes apart the steps of a task, and '{args.file}' is none.")
+        raise ValueError(f"--profile measures the steps of a task, and '{args.file}' is none.")
     spec = load_spec(args.file)
     if args.plane:
         add_ground_plane(spec)
@@ -101,7 +101,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _bench_task(args: BenchArgs) -> int:
+def _bench_task(args: BenchOptions) -> int:
     from manyworlds.cli.bench_env import make_env, measure_env, profile_env
     from manyworlds.tasks import load_env_cfg
 
@@ -148,7 +148,7 @@ def measure_physics(
         num_envs: worlds.
         num_threads: threads of both programs; 0 takes every core.
         nsubsteps: physics steps per call.
-        seconds: how long to measure, both programs together [s].
+        seconds: measured time of both programs together [s].
         refresh: ask the simulation for kinematics at the new state, at the end of every call.
         engine: "auto", "native" or "warp".
         fields: fields of `sim.data` to read after every call.
@@ -156,7 +156,7 @@ def measure_physics(
         progress: called after every round with the share done, in [0, 1].
 
     Returns:
-        What was asked for, and: `steps_per_s` and `rollout_steps_per_s` (physics steps of all
+        The arguments, and: `steps_per_s` and `rollout_steps_per_s` (physics steps of all
         worlds per second of wall time), `ratio` of the two, `ratio_median` over rounds, `cpu_ratio`
         (the ratio per second of process CPU time), `contacts_mean` and `contacts_p95` per world,
         `diverged_worlds`, `same_trajectory` (whether all states equal the rollout's bit for bit;
@@ -185,7 +185,7 @@ def measure_physics(
 
 @dataclass
 class _Times:
-    """Seconds that the two programs took."""
+    """Times of the two programs [s]."""
 
     sim_wall: float = 0.0
     sim_cpu: float = 0.0
@@ -202,7 +202,7 @@ class _Times:
 
 
 class _Race:
-    """The simulation and the rollout, ready to take turns."""
+    """Simulation and rollout that take turns."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Time whole control steps of a task, against MuJoCo's own rollout, or part by part."""
+"""Times of a task's control step, as a whole relative to MuJoCo's rollout, or part by part."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
 
 _ACTIONS = 16
-"""Different random actions, which are taken in turn."""
+"""Number of random actions, which the steps take in turn."""
 _LONGEST = 10_000
-"""Control steps that an episode is taken to have at most."""
+"""Upper bound of the first episode's length, for tasks with endless episodes [control steps]."""
 _ROUND_WORLD_STEPS = 4096
 _METHODS = ("process_action", "apply_action", "compute", "compute_substep", "apply", "reset")
 
 
 def make_env(cfg: ManagerBasedRlEnvCfg, num_envs: int) -> ManagerBasedRlEnv:
-    """Build an environment of so many worlds."""
+    """Build an environment with a number of worlds."""
     cfg.scene.num_envs, cfg.seed = num_envs, 1
     return ManagerBasedRlEnv(cfg)
 
@@ -43,7 +43,7 @@ def measure_env(env: ManagerBasedRlEnv, seconds: float = 5.0) -> dict[str, Any]:
 
     Args:
         env: an environment on the native engine.
-        seconds: how long to measure, both programs together [s].
+        seconds: measured time of both programs together [s].
 
     Returns:
         `ratio` of the sums of times, `ratio_median` over rounds, `step_us` and `rollout_us` for a
@@ -92,10 +92,10 @@ def measure_env(env: ManagerBasedRlEnv, seconds: float = 5.0) -> dict[str, Any]:
 
 
 def profile_env(env: ManagerBasedRlEnv, seconds: float = 5.0) -> str:
-    """Tell where the time of `env.step` goes, by manager and term, as a table.
+    """Measure the time that managers and terms take in `env.step`, and return a table.
 
-    Times exclude what is listed in rows of its own, so that they add up. What a term reads first,
-    such as a field of the simulation that has to be copied, counts as its time.
+    The time of a row excludes the times of other rows, so that all rows add up. The term that reads
+    a field of the simulation first pays for its copy.
     """
     clock = _Clock()
     with torch_threads(1), quiet_mujoco():
@@ -120,7 +120,7 @@ class _Spent:
 
 
 class _Clock:
-    """Adds up the time within functions, without that of timed functions that they call."""
+    """Sums of the times within functions, without the timed functions that they call."""
 
     def __init__(self) -> None:
         self.spent: dict[str, _Spent] = {}
@@ -146,7 +146,7 @@ class _Clock:
 
 @contextlib.contextmanager
 def _patched(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Put another attribute in place of an object's, for a while."""
+    """Replace an attribute of an object within a `with` block."""
     own = vars(owner).get(name)
     setattr(owner, name, value)
     try:
@@ -159,7 +159,7 @@ def _patched(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def _parts(env: ManagerBasedRlEnv) -> Iterator[tuple[str, Any, str]]:
-    """What is timed: label, object and name of its function."""
+    """Yield the timed functions: label, object, and name of the function."""
     for name in ("step", "forward", "reset"):
         yield f"physics: {name}", env.sim, name
     for name in ("write_data_to_sim", "update", "reset"):
@@ -209,9 +209,9 @@ def _report(env: ManagerBasedRlEnv, clock: _Clock, steps: int) -> str:
 
 
 def _random_actions(env: ManagerBasedRlEnv) -> tuple[list[torch.Tensor], np.ndarray]:
-    """Draw actions; return them, and the controls [num_envs, actions, nu] that they set.
+    """Draw actions; return them and the controls that they set, shape [num_envs, actions, nu].
 
-    Afterwards episodes and intervals of events are at random points of their time.
+    Afterwards, episodes and timers of events are at random phases.
     """
     shape = (env.num_envs, env.action_manager.total_action_dim)
     actions = [2.0 * torch.rand(shape, device=env.device) - 1.0 for _ in range(_ACTIONS)]
@@ -223,6 +223,5 @@ def _random_actions(env: ManagerBasedRlEnv) -> tuple[list[torch.Tensor], np.ndar
         controls.append(env.sim.data.ctrl.cpu().numpy().astype(float))
     env.reset()
     env.episode_length_buf.random_(0, min(env.max_episode_length, _LONGEST))
-    events = env.event_manager._time_left
-    events *= torch.rand_like(events)
+    env.event_manager.randomize_timers()
     return actions, np.stack(controls, axis=1)

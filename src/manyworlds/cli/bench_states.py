@@ -1,4 +1,4 @@
-"""Start states and controls of a benchmark, for any model, and where they lie in state rows."""
+"""Start states and controls of a benchmark, for any model, and the layout of state rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StateLayout:
 
 
 def start_state(model: mujoco.MjModel) -> mujoco.MjData:
-    """Return the first keyframe, else `qpos0`, with what floats freely lifted out of the ground."""
+    """Return the first keyframe, else `qpos0`, with floating bodies lifted out of the ground."""
     data = mujoco.MjData(model)
     if model.nkey:
         mujoco.mj_resetDataKeyframe(model, data, 0)
@@ -55,8 +55,8 @@ def start_state(model: mujoco.MjModel) -> mujoco.MjData:
 def holding_controls(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     """Return controls that hold a state, shape (nu,).
 
-    Position servos get the length that they have; others get what `data.ctrl` holds, which a
-    keyframe may have set.
+    Position servos get their present length. Others get the value of `data.ctrl`, which a keyframe
+    may have set.
     """
     # MuJoCo's `position` and equals: force = kp * (ctrl - length) - kv * velocity.
     servo = (model.actuator_gainprm[:, 0] > 0) & (
@@ -79,7 +79,7 @@ def control_sequence(
 
 
 def _depth_below_ground(model: mujoco.MjModel, data: mujoco.MjData) -> float:
-    """Return how far the deepest contact with a plane reaches below it [m]."""
+    """Return the depth of the deepest contact with a plane [m]."""
     depths = [
         -contact.dist
         for contact in data.contact

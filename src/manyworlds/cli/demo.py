@@ -1,35 +1,36 @@
-"""`manyworlds demo`: train a pusher of objects of many shapes, evaluate it and look at it."""
+"""`manyworlds demo`: train, evaluate and show a policy that pushes objects of many shapes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from manyworlds.cli.common import parse
+from manyworlds.cli.parsing import parse
 
 
 @dataclass(kw_only=True)
-class DemoConfig:
-    """Train a pusher of objects of many shapes, then watch it."""
+class DemoOptions:
+    """Train a policy that pushes objects of many shapes, evaluate it, film it, and show it."""
 
     num_envs: int | None = None
-    """Parallel worlds to train in; None takes the task's own number."""
+    """Number of parallel worlds in training; None takes the number of the task."""
     iterations: int | None = None
-    """Training iterations; None takes the task's own."""
+    """Number of training iterations; None takes the number of the task."""
     seed: int = 42
+    """Seed of training and evaluation."""
     log_root: Path = Path("runs")
-    """Where the run folder is made."""
+    """Folder of all runs, in which the new run folder is made."""
     evaluation_worlds: int = 100
-    """Worlds of each shape in which the policy is judged."""
+    """Number of worlds of each shape in the evaluation."""
     view: bool = True
-    """On a terminal, show the trained policy in the browser at the end."""
+    """In a terminal, serve a web page of the trained policy at the end."""
     port: int = 8080
-    """Port of the page."""
+    """Port of that page; the next free port is taken if this one is in use."""
 
 
 def main(argv: list[str]) -> int:
-    """Parse the command line and run the demo."""
-    cfg = parse(DemoConfig, DemoConfig(), argv, "demo")
+    """Run `manyworlds demo`."""
+    cfg = parse(DemoOptions, argv, "demo")
     from manyworlds.cli.demo_run import run
 
     return run(cfg)

@@ -1,4 +1,4 @@
-"""What `manyworlds demo` does: train a pusher of many shapes, evaluate it and look at it."""
+"""Steps of `manyworlds demo`: training, evaluation, video and page."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from rich.console import Console
 
 from manyworlds.cli.evaluate import UNSEEN_SEED
-from manyworlds.cli.policy import Policy, load_policy
-from manyworlds.cli.progress import TrainingProgress
+from manyworlds.cli.policies import Policy, load_policy
 from manyworlds.cli.train import print_files
+from manyworlds.cli.training_progress import TrainingProgress
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl import RslRlOnPolicyRunnerCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
@@ -31,7 +31,7 @@ from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
-    from manyworlds.cli.demo import DemoConfig
+    from manyworlds.cli.demo import DemoOptions
     from manyworlds.rl.training import TrainingResult
 
 TASK = "Push-Variants"
@@ -41,8 +41,8 @@ VIDEO_S = 8.0
 VIDEO_FPS = 25
 
 
-def run(cfg: DemoConfig) -> int:
-    """Train, evaluate, film and show; return the exit code."""
+def run(cfg: DemoOptions) -> int:
+    """Train, evaluate, record a video and show; return the exit code."""
     require_extra("rsl_rl", "train")
     from manyworlds.rl.training import train, write_summary
 
@@ -84,7 +84,7 @@ def run(cfg: DemoConfig) -> int:
 def evaluate(
     rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, worlds_per_shape: int
 ) -> list[ShapeResult]:
-    """Judge the policy in fresh worlds of all shapes, those held out of training among them."""
+    """Evaluate the policy in new worlds of all shapes, also of those that training did not use."""
     env, policy = _play_env(tuple(SHAPES), worlds_per_shape, rl_cfg, checkpoint)
     return evaluate_shapes(env, policy)
 
@@ -92,7 +92,7 @@ def evaluate(
 def record_video(
     rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, path_stem: Path
 ) -> tuple[Path | None, str]:
-    """Film six worlds side by side; return the video, or None and what is missing."""
+    """Record six worlds side by side; return the video, or None and the reason."""
     from manyworlds.utils.gl import gl_available
     from manyworlds.viewer.video import write_video
 
@@ -131,7 +131,7 @@ def _show(rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, port: int) -> None:
 def _play_env(
     shapes: Sequence[str], worlds_per_shape: int, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path
 ) -> tuple[ManagerBasedRlEnv, Policy]:
-    """Worlds with starts and goals that training has not seen, and the trained policy for them."""
+    """Build worlds with starts and goals that training did not use; load the policy for them."""
     env_cfg = push_variants_env_cfg(shapes=shapes)
     env_cfg.scene.num_envs = worlds_per_shape * len(shapes)
     env_cfg.seed = rl_cfg.seed + UNSEEN_SEED

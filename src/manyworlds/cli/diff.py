@@ -1,4 +1,4 @@
-"""`manyworlds diff`: say in what two model files differ once they are compiled."""
+"""`manyworlds diff`: compare two compiled model files."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Annotated
 
 import tyro
 
-from manyworlds.cli.common import parse
+from manyworlds.cli.parsing import parse
 
 
 @dataclass(kw_only=True)
-class DiffArgs:
-    """Compile two model files and say in which options and elements of the same name they differ.
+class DiffOptions:
+    """Compile two model files and list their different options and elements.
 
-    So one sees what became of a file on its way: `manyworlds diff robot.xml dump/scene.mjb`. The
-    exit code is 0 if they are the same, else 1.
+    Elements are matched by name. For example, `manyworlds diff robot.xml dump/scene.mjb` shows what
+    a pipeline changed in a model. The exit code is 0 if the models are the same, else 1.
     """
 
     first: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FIRST")]
-    """An MJCF, URDF or MJB file."""
+    """MJCF, URDF or MJB file."""
     second: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="SECOND")]
-    """Another."""
+    """File to compare it with."""
     prefix: str = ""
-    """Compare only the elements of the second model whose names begin with this, without it."""
+    """Compare only elements of the second model with this prefix, which is removed first."""
     tolerance: float = 1e-4
-    """Up to which relative difference numbers are the same; XML files have six digits."""
+    """Largest relative difference of equal numbers; XML files have six digits."""
 
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds diff`."""
-    args = parse(DiffArgs, None, argv, "diff")
+    args = parse(DiffOptions, argv, "diff")
     from manyworlds.lab.diff import diff_models, load_model
 
     first, second = load_model(args.first), load_model(args.second)

@@ -1,4 +1,4 @@
-"""`manyworlds doctor`: say which of the packages that manyworlds needs are there, and fit."""
+"""`manyworlds doctor`: check the installed packages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from manyworlds.cli.common import UsageError
-
-_USAGE = """usage: manyworlds doctor
-
-Say which packages are installed, and whether they are those that this release was made for. The
-exit code is 0 if nothing is wrong, else 1; an extra that is not installed is not wrong."""
+from manyworlds.cli.parsing import parse
 
 _NOT_EXTRAS = ("dev",)
 _REQUIREMENT = re.compile(
@@ -23,21 +18,29 @@ _REQUIREMENT = re.compile(
 _BOUND = re.compile(r"\s*(>=|<)\s*([\d.]+)\s*")
 
 
+@dataclass(kw_only=True)
+class DoctorOptions:
+    """List the installed packages, and check that their versions fit this release.
+
+    The exit code is 0 if all fit, else 1. An extra that is not installed is no problem.
+    """
+
+
 @dataclass(frozen=True)
 class Package:
-    """A package that manyworlds needs."""
+    """Package that manyworlds depends on."""
 
     name: str
     bounds: str
-    """Such as `>=4.0,<5`."""
+    """Versions that fit, such as `>=4.0,<5`."""
     extra: str
-    """Which extra needs it; empty for all."""
+    """Extra that needs it; empty for the core."""
     installed: str
-    """Its version; empty if it is not there."""
+    """Installed version; empty if it is not installed."""
 
     @property
     def problem(self) -> str:
-        """What is wrong with it; empty if nothing is."""
+        """Problem with the package; empty if there is none."""
         if not self.installed:
             return "" if self.extra else "missing"
         return "" if is_within(self.installed, self.bounds) else f"wanted {self.bounds}"
@@ -45,11 +48,7 @@ class Package:
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds doctor`."""
-    if any(arg in ("-h", "--help") for arg in argv):
-        print(_USAGE)
-        return 0
-    if argv:
-        raise UsageError(f"`manyworlds doctor` takes no arguments, got '{argv[0]}'.")
+    parse(DoctorOptions, argv, "doctor")
     from manyworlds import __version__
     from manyworlds.utils.newton import newton_defect
     from manyworlds.utils.table import render_table
@@ -68,7 +67,7 @@ def main(argv: list[str]) -> int:
 
 
 def find_packages(requirements: list[str]) -> Iterator[Package]:
-    """Look for the packages of a distribution's requirements, but for developers' tools."""
+    """Look up the packages of a distribution's requirements, except development tools."""
     for requirement in requirements:
         found = _REQUIREMENT.match(requirement)
         if found is None or found["extra"] in _NOT_EXTRAS:
@@ -82,7 +81,7 @@ def find_packages(requirements: list[str]) -> Iterator[Package]:
 
 
 def is_within(version: str, bounds: str) -> bool:
-    """Whether a version such as `4.0.1` lies in `>=4.0,<5`; letters behind it do not count."""
+    """Return whether a version such as `4.0.1` is in `>=4.0,<5`, without a suffix of letters."""
     number = _numbers(version)
     tests = {">=": lambda bound: number >= bound, "<": lambda bound: number < bound}
     return all(tests[sign](_numbers(bound)) for sign, bound in _BOUND.findall(bounds))
@@ -95,7 +94,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def _library_problem() -> list[str]:
-    """MuJoCo's package and the library that it loads may be of different releases."""
+    """Return a problem if MuJoCo's package and the library that it loads differ in version."""
     import mujoco
 
     if mujoco.__version__ == mujoco.mj_versionString():

@@ -1,4 +1,4 @@
-"""`manyworlds lab TARGET`: walk into a world, in the browser or without one."""
+"""`manyworlds lab TARGET`: run one world live, with or without a web page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from manyworlds.cli.common import find_run, parse, play_env_cfg, take_modules
+from manyworlds.cli.parsing import Modules, load_modules, parse
+from manyworlds.cli.runs import find_run, play_env_cfg
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -24,44 +25,48 @@ _HEARTBEAT_S = 0.2
 
 @dataclass(kw_only=True)
 class LabOptions:
-    """Walk into one world: look at it, pull at it, steer it.
+    """Run one world live: view it, pull at its bodies, control its robot.
 
-    TARGET is an MJCF or URDF file, a task (also of one's own, with --load), or a run folder, one of
-    its checkpoints or its policy.onnx, whose policy then moves the robot.
+    TARGET is a model file (MJCF or URDF), a task, or a run: its folder, one of its checkpoints, or
+    its policy.onnx. The policy of a run controls the robot.
     """
 
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
-    """A model file, a task, a run folder, or a checkpoint or policy in one."""
+    """Model file, task, run folder, checkpoint, or exported policy."""
     world: int | None = None
-    """Of a task or a run: the world of the batch, with its variants and its randomization; None
-    takes the scene as it was described."""
+    """World of the task or run, with its variants and randomization; None takes neither."""
     policy: Path | None = None
-    """A policy that moves the robot, exported or a checkpoint; None takes that of a run folder."""
-    command: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    """What command terms of the policy ask for, such as {'twist': (0.5, 0.0, 0.0)}."""
+    """ONNX file or checkpoint of a policy that controls the robot; None takes that of the run."""
+    command: Annotated[
+        dict[str, tuple[float, ...]], tyro.conf.UsePythonSyntaxForLiteralCollections
+    ] = field(default_factory=dict)
+    """Values of the policy's command terms, such as "{'twist': (0.5, 0.0, 0.0)}"."""
     plane: bool = False
-    """Add a floor to a model file that has none."""
+    """Add a floor to a model file without one."""
     paused: bool = False
-    """Begin with time standing still."""
+    """Start paused."""
     speed: float = 1.0
-    """Simulated seconds per second, 0.05 to 10, or inf for as fast as it goes."""
+    """Simulated seconds per second, 0.05 to 10; inf runs as fast as possible."""
     headless: bool = False
-    """Serve no page; nothing of the extra 'lab' is needed."""
+    """Serve no page; the extra 'lab' is not needed."""
     seconds: float | None = None
-    """Stop after this time [s]; None goes on until Ctrl-C."""
+    """Time until the lab stops [s]; None runs until Ctrl-C."""
     host: str = "127.0.0.1"
-    """Address to serve the page on."""
+    """Address of the page; the default accepts connections from this machine only."""
     port: int = 8080
-    """Port to serve the page on; the next free one is taken if it is in use."""
+    """Port of the page; the next free port is taken if this one is in use."""
     collapsed: bool = False
-    """Hide the panel until somebody presses Tab."""
+    """Hide the panel until Tab is pressed."""
     log_root: Path = Path("runs")
-    """Where run folders are."""
+    """Folder of all runs."""
+    load: Modules = ()
+    """Python file, or module, that registers tasks."""
 
 
 def main(argv: list[str]) -> int:
-    """Parse the command line and open the lab."""
-    cfg = parse(LabOptions, None, take_modules(argv), "lab")
+    """Run `manyworlds lab`."""
+    cfg = parse(LabOptions, argv, "lab")
+    load_modules(cfg.load)
     if not cfg.headless:
         require_extra("viser", "lab")
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
@@ -96,17 +101,17 @@ def _serve(cfg: LabOptions) -> None:
 
 
 def wait(seconds: float | None) -> None:
-    """Let time go by [s]; None waits for Ctrl-C."""
+    """Wait for a time [s]; None waits for Ctrl-C."""
     until = math.inf if seconds is None else time.monotonic() + seconds
     while time.monotonic() < until:
         time.sleep(_HEARTBEAT_S)
 
 
 def open_lab(cfg: LabOptions) -> LiveLab:
-    """Build the world that the user means, with a policy if there is one.
+    """Build the world of the target, and start its policy if there is one.
 
     Raises:
-        FileNotFoundError: there is no such file, and no such task or run.
+        FileNotFoundError: the target is no file, task or run.
         ValueError: the world does not compile, or the policy does not fit it.
     """
     from manyworlds.lab import LabCfg, LiveLab
@@ -123,7 +128,7 @@ def open_lab(cfg: LabOptions) -> LiveLab:
 
 
 def find_world(cfg: LabOptions) -> tuple[World, Path | None]:
-    """Find the world that the user means, and the policy that belongs to it."""
+    """Find the world of the target, and the path of its policy, if any."""
     from manyworlds.tasks import list_tasks
 
     path = Path(cfg.target)
@@ -146,8 +151,8 @@ def find_world(cfg: LabOptions) -> tuple[World, Path | None]:
         ) from None
     if run is None or run.task is None:
         raise ValueError(f"'{checkpoint}' lies in no run folder: name the run's folder.")
-    # Training exports its policy at its end; what is named, or what there is so far, is exported
-    # for the lab.
+    # Training exports its policy at the end. The lab itself exports a named checkpoint, or the last
+    # one of a run that has not ended.
     policy = run.path / "policy.onnx"
     if path.suffix in (".pt", ".onnx") or not policy.is_file():
         policy = checkpoint
@@ -182,7 +187,7 @@ def _world_of_task(env_cfg: ManagerBasedRlEnvCfg, world: int | None) -> World:
 
 
 def _world_of_run(run: RunFolder, world: int | None) -> World:
-    """The scene that the run exported, or a world of its environment."""
+    """Load the scene that the run exported, or build a world of its environment."""
     from manyworlds.lab import world_from_file
 
     scene = run.path / "scene" / "scene.xml"

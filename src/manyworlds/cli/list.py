@@ -1,37 +1,46 @@
-"""`manyworlds list`: the tasks there are, and what they randomize."""
+"""`manyworlds list`: list the tasks, or the randomization of one task."""
 
 from __future__ import annotations
 
-from manyworlds.cli.common import UsageError, take_modules
+from dataclasses import dataclass
+from typing import Annotated
 
-_USAGE = """usage: manyworlds list [KEYWORD] [--load MODULE]
-       manyworlds list --randomization TASK [--load MODULE]
+import tyro
 
-List the registered tasks, or what makes the worlds of one task differ."""
+from manyworlds.cli.parsing import Modules, UsageError, load_modules, parse
+
+
+@dataclass(kw_only=True)
+class ListOptions:
+    """List the tasks, or the differences between the worlds of one task."""
+
+    keyword: Annotated[
+        str, tyro.conf.Positional, tyro.conf.arg(metavar="[KEYWORD]", help_behavior_hint="")
+    ] = ""
+    """List only the tasks whose names contain this text."""
+    randomization: Annotated[str | None, tyro.conf.arg(metavar="TASK")] = None
+    """Print what this task randomizes: field, elements, distribution, mode and cost."""
+    load: Modules = ()
+    """Python file, or module, that registers tasks."""
 
 
 def main(argv: list[str]) -> int:
-    """Print the names of all tasks, or of those with a keyword, or what a task randomizes."""
+    """Run `manyworlds list`."""
     from manyworlds.tasks import list_tasks
 
-    argv = take_modules(argv)
-    if any(arg in ("-h", "--help") for arg in argv):
-        print(_USAGE)
-        return 0
-    if argv[:1] == ["--randomization"]:
-        if len(argv) != 2:
-            raise UsageError("Name one task: manyworlds list --randomization TASK.")
-        from manyworlds.cli.randomization import randomization_table
+    options = parse(ListOptions, argv, "list")
+    load_modules(options.load)
+    if options.randomization is not None:
+        if options.keyword:
+            raise UsageError("Give either a keyword or --randomization TASK, not both.")
+        from manyworlds.cli.randomization_table import randomization_table
 
-        print(randomization_table(argv[1]))
+        print(randomization_table(options.randomization))
         return 0
-    if len(argv) > 1 or (argv and argv[0].startswith("-")):
-        raise UsageError(
-            f"`manyworlds list` takes one keyword, or --randomization TASK; got '{argv[-1]}'."
-        )
-    keyword = argv[0].lower() if argv else ""
-    names = [name for name in list_tasks() if keyword in name.lower()]
+    names = [name for name in list_tasks() if options.keyword.lower() in name.lower()]
     if not names:
-        raise ValueError(f"No task contains '{argv[0]}'. Available: {', '.join(list_tasks())}.")
+        raise ValueError(
+            f"No task contains '{options.keyword}'. Available: {', '.join(list_tasks())}."
+        )
     print("\n".join(names))
     return 0

@@ -1,4 +1,4 @@
-"""The entry point of the `manyworlds` command; each subcommand is imported only when used."""
+"""Entry point of the `manyworlds` command, which imports only the command that runs."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ import sys
 
 from manyworlds import __version__
 from manyworlds.utils.extras import MissingExtraError
+from manyworlds.utils.openmp import limit_openmp_spinning
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("manyworlds.cli.demo", "train a pusher of many shapes, film it, and watch it"),
+    "demo": ("manyworlds.cli.demo", "train a policy that pushes objects, evaluate it and show it"),
     "train": ("manyworlds.cli.train", "train a policy for a task"),
-    "evaluate": ("manyworlds.cli.evaluate", "tell how well a policy does what a task rewards"),
+    "evaluate": ("manyworlds.cli.evaluate", "evaluate a policy by the rewards of its task"),
     "play": ("manyworlds.cli.play", "watch a trained policy"),
-    "lab": ("manyworlds.cli.lab", "walk into a world: look at it, pull at it, steer it"),
-    "motion": ("manyworlds.cli.motion", "make motions to track, of recordings or of our own"),
-    "terrain": ("manyworlds.cli.terrain", "look at a terrain"),
+    "lab": ("manyworlds.cli.lab", "run one world live: view it, pull at it, control it"),
+    "motion": ("manyworlds.cli.motion", "write motions for tracking tasks"),
+    "terrain": ("manyworlds.cli.terrain", "show a terrain"),
     "list": ("manyworlds.cli.list", "list the tasks"),
-    "new-task": ("manyworlds.cli.new_task", "write a file with a task of your own, ready to train"),
-    "bench": ("manyworlds.cli.bench", "time a task or an MJCF file against MuJoCo's rollout"),
-    "validate": ("manyworlds.cli.validate", "say what is wrong with model files and tasks"),
-    "diff": ("manyworlds.cli.diff", "say in what two model files differ"),
-    "doctor": ("manyworlds.cli.doctor", "say whether the packages that are needed are there"),
-    "replay-dump": ("manyworlds.cli.replay_dump", "tell where a recorded world went bad first"),
+    "new-task": ("manyworlds.cli.new_task", "write a Python file with a new task"),
+    "bench": ("manyworlds.cli.bench", "measure the speed of a task or a model file"),
+    "validate": ("manyworlds.cli.validate", "check model files and tasks"),
+    "diff": ("manyworlds.cli.diff", "compare two model files"),
+    "doctor": ("manyworlds.cli.doctor", "check the installed packages"),
+    "replay-dump": ("manyworlds.cli.replay_dump", "find the first bad value of a recorded world"),
 }
-"""The commands: name to module, whose `main(argv) -> int` runs it, and one line of help."""
+"""Commands by name: the module with `main(argv) -> int`, and one line of help."""
 
-# What a user's input or machine can cause. Anything else is a defect and keeps its traceback.
+# Errors that the user's input or machine can cause. Others are defects and keep their traceback.
 _EXPECTED = (ValueError, KeyError, OSError, RuntimeError, MissingExtraError)
 
 
@@ -40,9 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     Returns:
         The exit code: 0 if all went well, 1 for an error, 2 for wrong usage, 130 for Ctrl-C.
     """
-    # Physics and torch take turns on the same cores. OpenMP workers that spin long while they wait
-    # take them from physics, and on a busy machine make learning several times slower.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    limit_openmp_spinning()
     try:
         code = _dispatch(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
@@ -79,7 +78,7 @@ def _dispatch(argv: list[str]) -> int:
     command = importlib.import_module(COMMANDS[name][0])
     try:
         return command.main(argv[1:])
-    except SystemExit as stop:  # the argument parser printed help
+    except SystemExit as stop:  # tyro has printed the help or an error
         if stop.code is None or isinstance(stop.code, int):
             return stop.code or 0
         raise

@@ -1,4 +1,4 @@
-"""What to do about MuJoCo's messages on model files."""
+"""Remedies for MuJoCo's errors in model files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KEYWORDS = {
 
 
 def unreadable(path: Path) -> tuple[str, list[str]] | None:
-    """Say why a path cannot be a model file at all, and what to do; None if it may be one."""
+    """Return the reason why a path is no model file, and remedies; None if it may be one."""
     if path.is_dir():
         files = sorted(file.name for file in path.glob("*.xml"))
         return "this is a folder, not a model file.", [
@@ -67,7 +67,7 @@ def unreadable(path: Path) -> tuple[str, list[str]] | None:
 
 
 def one_line(message: str) -> str:
-    """Bring MuJoCo's message to one line."""
+    """Return a message of MuJoCo as one line."""
     first, *rest = [line.strip() for line in message.strip().splitlines() if line.strip()]
     if not rest:
         return first
@@ -77,7 +77,7 @@ def one_line(message: str) -> str:
 
 
 def hints(path: Path, message: str) -> list[str]:
-    """Return what to do about a message, one sentence each; empty where MuJoCo's says it all."""
+    """Return remedies for a message, one sentence each; empty where the message suffices."""
     text = read_elements(path)
     found = []
     for pattern, rule in _RULES:

@@ -13,7 +13,7 @@ import mujoco
 
 @dataclass
 class Element:
-    """An XML element and where it starts."""
+    """XML element and its place."""
 
     tag: str
     attributes: dict[str, str]
@@ -24,7 +24,7 @@ class Element:
 
 @dataclass
 class ModelText:
-    """The elements of a model file and of the files that it includes."""
+    """Elements of a model file and of the files that it includes."""
 
     path: Path
     elements: list[Element]
@@ -36,7 +36,7 @@ class ModelText:
         return here or found
 
     def where(self, element: Element) -> str:
-        """Say where an element is."""
+        """Return the place of an element."""
         file = "" if element.file == self.path else f" of {element.file.name}"
         return f"line {element.line}{file}"
 
@@ -49,7 +49,7 @@ def read_elements(path: Path) -> ModelText:
 
 
 def syntax_error(path: Path) -> str | None:
-    """Return where and how a file is not well-formed XML, or None if it is."""
+    """Return the place and kind of the first XML error, or None for a well-formed file."""
     parser = expat.ParserCreate()
     try:
         parser.Parse(path.read_bytes(), True)
@@ -86,15 +86,15 @@ def _read(
 
 @dataclass
 class Schema:
-    """What may stand where in MJCF."""
+    """Elements and attributes that MJCF allows, by place."""
 
     children: dict[str, set[str]]
-    """Tag to the tags that may stand in it."""
+    """Tags that an element may contain, by its tag."""
     attributes: dict[tuple[str, str], set[str]]
-    """Tag of the parent and tag to the attributes."""
+    """Attributes, by the tag of the parent and the tag."""
 
     def parents(self, tag: str) -> list[str]:
-        """Return the tags that an element may stand in."""
+        """Return the tags of the elements that may contain an element."""
         return sorted(parent for parent, children in self.children.items() if tag in children)
 
 

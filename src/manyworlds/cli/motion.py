@@ -1,4 +1,4 @@
-"""`manyworlds motion convert FILE` and `manyworlds motion clip FILE`: make motions to track."""
+"""`manyworlds motion convert FILE` and `manyworlds motion clip FILE`: write motions to track."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
-
-from manyworlds.cli.common import usage_errors
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -19,45 +17,47 @@ _FILE = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
 
 @dataclass(kw_only=True)
-class Convert:
-    """Turn a recording of root and joints into a motion to track, with the poses of all bodies.
+class ConvertOptions:
+    """Convert a recording of a robot into a motion to track, with the poses of all bodies.
 
-    A CSV file has a row for each frame: the root's position [m], its quaternion (x, y, z, w), and
-    the joints [rad] in the robot's order, or with their names in the first line. An NPZ file of a
-    motion is resampled.
+    Each row of a CSV file is one frame: position of the root [m], its quaternion (x, y, z, w), and
+    joint positions [rad]. The joints are in the order of the robot, or in the order of the names in
+    the first line. An NPZ file of a motion is resampled.
     """
 
     file: _FILE
-    """The recording: CSV or NPZ."""
+    """CSV or NPZ file of the recording."""
     task: str
-    """Tracking task whose robot was recorded."""
+    """Name of a tracking task with the recorded robot."""
     output: Path | None = None
-    """The NPZ file to write; None for the recording's name with another ending."""
+    """NPZ file to write; None takes the name of the recording with the suffix .npz."""
     fps: float = 30.0
-    """Frames per second of a CSV file."""
+    """Frame rate of a CSV file [1/s]."""
     output_fps: float | None = None
-    """Frames per second to write; None for the control rate of the task."""
+    """Frame rate of the motion [1/s]; None takes the control rate of the task."""
     line_range: tuple[int, int] | None = None
-    """First and last frame to take, counted from 1; None for all."""
+    """First and last frame to convert, counted from 1; None converts all."""
 
 
 @dataclass(kw_only=True)
-class Clip:
-    """Write the clip that a task makes for itself: a robot waves, shifts its weight and squats."""
+class ClipOptions:
+    """Write the built-in motion of a task: a robot waves, shifts its weight and squats."""
 
     file: _FILE
-    """The NPZ file to write."""
+    """NPZ file to write."""
     task: str
-    """Tracking task."""
+    """Name of a tracking task."""
 
 
 def main(argv: list[str]) -> int:
-    """Parse the command line and write a motion."""
-    with usage_errors("motion"):
-        cfg = tyro.extras.subcommand_cli_from_dict(
-            {"convert": Convert, "clip": Clip}, args=argv, prog="manyworlds motion"
-        )
-    path, motion = _convert(cfg) if isinstance(cfg, Convert) else (cfg.file, _clip(cfg))
+    """Run `manyworlds motion`."""
+    cfg = tyro.extras.subcommand_cli_from_dict(
+        {"convert": ConvertOptions, "clip": ClipOptions},
+        args=argv,
+        prog="manyworlds motion",
+        description="Write motions for tracking tasks.",
+    )
+    path, motion = _convert(cfg) if isinstance(cfg, ConvertOptions) else (cfg.file, _clip(cfg))
     motion.save(path)
     print(
         f"{path}: {motion.num_frames} frames at {motion.fps:g} per second, "
@@ -66,7 +66,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _convert(cfg: Convert) -> tuple[Path, Motion]:
+def _convert(cfg: ConvertOptions) -> tuple[Path, Motion]:
     from rich.progress import Progress
 
     output = cfg.output or cfg.file.with_suffix(".npz")
@@ -96,7 +96,7 @@ def _convert(cfg: Convert) -> tuple[Path, Motion]:
     return output, complete
 
 
-def _clip(cfg: Clip) -> Motion:
+def _clip(cfg: ClipOptions) -> Motion:
     _, command = _task(cfg.task)
     if command.motion_fn is None:
         raise ValueError(f"Task '{cfg.task}' makes no clip: it needs a motion file.")
@@ -104,7 +104,7 @@ def _clip(cfg: Clip) -> Motion:
 
 
 def _task(name: str) -> tuple[ManagerBasedRlEnvCfg, MotionCommandCfg]:
-    """The environment and the motion command of a task."""
+    """Return the environment and the motion command of a task."""
     from manyworlds.tasks import load_env_cfg
     from manyworlds.tasks.tracking.mdp import MotionCommandCfg
 

@@ -1,34 +1,42 @@
-"""`manyworlds new-task`: write a file with a task of one's own, ready to train."""
+"""`manyworlds new-task`: write a Python file with a new task."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from manyworlds.cli.common import UsageError
+import tyro
+
+from manyworlds.cli.parsing import parse
 from manyworlds.utils.files import write_atomic
 
 _TEMPLATE = "manyworlds.tasks.reach.reach_env_cfg"
 _BEFORE = "from manyworlds.sim import MujocoCfg, SimulationCfg\n"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*")
-_USAGE = """usage: manyworlds new-task NAME
 
-Write a task called NAME, such as My-Robot-Reach, into a file of that name here (my_robot_reach.py).
-It trains as it stands: an arm of two joints reaches for goals. Change all of it."""
+
+@dataclass(kw_only=True)
+class NewTaskOptions:
+    """Write a Python file with a new task into the current folder.
+
+    The new task trains as it is: an arm with two joints reaches for goals. Edit the file to make it
+    your own task.
+    """
+
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
+    """Name of the task, such as My-Robot-Reach, which makes the file my_robot_reach.py."""
 
 
 def main(argv: list[str]) -> int:
-    """Write the file and say how to go on."""
-    if any(arg in ("-h", "--help") for arg in argv):
-        print(_USAGE)
-        return 0
-    if len(argv) != 1:
-        raise UsageError(f"Give one name, as in `manyworlds new-task My-Task`, not {len(argv)}.")
-    path = write_task(argv[0], Path())
-    print(f"{path}: change it, and try it with")
+    """Run `manyworlds new-task`."""
+    name = parse(NewTaskOptions, argv, "new-task").name
+    path = write_task(name, Path())
+    print(f"{path}: edit it, and try it with")
     for command in ("validate", "train", "play"):
-        print(f"  manyworlds {command} {argv[0]} --load {path}")
+        print(f"  manyworlds {command} {name} --load {path}")
     return 0
 
 
@@ -37,14 +45,14 @@ def write_task(name: str, folder: Path) -> Path:
 
     Args:
         name: the task's name: words of letters and digits, joined by hyphens.
-        folder: where to.
+        folder: folder of the new file.
 
     Returns:
-        The new file.
+        The path of the new file.
 
     Raises:
-        ValueError: the name is not of that form, or a task has it already.
-        FileExistsError: the file is there already.
+        ValueError: the name does not have that form, or is the name of a task.
+        FileExistsError: the file exists.
     """
     from manyworlds.tasks import list_tasks
 

@@ -1,4 +1,4 @@
-"""MuJoCo's own rollout: what speed is measured against."""
+"""MuJoCo's own rollout, the reference of speed measurements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCALAR_JOINTS = [int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HI
 
 
 class PlainRollout:
-    """Steps state rows (mjSTATE_INTEGRATION) of many worlds in one call, which is fastest.
+    """Rollout of state rows (mjSTATE_INTEGRATION) of many worlds in one call, which is fastest.
 
     Args:
         model: the model.
@@ -30,14 +30,14 @@ class PlainRollout:
         self.rollout = Rollout(nthread=num_threads if num_threads > 1 else 0)
 
     def prepare(self, num_envs: int, nstep: int) -> None:
-        """Make room for results, filled, so that no turn pays for the first touch of memory."""
+        """Allocate and fill the results, so that no turn pays for the first touch of memory."""
         self.states = np.full((num_envs, nstep, self.layout.physics.size), 0.0)
         self._sensors = np.full((num_envs, nstep, self.model.nsensordata), 0.0)
 
     def __call__(
         self, state: np.ndarray, warmstart: np.ndarray, control: np.ndarray | None
     ) -> None:
-        """Step from states and warmstarts; `states` then holds where it went.
+        """Step from states and warmstarts; write the new states to `states`.
 
         Args:
             state: columns `layout.physics` of rows.
@@ -59,14 +59,14 @@ class PlainRollout:
 def settled_rows(
     rollout: PlainRollout, sample: int, num_envs: int, seconds: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Let a few worlds settle from the start state and spread them over all worlds.
+    """Let a few worlds settle from the start state, and copy them to all worlds.
 
     Args:
-        rollout: what steps the worlds.
-        sample: how many different worlds to settle.
-        num_envs: how many rows to return.
-        seconds: how long to settle, in simulated time [s].
-        rng: where noise comes from.
+        rollout: rollout that steps the worlds.
+        sample: number of worlds to settle.
+        num_envs: number of rows to return.
+        seconds: simulated time of settling [s].
+        rng: generator of the noise.
 
     Returns:
         State rows, shape (num_envs, nstate), and holding controls, shape (nu,).

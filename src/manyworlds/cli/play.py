@@ -2,96 +2,120 @@
 
 from __future__ import annotations
 
-import argparse
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyworlds.cli.common import (
-    UsageError,
-    download_checkpoint,
-    find_run,
-    parse,
-    play_env_cfg,
-    take_modules,
-    take_task,
-)
+from manyworlds.cli.parsing import UsageError, find_task, parse_known, parse_over
+from manyworlds.cli.play_options import PlayOptions, PlayStartOptions
+from manyworlds.cli.runs import download_checkpoint, find_run, play_env_cfg
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
     import mujoco
     import numpy as np
 
-    from manyworlds.cli.options import PlayConfig
-    from manyworlds.cli.policy import Policy
+    from manyworlds.cli.policies import Policy
+    from manyworlds.cli.task_options import PlayTaskOptions
     from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+    from manyworlds.rl import RslRlOnPolicyRunnerCfg
+    from manyworlds.rl.run_folder import RunFolder
     from manyworlds.viewer.viser.checkpoints import CheckpointManager
 
 
 def main(argv: list[str]) -> int:
-    """Parse the command line, load the policy and open the page."""
-    argv = take_modules(argv)
-    if any(arg.partition("=")[0] == "--onnx" for arg in argv):
+    """Run `manyworlds play`."""
+    start, rest = parse_known(PlayStartOptions, argv, "play")
+    if start.onnx is not None:
         from manyworlds.cli import play_onnx
 
         return play_onnx.main(argv)
-    if (not argv or argv[0].startswith("-")) and not {"-h", "--help"} & set(argv):
-        argv = [_task_of_run(argv), *argv]
-    task, argv = take_task(argv, "play")
-    from manyworlds.cli.options import PlayConfig
-    from manyworlds.cli.policy import load_policy, untrained_policy
-    from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls
-    from manyworlds.utils.config import update_from_plain
-    from manyworlds.viewer.viser.checkpoints import checkpoints_of
+    if not start.task:
+        parse_known(PlayStartOptions, argv, "play", add_help=True)
+        start.task = (_task_of_run(start),)
+    return _play(find_task(start), start, rest)
 
-    cfg = parse(PlayConfig, PlayConfig(env=load_env_cfg(task, play=True)), argv, f"play {task}")
-    if cfg.latest and cfg.checkpoint is not None:
+
+def _play(task: str, given: PlayOptions, rest: list[str]) -> int:
+    """Find the policy, build the environment, and show or film them.
+
+    Args:
+        task: name of the task.
+        given: options that are parsed already.
+        rest: other arguments.
+    """
+    from manyworlds.cli.task_options import PlayTaskOptions
+    from manyworlds.tasks import load_env_cfg, load_rl_cfg
+    from manyworlds.utils.config import update_from_plain
+
+    plain = {field.name: getattr(given, field.name) for field in dataclasses.fields(PlayOptions)}
+    default = PlayTaskOptions(**plain, env=load_env_cfg(task, play=True))
+    options = parse_over(default, rest, f"play {task}")
+    if options.latest and options.checkpoint is not None:
         raise UsageError("Give either --latest or --checkpoint, not both.")
     checkpoint, run, rl_cfg = None, None, load_rl_cfg(task)
-    if cfg.agent == "trained":
+    if options.agent == "trained":
         require_extra("rsl_rl", "train")
-        if cfg.wandb_run_path is not None:
-            checkpoint = download_checkpoint(cfg)
+        if options.wandb_run_path is not None:
+            checkpoint = download_checkpoint(options)
         else:
-            checkpoint, run = find_run(cfg.checkpoint, cfg.log_root, task)
-        cfg = parse(PlayConfig, PlayConfig(env=play_env_cfg(task, run)), argv, f"play {task}")
+            checkpoint, run = find_run(options.checkpoint, options.log_root, task)
+        default = PlayTaskOptions(**plain, env=play_env_cfg(task, run))
+        options = parse_over(default, rest, f"play {task}")
         if run is not None:
             update_from_plain(rl_cfg, run.agent_params())
         print(f"policy: {checkpoint}")
-    env = ManagerBasedRlEnv(_env_cfg(cfg), device=cfg.device)
+    _show(task, options, rl_cfg, checkpoint, run)
+    return 0
+
+
+def _show(
+    task: str,
+    options: PlayTaskOptions,
+    rl_cfg: RslRlOnPolicyRunnerCfg,
+    checkpoint: Path | None,
+    run: RunFolder | None,
+) -> None:
+    """Show the policy of a checkpoint, or an untrained one, in the viewer of the options."""
+    from manyworlds.cli.policies import load_policy, untrained_policy
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.tasks import load_runner_cls
+    from manyworlds.viewer.viser.checkpoints import checkpoints_of
+
+    env = ManagerBasedRlEnv(_env_cfg(options), device=options.device)
+    runner = load_runner_cls(task)
     if checkpoint is None:
-        policy = untrained_policy(env, cfg.agent)
+        policy = untrained_policy(env, options.agent)
     else:
-        policy = load_policy(env, rl_cfg, checkpoint, load_runner_cls(task))
-    if cfg.video:
-        folder = (cfg.log_root if run is None else run.path) / "videos" / "play"
-        print(f"film: {film(env, policy, folder / task, cfg.video_length, cfg.camera)}")
-    elif cfg.viewer == "native":
-        watch_in_window(env, policy, steps=cfg.steps)
+        policy = load_policy(env, rl_cfg, checkpoint, runner)
+    if options.video:
+        folder = (options.log_root if run is None else run.path) / "videos" / "play"
+        path = film(env, policy, folder / task, options.video_length, options.camera)
+        print(f"film: {path}")
+    elif options.viewer == "native":
+        watch_in_window(env, policy, steps=options.steps)
     else:
         checkpoints = None
         if run is not None and checkpoint is not None:
-            runner = load_runner_cls(task)
             checkpoints = checkpoints_of(
                 run,
                 checkpoint,
                 lambda path: load_policy(env, rl_cfg, path, runner),
-                follow=cfg.checkpoint is None,
+                follow=options.checkpoint is None,
             )
         watch(
             env,
             policy,
-            host=cfg.host,
-            port=cfg.port,
-            steps=cfg.steps,
+            host=options.host,
+            port=options.port,
+            steps=options.steps,
             checkpoints=checkpoints,
         )
-    return 0
 
 
-def _env_cfg(cfg: PlayConfig) -> ManagerBasedRlEnvCfg:
-    """The environment with what the options of `play` change of it."""
+def _env_cfg(cfg: PlayTaskOptions) -> ManagerBasedRlEnvCfg:
+    """Return the environment, changed by the options that have no `--env` prefix."""
     env = cfg.env
     if cfg.num_envs is not None:
         env.scene.num_envs = cfg.num_envs
@@ -118,7 +142,7 @@ def film(
     steps: int,
     camera: int | str | None = None,
 ) -> Path:
-    """Film the policy without a window; return the video."""
+    """Record a video of the policy without a window; return its path."""
     import torch
 
     from manyworlds.utils.devices import torch_threads
@@ -166,20 +190,16 @@ def watch_in_window(env: ManagerBasedRlEnv, policy: Policy, *, steps: int | None
         NativeMujocoViewer(env, policy).run(num_steps=steps)
 
 
-def _task_of_run(argv: list[str]) -> str:
-    """The task of the run that is meant where no task is named.
+def _task_of_run(options: PlayOptions) -> str:
+    """Return the task of the run that the options name.
 
     Raises:
-        ValueError: the checkpoint lies in no run folder, which would tell.
+        ValueError: the checkpoint is in no run folder, so its task is unknown.
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--checkpoint", "--checkpoint-file", "--checkpoint_file", type=Path)
-    parser.add_argument("--log-root", "--log_root", type=Path, default=Path("runs"))
-    known, _ = parser.parse_known_args(argv)
-    checkpoint, run = find_run(known.checkpoint, known.log_root, None)
+    checkpoint, run = find_run(options.checkpoint, options.log_root, None)
     if run is None or run.task is None:
         raise ValueError(
-            f"'{checkpoint}' lies in no run folder: name its task, manyworlds play TASK "
+            f"'{checkpoint}' is in no run folder: name its task, manyworlds play TASK "
             f"--checkpoint {checkpoint}."
         )
     return run.task

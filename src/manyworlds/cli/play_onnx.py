@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from manyworlds.cli.common import parse
+import tyro
+
+from manyworlds.cli.parsing import parse
 
 if TYPE_CHECKING:
     import mujoco
@@ -18,30 +20,31 @@ if TYPE_CHECKING:
     from manyworlds.rl import OnnxPolicy
 
 _ARROWS = {265: (0, 1.0), 264: (0, -1.0), 263: (2, 1.0), 262: (2, -1.0)}
-"""Arrow keys by GLFW's codes: column of a command, and the direction in which they move it."""
+"""Column of a command and direction of its change, for the GLFW codes of the arrow keys."""
 _KEY_STEP = 0.1
 
 
 @dataclass(kw_only=True)
-class OnnxPlayConfig:
-    """Run an exported policy in plain MuJoCo; arrow keys change the first command."""
+class PlayOnnxOptions:
+    """Run an exported policy in plain MuJoCo. The arrow keys change the first command."""
 
     onnx: Path
-    """The policy."""
+    """ONNX file of the policy."""
     scene: Path | None = None
-    """The MJCF file; None takes scene/scene.xml beside the policy."""
-    command: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    """What command terms ask for, such as {'twist': (0.5, 0.0, 0.0)}; 0 for the others."""
+    """MJCF file; None takes scene/scene.xml beside the policy."""
+    command: Annotated[
+        dict[str, tuple[float, ...]], tyro.conf.UsePythonSyntaxForLiteralCollections
+    ] = field(default_factory=dict)
+    """Values of command terms, such as "{'twist': (0.5, 0.0, 0.0)}"; other terms stay at 0."""
     headless: bool = False
     """Open no window, run as fast as possible, and print the last state."""
     steps: int | None = None
-    """Stop after this many control steps; None goes on until the window closes."""
+    """Number of control steps to run; None runs until the window closes."""
 
 
 def main(argv: list[str]) -> int:
-    """Parse the command line and run the policy."""
-    wants_help = bool({"-h", "--help"} & set(argv))  # `--onnx --help`, too, as `play --help` says
-    cfg = parse(OnnxPlayConfig, None, ["--help"] if wants_help else argv, "play")
+    """Run `manyworlds play --onnx`."""
+    cfg = parse(PlayOnnxOptions, argv, "play")
     if not cfg.onnx.is_file():
         raise FileNotFoundError(f"There is no policy '{cfg.onnx}': give the path of an .onnx file.")
     scene = cfg.scene or cfg.onnx.parent / "scene" / "scene.xml"

@@ -1,4 +1,4 @@
-"""`manyworlds replay-dump FILE`: tell where a recorded world went bad first."""
+"""`manyworlds replay-dump FILE`: find the first bad value of recorded worlds."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Annotated
 
 import tyro
 
-from manyworlds.cli.common import parse
+from manyworlds.cli.parsing import parse
 
 
 @dataclass(kw_only=True)
-class ReplayArgs:
-    """Replay a file that the NaN guard wrote in MuJoCo C.
+class ReplayDumpOptions:
+    """Replay a file of the NaN guard in MuJoCo C.
 
-    Names the first field, element and step that went bad in each of its worlds.
+    For each world, this prints the first field, element and step with a bad value.
     """
 
     file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
-    """What the NaN guard wrote."""
+    """File that the NaN guard wrote."""
 
 
 def main(argv: list[str]) -> int:
-    """Replay the worlds of a file in MuJoCo C; print what went bad first in each."""
-    path = parse(ReplayArgs, None, argv, "replay-dump").file
+    """Run `manyworlds replay-dump`."""
+    path = parse(ReplayDumpOptions, argv, "replay-dump").file
     from manyworlds.sim.diagnostics.flight_replay import FlightRecord, replay
     from manyworlds.sim.diagnostics.status import WorldStatus
 

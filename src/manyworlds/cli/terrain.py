@@ -1,4 +1,4 @@
-"""`manyworlds terrain [KIND ...]`: look at a terrain, in the browser or in a picture."""
+"""`manyworlds terrain [KIND ...]`: show a terrain on a web page, or draw it into a file."""
 
 from __future__ import annotations
 
@@ -8,50 +8,53 @@ from typing import Annotated
 
 import tyro
 
-from manyworlds.cli.common import parse
+from manyworlds.cli.parsing import parse
+
+_PYTHON_SYNTAX = tyro.conf.UsePythonSyntaxForLiteralCollections
 
 
 @dataclass(kw_only=True)
 class TerrainOptions:
-    """Look at a terrain: manyworlds terrain [KIND ...] [OPTIONS].
+    """Show a terrain on a web page, or draw it into a file."""
 
-    KIND names one ready terrain (all, rough, stairs), or kinds such as pyramid_stairs, each of
-    which fills a column whose rows become more difficult.
-    """
-
+    kinds: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[KIND ...]")] = (
+        "all",
+    )
+    """One ready terrain (all, rough, stairs), or kinds such as pyramid_stairs, one per column."""
     rows: int | None = None
-    """Levels of difficulty; None takes those of a ready terrain, and 3 of kinds."""
-    difficulty: tuple[float, float] | None = None
-    """Lowest and highest difficulty, 0 to 1."""
+    """Number of rows; None takes the number of a ready terrain, and 3 for kinds."""
+    difficulty: Annotated[tuple[float, float] | None, _PYTHON_SYNTAX] = None
+    """Difficulty of the first and the last row, such as "(0.2, 0.8)"; None for the terrain's."""
     change: Annotated[
-        dict[str, bool | float | tuple[float, ...]], tyro.conf.arg(metavar="{FIELD: VALUE, ...}")
+        dict[str, bool | float | tuple[float, ...]],
+        _PYTHON_SYNTAX,
+        tyro.conf.arg(metavar="{FIELD: VALUE, ...}"),
     ] = field(default_factory=dict)
-    """Fields of the kinds to change, such as {'step_width': 0.5}."""
+    """Fields of the kinds to change, such as "{'step_width': 0.5}"."""
     seed: int = 0
-    """What is random follows from it."""
+    """Seed of everything random."""
     robot: str = "none"
-    """Who stands in the middle cell: none, quadruped, humanoid, arm, go1, g1 or yam."""
+    """Robot in the middle cell: none, quadruped, humanoid, arm, go1, g1 or yam."""
     patches: bool = False
     """Show origins and flat patches."""
     picture: Path | None = None
-    """Image file to draw instead of opening the browser."""
+    """Image file to draw, instead of serving a page."""
     width: int = 1280
-    """Of the picture [pixel]."""
+    """Width of the image [pixels]."""
     height: int = 720
-    """Of the picture [pixel]."""
+    """Height of the image [pixels]."""
     seconds: float | None = None
-    """Stop after this time [s]; None goes on until Ctrl-C."""
+    """Time until the page stops [s]; None runs until Ctrl-C."""
     host: str = "127.0.0.1"
-    """Address to serve the page on."""
+    """Address of the page; the default accepts connections from this machine only."""
     port: int = 8080
-    """Port to serve the page on; the next free one is taken if it is in use."""
+    """Port of the page; the next free port is taken if this one is in use."""
 
 
 def main(argv: list[str]) -> int:
-    """Parse the command line and show the terrain."""
-    count = next((i for i, arg in enumerate(argv) if arg.startswith("-")), len(argv))
-    cfg = parse(TerrainOptions, TerrainOptions(), argv[count:], "terrain")
-    from manyworlds.cli.visualize_terrain import show
+    """Run `manyworlds terrain`."""
+    options = parse(TerrainOptions, argv, "terrain")
+    from manyworlds.cli.terrain_view import show
 
-    show(argv[:count] or ["all"], cfg)
+    show(options)
     return 0

@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyworlds.cli.common import download_checkpoint, find_run, parse, take_task
+from manyworlds.cli.parsing import parse_over, parse_task
+from manyworlds.cli.runs import download_checkpoint, find_run
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from manyworlds.cli.options import TrainConfig
+    from manyworlds.cli.task_options import TrainOptions
     from manyworlds.rl.run_folder import RunFolder
     from manyworlds.rl.runner import IterationRecord, OnPolicyRunner
     from manyworlds.rl.training import TrainingResult
@@ -23,20 +24,19 @@ if TYPE_CHECKING:
 
 
 def main(argv: list[str]) -> int:
-    """Parse the command line and train."""
-    given = argv
-    task, argv = take_task(argv, "train")
-    cfg, resume = _parse(task, argv)
+    """Run `manyworlds train`."""
+    task, rest = parse_task(argv, "train", "Train a policy for a task.")
+    cfg, resume = _parse(task, rest)
     from rich.console import Console
 
-    from manyworlds.cli.progress import TrainingProgress
+    from manyworlds.cli.training_progress import TrainingProgress
     from manyworlds.rl.distributed import Ranks
     from manyworlds.rl.training import train
     from manyworlds.tasks import load_runner_cls
 
     ranks = Ranks.from_environment()
     if cfg.gpu_ids is not None and not ranks.is_distributed:
-        _use_gpus(cfg, given)
+        _use_gpus(cfg, argv)
     cfg.env.sim.nan_guard.enabled |= cfg.enable_nan_guard
     if cfg.video_interval < 1:
         raise ValueError(f"--video-interval must be at least 1 step, got {cfg.video_interval}.")
@@ -66,24 +66,23 @@ def main(argv: list[str]) -> int:
     return 130 if result.interrupted else 0
 
 
-def _parse(task: str, argv: list[str]) -> tuple[TrainConfig, Path | None]:
-    """Parse the command line over the task's configs, or over those of the run to go on from.
+def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
+    """Parse the command line over the configs of the task, or of the run to continue.
 
     Returns:
-        The configuration, and the checkpoint to go on from, if any.
+        The options, and the checkpoint to continue from, if any.
     """
-    # What takes long to import comes after what can go wrong without it.
-    from manyworlds.cli.options import TrainConfig
+    from manyworlds.cli.task_options import TrainOptions
     from manyworlds.sim import choose_device
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
     from manyworlds.utils.config import update_from_plain
     from manyworlds.utils.extras import require_extra
 
-    default = TrainConfig(env=load_env_cfg(task), agent=load_rl_cfg(task))
-    cfg = parse(TrainConfig, default, argv, f"train {task}")
+    default = TrainOptions(env=load_env_cfg(task), agent=load_rl_cfg(task))
+    cfg = parse_over(default, argv, f"train {task}")
     on_cpu = cfg.preset == "auto" and choose_device(cfg.env.sim, cfg.device).type == "cpu"
     if (on_cpu or cfg.preset == "cpu") and use_cpu_preset(task, default.env, default.agent):
-        cfg = parse(TrainConfig, default, argv, f"train {task}")
+        cfg = parse_over(default, argv, f"train {task}")
     require_extra("rsl_rl", "train")
     resume = None
     if cfg.wandb_run_path is not None:
@@ -94,15 +93,15 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainConfig, Path | None]:
         if run is not None:
             update_from_plain(default.env, run.env_params())
             update_from_plain(default.agent, run.agent_params())
-            cfg = parse(TrainConfig, default, argv, f"train {task}")
+            cfg = parse_over(default, argv, f"train {task}")
     return cfg, resume
 
 
-def _use_gpus(cfg: TrainConfig, argv: list[str]) -> None:
-    """Make one GPU the visible one; for several, become `torchrun` with a process for each.
+def _use_gpus(cfg: TrainOptions, argv: list[str]) -> None:
+    """Make one GPU the only visible one; for several, become `torchrun` with one process each.
 
     Raises:
-        ValueError: a GPU is not there.
+        ValueError: a GPU does not exist.
     """
     from manyworlds.utils.gpu import select_gpus
 
@@ -110,7 +109,7 @@ def _use_gpus(cfg: TrainConfig, argv: list[str]) -> None:
     if gpus is None:
         raise ValueError(
             f"--gpu-ids {cfg.gpu_ids} finds no GPU: leave it out to train on the CPU, or install "
-            "PyTorch's CUDA build and NVIDIA's driver, and look at CUDA_VISIBLE_DEVICES."
+            "PyTorch's CUDA build and NVIDIA's driver, and check CUDA_VISIBLE_DEVICES."
         )
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
     cfg.device = cfg.device or "cuda"
@@ -121,16 +120,16 @@ def _use_gpus(cfg: TrainConfig, argv: list[str]) -> None:
 
 
 class _Watchers:
-    """What looks on while a run trains: a film, a page."""
+    """Observers of a run in training: a video recorder and a web page."""
 
-    def __init__(self, cfg: TrainConfig, console: Console) -> None:
+    def __init__(self, cfg: TrainOptions, console: Console) -> None:
         self._cfg = cfg
         self._console = console
         self._film: VideoRecorder | None = None
         self._view: TrainingView | None = None
 
     def start(self, runner: OnPolicyRunner, run: RunFolder) -> None:
-        """Have a world filmed and worlds shown, as the configuration says."""
+        """Start recording and serving, as the options say."""
         cfg = self._cfg
         if cfg.video:
             from manyworlds.viewer.video_recorder import VideoRecorder
@@ -151,24 +150,24 @@ class _Watchers:
             self._console.print(f"watch at {self._view.url}", highlight=False)
 
     def note(self, record: IterationRecord) -> None:
-        """Take in what an iteration reports."""
+        """Pass on the report of an iteration."""
         if self._view is not None:
             self._view.note(record)
 
     @property
     def files(self) -> list[Path]:
-        """Films written so far."""
+        """Videos written so far."""
         return [] if self._film is None else self._film.files
 
     def close(self) -> None:
-        """End the film and the page."""
+        """Finish the videos and close the page."""
         for watcher in (self._film, self._view):
             if watcher is not None:
                 watcher.finish()
 
 
 def _report(task: str, result: TrainingResult, console: Console) -> None:
-    """Write what the run came to, and say where everything is."""
+    """Write a summary of the run, and print its files."""
     from manyworlds.rl.training import write_summary
 
     # Two quick Ctrl-C end the first iteration before it can report.
@@ -186,7 +185,7 @@ def _report(task: str, result: TrainingResult, console: Console) -> None:
     )
     if result.interrupted:
         console.print(
-            f"stopped after iteration {iterations}; go on with: "
+            f"stopped after iteration {iterations}; continue with: "
             f"manyworlds train {task} --checkpoint {result.checkpoint}",
             highlight=False,
             soft_wrap=True,
@@ -195,7 +194,7 @@ def _report(task: str, result: TrainingResult, console: Console) -> None:
 
 
 def print_files(files: list[Path], console: Console) -> None:
-    """Say where files are, one a line."""
+    """Print the paths of files, one per line."""
     console.print(f"in {files[0].parent}:", highlight=False, soft_wrap=True)
     for path in files:
         console.print(f"  {path.relative_to(files[0].parent)}", highlight=False)

@@ -1,4 +1,4 @@
-"""`manyworlds validate`: say what is wrong with model files and tasks, and what to do."""
+"""`manyworlds validate`: check model files and tasks, and explain their errors."""
 
 from __future__ import annotations
 
@@ -9,31 +9,35 @@ from typing import Annotated
 import mujoco
 import tyro
 
-from manyworlds.cli.common import UsageError, parse, take_modules
+from manyworlds.cli.parsing import Modules, UsageError, load_modules, parse
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 
 
 @dataclass(kw_only=True)
-class ValidateArgs:
-    """Say whether model files compile and tasks run well, and if not, why and what to do about it.
+class ValidateOptions:
+    """Check that model files compile and that tasks run, and explain the errors found.
 
-    The exit code is 0 if nothing is wrong, else 1. Tasks of one's own are found with --load, as in
-    `manyworlds train`.
+    The exit code is 0 if all are correct, else 1.
     """
 
-    files: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="FILE...")]
+    files: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]],
+        tyro.conf.arg(metavar="FILE...", help_behavior_hint="(required)"),
+    ]
     """MJCF or URDF files, or names of tasks."""
+    load: Modules = ()
+    """Python file, or module, that registers tasks."""
 
 
 @dataclass
 class Report:
-    """What is to say about one model file."""
+    """Result of checking one model file."""
 
     path: Path
     error: str | None = None
-    """MuJoCo's message in one line, or ours where MuJoCo has no chance to say anything."""
+    """Message of MuJoCo in one line, or ours for a file that MuJoCo cannot read."""
     hints: list[str] = field(default_factory=list)
-    """What to do about the error."""
+    """Remedies for the error."""
     warnings: list[str] = field(default_factory=list)
     summary: str = ""
     """Sizes of a model that compiles."""
@@ -47,7 +51,7 @@ class Report:
 
 
 class ModelFileError(ValueError):
-    """A model file cannot be read or does not compile; the report says why."""
+    """Error of a model file that cannot be read or does not compile; the report explains it."""
 
     def __init__(self, report: Report) -> None:
         hints = "".join(f" Hint: {hint}" for hint in report.hints)
@@ -57,7 +61,8 @@ class ModelFileError(ValueError):
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds validate`."""
-    args = parse(ValidateArgs, None, take_modules(argv), "validate")
+    args = parse(ValidateOptions, argv, "validate")
+    load_modules(args.load)
     if not args.files:
         raise UsageError("No file to validate: name at least one, as in `validate robot.xml`.")
     wrong = False
@@ -78,7 +83,7 @@ def _tasks() -> list[str]:
 
 
 def _validate_task(task: str) -> bool:
-    """Run a task a little and print what was found; return whether that is nothing."""
+    """Run a task for some steps and print the findings; return whether there are none."""
     from manyworlds.envs import check_env
     from manyworlds.tasks import load_env_cfg
     from manyworlds.utils.devices import torch_threads
@@ -112,7 +117,7 @@ def load_spec(path: Path) -> mujoco.MjSpec:
     """Read an MJCF or URDF file.
 
     Raises:
-        ModelFileError: the file is missing, is no model file, or breaks MJCF's schema.
+        ModelFileError: the file is missing, is not a model file, or violates the MJCF schema.
     """
     from manyworlds.cli import model_hints
 
@@ -146,7 +151,7 @@ def _explained(path: Path, error: Exception) -> ModelFileError:
 
 
 def _doubts(model: mujoco.MjModel, keys: list[tuple[str, int]]) -> list[str]:
-    """Return what compiles but is hardly meant."""
+    """Return warnings about a model that compiles but is probably wrong."""
     doubts = []
     if not model.opt.timestep > 0:
         doubts.append(f"the timestep is {model.opt.timestep:g} s: it must be positive to simulate.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from manyworlds.validation.worlds import EnvIds, as_index, as_rows, assign
 if TYPE_CHECKING:
     from manyworlds.entity.data import EntityData
 
-Ids = Sequence[int] | np.ndarray | slice | torch.Tensor | None
+Ids: TypeAlias = "Sequence[int] | np.ndarray | slice | torch.Tensor | None"
 """Entity-local ids of elements, or a mask over them; None for all."""
 P = ParamSpec("P")
 

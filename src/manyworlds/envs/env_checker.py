@@ -62,7 +62,7 @@ class _Watch:
         self,
         where: str,
         func: Callable[..., Any],
-        shown: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.detach,
+        shown: Callable[[torch.Tensor], torch.Tensor] = lambda value: value.detach(),
     ) -> None:
         self.where, self.func, self.shown = where, func, shown
         self.low, self.high = torch.inf, -torch.inf

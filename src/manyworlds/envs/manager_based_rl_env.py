@@ -123,8 +123,11 @@ class ManagerBasedRlEnv(Stateful):
         "metrics_manager",
         "recorder_manager",
     )
-    # Set by every step, and `extras` for the user alone.
-    derived_attributes = ("extras", "reset_terminated", "reset_time_outs", "reward_buf")
+    # Set by every step; `extras` is for the user alone, and drawing is no part of a run.
+    derived_attributes = (
+        *("extras", "reset_terminated", "reset_time_outs", "reward_buf"),
+        *("render_mode", "renderer"),
+    )
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-VecEnvObs = dict[str, torch.Tensor | dict[str, torch.Tensor]]
+VecEnvObs = dict[str, "torch.Tensor | dict[str, torch.Tensor]"]
 """Observations by group."""
-VecEnvStepReturn = tuple[VecEnvObs, torch.Tensor, torch.Tensor, torch.Tensor, dict[str, Any]]
+VecEnvStepReturn = tuple[VecEnvObs, "torch.Tensor", "torch.Tensor", "torch.Tensor", dict[str, Any]]
 """Observations, rewards, terminated, truncated, extras."""

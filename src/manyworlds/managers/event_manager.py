@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 _DUE = 1e-6  # a timer with less time left has run out, whatever rounding left of it [s]
 
-Worlds = np.ndarray | torch.Tensor | None
+Worlds: TypeAlias = "np.ndarray | torch.Tensor | None"
 EventMode = Literal["startup", "reset", "interval", "step"]
 
 
@@ -141,6 +141,14 @@ class EventManager(ManagerBase[EventTermCfg]):
             drawn = self._draw(self._low, self._span, self.num_envs)
             self._time_left[:, ids] = drawn[:, ids]
         return super().reset(env_ids)
+
+    def randomize_timers(self) -> None:
+        """Multiply the time left of each interval timer by a random number in [0, 1).
+
+        The timers then have the phases of worlds that have run for long.
+        """
+        for left in (self._time_left, self._global_time_left):
+            left.mul_(torch.rand_like(left))
 
     def apply(
         self,

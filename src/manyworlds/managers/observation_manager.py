@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
@@ -21,10 +21,14 @@ from manyworlds.signals import NoiseCfg, NoiseModelCfg
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from manyworlds.envs import ManagerBasedRlEnv
+else:
+    Tensor = Any  # the command line reads the types of fields without loading torch
 
 _Call = tuple[str, str, "ObservationTermCfg", ObservationPipeline]
-GroupObs = torch.Tensor | dict[str, torch.Tensor]
+GroupObs: TypeAlias = "torch.Tensor | dict[str, torch.Tensor]"
 
 
 @dataclass(kw_only=True)
@@ -41,7 +45,7 @@ class ObservationTermCfg(ManagerTermBaseCfg):
     """Noise of each step, or noise with a bias that is drawn at resets."""
     clip: tuple[float, float] | None = None
     """Bounds, applied before scaling."""
-    scale: tuple[float, ...] | float | torch.Tensor | None = None
+    scale: tuple[float, ...] | float | Tensor | None = None
     """Factor: one for all elements, one for each column, or a tensor that broadcasts."""
     delay_min_lag: int = 0
     """Smallest delay [control steps]."""

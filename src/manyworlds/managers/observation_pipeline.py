@@ -6,7 +6,7 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from manyworlds.managers.observation_manager import ObservationTermCfg
 
 NanPolicy = Literal["disabled", "warn", "sanitize", "error"]
-Stage = Callable[[torch.Tensor], torch.Tensor]
+Stage: TypeAlias = "Callable[[torch.Tensor], torch.Tensor]"
 
 
 class ObservationPipeline(Stateful):

@@ -145,7 +145,7 @@ class BuiltinSensorCfg(SensorCfg):
         return BuiltinSensor(self.prefixed_name, self)
 
 
-class BuiltinSensor(Sensor[torch.Tensor]):
+class BuiltinSensor(Sensor["torch.Tensor"]):
     """One of MuJoCo's sensors: `data` has shape [num_envs, dim], in MuJoCo's units.
 
     Without options `data` is a view of `sim.data.sensordata`. After a control step it describes

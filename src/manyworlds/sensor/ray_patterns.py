@@ -9,7 +9,7 @@ from typing import TypeAlias
 import mujoco
 import torch
 
-Bundle: TypeAlias = tuple[torch.Tensor, torch.Tensor]
+Bundle: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"
 """Origins [m] and unit directions, each of shape [num_rays, 3]."""
 
 

@@ -8,6 +8,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar
 
+import numpy as np
 import torch
 
 from manyworlds.signals import noise_model
@@ -74,8 +75,8 @@ class NoiseCfg(abc.ABC):
         bound = getattr(self, low) if isinstance(low, str) else low
         value = getattr(self, high)
         try:
-            fits = (torch.as_tensor(bound) <= torch.as_tensor(value)).all()
-        except RuntimeError:
+            fits = np.less_equal(bound, value).all()
+        except ValueError:
             fits = False
         if not fits:
             name = f"{low} ({bound})" if isinstance(low, str) else f"{low:g}"

@@ -1,5 +1,7 @@
 """How it moves: parallel worlds of one model, on MuJoCo C or on MuJoCo Warp."""
 
+from typing import TYPE_CHECKING, Any
+
 from manyworlds.sim.config import MujocoCfg, SimulationCfg
 from manyworlds.sim.contacts import Contacts
 from manyworlds.sim.diagnostics.status import FATAL, WorldStatus
@@ -7,8 +9,11 @@ from manyworlds.sim.engines.factory import choose_device
 from manyworlds.sim.fields.element_rows import VARIANT_DEPENDENT_FIELDS
 from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.sim import Simulation
-from manyworlds.sim.sim_data import TorchArray, WarpBridge
+from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.nan_guard import NanGuardCfg
+
+if TYPE_CHECKING:
+    from manyworlds.sim.torch_array import TorchArray
 
 __all__ = [
     "FATAL",
@@ -24,3 +29,12 @@ __all__ = [
     "WorldStatus",
     "choose_device",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # A subclass of Tensor needs torch, which the command line loads late: see `defer_import`.
+    if name == "TorchArray":
+        from manyworlds.sim.torch_array import TorchArray
+
+        return TorchArray
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,7 @@ import torch
 
 from manyworlds.validation.worlds import EnvIds, resolve_env_ids
 
-State = dict[str, torch.Tensor]
+State = dict[str, "torch.Tensor"]
 """State rows, model rows (`model.*`), derived fields (`derived.*`) and status, one row a world."""
 
 # What the layout of a state row follows from.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 
 def render_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], width: int = 100
 ) -> str:
     """Lay out a table as plain text of at most `width` columns; numbers stand to the right."""
+    from rich.console import Console  # slow to import, and few commands draw a table
+    from rich.table import Table
+
     rows = list(rows)
     table = Table(title=title, title_justify="left")
     for i, name in enumerate(columns):

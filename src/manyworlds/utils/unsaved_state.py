@@ -22,7 +22,6 @@ from manyworlds.utils.state import (
     has_state,
 )
 
-_ARRAYS = (torch.Tensor, np.ndarray, np.generic)
 _NOTHING = b"None;"  # as None, in whose place such a value may come
 _NONE = hashlib.blake2b(_NOTHING, digest_size=16).digest()
 
@@ -152,7 +151,7 @@ class _Printer:
                 digest.update(f"{value!r};".encode())
             elif id(value) in self._known or id(value) in seen:
                 digest.update(_NOTHING)
-            elif isinstance(value, _ARRAYS):
+            elif isinstance(value, torch.Tensor | np.ndarray | np.generic):
                 self._add_array(digest.update, value)
             elif (parts := _parts(value)) is not None:
                 seen[id(value)] = value
@@ -165,7 +164,7 @@ class _Printer:
     def of_items(self, value: Any) -> set[bytes]:
         """Return the prints of all arrays and collections within a value."""
         items = value.values() if isinstance(value, dict) else value
-        if isinstance(value, _ARRAYS):
+        if isinstance(value, torch.Tensor | np.ndarray | np.generic):
             return {self(value)}
         if not isinstance(value, dict | list | tuple) or not items:
             return set()

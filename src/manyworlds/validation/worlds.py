@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 import torch
 
-EnvIds = torch.Tensor | np.ndarray | Sequence[int] | slice | None
+EnvIds: TypeAlias = "torch.Tensor | np.ndarray | Sequence[int] | slice | None"
 
 
 def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:

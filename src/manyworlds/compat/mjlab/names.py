@@ -48,6 +48,7 @@ NAMES: dict[str, Any] = {
     },
     "mjlab.entity.entity:EntityIndexing": "manyworlds.entity.indexing:EntityIndexing",
     "mjlab.rl:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
+    "mjlab.sim.sim_data:TorchArray": "manyworlds.sim.torch_array:TorchArray",
     "mjlab.rl.runner:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
     "mjlab.tasks.manipulation.mdp.terminations:illegal_contact": (
         "manyworlds.envs.mdp.terminations:illegal_contact"
@@ -69,9 +70,12 @@ NAMES: dict[str, Any] = {
     "mjlab.scripts.play:main": partial(run_command, "play"),
     "mjlab.scripts.train:main": partial(run_command, "train"),
     "mjlab.scripts.visualize_terrain:ROBOT_CFG_GETTERS": (
-        "manyworlds.cli.visualize_terrain:ROBOT_CFG_GETTERS"
+        "manyworlds.cli.terrain_view:ROBOT_CFG_GETTERS"
     ),
     "mjlab.scripts.visualize_terrain:main": partial(run_command, "terrain"),
+    "mjlab.tasks.tracking.scripts.evaluate:EvaluateConfig": (
+        "manyworlds.tasks.tracking.scripts.evaluate:EvaluateOptions"
+    ),
     "mjlab.tasks.registry:register_mjlab_task": "manyworlds.tasks.registry:register_task",
     "mjlab.utils.os:dump_yaml": "manyworlds.utils.config:dump_yaml",
     "mjlab.utils.wrappers:VideoRecorder": "manyworlds.viewer.video_recorder:VideoRecorder",

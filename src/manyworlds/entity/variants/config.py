@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -17,6 +18,11 @@ from manyworlds.entity.variants.merge import merge_variants
 from manyworlds.entity.variants.metadata import VariantMetadata
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.validation.names import near_matches
+
+if TYPE_CHECKING:
+    from torch import Tensor
+else:
+    Tensor = Any  # the command line reads the types of fields without loading torch
 
 
 def _unset() -> mujoco.MjSpec:
@@ -41,7 +47,7 @@ class VariantEntityCfg(EntityCfg):
         dict[str, float]
         | Sequence[int]
         | np.ndarray
-        | torch.Tensor
+        | Tensor
         | Callable[[int], Sequence[int]]
         | None
     ) = None

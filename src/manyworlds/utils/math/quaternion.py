@@ -21,7 +21,7 @@ from manyworlds.utils.math.vectors import (
     wrap_to_pi,
 )
 
-ArrayOrTensor = TypeVar("ArrayOrTensor", torch.Tensor, np.ndarray)
+ArrayOrTensor = TypeVar("ArrayOrTensor", "torch.Tensor", np.ndarray)
 
 
 def quat_unique(q: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,7 @@ from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.tasks.tracking.mdp import compute_mpkpe
 from manyworlds.tasks.tracking.rl.runner import MotionTrackingOnPolicyRunner
 from manyworlds.tasks.tracking.scripts.evaluate import (
-    EvaluateConfig,
+    EvaluateOptions,
     evaluate_policy,
     evaluation_env_cfg,
     run_evaluate,
@@ -72,10 +72,10 @@ def test_a_run_is_judged_with_its_own_motion(make_cfg, clip, tmp_path):
     run = train(task, cfg, rl_cfg, tmp_path, runner_cls=MotionTrackingOnPolicyRunner).run
     output = tmp_path / "figures.json"
     settings = {"num_envs": 2, "device": "cpu", "log_root": tmp_path}
-    result = run_evaluate(task, EvaluateConfig(**settings, output_file=output))
+    result = run_evaluate(task, EvaluateOptions(**settings, output_file=output))
     assert result == json.loads(output.read_text())
     assert 0.0 < result["seconds"] <= 8.02
-    assert run_evaluate(task, EvaluateConfig(**settings, checkpoint=run.path)) == result
+    assert run_evaluate(task, EvaluateOptions(**settings, checkpoint=run.path)) == result
 
 
 def test_policies_are_judged_from_perturbed_beginnings():

@@ -45,9 +45,19 @@ LOG_UNIFORM = Distribution("log_uniform", sample_log_uniform)
 GAUSSIAN = Distribution("gaussian", sample_gaussian)
 DISTRIBUTIONS = {known.name: known for known in (UNIFORM, LOG_UNIFORM, GAUSSIAN)}
 
-ABS = Operation("abs", torch.clone, lambda base, random: random, uses_defaults=False)
-SCALE = Operation("scale", torch.ones_like, torch.mul, uses_defaults=True)
-ADD = Operation("add", torch.zeros_like, torch.add, uses_defaults=True)
+ABS = Operation("abs", lambda base: base.clone(), lambda base, random: random, uses_defaults=False)
+SCALE = Operation(
+    "scale",
+    lambda base: torch.ones_like(base),
+    lambda base, random: base * random,
+    uses_defaults=True,
+)
+ADD = Operation(
+    "add",
+    lambda base: torch.zeros_like(base),
+    lambda base, random: base + random,
+    uses_defaults=True,
+)
 OPERATIONS = {known.name: known for known in (ABS, SCALE, ADD)}
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
 Ranges = dict[str, tuple[float, float]]
-Parts = tuple[torch.Tensor, ...]
+Parts = tuple["torch.Tensor", ...]
 _MODES = ("adaptive", "uniform", "start")
 _JOINTS = ("joint_pos", "joint_vel")
 _BODIES = (("body_pos_w", 3), ("body_quat_w", 4), ("body_lin_vel_w", 3), ("body_ang_vel_w", 3))

@@ -1,4 +1,4 @@
-"""How well a policy tracks: one pass through the motion in many worlds, from its first frame."""
+"""Evaluation of a tracking policy: one pass through the motion in many worlds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
+import tyro
 
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.managers import ManagerTermBase, MetricsTermCfg
@@ -24,22 +25,23 @@ if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
 
 Policy = Callable[[Any], torch.Tensor]
+_MODULE = "manyworlds.tasks.tracking.scripts.evaluate"
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateConfig:
-    """Judge how well a policy tracks its motion."""
+class EvaluateOptions:
+    """Evaluate the tracking errors of a policy."""
 
     checkpoint: Path | None = None
-    """A checkpoint or its run folder; None for the newest run of the task."""
+    """Checkpoint or run folder; None takes the newest run of the task."""
     num_envs: int = 1024
-    """Number of worlds, each of which tries once."""
+    """Number of worlds, each with one pass through the motion."""
     device: str | None = None
-    """Torch device; None takes CUDA where there is one, else the CPU."""
+    """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
     output_file: Path | None = None
-    """Where to write the figures as JSON; None writes none."""
+    """JSON file for the results; None writes no file."""
     log_root: Path = Path("runs")
-    """Where run folders are."""
+    """Folder of all runs."""
     seed: int = 0
     """Seed of the perturbations."""
 
@@ -129,7 +131,7 @@ def evaluate_policy(env: ManagerBasedRlEnv, policy: Policy) -> dict[str, float]:
     }
 
 
-def run_evaluate(task_id: str, cfg: EvaluateConfig) -> dict[str, float]:
+def run_evaluate(task_id: str, cfg: EvaluateOptions) -> dict[str, float]:
     """Load the policy of a run and judge it; see `evaluate_policy`.
 
     Raises:
@@ -176,15 +178,20 @@ def _motion_of(cfg: ManagerBasedRlEnvCfg) -> tuple[str, MotionCommandCfg]:
     raise ValueError("The task has no motion command: evaluate a tracking task.")
 
 
-def main() -> None:
-    """Parse the command line, a task and options, and print the figures."""
-    import sys
+@dataclass(frozen=True, kw_only=True)
+class _CommandOptions(EvaluateOptions):
+    """Evaluate the tracking errors of a policy, and print them as JSON."""
 
-    import tyro
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")] = (
+        "Tracking-Flat-Humanoid"
+    )
+    """Name of a tracking task."""
 
-    task, *argv = sys.argv[1:] or ["Tracking-Flat-Humanoid"]
-    result = run_evaluate(task, tyro.cli(EvaluateConfig, args=argv))
-    print(json.dumps(result, indent=2))
+
+def main(argv: list[str] | None = None) -> None:
+    """Evaluate the policy that the command line names; None takes that of the process."""
+    options = tyro.cli(_CommandOptions, args=argv, prog=f"python -m {_MODULE}")
+    print(json.dumps(run_evaluate(options.task, options), indent=2))
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def load_policy(
 
 
 def untrained_policy(env: ManagerBasedRlEnv, kind: str) -> Policy:
-    """A policy that needs no training: 'zero' or 'random' (uniform in [-1, 1])."""
+    """Make a policy that needs no training: 'zero' or 'random' (uniform in [-1, 1])."""
     shape = (env.num_envs, env.action_manager.total_action_dim)
     if kind == "zero":
         return lambda obs: torch.zeros(shape, device=env.device)

@@ -1,4 +1,4 @@
-"""`manyworlds list --randomization TASK`: how worlds of a task differ, and what it costs."""
+"""Table of the randomization of a task, and of its cost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = ("event", "field", "elements", "draw", "mode", "us a world")
 
 
 def randomization_table(task: str) -> str:
-    """Lay out what a task randomizes; a draw of all worlds is timed for each event.
+    """Render the randomization of a task as a table; each event is timed on all worlds.
 
     Args:
         task: name of a registered task.
@@ -49,7 +49,7 @@ def randomization_table(task: str) -> str:
 
 
 def randomization_rows(env: ManagerBasedRlEnv) -> list[Sequence[Any]]:
-    """One row for each event that makes worlds differ; this draws for all worlds."""
+    """Return one row for each event that makes worlds differ; this draws for all worlds."""
     manager = env.event_manager
     terms = [
         (mode, name, manager.get_term_cfg(name))
@@ -68,7 +68,7 @@ def _fields(term: EventTermCfg) -> Sequence[str]:
 
 
 def _elements(term: EventTermCfg) -> str:
-    """Whose elements are drawn for, and their names if some were selected."""
+    """Return the entity and the selected elements."""
     asset_cfg = term.params.get("asset_cfg")
     if not isinstance(asset_cfg, SceneEntityCfg):
         return ""
@@ -79,7 +79,7 @@ def _elements(term: EventTermCfg) -> str:
 
 
 def _draw(term: EventTermCfg) -> str:
-    """The parameters that say what is drawn, and how."""
+    """Return the parameters of the draw as text."""
     known = inspect.signature(term.func).parameters.values()
     defaults = {p.name: p.default for p in known if p.default is not p.empty}
     params = {
@@ -95,7 +95,7 @@ def _draw(term: EventTermCfg) -> str:
 
 
 def _cost(env: ManagerBasedRlEnv, term: EventTermCfg) -> float:
-    """Shortest time that a draw of all worlds took [us a world]."""
+    """Measure the shortest time of a draw for all worlds [us per world]."""
     worlds = torch.arange(env.num_envs, device=env.device)
     fields: set[str] = set(getattr(term.func, "model_fields", ()))
     level = recompute_level(fields, env.sim.engine, env.sim.mj_model)

@@ -1,4 +1,4 @@
-"""A live line while training runs."""
+"""Progress of training, as a live line in the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TrainingProgress:
-    """Shows iteration, mean return, env-steps/s and time left; without a terminal, a few lines."""
+    """Line with iteration, mean return, env-steps/s and time left; a few lines without terminal."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -44,7 +44,7 @@ class TrainingProgress:
         self._progress.stop()
 
     def update(self, record: IterationRecord) -> None:
-        """Take in what an iteration reports."""
+        """Show the report of an iteration."""
         shown = "-" if record.mean_return is None else f"{record.mean_return:.2f}"
         speed = f"{record.steps_per_s:,.0f}"
         self._progress.update(

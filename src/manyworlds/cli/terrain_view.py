@@ -1,4 +1,4 @@
-"""What `manyworlds terrain` shows: a terrain, in the browser or in a picture."""
+"""Views of a terrain: a web page or a picture."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ ROBOT_CFG_GETTERS: dict[str, Callable[[], EntityCfg] | None] = {
     "g1": get_g1_robot_cfg,
     "yam": get_yam_robot_cfg,
 }
-"""What may stand on the terrain, by name."""
+"""Robots that can stand on the terrain, by name."""
 _CELL_M = 8.0
 _BORDER_M = 2.0
 _FOVY_DEG = 15.0
-"""Of a picture's camera: so far away that cells look alike in size."""
+"""Field of view of a picture's camera, which is so far away that cells look alike in size."""
 _ELEVATION_DEG = -42.0
 _TURN_DEG = 15.0
-"""How far that camera is turned from a view along the terrain's shorter side."""
+"""Rotation of that camera from a view along the shorter side of the terrain."""
 _MARGIN = 1.05
 
 
-def show(kinds: Sequence[str], cfg: TerrainOptions) -> None:
+def show(cfg: TerrainOptions) -> None:
     """Draw a picture of a terrain, or serve a page of it."""
-    terrain = find_terrain(kinds, cfg.change)
+    terrain = find_terrain(cfg.kinds or ("all",), cfg.change)
     changes = {"num_rows": cfg.rows, "difficulty_range": cfg.difficulty}
     changes = {name: value for name, value in changes.items() if value is not None}
     scene = terrain_scene(
@@ -79,7 +79,7 @@ def find_terrain(kinds: Sequence[str], change: dict[str, Any]) -> TerrainGenerat
     """Find a ready terrain, or make one of kinds, and change fields of its kinds.
 
     Raises:
-        ValueError: there is no such kind, none has such a field, or ready terrains are mixed.
+        ValueError: a kind is unknown, no kind has a changed field, or ready terrains are mixed.
     """
     if len(kinds) == 1 and kinds[0] in FIELDS:
         terrain = FIELDS[kinds[0]]
@@ -113,15 +113,15 @@ def find_terrain(kinds: Sequence[str], change: dict[str, Any]) -> TerrainGenerat
 def terrain_scene(
     terrain: TerrainGeneratorCfg, robot: str = "none", patches: bool = False
 ) -> SceneCfg:
-    """Describe a scene of a terrain, and of a robot in its middle cell.
+    """Describe a scene with a terrain, and with a robot in its middle cell.
 
     Args:
-        terrain: what to generate; with a seed, so that the robot stands on what is shown.
+        terrain: terrain with a seed, so that the robot stands on the terrain that is shown.
         robot: a key of `ROBOT_CFG_GETTERS`.
         patches: whether to mark origins and flat patches.
 
     Raises:
-        ValueError: there is no such robot.
+        ValueError: the robot is unknown.
     """
     if robot not in ROBOT_CFG_GETTERS:
         raise ValueError(f"There is no robot '{robot}': choose one of {[*ROBOT_CFG_GETTERS]}.")
@@ -140,7 +140,7 @@ def terrain_scene(
 
 
 def draw(scene_cfg: SceneCfg, width: int = 1280, height: int = 720) -> np.ndarray:
-    """Draw a scene from far enough to see all generated cells; uint8 RGB, (height, width, 3)."""
+    """Draw a scene with all generated cells in view; return RGB, uint8 [height, width, 3]."""
     import mujoco
 
     from manyworlds.utils.renderer import Renderer
@@ -152,7 +152,7 @@ def draw(scene_cfg: SceneCfg, width: int = 1280, height: int = 720) -> np.ndarra
     cells = scene_cfg.terrain.terrain_generator if scene_cfg.terrain else None
     assert cells is not None
     extent = np.array([cells.num_rows, cells.num_cols]) * cells.size + 2 * cells.border_width
-    model.stat.extent = extent.max()  # what is near and far enough to be drawn
+    model.stat.extent = extent.max()  # sets the clipping planes
     model.vis.global_.fovy = _FOVY_DEG
     renderer = Renderer(model, height, width)
     try:
@@ -163,11 +163,11 @@ def draw(scene_cfg: SceneCfg, width: int = 1280, height: int = 720) -> np.ndarra
 
 
 def _camera(extent: np.ndarray, aspect: float) -> mujoco.MjvCamera:
-    """A camera whose picture a slab below the origin just fills.
+    """Make a camera whose picture a slab below the origin just fills.
 
     Args:
-        extent: of the slab, along x and y [m].
-        aspect: width of the picture by its height.
+        extent: size of the slab along x and y [m].
+        aspect: ratio of the width of the picture to its height.
     """
     import mujoco
 

@@ -7,7 +7,7 @@ import urllib.request
 import numpy as np
 import pytest
 
-from manyworlds.cli import visualize_terrain as command
+from manyworlds.cli import terrain_view as command
 from manyworlds.cli.main import main
 from manyworlds.scene import Scene
 from manyworlds.terrains.config import ROUGH_TERRAINS_CFG

@@ -1,0 +1,206 @@
+"""The parsing of command lines with tyro, and the tasks and modules that they name."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import tyro
+
+from manyworlds.cli.deferred_import import defer_import
+
+T = TypeVar("T")
+
+Modules = tyro.conf.UseAppendAction[tuple[str, ...]]
+"""The type of the option `--load`, which may be given several times."""
+
+
+class UsageError(ValueError):
+    """A command line whose options do not fit together."""
+
+    exit_code = 2
+
+
+@dataclass(kw_only=True)
+class TaskOptions:
+    """Start of the command line of a command that takes a task."""
+
+    # Not `str | None`, to which tyro gives the text "[]" where an unknown option comes first.
+    task: Annotated[
+        tuple[str, ...],
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="TASK", help_behavior_hint=""),
+    ] = ()
+    """Name of the task."""
+    load: Modules = ()
+    """Python file, or module, that registers tasks."""
+
+
+def parse(options_type: type[T], argv: list[str], command: str) -> T:
+    """Parse a whole command line.
+
+    Raises:
+        SystemExit: tyro has printed the help (code 0) or an error (code 2).
+    """
+    return tyro.cli(options_type, args=argv, prog=f"manyworlds {command}")
+
+
+def parse_known(
+    options_type: type[T],
+    argv: list[str],
+    command: str,
+    *,
+    description: str | None = None,
+    add_help: bool = False,
+) -> tuple[T, list[str]]:
+    """Parse the arguments that belong to options of a type, whose fields all have defaults.
+
+    Args:
+        options_type: a dataclass.
+        argv: the arguments of the command.
+        command: the command's name.
+        description: first part of the help; None for the docstring of the type.
+        add_help: whether `--help` prints the help of the type; else it is like other arguments.
+
+    Returns:
+        The options, and the arguments that belong to none of them.
+
+    Raises:
+        SystemExit: tyro has printed the help (code 0) or an error (code 2).
+    """
+    return tyro.cli(
+        options_type,
+        args=argv,
+        prog=f"manyworlds {command}",
+        description=description,
+        add_help=add_help,
+        return_unknown_args=True,
+    )
+
+
+def parse_over(default: T, argv: list[str], command: str) -> T:
+    """Parse a command line over the fields of a config, each of which is an option.
+
+    Collections are written as in Python. Fields that text cannot express, such as functions, are
+    no options.
+
+    Raises:
+        SystemExit: tyro has printed the help (code 0) or an error (code 2).
+    """
+    gc.disable()  # the tree of options has many objects and no garbage
+    try:
+        return tyro.cli(
+            type(default),
+            default=default,
+            args=argv,
+            prog=f"manyworlds {command}",
+            config=(
+                tyro.conf.AvoidSubcommands,
+                tyro.conf.HelptextFromCommentsOff,  # reading sources for comments is slow
+                tyro.conf.SuppressFixed,
+                tyro.conf.UsePythonSyntaxForLiteralCollections,
+            ),
+        )
+    finally:
+        gc.enable()
+
+
+def parse_task(argv: list[str], command: str, summary: str) -> tuple[str, list[str]]:
+    """Parse the task's name, after loading the modules that may register it.
+
+    Args:
+        argv: the arguments of the command.
+        command: the command's name.
+        summary: a sentence about the command, for its help.
+
+    Returns:
+        The name of a task that exists, and the other arguments.
+
+    Raises:
+        UsageError: no task is named.
+        KeyError: the task does not exist.
+        SystemExit: tyro has printed the help without a task (code 0), or an error (code 2).
+    """
+    from manyworlds.tasks import list_tasks
+
+    description = (
+        f"{summary} `manyworlds {command} TASK --help` lists the options of a task, and "
+        "`manyworlds list` the tasks."
+    )
+    options, rest = parse_known(TaskOptions, argv, command)
+    if options.task:
+        return find_task(options), rest
+    parse_known(TaskOptions, argv, command, description=description, add_help=True)
+    load_modules(options.load)
+    raise UsageError(f"Name a task: manyworlds {command} TASK; tasks: {', '.join(list_tasks())}.")
+
+
+def find_task(options: TaskOptions) -> str:
+    """Return the name of a task that exists; torch and glfw load later, at their first use.
+
+    Raises:
+        UsageError: several tasks are named.
+        KeyError: the task does not exist.
+    """
+    from manyworlds.tasks import require_task
+
+    task, *others = options.task
+    if others:
+        raise UsageError(f"Name one task, not {len(options.task)}: {' '.join(options.task)}.")
+
+    # Only now: tyro's table of types, which the first parsing made, would use torch if it were
+    # among the modules.
+    defer_import("torch")
+    defer_import("glfw")  # which MuJoCo imports for windows; it loads a library
+    load_modules(options.load)
+    require_task(task)
+    return task
+
+
+def load_modules(names: tuple[str, ...]) -> None:
+    """Import modules by name, or by the path of a Python file.
+
+    Raises:
+        FileNotFoundError: a file does not exist.
+        ValueError: a module does not exist, or importing a file fails.
+    """
+    for name in names:
+        path = Path(name)
+        if path.suffix == ".py":
+            _load_file(path)
+            continue
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                f"Cannot load module '{name}': {error}. Install it, or name a .py file."
+            ) from None
+
+
+def _load_file(path: Path) -> None:
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file '{path}' to load tasks from.")
+    # A name of its own, so that a file called random.py does not replace the standard module.
+    module_name = f"manyworlds_loaded_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        frames = [
+            f
+            for f in traceback.extract_tb(error.__traceback__)
+            if Path(f.filename).resolve() == path.resolve()
+        ]
+        line = f", line {frames[-1].lineno}" if frames else ""
+        raise ValueError(
+            f"Cannot load tasks from '{path}'{line}: {type(error).__name__}: {error}"
+        ) from error

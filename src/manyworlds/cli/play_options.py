@@ -1,0 +1,70 @@
+"""Options of `manyworlds play` that do not depend on the task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from manyworlds.cli.parsing import TaskOptions
+
+
+@dataclass(kw_only=True)
+class PlayOptions:
+    """Watch a policy in many worlds.
+
+    `manyworlds play TASK --help` also lists the options that change the environment of a task.
+    """
+
+    agent: Literal["trained", "random", "zero"] = "trained"
+    """Policy: a trained one, random actions, or actions of zero."""
+    latest: bool = False
+    """Take the newest run of the task; the default without --checkpoint."""
+    checkpoint: Annotated[Path | None, tyro.conf.arg(aliases=["--checkpoint-file"])] = None
+    """File, run folder, or name of a run; None takes the newest, and later ones as they appear."""
+    wandb_run_path: str | None = None
+    """Take a checkpoint of this Weights & Biases run: entity/project/run id."""
+    wandb_checkpoint_name: str | None = None
+    """Name of the checkpoint in that run, such as model_100.pt; None takes the last."""
+    motion_file: Path | None = None
+    """NPZ file of the motion to track, for tracking tasks."""
+    log_root: Path = Path("runs")
+    """Folder of all runs."""
+    device: str | None = None
+    """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
+    num_envs: int | None = None
+    """Number of worlds; None takes the number of the task."""
+    no_terminations: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Never end an episode."""
+    viewer: Literal["auto", "native", "viser"] = "auto"
+    """MuJoCo's window (native), a web page of all worlds (viser), or the page (auto)."""
+    video: bool = False
+    """Record a video without a window, then exit."""
+    video_length: int = 200
+    """Length of the video [control steps]."""
+    video_height: int | None = None
+    """Height of the video [pixels]; None takes the height of the task."""
+    video_width: int | None = None
+    """Width of the video [pixels]; None takes the width of the task."""
+    camera: int | str | None = None
+    """Name or number of the model's camera for the video; None looks at the robot of the task."""
+    host: str = "127.0.0.1"
+    """Address of the page; the default accepts connections from this machine only."""
+    port: int = 8080
+    """Port of the page; the next free port is taken if this one is in use."""
+    steps: int | None = None
+    """Number of control steps to run; None runs until Ctrl-C."""
+
+
+@dataclass(kw_only=True)
+class PlayStartOptions(TaskOptions, PlayOptions):
+    """Watch a policy in many worlds.
+
+    Without TASK, the task is that of the run. `manyworlds play TASK --help` also lists the options
+    that change the environment of a task.
+    """
+
+    onnx: Path | None = None
+    """Run an exported policy in plain MuJoCo; `manyworlds play --onnx FILE --help` says more."""

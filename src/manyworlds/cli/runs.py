@@ -1,0 +1,91 @@
+"""Runs and checkpoints that a command line names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyworlds.cli.parsing import UsageError
+
+if TYPE_CHECKING:
+    from manyworlds.cli.play_options import PlayOptions
+    from manyworlds.cli.task_options import TrainOptions
+    from manyworlds.envs import ManagerBasedRlEnvCfg
+    from manyworlds.rl.run_folder import RunFolder
+
+
+def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:
+    """Return the environment for watching a task, with a run's changes to its training."""
+    from manyworlds.tasks import load_env_cfg
+    from manyworlds.utils.config import to_plain, update_from_plain
+
+    cfg = load_env_cfg(task, play=True)
+    if run is not None:
+        changed = _difference(run.env_params(), to_plain(load_env_cfg(task)))
+        for name in ("seed", "episode_length_s"):
+            changed.pop(name, None)
+        changed.get("scene", {}).pop("num_envs", None)
+        update_from_plain(cfg, changed)
+    return cfg
+
+
+def find_run(
+    checkpoint: Path | None,
+    log_root: Path,
+    task: str | None,
+    load_run: str = ".*",
+    load_checkpoint: str = ".*",
+) -> tuple[Path, RunFolder | None]:
+    """Find a checkpoint and its run folder: the given one, or the newest of the task.
+
+    Args:
+        checkpoint: path of a checkpoint or a run folder, also relative to the log root or to the
+            folder of an experiment in it; None for the newest run.
+        log_root: folder of all runs.
+        task: name of the task whose runs count; None for any.
+        load_run: regular expression that the newest run's name must match as a whole.
+        load_checkpoint: regular expression that the checkpoint's name must match as a whole.
+
+    Raises:
+        FileNotFoundError: the checkpoint does not exist, or the task has no run.
+    """
+    from manyworlds.rl.run_folder import RunFolder
+
+    if checkpoint is None:
+        run = RunFolder.latest(log_root, task, load_run, load_checkpoint)
+        return run.last_checkpoint(load_checkpoint), run
+    for folder in (Path(), log_root, *sorted(log_root.glob("*"))):
+        path = folder / checkpoint
+        if path.is_file():
+            return path, RunFolder.of_checkpoint(path)
+        if path.is_dir() and (run := RunFolder(path)).checkpoints():
+            return run.last_checkpoint(), run
+    raise FileNotFoundError(
+        f"There is no checkpoint '{checkpoint}': give the path of a .pt file or of a run folder, "
+        f"or the name of a run in '{log_root}'."
+    )
+
+
+def download_checkpoint(options: TrainOptions | PlayOptions) -> Path:
+    """Download the checkpoint of Weights & Biases that options name.
+
+    Raises:
+        UsageError: the options name a second checkpoint.
+        ValueError: the checkpoint does not exist.
+    """
+    from manyworlds.utils.files import get_wandb_checkpoint_path
+
+    if options.checkpoint is not None:
+        raise UsageError("Give either --wandb-run-path or --checkpoint, not both.")
+    assert options.wandb_run_path is not None
+    name = options.wandb_checkpoint_name
+    return get_wandb_checkpoint_path(options.log_root, options.wandb_run_path, name)[0]
+
+
+def _difference(new: Any, old: Any) -> Any:
+    """Return the entries of nested dicts in which `new` differs from `old`."""
+    if not (isinstance(new, dict) and isinstance(old, dict)):
+        return new
+    return {
+        key: _difference(new[key], old[key]) for key in new if key in old and new[key] != old[key]
+    }

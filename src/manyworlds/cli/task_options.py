@@ -1,0 +1,86 @@
+"""Options of the commands that can change every field of a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from manyworlds.cli.play_options import PlayOptions
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.rl import RslRlOnPolicyRunnerCfg
+
+
+@dataclass(kw_only=True)
+class TrainOptions:
+    """Train a policy for a task.
+
+    Options `--env...` change the environment, options `--agent...` the learner. Collections are
+    written as in Python, such as "(256, 128)".
+    """
+
+    log_root: Path = Path("runs")
+    """Folder of all runs, in which the new run folder is made."""
+    device: str | None = None
+    """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
+    resume: bool = False
+    """Continue the newest run of this task, with its configuration."""
+    checkpoint: Path | None = None
+    """Continue from this checkpoint: a file, a run folder, or the name of a run."""
+    wandb_run_path: str | None = None
+    """Continue from a checkpoint of this Weights & Biases run: entity/project/run id."""
+    wandb_checkpoint_name: str | None = None
+    """Name of the checkpoint in that run, such as model_100.pt; None takes the last."""
+    video: bool = False
+    """Record videos of a world during training, into `videos/train` of the run folder."""
+    video_length: int = 200
+    """Length of a video [control steps]."""
+    video_interval: int = 2000
+    """Control steps from the start of one video to the start of the next."""
+    view: bool = False
+    """Show the worlds during training on a read-only web page."""
+    view_worlds: int = 64
+    """Maximum number of worlds on that page."""
+    view_host: str = "127.0.0.1"
+    """Address of that page; the default accepts connections from this machine only."""
+    view_port: int = 8080
+    """Port of that page; the next free port is taken if this one is in use."""
+    enable_nan_guard: bool = False
+    """Record the last steps of diverging worlds; same as `--env.sim.nan-guard.enabled`."""
+    gpu_ids: list[int] | Literal["all"] | None = None
+    """GPUs to train on, a process each, such as "[0, 1]", or all; None takes the device alone."""
+    preset: Literal["auto", "cpu", "gpu"] = "auto"
+    """Settings of the task for a few CPU cores or for a GPU; auto chooses by the device."""
+    env: ManagerBasedRlEnvCfg
+    """Environment."""
+    agent: RslRlOnPolicyRunnerCfg
+    """Learner."""
+
+
+@dataclass(kw_only=True)
+class EvaluateOptions:
+    """Evaluate a policy by the rewards of its task, over one episode in each world.
+
+    The environment is the task's own; changes that a run made to it do not apply. Options
+    `--env...` change it.
+    """
+
+    checkpoint: Path | None = None
+    """Checkpoint: a file, a run folder, or the name of a run; None takes the newest run."""
+    log_root: Path = Path("runs")
+    """Folder of all runs."""
+    device: str | None = None
+    """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
+    env: ManagerBasedRlEnvCfg
+    """Environment."""
+
+
+@dataclass(kw_only=True)
+class PlayTaskOptions(PlayOptions):
+    """Watch a policy in many worlds.
+
+    Options `--env...` change the environment.
+    """
+
+    env: ManagerBasedRlEnvCfg
+    """Environment."""

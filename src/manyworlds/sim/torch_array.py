@@ -1,0 +1,157 @@
+"""A model field that all worlds share, as a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+_AUGMENTED = {
+    f"__i{name}__"
+    for name in (
+        *("add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow"),
+        *("and", "or", "xor", "lshift", "rshift"),
+    )
+}
+
+
+class TorchArray(torch.Tensor):
+    """A model field that all worlds share, seen as `(num_envs, ...)`.
+
+    It reads like any tensor. Its first in-place write, also through a slice of it, gives the field
+    one row per world and then writes there, so that a write to one world never reaches the others.
+    Once the field has its rows, this array and its slices read and write those.
+
+    Args:
+        wp_array: a Warp array, whose memory the new array shares.
+        nworld: how many worlds to show an array for that has one row for all of them.
+    """
+
+    _rows: Callable[[bool], torch.Tensor | None]
+    _source: Callable[[], Any] | None = None
+
+    def __new__(cls, wp_array: Any, nworld: int | None = None) -> TorchArray:
+        """Share the memory of a Warp array."""
+        return cls._follow(lambda: wp_array, nworld)
+
+    @classmethod
+    def _follow(cls, source: Callable[[], Any], nworld: int | None) -> TorchArray:
+        """Share the memory of whatever Warp array `source` returns at the time of use."""
+        from manyworlds.sim.engines.warp_views import to_torch
+
+        first = source()
+        tensor = to_torch(first)
+        count = nworld or 1
+        shared = count > 1 and tensor.shape[:1] == (1,)
+        if shared:
+            tensor = tensor.expand(count, *tensor.shape[1:])
+
+        def rows(make: bool) -> torch.Tensor | None:
+            if source() is not first:
+                return to_torch(source())
+            if not shared:
+                return tensor
+            if make:
+                raise ValueError(
+                    "All worlds share this Warp array, so a write to one of them would reach all: "
+                    "give the field rows with sim.expand_model_fields first."
+                )
+            return None
+
+        array = cls.wrap(tensor, rows)
+        array._source = source
+        return array
+
+    @property
+    def wp_array(self) -> Any:
+        """Warp's own array of the whole field; the native engine has none."""
+        if self._source is None:
+            raise AttributeError(
+                "'wp_array' is not available: only whole fields of the warp engine are Warp arrays."
+            )
+        return self._source()
+
+    @classmethod
+    def wrap(cls, shared: torch.Tensor, rows: Callable[[bool], torch.Tensor | None]) -> TorchArray:
+        """Wrap a tensor of shared memory.
+
+        Args:
+            shared: what to show while worlds share the field.
+            rows: returns the per-world tensor, or None while there is none; called with True, it
+                makes one first.
+        """
+        array = shared.as_subclass(cls)
+        array._rows = rows
+        return array
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Send in-place writes to the per-world tensor; keep track of views of shared memory."""
+        kwargs = kwargs or {}
+        writes = _writes_in_place(getattr(func, "__name__", ""))
+        source = args[0] if args and isinstance(args[0], TorchArray) else None
+        plain = [_plain(arg, writes and i == 0) for i, arg in enumerate(args)]
+        named = {
+            key: _plain(arg, key == "out" or (writes and not args)) for key, arg in kwargs.items()
+        }
+        with torch._C.DisableTorchFunctionSubclass():
+            result = func(*plain, **named)
+        if source is None or writes or source._rows(False) is not None:
+            return result
+        return cls._track(result, source, lambda base: func(base, *plain[1:], **named))
+
+    @classmethod
+    def _track(cls, result: Any, source: TorchArray, view: Callable[[torch.Tensor], Any]) -> Any:
+        """Wrap what shares memory with `source`; `view` finds it in the per-world tensor."""
+        if isinstance(result, list | tuple):
+            parts = [
+                cls._track(part, source, lambda base, i=i: view(base)[i])
+                for i, part in enumerate(result)
+            ]
+            # A named tuple, as of torch.max, holds no views.
+            return type(result)(parts) if type(result) in (list, tuple) else result
+        if isinstance(result, np.ndarray):
+            result = result.view()
+            result.flags.writeable = False
+        if not _shares_memory(result, source):
+            return result
+
+        def rows(make: bool) -> torch.Tensor | None:
+            base = source._rows(make)
+            return None if base is None else view(base)
+
+        return cls.wrap(result, rows)
+
+
+def _plain(arg: Any, write: bool) -> Any:
+    """Replace a TorchArray, also inside a list or tuple, by the tensor that it stands for."""
+    if type(arg) in (list, tuple):
+        return type(arg)(_plain(part, write) for part in arg)
+    if not isinstance(arg, TorchArray):
+        return arg
+    rows = arg._rows(write)
+    if rows is not None:
+        return rows
+    with torch._C.DisableTorchFunctionSubclass():
+        return arg.as_subclass(torch.Tensor)
+
+
+def _shares_memory(result: Any, source: TorchArray) -> bool:
+    if not isinstance(result, torch.Tensor):
+        return False
+    with torch._C.DisableTorchFunctionSubclass():
+        return result.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
+
+
+def _writes_in_place(name: str) -> bool:
+    if name.startswith("__"):
+        return name == "__setitem__" or name in _AUGMENTED
+    return name.endswith("_") and not name.startswith("_") and name != "requires_grad_"
