@@ -46,11 +46,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", params=["native", "warp"])
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Run the test on both engines: simulations that name no engine take this one."""
+    """Run the test on both engines: it is what `auto` takes."""
     if request.param == "warp":
         pytest.importorskip("mujoco_warp", reason="needs the extra 'gpu'")
+
+    def asked(cfg: SimulationCfg) -> str:
+        return request.param if cfg.engine == "auto" else cfg.engine
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(SimulationCfg.__init__.__kwdefaults__, "engine", request.param)
+        patch.setattr("manyworlds.sim.choice._asked", asked)
         yield request.param
 
 
@@ -64,6 +68,8 @@ def env_cfg(engine: str) -> ManagerBasedRlEnvCfg:
 
 
 @pytest.fixture
-def env(env_cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnv:
+def env(env_cfg: ManagerBasedRlEnvCfg, engine: str) -> ManagerBasedRlEnv:
     """Build four worlds of cartpole swing-up."""
-    return ManagerBasedRlEnv(env_cfg)
+    env = ManagerBasedRlEnv(env_cfg)
+    assert env.sim.engine == engine
+    return env

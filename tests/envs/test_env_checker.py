@@ -18,6 +18,9 @@ from manyworlds.sensor import BuiltinSensorCfg, ObjRef
 from manyworlds.tasks import load_env_cfg
 
 
+pytestmark = pytest.mark.slow_on_warp
+
+
 def found(cfg) -> list[str]:
     """Return what is found, in one line each."""
     report = check_env(cfg, num_envs=4, steps=20)

@@ -12,6 +12,9 @@ from manyworlds.rl.runner import _Logger
 from manyworlds.rl.training import train
 
 
+pytestmark = pytest.mark.slow_on_warp
+
+
 def git(folder: Path, *words: str) -> None:
     """Run git as somebody."""
     name = ["-c", "user.name=a", "-c", "user.email=a@b"]

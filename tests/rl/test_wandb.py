@@ -18,6 +18,9 @@ from manyworlds.rl.training import train
 from manyworlds.utils.os import get_wandb_checkpoint_path
 
 
+pytestmark = pytest.mark.slow_on_warp
+
+
 @pytest.fixture
 def wandb(monkeypatch):
     """Stand in for the package."""

@@ -93,7 +93,7 @@ class CartpoleEnv:
 
 
 @pytest.fixture
-def make_env() -> type[CartpoleEnv]:
+def make_env(engine: str) -> type[CartpoleEnv]:
     """Make an environment of so many cart-poles, seen through a `ViewerConfig`."""
     return CartpoleEnv
 
