@@ -17,7 +17,6 @@ from manyworlds.managers import (
 from manyworlds.sensor import BuiltinSensorCfg, ObjRef
 from manyworlds.tasks import load_env_cfg
 
-
 pytestmark = pytest.mark.slow_on_warp
 
 

@@ -11,7 +11,6 @@ from manyworlds.rl.code_state import write_code_state
 from manyworlds.rl.runner import _Logger
 from manyworlds.rl.training import train
 
-
 pytestmark = pytest.mark.slow_on_warp
 
 

@@ -17,7 +17,6 @@ from manyworlds.cli.main import main
 from manyworlds.rl.training import train
 from manyworlds.utils.os import get_wandb_checkpoint_path
 
-
 pytestmark = pytest.mark.slow_on_warp
 
 
