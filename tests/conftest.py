@@ -16,6 +16,7 @@ from hypothesis import settings
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.sim import SimulationCfg
 from manyworlds.tasks import load_env_cfg
+from manyworlds.utils.gl import gl_available, use_working_gl
 from tests.browser import browser as browser
 
 # Property tests run the same examples every time, and leave no files.
@@ -56,6 +57,14 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("manyworlds.sim.choice._asked", asked)
         yield request.param
+
+
+@pytest.fixture(scope="session")
+def gl() -> None:
+    """Skip where images cannot be rendered, and say why; else let MuJoCo use what can."""
+    if (reason := gl_available()) is not None:
+        pytest.skip(reason)
+    use_working_gl()
 
 
 @pytest.fixture
