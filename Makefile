@@ -2,11 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test check bench bench-gpu format clean
+# Two workers need about 4 GB of memory each; what one has left, another takes over.
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist worksteal
+
+.PHONY: help demo quick test test-all check bench bench-gpu format clean
 
 help:
 	@echo "make demo    train a pusher of many shapes (under 4 minutes), film it, and watch it"
-	@echo "make test    run the tests"
+	@echo "make quick   run the tests of what was changed since the branch left main"
+	@echo "make test    run all tests but the slow ones"
+	@echo "make test-all  run all tests"
 	@echo "make check   lint, types, layers, lengths"
 	@echo "make bench   measure speed and append to benchmarks/results.jsonl"
 	@echo "make bench-gpu  the same for what needs an NVIDIA GPU"
@@ -16,8 +21,16 @@ help:
 demo: .venv/.user
 	$(BIN)/manyworlds demo $(ARGS)
 
+quick: .venv/.dev
+	@tests=$$($(BIN)/python tools/affected_tests.py) || exit 1; \
+	if [ -z "$$tests" ]; then echo "Nothing that tests cover was changed."; exit 0; fi; \
+	echo $$tests; $(PYTEST) -m "not slow" $$tests $(ARGS)
+
 test: .venv/.dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
+
+test-all: .venv/.dev
+	$(PYTEST) $(ARGS)
 
 check: .venv/.dev
 	$(BIN)/ruff format --check .

@@ -2,20 +2,73 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+from collections.abc import Iterator
 
 # As the command line does, before torch is imported: see `manyworlds.cli.main`.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 import pytest
+import torch
+from hypothesis import settings
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.sim import SimulationCfg
 from manyworlds.tasks import load_env_cfg
+from manyworlds.utils.gl import gl_available, use_working_gl
 from tests.browser import browser as browser
+
+# Property tests run the same examples every time, and leave no files.
+settings.register_profile("manyworlds", deadline=None, derandomize=True, database=None)
+settings.load_profile("manyworlds")
+
+
+def pytest_configure() -> None:
+    """Share the cores between the workers, and the compiled Warp kernels between all tests."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        torch.set_num_threads(1)
+    if importlib.util.find_spec("warp") is not None:
+        import warp as wp
+
+        # One level for all, since each has its own files in Warp's cache. Compilation takes half
+        # the time of the default, and a few steps of a few worlds take no longer.
+        wp.config.optimization_level = 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the Warp half of tests marked `slow_on_warp` as slow."""
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        if params.get("engine") == "warp" and item.get_closest_marker("slow_on_warp"):
+            item.add_marker("slow")
+
+
+@pytest.fixture(scope="module", params=["native", "warp"])
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run the test on both engines: it is what `auto` takes."""
+    if request.param == "warp":
+        pytest.importorskip("mujoco_warp", reason="needs the extra 'gpu'")
+
+    def asked(cfg: SimulationCfg) -> str:
+        return request.param if cfg.engine == "auto" else cfg.engine
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("manyworlds.sim.engines.factory._asked", asked)
+        yield request.param
+
+
+@pytest.fixture(scope="session")
+def gl() -> None:
+    """Skip where images cannot be rendered, and say why; else let MuJoCo use what can."""
+    if (reason := gl_available()) is not None:
+        pytest.skip(reason)
+    use_working_gl()
 
 
 @pytest.fixture
-def env_cfg() -> ManagerBasedRlEnvCfg:
+def env_cfg(engine: str) -> ManagerBasedRlEnvCfg:
     """Configure four worlds of cartpole swing-up."""
     cfg = load_env_cfg("Cartpole-Swingup")
     cfg.scene.num_envs = 4
@@ -24,6 +77,8 @@ def env_cfg() -> ManagerBasedRlEnvCfg:
 
 
 @pytest.fixture
-def env(env_cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnv:
+def env(env_cfg: ManagerBasedRlEnvCfg, engine: str) -> ManagerBasedRlEnv:
     """Build four worlds of cartpole swing-up."""
-    return ManagerBasedRlEnv(env_cfg)
+    env = ManagerBasedRlEnv(env_cfg)
+    assert env.sim.engine == engine
+    return env

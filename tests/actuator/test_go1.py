@@ -50,7 +50,6 @@ def go1_cfg() -> EntityCfg:
 
 
 @pytest.mark.parametrize("engine", ["native", "warp"])
-@pytest.mark.usefixtures("quick_compilation")
 def test_quadruped_holds_its_stance(engine: Literal["native", "warp"]):
     """Stand for five seconds near where it began, on either engine, and report nothing bad."""
     if engine == "warp":

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from manyworlds.cli.main import main
-from manyworlds.utils import gl
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 pytest.importorskip("coacd", reason="shapes need the extra 'meshes'")
@@ -22,10 +21,8 @@ def run_demo(tmp_path) -> dict:
     return {"summary": summary, "files": {path.name for path in run.iterdir()}}
 
 
-def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys):
+def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys, gl):
     """Leave checkpoint, ONNX, configuration, curve, video and summary, and say where."""
-    if (reason := gl.gl_available()) is not None:
-        pytest.skip(reason)
     result = run_demo(tmp_path)
     assert {"model_1.pt", "policy.onnx", "params", "learning_curve.png"} <= result["files"]
     assert result["summary"]["video"] in result["files"]
@@ -40,7 +37,9 @@ def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys):
 
 def test_without_opengl_everything_but_the_video_is_there(tmp_path, capsys, monkeypatch):
     """Skip the video with one line that says what to install."""
-    monkeypatch.setattr(gl, "gl_available", lambda: "OpenGL is missing: install libegl1.")
+    monkeypatch.setattr(
+        "manyworlds.utils.gl.gl_available", lambda: "OpenGL is missing: install libegl1."
+    )
     result = run_demo(tmp_path)
     assert result["summary"]["video"] is None
     assert not {name for name in result["files"] if name.startswith("six_worlds")}

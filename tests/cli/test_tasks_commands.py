@@ -17,7 +17,6 @@ from manyworlds.cli.runs import play_env_cfg
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import registry
 from manyworlds.utils.config import load_yaml
-from manyworlds.utils.gl import gl_available
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 
@@ -222,10 +221,8 @@ def test_play_changes_the_worlds(monkeypatch):
     assert shown["env"].termination_manager.active_terms == []
 
 
-def test_play_films(tmp_path, monkeypatch, capsys):
+def test_play_films(tmp_path, monkeypatch, capsys, gl):
     """Film without a window, as long and as large as asked for."""
-    if (reason := gl_available()) is not None:
-        pytest.skip(reason)
     args = ["play", "Cartpole-Swingup", "--agent", "random", "--log-root", str(tmp_path)]
     size = ["--video-height", "48", "--video-width", "64"]
     assert main([*args, "--video", "--video-length", "3", *size]) == 0

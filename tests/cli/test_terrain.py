@@ -11,7 +11,6 @@ from manyworlds.cli import terrain_view as command
 from manyworlds.cli.main import main
 from manyworlds.scene import Scene
 from manyworlds.terrains.config import ROUGH_TERRAINS_CFG
-from manyworlds.utils.gl import gl_available
 
 
 def test_ready_terrains_and_kinds_are_found():
@@ -51,10 +50,8 @@ def test_a_robot_stands_in_the_middle():
         command.terrain_scene(terrain, "dog")
 
 
-def test_the_picture_shows_the_terrain(tmp_path, capsys):
+def test_the_picture_shows_the_terrain(tmp_path, capsys, gl):
     """Draw a file, on which a change of the terrain is seen."""
-    if reason := gl_available():
-        pytest.skip(reason)
     image = pytest.importorskip("PIL.Image")
     pictures = []
     for change in ("{}", "{'amplitude_range': (0.0, 0.0)}"):
@@ -69,10 +66,8 @@ def test_the_picture_shows_the_terrain(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("options", [["rough", "--rows", "1"], ["rough"], ["flat", "--rows", "1"]])
-def test_the_terrain_fills_the_picture(tmp_path, options):
+def test_the_terrain_fills_the_picture(tmp_path, options, gl):
     """Keep all of the slab in the frame, as large as it can be, below a sky."""
-    if reason := gl_available():
-        pytest.skip(reason)
     image = pytest.importorskip("PIL.Image")
     path = tmp_path / "terrain.png"
     size = ["--width", "320", "--height", "180"]

@@ -17,6 +17,8 @@ from manyworlds.managers import (
 from manyworlds.sensor import BuiltinSensorCfg, ObjRef
 from manyworlds.tasks import load_env_cfg
 
+pytestmark = pytest.mark.slow_on_warp
+
 
 def found(cfg) -> list[str]:
     """Return what is found, in one line each."""

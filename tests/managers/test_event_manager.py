@@ -174,7 +174,7 @@ def test_events_declare_what_they_change(env):
     assert EventManager({}, env).domain_randomization_fields == ()
 
 
-def test_the_strongest_level_is_recomputed_once_for_the_worlds_drawn(env, monkeypatch):
+def test_the_strongest_level_is_recomputed_once_for_the_worlds_drawn(env, engine, monkeypatch):
     """Recompute after all terms, once, and only where a term that asks for it was applied."""
     seen: list = []
 
@@ -196,10 +196,12 @@ def test_the_strongest_level_is_recomputed_once_for_the_worlds_drawn(env, monkey
     manager.apply("reset", torch.tensor([1]), global_env_step_count=2)
     manager.apply("reset", global_env_step_count=9)
     full = RecomputeLevel.set_const
-    assert seen == [(full, None), (full, [1, 3]), (full, [2]), (full, [0, 1, 2, 3])]
+    # That of the field: MuJoCo Warp can compute less.
+    stiffened = full if engine == "native" else RecomputeLevel.set_const_0
+    assert seen == [(stiffened, None), (full, [1, 3]), (full, [2]), (full, [0, 1, 2, 3])]
 
 
-def test_other_worlds_keep_what_derives_from_their_masses(env_cfg):
+def test_other_worlds_keep_what_derives_from_their_masses(env_cfg, engine):
     """Recompute inverse weights of the worlds that were reset, and of no other."""
     env_cfg.events["load"] = EventTermCfg(func=load, mode="reset", params={"mass": 7.0})
     env = ManagerBasedRlEnv(env_cfg)
@@ -213,5 +215,7 @@ def test_other_worlds_keep_what_derives_from_their_masses(env_cfg):
     model = copy.copy(env.sim.mj_model)
     model.body_mass[1:] = 14.0
     mujoco.mj_setConst(model, mujoco.MjData(model))
-    assert torch.equal(after[1], torch.from_numpy(model.body_invweight0).float())
+    expected = torch.from_numpy(model.body_invweight0).float()
+    rtol = 0.0 if engine == "native" else 1e-6
+    torch.testing.assert_close(after[1], expected, rtol=rtol, atol=0.0)
     assert not torch.equal(after[1], before[1])

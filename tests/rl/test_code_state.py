@@ -11,6 +11,8 @@ from manyworlds.rl.code_state import write_code_state
 from manyworlds.rl.runner import _Logger
 from manyworlds.rl.training import train
 
+pytestmark = pytest.mark.slow_on_warp
+
 
 def git(folder: Path, *words: str) -> None:
     """Run git as somebody."""

@@ -31,6 +31,8 @@ from tests.sparse_newton import branching_trees
 
 pytest.importorskip("onnxruntime", reason="running policies needs the extra 'train'")
 
+# How far rounding may take an episode: Warp computes in float32.
+ROUNDING = {"native": 1e-5, "warp": 1e-4}
 STANCE = {".*R_hip_joint": -0.1, ".*L_hip_joint": 0.1, ".*thigh_joint": 0.9, ".*calf_joint": -1.8}
 
 
@@ -69,10 +71,11 @@ def largest_difference(runner, policy, data, steps: int) -> float:
     return worst
 
 
-def test_cartpole_moves_as_in_its_environment(env_cfg, rl_cfg, tmp_path):
+def test_cartpole_moves_as_in_its_environment(env_cfg, rl_cfg, tmp_path, engine):
     """Follow the environment's actions and states over an episode, to rounding errors."""
     env_cfg.episode_length_s = 11.0
-    assert largest_difference(*exported(env_cfg, rl_cfg, tmp_path), steps=200) < 1e-5
+    difference = largest_difference(*exported(env_cfg, rl_cfg, tmp_path), steps=200)
+    assert difference < ROUNDING[engine]
 
 
 def test_large_scenes_are_stepped_with_dense_jacobians(env_cfg, rl_cfg, tmp_path, monkeypatch):
@@ -98,6 +101,7 @@ def test_a_world_that_goes_bad_is_seen(env_cfg, rl_cfg, tmp_path, monkeypatch, c
     assert not list((tmp_path / "here").iterdir())
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize(
     "actuator",
     [
@@ -135,6 +139,7 @@ def test_position_actions_reach_every_kind_of_actuator(env_cfg, rl_cfg, tmp_path
     assert abs(data.qpos[0]) > 1e-3
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("of_group", [False, True])
 def test_histories_and_delays_are_observed_as_in_training(env_cfg, rl_cfg, tmp_path, of_group):
     """Hold observations back, and stack them from the oldest to the newest."""
@@ -173,6 +178,7 @@ def test_groups_keep_their_layout(env_cfg, rl_cfg, tmp_path, dim, shape):
     np.testing.assert_allclose(observed, expected.numpy(), rtol=1e-6)
 
 
+@pytest.mark.slow_on_warp
 def test_relative_positions_are_followed_in_each_physics_step(env_cfg, rl_cfg, tmp_path):
     """Add the present position to the target before every physics step."""
     actuator = BuiltinPositionActuatorCfg(
@@ -272,6 +278,7 @@ def test_a_quadruped_moves_as_in_its_environment(rl_cfg, tmp_path):
     assert actuator["params"]["force_limit"] == [30.0] * 12
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
 def test_recurrent_policies_carry_their_state(env_cfg, rl_cfg, tmp_path, kind):
     """Pass the hidden state from step to step as the trained network does."""

@@ -17,6 +17,8 @@ from manyworlds.cli.main import main
 from manyworlds.rl.training import train
 from manyworlds.utils.files import get_wandb_checkpoint_path
 
+pytestmark = pytest.mark.slow_on_warp
+
 
 @pytest.fixture
 def wandb(monkeypatch):

@@ -63,6 +63,7 @@ def build(cfg: SceneCfg) -> tuple[Scene, Simulation]:
     return scene, sim
 
 
+@pytest.mark.usefixtures("engine")
 def test_fixed_bases_stand_where_their_initial_state_says():
     """Place an entity without a free joint through its mocap body."""
     state = EntityCfg.InitialStateCfg(pos=(1.0, 2.0, 3.0))
@@ -114,6 +115,7 @@ def test_entities_share_one_initial_keyframe():
     assert key.ctrl.tolist() == [0.0]
 
 
+@pytest.mark.usefixtures("engine")
 def test_worlds_stand_on_their_terrain():
     """Share one ground without a prefix; worlds stand where it says, or a spacing apart."""
     generator = TerrainGeneratorCfg(

@@ -66,7 +66,7 @@ def build(
     entities: dict[str, EntityCfg],
     *sensors: SensorCfg,
     num_envs: int = 1,
-    engine: str = "native",
+    engine: str = "auto",
     device: str = "cpu",
     spec_fn: Callable[[mujoco.MjSpec], None] = add_floor,
     keep: int = 0,

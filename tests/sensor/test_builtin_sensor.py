@@ -77,6 +77,8 @@ def mjcf(sensor_type: str, obj: ObjRef | None, kind: str, ref: ObjRef | None) ->
 CASES = [(name, kind) for name in get_args(SensorType) for kind in kinds(name) or (None,)]
 
 
+@pytest.mark.usefixtures("engine")
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize(("sensor_type", "kind"), CASES)
 def test_every_type_measures_what_mjcf_declares(sensor_type: str, kind: str | None):
     """Equal the sensor of the same name in MJCF, with a reference frame where it can have one."""
@@ -109,7 +111,8 @@ def test_every_type_measures_what_mjcf_declares(sensor_type: str, kind: str | No
         )
 
 
-def test_data_is_a_view_that_nobody_pays_for():
+@pytest.mark.parametrize("engine", ["native"], indirect=True)
+def test_data_is_a_view_that_nobody_pays_for(engine: str):
     """Bind nothing before the first read; then show sensordata itself."""
     cfg = BuiltinSensorCfg(name="gyro", sensor_type="gyro", obj=OBJECTS["site"])
     scene, sim = build({"robot": entity(robot())}, cfg, num_envs=2)
@@ -121,6 +124,7 @@ def test_data_is_a_view_that_nobody_pays_for():
     assert data.untyped_storage().data_ptr() == sim.data.sensordata.untyped_storage().data_ptr()
 
 
+@pytest.mark.usefixtures("engine")
 def test_cutoff_limits_what_is_shown():
     """Clamp to the cutoff."""
     cfg = BuiltinSensorCfg(name="v", sensor_type="velocimeter", obj=OBJECTS["site"], cutoff=0.2)
@@ -130,6 +134,7 @@ def test_cutoff_limits_what_is_shown():
     assert scene["v"].data.abs().max() == pytest.approx(0.2)
 
 
+@pytest.mark.usefixtures("engine")
 def test_options_apply_to_mujocos_sensors():
     """Put noise on a copy, not on sensordata."""
     noise = ConstantNoiseCfg(bias=1.0)

@@ -17,18 +17,13 @@ from manyworlds.sensor import (
     RayCastSensorCfg,
 )
 from manyworlds.sim import Simulation
-from manyworlds.utils.gl import gl_available
 from tests.sensor.scenes import add_floor, build, entity, heap
 
 _EYE = '<body name="pan" pos="0 -1 .6"><camera name="eye" xyaxes="1 0 0 0 .5 1" fovy="70"/></body>'
 _ALL = ("rgb", "depth", "segmentation")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def gl() -> None:
-    """Skip where images cannot be rendered, and say why."""
-    if (reason := gl_available()) is not None:
-        pytest.skip(reason)
+pytestmark = pytest.mark.usefixtures("gl")
 
 
 @pytest.fixture
@@ -71,7 +66,7 @@ def _cfg(name: str = "eye", **options) -> CameraSensorCfg:
     return CameraSensorCfg(name=name, **options)
 
 
-def _scene(scenes: list[Scene], *cfgs, engine: str = "native") -> tuple[Scene, Simulation]:
+def _scene(scenes: list[Scene], *cfgs, engine: str = "auto") -> tuple[Scene, Simulation]:
     """Three robots that fell differently, seen by the same cameras."""
     robot = entity(heap(extra=_EYE), pos=(0.0, 0.0, 0.3))
     scene, sim = build({"robot": robot}, *cfgs, num_envs=3, engine=engine, spec_fn=_add_sights)

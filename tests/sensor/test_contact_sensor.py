@@ -93,6 +93,8 @@ def test_fields_are_those_of_the_list_of_contacts(reduce: str, pair: int):
     assert seen >= 2
 
 
+@pytest.mark.usefixtures("engine")
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("reduce", ["none", "maxforce", "netforce"])
 def test_one_sensor_shows_what_a_sensor_for_each_field_shows(reduce: str):
     """Equal, bit for bit, MuJoCo's sensors of one field each, compiled by hand."""
@@ -185,6 +187,8 @@ def times_by_hand(touching: list[bool], dt: float) -> tuple[float, float, float,
     return tuple(result)
 
 
+@pytest.mark.usefixtures("engine")
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("fields", [("found", "force"), ("found",)])
 def test_air_time_is_that_of_a_loop_over_physics_steps(fields: tuple[str, ...]):
     """Count the steps in the air and in contact, whenever the last one ends."""
@@ -206,6 +210,7 @@ def test_air_time_is_that_of_a_loop_over_physics_steps(fields: tuple[str, ...]):
     assert found.any(0).all() and (~found).any(0).all()
 
 
+@pytest.mark.usefixtures("engine")
 def test_tracking_sees_the_contacts_of_every_physics_step():
     """Find the contacts of plain MuJoCo C, step by step, also where kinematics run ahead."""
     cfg = ball_sensor(fields=("found",), reduce="none", track_air_time=True)
@@ -220,6 +225,7 @@ def test_tracking_sees_the_contacts_of_every_physics_step():
     assert found[:, 0].tolist() == expected
 
 
+@pytest.mark.usefixtures("engine")
 def test_first_contact_and_first_air():
     """Tell touch-downs and take-offs of the last moments from older ones."""
     cfg = ball_sensor(track_air_time=True)
@@ -250,6 +256,8 @@ def test_air_time_is_exact_at_a_large_clock():
     assert sensor.data.current_air_time.item() == pytest.approx(0.007, rel=1e-6)
 
 
+@pytest.mark.usefixtures("engine")
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("length", [1, 3, 5])
 def test_history_holds_the_last_physics_steps(length: int):
     """Show the newest first, and zeros where there was nothing yet."""
@@ -306,6 +314,7 @@ def test_one_update_tells_of_all_physics_steps_since_the_last(engine: str):
     assert len({tuple(times.flatten().tolist()) for times in shown[0]}) > 40
 
 
+@pytest.mark.usefixtures("engine")
 def test_reset_forgets_the_worlds_named_only():
     """Clear times and history of some worlds; leave those of the others, bit for bit."""
     cfg = ball_sensor(track_air_time=True, history_length=3)
@@ -324,6 +333,7 @@ def test_reset_forgets_the_worlds_named_only():
             assert not new[[1, 3]].any()
 
 
+@pytest.mark.usefixtures("engine")
 def test_state_goes_on_bit_for_bit():
     """Go on from a saved state, in a scene that was never read, as if nothing had happened."""
     cfg = ball_sensor(track_air_time=True, history_length=3)

@@ -309,11 +309,12 @@ KINDS: dict[str, Callable[..., SensorCfg]] = {
 }
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_has_period_latency_and_noise(kind: str):
+def test_every_kind_has_period_latency_and_noise(kind: str, request: pytest.FixtureRequest):
     """Show, besides a plain sensor, what that one showed when the sample delivered was taken."""
-    if kind == "camera" and (reason := gl_available()):
-        pytest.skip(reason)
+    if kind == "camera":
+        request.getfixturevalue("gl")
     options = {"update_period": 0.02, "latency": 0.01, "noise": ConstantNoiseCfg(bias=0.5)}
     cfgs = [KINDS[kind](name="plain"), KINDS[kind](name="late", **options)]
     scene, sim = build({"ball": entity(BALL, (0.0, 0.0, 0.12))}, *cfgs, num_envs=2)

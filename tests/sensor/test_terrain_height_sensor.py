@@ -49,6 +49,7 @@ def _ground(x: int, y: int) -> float:
     return float(_ROWS[y + 10, x + 10]) * _HIGH
 
 
+@pytest.mark.usefixtures("engine")
 def test_height_is_that_over_the_field() -> None:
     """Measure heights over points of the grid, where the field is known exactly."""
     points = [(0, 0), (3, -7), (-9, 9)]
@@ -59,6 +60,7 @@ def test_height_is_that_over_the_field() -> None:
     torch.testing.assert_close(data.heights, expected, atol=1e-4, rtol=0)
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("reduction", ["min", "max", "mean", "none"])
 def test_heights_of_many_rays_are_reduced(reduction: str) -> None:
     """Reduce the heights over nine points of the grid."""
@@ -72,6 +74,7 @@ def test_heights_of_many_rays_are_reduced(reduction: str) -> None:
     np.testing.assert_allclose(found.flatten(), expected, atol=1e-4)
 
 
+@pytest.mark.usefixtures("engine")
 def test_misses_and_hits_from_below() -> None:
     """Give 0 under ground, the limit for a ray beyond the edge, and z where nothing is hit."""
     pair = RingPatternCfg.single_ring(radius=0.5, num_samples=1)
@@ -84,6 +87,7 @@ def test_misses_and_hits_from_below() -> None:
     assert heights[3, 1] == 5.0 and 0.5 < heights[3, 0] < 1.0
 
 
+@pytest.mark.usefixtures("engine")
 def test_a_frame_inside_something_has_height_zero() -> None:
     """Count a surface that is met from behind as no height at all."""
 

@@ -104,7 +104,7 @@ def test_contacts_are_those_of_mujoco(cone: str):
 
 
 @pytest.mark.parametrize("engine", ["native", "warp"])
-def test_no_contacts_have_the_same_shapes(engine: str, quick_compilation):
+def test_no_contacts_have_the_same_shapes(engine: str):
     """Return empty tensors for worlds without contacts and for no worlds."""
     sim = _make(engine, xml=CLUTTER)
     sim.data.qpos[:, 2] = 3.0
@@ -127,7 +127,7 @@ def _lifted(sim: Simulation) -> Simulation:
 
 
 @pytest.mark.parametrize("engine", ["native", "warp"])
-def test_worlds_are_chosen(engine: str, quick_compilation):
+def test_worlds_are_chosen(engine: str):
     """Return the contacts of the worlds named, ascending, and their own ids."""
     sim = _make(engine)
     _settle(sim)
@@ -224,7 +224,7 @@ def _sorted(contacts: Contacts) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("cone", CONES)
-def test_warp_agrees_with_native(cone: str, quick_compilation):
+def test_warp_agrees_with_native(cone: str):
     """Compute the same contacts and forces from the same states, and change nothing."""
     pytest.importorskip("mujoco_warp")
     native, warp = _make(cone=cone), _make("warp", cone)
@@ -244,7 +244,7 @@ def test_warp_agrees_with_native(cone: str, quick_compilation):
         assert torch.equal(getattr(warp.data, name), value), name
 
 
-def test_warp_trajectory_is_not_disturbed(quick_compilation):
+def test_warp_trajectory_is_not_disturbed():
     """Step on as if nobody had asked."""
     pytest.importorskip("mujoco_warp")
     looked, alone = _make("warp"), _make("warp")
@@ -259,7 +259,7 @@ def test_warp_trajectory_is_not_disturbed(quick_compilation):
         assert torch.equal(getattr(owner[0], name), getattr(owner[1], name)), name
 
 
-def test_lost_contacts_are_told_on_warp(quick_compilation):
+def test_lost_contacts_are_told_on_warp():
     """Mark the worlds when contacts did not fit, since the list is not whole then."""
     pytest.importorskip("mujoco_warp")
     sim = _make("warp", nconmax=4)

@@ -11,9 +11,11 @@ import torch
 
 from manyworlds.sim import RecomputeLevel, Simulation, SimulationCfg
 
-# Every type of geom that rays can meet, in several groups, on moving and static bodies.
+# Every type of geom that rays can meet, in several groups, on moving and static bodies. None
+# collides, since MuJoCo Warp compiles a kernel for each pair of types.
 _XML = """
 <mujoco>
+  <default><geom contype="0" conaffinity="0"/></default>
   <asset>
     <hfield name="hills" nrow="9" ncol="9" size="2 2 .4 .1"/>
     <mesh name="wedge" vertex="0 0 0  .4 0 0  0 .4 0  0 0 .5  .3 .3 .3"/>

@@ -174,7 +174,7 @@ def test_listed_data_fields_can_be_read(sim):
     assert "energy" not in names
 
 
-def test_bridge_over_warps_own_objects(quick_compilation):
+def test_bridge_over_warps_own_objects():
     """Wrap any object with Warp arrays: arrays, what is nested, and scalars as they are."""
     pytest.importorskip("mujoco_warp")
     import warp as wp
@@ -302,7 +302,7 @@ def test_fields_that_cannot_differ_are_all_named(sim):
     assert sim.expanded_fields == set()
 
 
-def test_apply_wp_opt_writes_the_options_of_warp(quick_compilation):
+def test_apply_wp_opt_writes_the_options_of_warp():
     """Write into any Option what a configuration says, and leave what it does not."""
     mjw = pytest.importorskip("mujoco_warp")
     opt = mjw.put_model(mujoco.MjModel.from_xml_string(HINGE)).opt

@@ -8,10 +8,9 @@ import threading
 import mujoco
 import pytest
 
-from manyworlds.utils.gl import gl_available
 from manyworlds.utils.renderer import Renderer
 
-pytestmark = pytest.mark.skipif(gl_available() is not None, reason=str(gl_available()))
+pytestmark = pytest.mark.usefixtures("gl")
 
 BALL = "<mujoco><worldbody><light pos='0 0 3'/><geom size='.5'/></worldbody></mujoco>"
 

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from manyworlds.sim import Simulation
-from manyworlds.utils.gl import gl_available
 from manyworlds.utils.viewer_config import ViewerConfig
 
 CARTPOLE = """
@@ -93,7 +92,7 @@ class CartpoleEnv:
 
 
 @pytest.fixture
-def make_env() -> type[CartpoleEnv]:
+def make_env(engine: str) -> type[CartpoleEnv]:
     """Make an environment of so many cart-poles, seen through a `ViewerConfig`."""
     return CartpoleEnv
 
@@ -102,10 +101,3 @@ def make_env() -> type[CartpoleEnv]:
 def rest() -> Callable[[Any], torch.Tensor]:
     """A policy that does nothing."""
     return lambda obs: torch.zeros(len(obs["policy"]), 1)
-
-
-@pytest.fixture(scope="session")
-def gl() -> None:
-    """Skip where images cannot be rendered, and say why."""
-    if (reason := gl_available()) is not None:
-        pytest.skip(reason)

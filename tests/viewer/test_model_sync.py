@@ -36,7 +36,7 @@ MODEL = """
 
 
 @pytest.fixture
-def sim():
+def sim(engine):
     """Two worlds, the second with a small red box somewhere else."""
     sim = Simulation(2, model=mujoco.MjModel.from_xml_string(MODEL), device="cpu")
     sim.expand_model_fields(("geom_rgba", "geom_size", "geom_pos", "cam_pos", "body_mass"))

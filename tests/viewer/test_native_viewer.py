@@ -14,6 +14,8 @@ from manyworlds.viewer.native import MujocoNativeDebugVisualizer, NativeMujocoVi
 from manyworlds.viewer.native.plots import PlotCfg, TermPlots, compute_viewports
 from manyworlds.viewer.neighbors import nearest_worlds
 
+pytestmark = pytest.mark.slow_on_warp
+
 
 class Handle:
     """What `mujoco.viewer.launch_passive` returns, without a window."""

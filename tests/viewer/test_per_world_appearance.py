@@ -37,7 +37,7 @@ FIELDS = ("geom_rgba", "geom_size", "geom_pos", "geom_dataid", "site_pos", "mat_
 
 
 @pytest.fixture
-def sim():
+def sim(engine):
     """Three worlds, alike at first, that may differ in how they look."""
     sim = Simulation(3, model=mujoco.MjModel.from_xml_string(MODEL), device="cpu")
     sim.expand_model_fields(FIELDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
+import pytest
 
 from manyworlds.entity import VariantEntityCfg
 from manyworlds.scene import Scene, SceneCfg
@@ -16,6 +17,11 @@ from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, sync_model_fields
 from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
 from manyworlds.viewer.viser.overlays import SelectedWorldOverlays
 from manyworlds.viewer.world_mirror import WorldMirror
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+# MuJoCo Warp holds the types of geoms once for all worlds.
+only_native = pytest.mark.parametrize("engine", ["native"], indirect=True)
 
 
 def primitive(kind: mujoco.mjtGeom, size: tuple[float, float, float]):
@@ -47,6 +53,7 @@ def make_sim() -> Simulation:
     return sim
 
 
+@only_native
 def test_the_page_draws_each_world_its_own_shape():
     """Find a box where a box is, the pieces of a capsule where that is, and else nothing."""
     sim = make_sim()
@@ -65,6 +72,7 @@ def test_the_page_draws_each_world_its_own_shape():
     ]
 
 
+@only_native
 def test_pictures_have_each_worlds_shape():
     """Copy the fields that pictures depend on: type and size are those of the world."""
     sim = make_sim()

@@ -24,7 +24,7 @@ def written(monkeypatch):
 
 
 @pytest.fixture
-def env():
+def env(engine):
     """Three cart-poles with a renderer that draws nothing; the second one is filmed."""
     cfg = load_env_cfg("Cartpole-Balance")
     cfg.scene.num_envs, cfg.viewer.env_idx = 3, 1

@@ -31,6 +31,8 @@ from manyworlds.viewer.viser.viewer import ViserPlayViewer
 pytest.importorskip("viser", reason="needs the extra 'lab'")
 pytest.importorskip("mjviser", reason="needs the extra 'lab'")
 
+pytestmark = pytest.mark.slow_on_warp
+
 
 @pytest.fixture(scope="module")
 def server():

@@ -336,6 +336,7 @@ TERRAIN = """
 """
 
 
+@pytest.mark.slow_on_warp
 def test_terrain_is_shared(open_viewer, make_env, monkeypatch):
     """Draw a terrain once, and worlds on it where they are in the simulation."""
     model = mujoco.MjModel.from_xml_string(TERRAIN)
@@ -430,6 +431,7 @@ def _lowest_cart(browser) -> tuple[int, int]:
     return left + int(columns[rows.argmax()]), top + int(rows.max()) - 2
 
 
+@pytest.mark.slow_on_warp
 def test_browser(make_env, rest, browser):
     """Show worlds, reward bars and status in a real browser; act on its buttons and keys."""
     env = make_env(12)

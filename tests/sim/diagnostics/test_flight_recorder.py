@@ -292,7 +292,7 @@ def test_bodies_that_began_to_hover_are_replayed(tmp_path):
 
 
 @pytest.mark.parametrize("engine", ["native", "warp"])
-def test_a_sensor_that_goes_bad_is_told(engine, tmp_path, capsys, quick_compilation):
+def test_a_sensor_that_goes_bad_is_told(engine, tmp_path, capsys):
     """Mark and write the world whose sensors are NaN although its state is finite."""
     xml = """<mujoco><worldbody>
     <body name="hand" mocap="true"><geom size=".1" contype="0" conaffinity="0"/></body>

@@ -97,7 +97,6 @@ def test_trials_are_short(robot: str):
     assert process_time() - start < 0.5
 
 
-@pytest.mark.usefixtures("quick_compilation")
 def test_pile_fits_into_calibrated_buffers():
     """Let boxes fall into a pile that overflows MuJoCo Warp's own guess, but not ours."""
     mjw = pytest.importorskip("mujoco_warp")
@@ -119,7 +118,6 @@ def test_pile_fits_into_calibrated_buffers():
     assert guessed.status_counts()["constraint_overflow"] == 2
 
 
-@pytest.mark.usefixtures("quick_compilation")
 def test_explicit_sizes_are_honoured():
     """Calibrate only what was not given, and never below MuJoCo Warp's own guess."""
     mjw = pytest.importorskip("mujoco_warp")

@@ -43,9 +43,6 @@ OWN_LAYOUT = {"flexedge_hessian", "qLD", "solver_niter", "key_mpos", "key_mquat"
 STATE = ("qpos", "qvel", "qacc_warmstart", "ctrl", "xfrc_applied", "eq_active", "mocap_pos", "time")
 
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
-
 def _make(engine: str = "warp", num_envs: int = NUM_ENVS, xml: str = CLUTTER, **options):
     cfg = SimulationCfg(engine=engine, mujoco=None, **options)  # type: ignore[arg-type]
     return Simulation(num_envs, cfg, mujoco.MjModel.from_xml_string(xml), "cpu")

@@ -18,9 +18,6 @@ NUM_ENVS = 4
 TOLERANCE = 2e-5
 
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
-
 def _make(engine: str = "warp") -> Simulation:
     cfg = SimulationCfg(engine=engine, mujoco=None)  # type: ignore[arg-type]
     return Simulation(NUM_ENVS, cfg, rich_model(), "cpu")

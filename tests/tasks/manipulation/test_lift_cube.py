@@ -16,10 +16,9 @@ from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.tasks.manipulation import mdp
 from manyworlds.tasks.manipulation.config.arm.env_cfgs import ARM
 from manyworlds.tasks.manipulation.lift_cube_env_cfg import get_cube_spec, multi_cube_seg_env_cfg
-from manyworlds.utils.gl import gl_available
 from tests.robots import robot_file
 
-draws = pytest.mark.skipif(gl_available() is not None, reason=str(gl_available()))
+draws = pytest.mark.usefixtures("gl")
 
 
 def make(task: str = "Lift-Cube-Arm", num_envs: int = 6, **command) -> ManagerBasedRlEnv:
@@ -45,10 +44,10 @@ def put_cube(env: ManagerBasedRlEnv, position: torch.Tensor, name: str = "cube")
 
 
 @pytest.mark.parametrize("task", ["Lift-Cube-Arm", "Lift-Cube-Yam", "Multi-Cube-Seg-Arm"])
-def test_tasks_run(task):
+def test_tasks_run(task, request):
     """Take thirty steps with random actions; all that comes back is finite."""
-    if task.startswith("Multi") and gl_available() is not None:
-        pytest.skip(str(gl_available()))
+    if task.startswith("Multi"):
+        request.getfixturevalue("gl")
     env = make(task, num_envs=3)
     for _ in range(30 if task.startswith("Lift") else 3):
         obs, reward, *_ = env.step(2.0 * torch.rand(3, 7) - 1.0)

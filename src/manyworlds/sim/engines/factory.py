@@ -21,11 +21,12 @@ def choose_device(cfg: SimulationCfg, device: str | torch.device | None) -> torc
     Raises:
         ValueError: there is no such device or engine, or the engine cannot run there.
     """
-    if cfg.engine not in ("auto", "native", "warp"):
-        raise ValueError(f"engine must be one of auto, native, warp, got '{cfg.engine}'.")
+    engine = _asked(cfg)
+    if engine not in ("auto", "native", "warp"):
+        raise ValueError(f"engine must be one of auto, native, warp, got '{engine}'.")
     if device is None:
-        device = "cuda" if torch.cuda.is_available() and cfg.engine != "native" else "cpu"
-    if cfg.engine == "native" and str(device).split(":")[0] != "cpu":
+        device = "cuda" if torch.cuda.is_available() and engine != "native" else "cpu"
+    if engine == "native" and str(device).split(":")[0] != "cpu":
         raise ValueError(
             f"The native engine runs on the CPU, got device '{device}': "
             "use device='cpu' or engine='warp'."
@@ -41,7 +42,7 @@ def make_engine(
 ) -> Engine:
     """Make the engine that a configuration asks for."""
     device = choose_device(cfg, device)
-    kind = cfg.engine
+    kind = _asked(cfg)
     if kind == "auto":
         kind = "warp" if device.type == "cuda" else "native"
     if kind == "warp":
@@ -52,3 +53,8 @@ def make_engine(
     from manyworlds.sim.engines.native import NativeEngine
 
     return NativeEngine(mj_model, num_envs, cfg.num_threads)
+
+
+def _asked(cfg: SimulationCfg) -> str:
+    """Return the engine that a configuration asks for."""
+    return cfg.engine
