@@ -26,7 +26,7 @@ def real_time(seconds: float) -> Figures | None:
         if lab is None:
             return None
         ends: list[float] = []
-        lab.engine.on_post_step(lambda model, data, moved: ends.append(perf_counter()))
+        lab.loop.on_post_step(lambda model, data, moved: ends.append(perf_counter()))
         page.start()
         lab.start()
         with page_client(page.url):
@@ -52,7 +52,7 @@ def direct_steps(seconds: float) -> Figures | None:
     with _lab() as (lab, page):
         if lab is None:
             return None
-        lab.engine.mode = "direct"
+        lab.loop.mode = "direct"
         page.start()
         lab.start()
         clients, watched = page.server.get_clients, [True]

@@ -242,7 +242,7 @@ class TestCompiles:
 
 class TestCommand:
     def test_several_files(self, write, capsys):
-        """Report on every file and return 1 if one fails."""
+        """ValidationReport on every file and return 1 if one fails."""
         good, bad = write("<mujoco/>", "good.xml"), write("<mujoc/>", "bad.xml")
         assert main(["validate", str(bad), str(good)]) == 1
         shown = capsys.readouterr().out
@@ -274,7 +274,7 @@ def test_a_running_world_does_not_notice(write):
         broken = EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_file(str(bad)))
         with pytest.raises(CompileError, match="mass and inertia.*broken/arm"):
             world_from_scene(SceneCfg(entities={"broken": broken}))
-        assert lab.engine.state == "running" and lab.step().step > step + 1
+        assert lab.loop.state == "running" and lab.step().step > step + 1
 
 
 def test_schema():

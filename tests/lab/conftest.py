@@ -41,7 +41,7 @@ def world() -> World:
 
 @pytest.fixture
 def lab(world):
-    """A lab of that world which was not started: `engine.pump` moves it on."""
+    """A lab of that world which was not started: `loop.iterate_once` moves it on."""
     lab = LiveLab(world)
     yield lab
     lab.stop()

@@ -281,7 +281,7 @@ def test_laws_do_not_pile_up():
     lab.keyframes.stop_hold("arm")
     assert arm.controller.name == "sequence" and arm.controller.base is law
     lab.step(2)
-    assert not lab.engine.fault
+    assert not lab.loop.fault
     lab.stop()
 
 
@@ -331,7 +331,7 @@ def test_presets_suit_their_robots(get_cfg):
         for _ in range(int(seconds / world.model.opt.timestep) // 50):
             ctrl = lab.step(50).ctrl
             assert np.all((ranges[:, 0] <= ctrl) & (ctrl <= ranges[:, 1])), name
-            assert lab.engine.data.xmat[1, 8] > 0.8, f"{name} throws the robot over"
+            assert lab.loop.data.xmat[1, 8] > 0.8, f"{name} throws the robot over"
             error = lab.snapshot.qpos[world.model.jnt_qposadr[joints]] - ctrl
             assert np.abs(error).max() < 0.6, f"{name} asks for more than the robot can do"
     lab.stop()
@@ -345,9 +345,9 @@ def test_the_lab_says_why_nothing_moves(lab):
     arm.controller = PdController(lab.world.model, arm.actuators, kp=0.0)
     arm.release("panel")
     lab.pause()
-    lab.engine.mode = "direct"
+    lab.loop.mode = "direct"
     lab.world.model.opt.disableflags = int(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
-    lab.engine.do(lambda model, data: None)
+    lab.loop.do(lambda model, data: None)
     assert lab.why_not_moving("arm") == [
         "the world is paused",
         "the world waits for steps (direct mode)",

@@ -49,11 +49,11 @@ def test_a_fork_goes_on_as_the_batch_does(task):
     env.sim.step(200)
     state = state_of(env, 2)
     mine = np.empty_like(state)
-    mujoco.mj_getState(lab.world.model, lab.engine.data, mine, STATE)
+    mujoco.mj_getState(lab.world.model, lab.loop.data, mine, STATE)
     assert mine.tobytes() == state.tobytes()
     lab.reset()
     again = np.empty_like(state)
-    mujoco.mj_getState(lab.world.model, lab.engine.data, again, STATE)
+    mujoco.mj_getState(lab.world.model, lab.loop.data, again, STATE)
     assert again.tobytes() == before[2]
     lab.stop()
 

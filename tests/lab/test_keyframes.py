@@ -83,9 +83,9 @@ def test_activations_are_put_as_well(lab):
     """Reset a robot whose actuator has an activation: it is that of the keyframe."""
     lab["b"].write("panel", {"servo": 2.0})
     lab.step(50)
-    assert lab.engine.data.act[0] > 0.1
+    assert lab.loop.data.act[0] > 0.1
     lab.keyframes.reset("b", "up")
-    assert lab.engine.data.act[0] == 0.25
+    assert lab.loop.data.act[0] == 0.25
 
 
 def test_held_robots_stay(lab):

@@ -23,11 +23,11 @@ from tests.lab.conftest import ARM
 
 
 def test_the_facade_only_hands_on(lab):
-    """Ask the lab and its engine: one answer."""
+    """Ask the lab and its loop: one answer."""
     lab.pause()
-    lab.engine.pump()
-    assert lab.paused is lab.engine.paused is True
-    assert lab.snapshot is lab.engine.snapshot and lab["arm"] is lab.controls["arm"]
+    lab.loop.iterate_once()
+    assert lab.paused is lab.loop.paused is True
+    assert lab.snapshot is lab.loop.snapshot and lab["arm"] is lab.controls["arm"]
 
 
 def test_a_lab_begins_in_its_order(world, tmp_path):
@@ -35,18 +35,18 @@ def test_a_lab_begins_in_its_order(world, tmp_path):
     cfg = LabCfg(recorder=RecorderCfg(folder=tmp_path, auto_record=True))
     lab = LiveLab(world, cfg)
     phases = []
-    lab.engine.on_pre_step(lambda *_: phases.append((tuple(lab.status), lab.recorder.is_recording)))
+    lab.loop.on_pre_step(lambda *_: phases.append((tuple(lab.phases), lab.recorder.is_recording)))
     with lab:
         lab.step(2)
-    assert lab.status == ["compiled", "bound", "recording", "running", "stopped"]
+    assert lab.phases == ["compiled", "bound", "recording", "running", "stopped"]
     assert phases[0][0][:3] == ("compiled", "bound", "recording") and phases[0][1]
 
 
 def test_what_nobody_uses_costs_nothing(lab, tmp_path):
     """Look at a fresh lab: nobody but the perturbation listens to steps, and no file is there."""
-    assert not lab.engine._post and len(lab.engine._pre) == 1
+    assert not lab.loop._post and len(lab.loop._pre) == 1
     assert not lab.recorder.is_recording and lab.recorder.path is None
-    assert not lab.replay.is_active and lab.engine.drivers.top.driver.name == "physics"
+    assert not lab.replay.is_active and lab.loop.drivers.top.driver.name == "physics"
 
 
 def test_robots_are_found_by_name(lab):
@@ -96,15 +96,15 @@ def test_a_restored_state_mends_a_fault(lab):
     lab.step(5)
     lab.states.save("good")
     lab.post(lambda model, data: data.qpos.__setitem__(0, np.inf))
-    lab.engine.pump()
-    assert lab.engine.state == "faulted"
+    lab.loop.iterate_once()
+    assert lab.loop.state == "faulted"
     lab.states.restore("good")
-    assert lab.engine.state == "ready" and lab.step().step == 6
+    assert lab.loop.state == "ready" and lab.step().step == 6
 
 
 def test_views_are_the_engines_arrays(lab):
     """Look at one element of each kind, before and after steps."""
-    data, model = lab.engine.data, lab.world.model
+    data, model = lab.loop.data, lab.world.model
     joint, tip = lab.view("joint", "elbow"), lab.view("site", "tip")
     lab["arm"].write("panel", {"elbow": 7.0})
     lab.step(20)

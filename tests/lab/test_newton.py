@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
-from manyworlds.lab.physics_loop import PhysicsEngine
+from manyworlds.lab.physics_loop import PhysicsLoop
 from tests.sparse_newton import branching_trees, dense
 
 AUTO, DENSE, SPARSE = (int(mujoco.mjtJacobian(i)) for i in (2, 0, 1))
@@ -30,21 +30,21 @@ def lab():
 
 def jacobian(lab: LiveLab) -> int:
     """How the world is stepped now."""
-    return lab.engine.model.opt.jacobian
+    return lab.loop.model.opt.jacobian
 
 
 def test_a_lab_begins_and_steps_with_dense_jacobians(lab):
     """Have the right accelerations before the first step, and the steps of plain MuJoCo."""
     model = branching_trees(9).compile()
     assert jacobian(lab) == lab.world.model.opt.jacobian == DENSE
-    np.testing.assert_array_equal(lab.engine.data.qacc, dense(model))
+    np.testing.assert_array_equal(lab.loop.data.qacc, dense(model))
     model.opt.jacobian = DENSE
     data = mujoco.MjData(model)
     mujoco.mj_step(model, data, 5)
     np.testing.assert_array_equal(lab.step(5).qpos, data.qpos)
-    engine = PhysicsEngine(branching_trees(9).compile())
-    assert engine.model.opt.jacobian == DENSE
-    engine.stop()
+    loop = PhysicsLoop(branching_trees(9).compile())
+    assert loop.model.opt.jacobian == DENSE
+    loop.stop()
 
 
 def test_options_that_change_meanwhile_follow_the_rule(lab):
@@ -56,7 +56,7 @@ def test_options_that_change_meanwhile_follow_the_rule(lab):
     lab.set_option("jacobian", AUTO)
     lab.step()
     assert jacobian(lab) == AUTO
-    lab.engine.on_pre_step(lambda model, data, moved: setattr(model.opt, "solver", NEWTON))
+    lab.loop.on_pre_step(lambda model, data, moved: setattr(model.opt, "solver", NEWTON))
     lab.step()
     assert jacobian(lab) == DENSE
     lab.set_option("jacobian", SPARSE)

@@ -45,7 +45,7 @@ def test_each_option_can_be_given_and_changed(world):
         value = new if np.ndim(getattr(world.model.opt, name)) else new[0]
         for lab in (LiveLab(world, LabCfg(options={name: value})), LiveLab(world)):
             lab.set_option(name, value)
-            lab.engine.do(lambda model, data: None)
+            lab.loop.do(lambda model, data: None)
             assert options_of(world.model.opt) == {**start, name: new}
             lab.stop()
         old = values if np.ndim(getattr(world.model.opt, name)) else values[0]
@@ -76,7 +76,7 @@ def test_a_table_says_where_options_come_from():
         "timestep": ["0.002", "0.001 (left)", "0.005", ""],
     }
     lab.set_option("timestep", 0.004)
-    lab.engine.do(lambda model, data: None)
+    lab.loop.do(lambda model, data: None)
     assert rows()["timestep"] == ["0.002", "0.001 (left)", "0.005", "0.004"]
     assert lab.step().time == 0.004
     lab.stop()

@@ -119,13 +119,13 @@ def test_the_engine_reads_the_timestep_anew(world):
     """Change the timestep of a running world: its time goes by that, and the pacer is told."""
     asked = set()
     with LiveLab(world) as lab:
-        wait = lab.engine.pacer.wait
+        wait = lab.loop.pacer.wait
 
         def noted(timestep: float, stop: threading.Event) -> None:
             asked.add(timestep)
             wait(timestep, stop)
 
-        lab.engine.pacer.wait = noted
+        lab.loop.pacer.wait = noted
         for timestep in (0.004, 0.001):
             lab.set_option("timestep", timestep)
             time.sleep(0.1)
@@ -153,12 +153,12 @@ def test_real_time_with_a_reader(world, timestep):
     with LiveLab(world, LabCfg(options={"timestep": timestep})) as lab:
         reader = threading.Thread(target=read)
         reader.start()
-        lab.engine.do(lambda model, data: None)
+        lab.loop.do(lambda model, data: None)
         start, since, cpu = lab.snapshot.time, time.perf_counter(), time.process_time()
         time.sleep(10.0)
         snapshot = lab.snapshot
         elapsed, busy = time.perf_counter() - since, time.process_time() - cpu
-        factor = lab.engine.pace.real_time_factor
+        factor = lab.loop.pace.real_time_factor
         done.set()
         reader.join()
     assert (snapshot.time - start) / elapsed == pytest.approx(1.0, abs=0.01)

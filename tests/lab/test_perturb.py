@@ -11,7 +11,7 @@ from manyworlds.lab.perturb import Perturbation
 
 def test_the_force_is_mujocos(lab):
     """Pull as simulate does: the force is that of `mjv_applyPerturbForce` for the same spring."""
-    pull, data, model = lab.perturbation, lab.engine.data, lab.world.model
+    pull, data, model = lab.perturbation, lab.loop.data, lab.world.model
     point = data.xpos[3] + np.array([0.0, 0.0, 0.05])
     pull.grab(3, point)
     pull.pull(point + np.array([0.2, 0.0, 0.1]))
@@ -36,9 +36,9 @@ def test_the_force_is_mujocos(lab):
 def test_letting_go_leaves_no_force(lab):
     """Let go, or fall silent for longer than allowed: the force is gone at the next step."""
     now = [0.0]
-    pull = Perturbation(lab.engine, clock=lambda: now[0])
+    pull = Perturbation(lab.loop, clock=lambda: now[0])
     for end in (pull.release, lambda: now.__setitem__(0, now[0] + 0.6)):
-        pull.grab(3, lab.engine.data.xpos[3])
+        pull.grab(3, lab.loop.data.xpos[3])
         pull.pull([1.0, 0.0, 1.0])
         lab.step(2)
         assert lab.snapshot.xfrc_applied[3].any()
@@ -52,22 +52,22 @@ def test_letting_go_leaves_no_force(lab):
 def test_a_paused_body_is_put_where_it_is_pulled(lab):
     """Pause and pull: the body goes there, and time stands."""
     lab.pause()
-    lab.engine.pump()
-    start = lab.engine.data.xpos[3].copy()
+    lab.loop.iterate_once()
+    start = lab.loop.data.xpos[3].copy()
     lab.perturbation.grab(3, start)
     goal = start + np.array([0.0, 0.1, 0.2])
     lab.perturbation.pull(goal)
-    lab.engine.pump()
+    lab.loop.iterate_once()
     assert lab.snapshot.qpos[2:5] == pytest.approx(goal)
     assert lab.snapshot.time == 0.0
     lab.perturbation.release()
-    lab.engine.pump()
+    lab.loop.iterate_once()
     assert lab.snapshot.qpos[2:5] == pytest.approx(goal)
 
 
 def test_a_mocap_body_goes_where_it_is_pulled(lab):
     """Pull the post while time goes by: it is put there, as simulate does."""
-    start = lab.engine.data.xpos[4].copy()
+    start = lab.loop.data.xpos[4].copy()
     lab.perturbation.grab(4, start)
     lab.perturbation.pull(start + np.array([0.0, 0.3, 0.1]))
     lab.step()
@@ -85,11 +85,11 @@ def test_a_grab_waits_for_its_pull(lab):
     """Let steps go by between grab and pull, as with a slow hand: the pull counts."""
     lab.perturbation.grab(3, lab.snapshot.xpos[3])
     for _ in range(5):
-        lab.engine.pump()
+        lab.loop.iterate_once()
     assert lab.perturbation.body == 3 and (lab.snapshot.xfrc_applied == 0.0).all()
     lab.perturbation.pull(lab.snapshot.xpos[3] + [0.0, 0.0, 1.0])
-    lab.engine.pump()
+    lab.loop.iterate_once()
     assert lab.snapshot.xfrc_applied[3, 2] > 0.0
     lab.perturbation.release()
-    lab.engine.pump()
+    lab.loop.iterate_once()
     assert lab.perturbation.body == 0 and (lab.snapshot.xfrc_applied == 0.0).all()

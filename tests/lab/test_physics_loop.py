@@ -1,4 +1,4 @@
-"""The engine: its order, its one door, its faults."""
+"""The loop: its order, its one door, its faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from manyworlds.lab import (
     LabCfg,
     LiveLab,
     Passthrough,
-    PhysicsEngine,
+    PhysicsLoop,
     Puppet,
     world_from_file,
     world_from_spec,
@@ -63,11 +63,11 @@ def test_a_robot_steps_as_in_mujoco():
 def test_an_iteration_has_its_order(lab):
     """Commands come before callbacks, these before controls and the step."""
     seen = []
-    lab.engine.on_pre_step(lambda model, data, moved: seen.append(("pre", data.time, moved)))
-    lab.engine.on_post_step(lambda model, data, moved: seen.append(("post", data.time, moved)))
+    lab.loop.on_pre_step(lambda model, data, moved: seen.append(("pre", data.time, moved)))
+    lab.loop.on_post_step(lambda model, data, moved: seen.append(("post", data.time, moved)))
     lab["arm"].write("panel", {"elbow": 3.0})
     lab.post(lambda model, data: seen.append(("command", data.time, data.ctrl[1])))
-    lab.engine.pump()
+    lab.loop.iterate_once()
     assert [what for what, *_ in seen] == ["command", "pre", "post"]
     assert seen[0][1:] == (0.0, 0.0) and seen[1][1:] == (0.0, False)
     assert seen[2][1:] == (lab.snapshot.time, True) and lab.snapshot.time > 0.0
@@ -78,10 +78,10 @@ def test_pause_stops_time_and_nothing_else(lab):
     """Pause: callbacks run, controls show, time stands; a callback knows that nothing moved."""
     lab.pause()
     moved = []
-    lab.engine.on_post_step(lambda model, data, moved_on: moved.append(moved_on))
+    lab.loop.on_post_step(lambda model, data, moved_on: moved.append(moved_on))
     lab["arm"].write("panel", {"shoulder": 2.0})
     for _ in range(3):
-        lab.engine.pump()
+        lab.loop.iterate_once()
     assert moved == [False] * 3 and lab.snapshot.paused
     assert lab.snapshot.time == 0.0 and lab.snapshot.ctrl[0] == 2.0
 
@@ -89,27 +89,27 @@ def test_pause_stops_time_and_nothing_else(lab):
 def test_a_callback_that_fails_stops_nobody(lab):
     """Register three callbacks, of which one raises; remove one in the middle of a run."""
     calls = []
-    first = lab.engine.on_pre_step(lambda *_: calls.append("first"))
-    lab.engine.on_pre_step(lambda *_: 1 / 0)
-    lab.engine.on_pre_step(lambda *_: calls.append("last"))
-    lab.engine.pump()
+    first = lab.loop.on_pre_step(lambda *_: calls.append("first"))
+    lab.loop.on_pre_step(lambda *_: 1 / 0)
+    lab.loop.on_pre_step(lambda *_: calls.append("last"))
+    lab.loop.iterate_once()
     first.remove()
     first.remove()
-    lab.engine.pump()
+    lab.loop.iterate_once()
     assert calls == ["first", "last", "last"]
-    assert "ZeroDivisionError" in lab.engine.callback_errors[-1]
-    assert lab.engine.num_steps == 2
+    assert "ZeroDivisionError" in lab.loop.callback_errors[-1]
+    assert lab.loop.num_steps == 2
 
 
 def test_reset_returns_to_the_start(lab):
     """Reset: the pose, the time and all commands are the first, and listeners hear once."""
     start = lab.snapshot.qpos.copy()
     heard = []
-    lab.on_reset(lambda: heard.append(lab.engine.data.time))
+    lab.on_reset(lambda: heard.append(lab.loop.data.time))
     lab["arm"].write("panel", {"elbow": 5.0})
     lab.step(50)
     lab.reset()
-    lab.engine.pump()
+    lab.loop.iterate_once()
     assert heard == [0.0]
     assert np.array_equal(lab["arm"].command.targets, [0.0, 0.0])
     lab.reset()
@@ -123,10 +123,10 @@ def test_nan_is_a_fault_that_a_reset_mends(lab):
     lab.post(lambda model, data: data.qvel.__setitem__(0, np.nan))
     with pytest.raises(FaultError, match=r"velocities went bad at 0\.010 s"):
         lab.step()
-    assert lab.engine.state == "faulted" and "reset" in lab.engine.fault
+    assert lab.loop.state == "faulted" and "reset" in lab.loop.fault
     assert np.array_equal(lab.snapshot.qpos, good.qpos) and lab.snapshot.time == good.time
     lab.reset()
-    assert lab.engine.state == "ready" and lab.step(3).time == pytest.approx(0.006)
+    assert lab.loop.state == "ready" and lab.step(3).time == pytest.approx(0.006)
 
 
 def test_mujocos_own_errors_are_faults(lab):
@@ -154,38 +154,38 @@ def test_control_laws_that_fail_are_faults(world):
             lab.step()
         lab["arm"].controller = Passthrough()
         lab.reset()
-        assert lab.step().step > 0 and lab.engine.state == "running"
+        assert lab.step().step > 0 and lab.loop.state == "running"
 
 
 def test_puppets_show_states_and_give_the_world_back(lab):
     """Stack two drivers: the upper one shows, physics waits, and each leaves on its own."""
     puppet, other = Puppet(), Puppet()
-    drive = lab.engine.drive(puppet, "alice")
-    upper = lab.engine.drive(other, "bob")
-    lab.engine.release(drive)
+    drive = lab.loop.drive(puppet, "alice")
+    upper = lab.loop.drive(other, "bob")
+    lab.loop.release(drive)
     qpos = lab.snapshot.qpos.copy()
     qpos[0] = 0.7
     other.show(qpos=qpos, time=12.5)
-    lab.engine.pump()
+    lab.loop.iterate_once()
     assert lab.snapshot.driver == "puppet" and lab.snapshot.time == 12.5
     assert np.array_equal(lab.snapshot.qpos, qpos)
-    lab.engine.pump()
+    lab.loop.iterate_once()
     assert np.array_equal(lab.snapshot.qpos, qpos) and lab.snapshot.step == 1
     with pytest.raises(RuntimeError, match="already moves this world, for 'bob'"):
-        lab.engine.drive(other, "carol")
-    lab.engine.release(upper)
+        lab.loop.drive(other, "carol")
+    lab.loop.release(upper)
     assert lab.step().driver == "physics" and lab.snapshot.time > 12.5
     with pytest.raises(ValueError, match="no colour"):
         puppet.show(colour=1.0)
 
 
 def test_a_wrong_puppet_is_a_fault(lab):
-    """Show a state of the wrong size: the engine says so and goes on after a reset."""
+    """Show a state of the wrong size: the loop says so and goes on after a reset."""
     puppet = Puppet()
-    lab.engine.drive(puppet, "alice")
+    lab.loop.drive(puppet, "alice")
     puppet.show(qpos=np.zeros(2))
-    lab.engine.pump()
-    assert lab.engine.state == "faulted" and "The puppet failed" in lab.engine.fault
+    lab.loop.iterate_once()
+    assert lab.loop.state == "faulted" and "The puppet failed" in lab.loop.fault
 
 
 def test_real_time_is_kept(world):
@@ -193,8 +193,8 @@ def test_real_time_is_kept(world):
     with LiveLab(world) as lab:
         time.sleep(0.3)
         for speed in (1.0, 0.25):
-            lab.engine.speed = speed
-            lab.engine.do(lambda model, data: None)
+            lab.loop.speed = speed
+            lab.loop.do(lambda model, data: None)
             start, since = lab.snapshot.time, time.perf_counter()
             time.sleep(1.0)
             factor = (lab.snapshot.time - start) / (time.perf_counter() - since)
@@ -202,7 +202,7 @@ def test_real_time_is_kept(world):
 
 
 def test_stop_is_prompt_and_final(world):
-    """Start and stop twenty labs: no thread is left, and a stopped engine takes no commands."""
+    """Start and stop twenty labs: no thread is left, and a stopped loop takes no commands."""
     before = threading.active_count()
     for _ in range(20):
         lab = LiveLab(world)
@@ -212,7 +212,7 @@ def test_stop_is_prompt_and_final(world):
         lab.stop()
         assert time.perf_counter() - since < 1.0
     assert threading.active_count() == before
-    assert lab.status == ["compiled", "bound", "running", "stopped"]
+    assert lab.phases == ["compiled", "bound", "running", "stopped"]
     with pytest.raises(RuntimeError, match="was stopped"):
         lab.reset()
     with pytest.raises(RuntimeError, match="starts once"):
@@ -233,27 +233,27 @@ def test_commands_of_many_threads_keep_their_order(world):
             thread.start()
         for thread in threads:
             thread.join()
-        lab.engine.do(lambda model, data: None)
+        lab.loop.do(lambda model, data: None)
     assert len(seen) == 2000
     for who in range(100):
         assert [i for w, i in seen if w == who] == list(range(20))
 
 
 def test_snapshots_are_whole(world):
-    """Read while physics runs at full speed: each picture is what the engine had at that step."""
+    """Read while physics runs at full speed: each picture is what the loop had at that step."""
     truth: dict[int, bytes] = {}
     lab = LiveLab(world, LabCfg(speed=float("inf")))
 
     def note(model, data, moved):
-        truth[lab.engine.num_steps] = data.qpos.tobytes() + data.xpos.tobytes()
+        truth[lab.loop.num_steps] = data.qpos.tobytes() + data.xpos.tobytes()
 
-    lab.engine.on_post_step(note)
+    lab.loop.on_post_step(note)
     seen = []
     with lab:
         while len(seen) < 200:
             seen.append(lab.snapshot)
             time.sleep(0.0005)
-        lab.engine.do(lambda model, data: None)
+        lab.loop.do(lambda model, data: None)
     assert len({snapshot.frame_id for snapshot in seen}) > 20
     for snapshot in seen:
         if snapshot.step:
@@ -266,27 +266,27 @@ def test_the_lock_keeps_the_world_still(world):
     """Hold the lock, also twice: nothing moves until it is given back."""
     with LiveLab(world) as lab:
         with lab.lock(), lab.lock():
-            before = lab.engine.data.time
+            before = lab.loop.data.time
             time.sleep(0.05)
-            assert lab.engine.data.time == before
+            assert lab.loop.data.time == before
         time.sleep(0.1)
-        assert lab.engine.data.time > before
+        assert lab.loop.data.time > before
 
 
 def test_the_engine_needs_nobody_else(world):
-    """Run an engine alone, without the rest of the lab."""
-    engine = PhysicsEngine(world.model)
-    engine.start()
-    assert engine.step(5).step >= 5 and engine.state == "running"
-    engine.stop()
-    assert engine.state == "stopped"
+    """Run an loop alone, without the rest of the lab."""
+    loop = PhysicsLoop(world.model)
+    loop.start()
+    assert loop.step(5).step >= 5 and loop.state == "running"
+    loop.stop()
+    assert loop.state == "stopped"
 
 
 def test_commands_act_in_the_next_step(lab):
     """Tell a target, then step: the control is that of this very step."""
     for k in range(1, 6):
         lab["arm"].write("panel", {"elbow": float(k)})
-        lab.engine.pump()
+        lab.loop.iterate_once()
         assert lab.snapshot.step == k and lab.snapshot.ctrl[1] == k
 
 
@@ -330,15 +330,15 @@ def test_commands_keep_their_order_in_the_queue(lab):
     for order in ((first, second), (second, first)):
         for saved in order:
             lab.post(lambda model, data, saved=saved: lab.states.put(saved, model, data))
-        lab.engine.pump()
+        lab.loop.iterate_once()
         assert lab.snapshot.time == pytest.approx(order[-1].time + 0.002)
     lab.post(lambda model, data: lab.states.put(second, model, data))
-    lab.post(lab.engine._reset)
-    lab.engine.pump()
+    lab.post(lab.loop._reset)
+    lab.loop.iterate_once()
     assert lab.snapshot.time == 0.002 and lab.snapshot.ctrl[1] == 0.0
-    lab.post(lab.engine._reset)
+    lab.post(lab.loop._reset)
     lab.post(lambda model, data: lab.states.put(first, model, data))
-    lab.engine.pump()
+    lab.loop.iterate_once()
     assert lab.snapshot.time == pytest.approx(0.042) and lab.snapshot.ctrl[1] == 3.0
 
 
@@ -346,7 +346,7 @@ def test_options_are_changed_between_steps(world):
     """Change options of a running world from several threads: each step sees one of them."""
     seen = set()
     with LiveLab(world, LabCfg(speed=float("inf"))) as lab:
-        lab.engine.on_pre_step(lambda model, data, moved: seen.add(tuple(model.opt.gravity)))
+        lab.loop.on_pre_step(lambda model, data, moved: seen.add(tuple(model.opt.gravity)))
 
         def work(value: float) -> None:
             for _ in range(50):
@@ -364,7 +364,7 @@ def test_options_are_changed_between_steps(world):
             lab.set_option("timestep", "fast")
         with pytest.raises(ValueError, match=r"timestep must be above 0 s, got -1\.0"):
             lab.set_option("timestep", -1.0)
-        lab.engine.do(lambda model, data: None)
+        lab.loop.do(lambda model, data: None)
         lab.step()
     assert all(x == y == z or (x, y) == (0.0, 0.0) for x, y, z in seen) and len(seen) >= 3
 
@@ -373,7 +373,7 @@ def test_a_paused_world_goes_on_slowly(world):
     """Pause: callbacks go on at an idle rate, and know that nothing moved."""
     calls = []
     with LiveLab(world, LabCfg(start_paused=True)) as lab:
-        lab.engine.on_post_step(lambda model, data, moved: calls.append(moved))
+        lab.loop.on_post_step(lambda model, data, moved: calls.append(moved))
         time.sleep(0.5)
         assert lab.snapshot.paused and lab.snapshot.time == 0.0
     assert 1 <= len(calls) <= 0.5 * 30 + 2 and not any(calls)
@@ -385,8 +385,8 @@ def test_worlds_begin_as_they_are_told(world):
     for paused in (False, True):
         lab = LiveLab(world, LabCfg(start_paused=paused))
         assert lab.snapshot.time == 0.0 and lab.snapshot.paused is paused
-        lab.engine.on_pre_step(lambda *_, lab=lab: seen.append(list(lab.status)))
-        assert lab.engine.state == "ready" and lab.status == ["compiled", "bound"]
+        lab.loop.on_pre_step(lambda *_, lab=lab: seen.append(list(lab.phases)))
+        assert lab.loop.state == "ready" and lab.phases == ["compiled", "bound"]
         lab.start()
         lab.step()
         lab.stop()
@@ -396,16 +396,16 @@ def test_worlds_begin_as_they_are_told(world):
 
 def test_modes(lab):
     """Set modes by name; `auto` is live; each snapshot tells it; a locked mode stays."""
-    lab.engine.mode = "direct"
-    assert lab.step().mode == "direct" == lab.engine.mode
-    lab.engine.mode = "auto"
-    assert lab.step().mode == "live" == lab.engine.mode
+    lab.loop.mode = "direct"
+    assert lab.step().mode == "direct" == lab.loop.mode
+    lab.loop.mode = "auto"
+    assert lab.step().mode == "live" == lab.loop.mode
     with pytest.raises(ValueError, match="'live', 'direct' or 'auto', got 'puppet'"):
-        lab.engine.mode = "puppet"
+        lab.loop.mode = "puppet"
     locked = LiveLab(lab.world, LabCfg(mode="direct", mode_lock=True))
     with pytest.raises(RuntimeError, match="locked to 'direct'"):
-        locked.engine.mode = "auto"
-    locked.engine.mode = "direct"
+        locked.loop.mode = "auto"
+    locked.loop.mode = "direct"
     assert locked.step().mode == "direct"
     locked.stop()
 
@@ -427,10 +427,10 @@ def test_many_steps_in_one_request(world):
 
         def others() -> None:
             while not done.is_set():
-                asked.append(lab.engine.do(lambda model, data: data.time))
+                asked.append(lab.loop.do(lambda model, data: data.time))
                 with lab.lock():
-                    held.append(lab.engine.data.time)
-                    assert lab.engine.data.time == held[-1]
+                    held.append(lab.loop.data.time)
+                    assert lab.loop.data.time == held[-1]
 
         thread = threading.Thread(target=others)
         thread.start()
@@ -441,7 +441,7 @@ def test_many_steps_in_one_request(world):
 
 
 def test_a_request_that_hangs_is_an_error(world):
-    """Step while a callback hangs: a timeout, no wedge; then the engine serves others."""
+    """Step while a callback hangs: a timeout, no wedge; then the loop serves others."""
     hang, entered = threading.Event(), threading.Event()
     with LiveLab(world, LabCfg(mode="direct")) as lab:
 
@@ -449,12 +449,12 @@ def test_a_request_that_hangs_is_an_error(world):
             entered.set()
             hang.wait()
 
-        handle = lab.engine.on_pre_step(wait)
+        handle = lab.loop.on_pre_step(wait)
         with pytest.raises(TimeoutError):
-            lab.engine.step(5, timeout=0.2)
+            lab.loop.step(5, timeout=0.2)
         handle.remove()
         hang.set()
-        before = lab.engine.do(lambda model, data: lab.engine.num_steps)
+        before = lab.loop.do(lambda model, data: lab.loop.num_steps)
         assert entered.is_set() and before <= 1
         assert lab.step(3).step == before + 3
 
@@ -489,16 +489,16 @@ def test_whoever_holds_the_world_may_use_it(world):
     with lab.lock():
         step = lab.snapshot.step
         assert lab.step(2).step == step + 2
-        assert lab.engine.do(lambda model, data: data.time) == lab.snapshot.time
+        assert lab.loop.do(lambda model, data: data.time) == lab.snapshot.time
         lab.stop()
-    assert lab.engine.state == "stopped"
+    assert lab.loop.state == "stopped"
 
 
 def test_a_reset_is_told_once(world):
     """Reset a running world thrice: listeners hear it thrice, after the state is the first."""
     heard = []
     with LiveLab(world) as lab:
-        lab.on_reset(lambda: heard.append((lab.engine.data.time, lab["arm"].command.targets.sum())))
+        lab.on_reset(lambda: heard.append((lab.loop.data.time, lab["arm"].command.targets.sum())))
         lab["arm"].write("panel", {"elbow": 2.0})
         for _ in range(3):
             lab.reset()
@@ -508,27 +508,27 @@ def test_a_reset_is_told_once(world):
 def test_helping_threads_change_nothing(world):
     """Let threads help MuJoCo: the number is told, the physics are the same, also after a reset."""
     lab = LiveLab(world)
-    lab.engine.set_threads(2)
-    assert lab.engine.num_threads == 2
+    lab.loop.set_threads(2)
+    assert lab.loop.num_threads == 2
     assert np.array_equal(lab.step(100).qpos, reference(world, 100).qpos)
-    lab.engine.set_threads(0)
+    lab.loop.set_threads(0)
     lab.reset()
     assert np.array_equal(lab.step(100).qpos, reference(world, 100).qpos)
     with pytest.raises(ValueError, match="at least 0, got -1"):
-        lab.engine.set_threads(-1)
+        lab.loop.set_threads(-1)
     lab.stop()
 
 
 def test_warnings_are_counted(lab):
     """Break velocities: MuJoCo's warning is counted, and the fault names the body and the time."""
-    assert lab.engine.warnings == {}
+    assert lab.loop.warnings == {}
     lab.step(3)
     lab.post(lambda model, data: data.qvel.__setitem__(4, np.nan))
     with pytest.raises(FaultError, match=r"velocities went bad at 0\.006 s, first of body 'ball'"):
         lab.step()
-    assert lab.engine.warnings["badqvel"] == 1
+    assert lab.loop.warnings["badqvel"] == 1
     lab.reset()
-    assert lab.engine.warnings == {}
+    assert lab.loop.warnings == {}
 
 
 def test_readers_take_no_lock(world):
@@ -554,12 +554,12 @@ def test_publishers_hear_all_modes(world):
     """Listen after steps while the mode changes, and while a puppet is shown."""
     seen = []
     lab = LiveLab(world)
-    lab.engine.on_post_step(lambda model, data, moved: seen.append((lab.engine.mode, moved)))
+    lab.loop.on_post_step(lambda model, data, moved: seen.append((lab.loop.mode, moved)))
     for mode in ("live", "direct"):
-        lab.engine.mode = mode
+        lab.loop.mode = mode
         lab.step(3)
     puppet = Puppet()
-    lab.engine.drive(puppet, "me")
+    lab.loop.drive(puppet, "me")
     puppet.show(time=1.0)
     lab.step()
     assert seen == [("live", True)] * 3 + [("direct", True)] * 4

@@ -76,7 +76,7 @@ def test_pauses_do_not_matter(run):
     lab.pause()
     for state in expected:
         for _ in range(decimation):
-            lab.engine.pump()
+            lab.loop.iterate_once()
             lab.step()
         assert state_of(lab) == state
     lab.stop()
@@ -247,7 +247,7 @@ def test_the_command_opens_a_run(run):
     assert lab["cartpole"].owner == "policy" and list(lab.world.robots) == ["cartpole"]
     lab.stop()
     lab = open_lab(LabOptions(target=str(run), world=2))
-    lab.engine.mode = "direct"
+    lab.loop.mode = "direct"
     before = lab.snapshot.qpos.copy()
     lab.step(20)
     assert lab["cartpole"].owner == "policy" and (lab.snapshot.qpos != before).any()

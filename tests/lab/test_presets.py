@@ -17,7 +17,7 @@ def test_the_arm_picks_a_cube_up_and_puts_it_down(task):
     cfg = load_env_cfg(task, play=True)
     lab = LiveLab(world_from_scene(cfg.scene, cfg.sim.mujoco))
     sequence = lab.run_sequence("Arm: Reach-Grasp-Lift", "robot", delay=0.0)
-    cube, timestep = lab.engine.data.body("cube/cube"), cfg.sim.mujoco.timestep
+    cube, timestep = lab.loop.data.body("cube/cube"), cfg.sim.mujoco.timestep
     for _ in range(2):
         for pose in sequence.poses:
             lab.step(round((pose.blend + pose.hold) / timestep))

@@ -40,7 +40,7 @@ def test_a_prop_comes_into_a_running_world(tmp_path, threaded):
     if threaded:
         lab.start()
     robot, moved = lab["arm"], []
-    lab.engine.on_post_step(lambda model, data, step: moved.append(step))
+    lab.loop.on_post_step(lambda model, data, step: moved.append(step))
     told = []
     lab.on_rebuild(lambda: told.append(lab.world.model.nbody))
     robot.write("panel", {"elbow": 3.0})
@@ -57,7 +57,7 @@ def test_a_prop_comes_into_a_running_world(tmp_path, threaded):
     )
     assert after.mocap_pos[0, 0] == -2.0 and not lab.recorder.is_recording
     assert lab["arm"] is robot and robot.command.targets[1] == 3.0 and robot.owner == "panel"
-    assert lab.engine.mode == "direct" and lab.engine.speed == 0.5
+    assert lab.loop.mode == "direct" and lab.loop.speed == 0.5
     lab.step(10)
     assert len(moved) == 60 and lab.snapshot.ctrl[1] == 3.0
     assert lab.snapshot.qpos[2] < 0.5, "the box falls"
@@ -169,4 +169,4 @@ def test_a_hundred_rebuilds_are_one_thread():
         done.set()
         for thread in threads:
             thread.join()
-        assert not errors and lab.engine.state == "running" and not lab.engine.callback_errors
+        assert not errors and lab.loop.state == "running" and not lab.loop.callback_errors

@@ -50,7 +50,7 @@ def test_there_is_a_frame_for_each_step(make_lab, mode, threaded):
     lab.step(3)
     lab.recorder.stop()
     with lab.lock():
-        steps = lab.engine.num_steps
+        steps = lab.loop.num_steps
     live = lab.recorder.load(LIVE)
     # A live world goes on by itself between the calls.
     assert len(live) >= 45 if mode == "live" and threaded else len(live) == steps == 45
@@ -65,11 +65,11 @@ def test_a_running_world_is_recorded_step_by_step(make_lab):
     """Record in real time from the start: as many frames as steps, none twice, none missing."""
     lab = make_lab(speed=float("inf"), recorder={"auto_record": True})
     lab.start()
-    while lab.engine.num_steps < 2000:
+    while lab.loop.num_steps < 2000:
         time.sleep(0.01)
     lab.stop()
     live = lab.recorder.load(LIVE)
-    assert len(live) == lab.recorder.num_frames == lab.engine.num_steps
+    assert len(live) == lab.recorder.num_frames == lab.loop.num_steps
     assert np.diff(live.times) == pytest.approx(0.002)
     assert len(lab.recorder.load(lab.recorder.path.name)) == len(live)
     assert lab.recorder.error == ""
@@ -113,11 +113,11 @@ def test_a_puppets_steps_are_recorded(make_lab):
     lab = make_lab(recorder={"to_file": False})
     lab.recorder.start()
     puppet = Puppet()
-    lab.engine.drive(puppet, "test")
+    lab.loop.drive(puppet, "test")
     for angle in (0.1, 0.2, 0.3):
         puppet.show(qpos=[angle, 0, 0, 0, 1, 1, 0, 0, 0])
-        lab.engine.pump()
-        lab.engine.pump()
+        lab.loop.iterate_once()
+        lab.loop.iterate_once()
     live = lab.recorder.load()
     assert live.columns("qpos", "shoulder")[:, 0].tolist() == [0.1, 0.2, 0.3]
     assert (np.diff(live.times) > 0.0).all()
@@ -238,7 +238,7 @@ def test_many_files_do_not_slow_the_start(make_lab, folder):
 def test_the_camera_is_recorded(make_lab, folder):
     """Tell from where one looks: it is in all formats."""
     lab = make_lab(recorder={"to_file": False})
-    lab.recorder.camera = lambda: [lab.engine.data.time, 0, 1, 10, 20, 30]
+    lab.recorder.camera = lambda: [lab.loop.data.time, 0, 1, 10, 20, 30]
     lab.recorder.start()
     lab.step(3)
     for name in ("a.mcap", "a.csv", "a.json"):

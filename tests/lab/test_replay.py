@@ -69,7 +69,7 @@ def two_bots(tmp_path):
 def state_of(lab: LiveLab) -> np.ndarray:
     """All that MuJoCo knows."""
     state = np.empty(mujoco.mj_stateSize(lab.world.model, STATE))
-    mujoco.mj_getState(lab.world.model, lab.engine.data, state, STATE)
+    mujoco.mj_getState(lab.world.model, lab.loop.data, state, STATE)
     return state
 
 
@@ -83,7 +83,7 @@ def test_each_frame_is_shown_as_it_was(lab):
     live = lab.recorder.load(LIVE)
     report = lab.replay.start()
     assert [match.rule for match in report.matched] == ["exact"] * 3 and not report.unmatched
-    data = lab.engine.data
+    data = lab.loop.data
     for frame in range(100):
         assert lab.replay.time == lab.snapshot.time == pytest.approx(0.002 * frame)
         assert lab.snapshot.driver == "replay"
@@ -101,7 +101,7 @@ def test_each_frame_is_shown_as_it_was(lab):
 
 def test_what_derives_from_a_frame_is_known(lab):
     """Look at sensors and contacts of a frame in which the ball lies on the floor."""
-    model, data = lab.world.model, lab.engine.data
+    model, data = lab.world.model, lab.loop.data
 
     def put_ball(height: float) -> None:
         def put(model, data):
@@ -129,12 +129,12 @@ def test_what_derives_from_a_frame_is_known(lab):
 @pytest.mark.parametrize("paused", [False, True])
 def test_the_world_comes_back(lab, mode, threaded, paused):
     """Replay for a while in each mode: state and commands are as before, and steps go on."""
-    lab.engine.mode = mode
+    lab.loop.mode = mode
     if paused or threaded:
         lab.pause()
     if threaded:
         lab.start()
-    lab.engine.do(lambda model, data: None)
+    lab.loop.do(lambda model, data: None)
     lab.recorder.save("arm.mcap")
     lab.recorder.start()
     before, targets = state_of(lab), lab["arm"].command.targets
@@ -148,7 +148,7 @@ def test_the_world_comes_back(lab, mode, threaded, paused):
     assert lab.paused is (paused or threaded)
     assert np.array_equal(state_of(lab), before)
     assert np.array_equal(lab["arm"].command.targets, targets)
-    assert lab.engine.drivers.top.driver.name == "physics" and lab.replay.label == ""
+    assert lab.loop.drivers.top.driver.name == "physics" and lab.replay.label == ""
     assert lab.step(3).time == pytest.approx(before[0] + 0.006)
 
 
@@ -164,13 +164,13 @@ def test_physics_goes_on_from_a_frame(lab):
 
 def test_drivers_below_come_back(lab):
     """Replay on top of a puppet, which is taken away meanwhile or afterwards."""
-    puppet = lab.engine.drive(Puppet(), "test")
+    puppet = lab.loop.drive(Puppet(), "test")
     lab.replay.start()
     assert lab.step().driver == "replay"
     lab.replay.stop()
-    assert lab.engine.drivers.top is puppet
+    assert lab.loop.drivers.top is puppet
     lab.replay.start()
-    lab.engine.release(puppet)
+    lab.loop.release(puppet)
     assert lab.step().driver == "replay"
     lab.replay.stop()
     assert lab.step().driver == "physics"
@@ -181,7 +181,7 @@ def test_seeking_is_exact(lab):
     live = lab.recorder.load(LIVE)
     lab.replay.start()
     lab.pause()
-    lab.engine.pump()
+    lab.loop.iterate_once()
     assert lab.paused
     for frame in np.random.default_rng(0).permutation(100):
         lab.replay.seek(live.clock[frame])
@@ -255,8 +255,8 @@ def test_a_pause_stays(lab):
     lab.replay.start()
     lab.step(10)
     lab.replay.pause()
-    steps = lab.engine.num_steps
-    assert lab.step(4).qpos[1] == elbow[10] and lab.engine.num_steps == steps
+    steps = lab.loop.num_steps
+    assert lab.step(4).qpos[1] == elbow[10] and lab.loop.num_steps == steps
     lab.reset()
     assert lab.step().qpos[1] == elbow[10]
     lab.replay.play()
@@ -269,7 +269,7 @@ def test_a_running_world_replays(lab):
     lab.replay.start()
     while lab.replay.time < 0.05:
         time.sleep(0.002)
-    assert lab.snapshot.driver == "replay" and lab.engine.state == "running"
+    assert lab.snapshot.driver == "replay" and lab.loop.state == "running"
     lab.replay.stop()
 
 
@@ -277,7 +277,7 @@ def test_another_replay_takes_over(lab):
     """Start while one plays: the end returns to where the world was before both."""
     lab.recorder.save("arm.mcap")
     lab.pause()
-    lab.engine.pump()
+    lab.loop.iterate_once()
     before = state_of(lab)
     lab.replay.start()
     lab.step(7)
@@ -285,7 +285,7 @@ def test_another_replay_takes_over(lab):
     lab.step(7)
     assert lab.replay.session == "arm.mcap" and not lab.paused
     lab.replay.stop()
-    assert np.array_equal(state_of(lab), before) and lab.engine.drivers.top.owner == "engine"
+    assert np.array_equal(state_of(lab), before) and lab.loop.drivers.top.owner == "engine"
     assert lab.paused
 
 
@@ -294,7 +294,7 @@ def test_many_hands_do_no_harm(lab):
     lab.recorder.save("arm.mcap")
     lab.pause()
     lab.start()
-    before = lab.engine.do(lambda model, data: state_of(lab))
+    before = lab.loop.do(lambda model, data: state_of(lab))
     verbs = [
         lambda: lab.replay.start("arm.mcap"),
         lab.replay.stop,
@@ -321,8 +321,8 @@ def test_many_hands_do_no_harm(lab):
     for thread in threads:
         thread.join()
     lab.replay.stop()
-    assert wrong == [] and lab.engine.state == "running" and not lab.engine.callback_errors
-    assert np.array_equal(lab.engine.do(lambda model, data: state_of(lab)), before)
+    assert wrong == [] and lab.loop.state == "running" and not lab.loop.callback_errors
+    assert np.array_equal(lab.loop.do(lambda model, data: state_of(lab)), before)
 
 
 def test_recordings_survive_changes_of_the_world(lab, tmp_path):
@@ -334,11 +334,11 @@ def test_recordings_survive_changes_of_the_world(lab, tmp_path):
         mujoco.MjSpec.from_string(ARM.replace('<body name="upper"', obstacle)), "arm"
     )
     other = make_lab(world, tmp_path)
-    box = other.engine.data.qpos[:7].copy()
+    box = other.loop.data.qpos[:7].copy()
     report = other.replay.start("arm.mcap")
     assert report.unmoved == ["box:0"] and len(report.matched) == 3
     other.step(50)
-    qpos = other.engine.data.qpos
+    qpos = other.loop.data.qpos
     assert np.array_equal(qpos[:7], box)
     assert qpos[8] == live.columns("qpos", "elbow")[50, 0]
     other.stop()
@@ -386,7 +386,7 @@ def test_velocities_turn_with_the_robot(two_bots):
     assert two_bots.replay.bindings["b"].relative is None
     two_bots.replay.bindings["b"].relative = True
     two_bots.replay.start(LIVE)
-    data = two_bots.engine.data
+    data = two_bots.loop.data
     for _ in range(20):
         before = data.qpos.copy()
         two_bots.step()

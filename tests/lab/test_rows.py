@@ -15,7 +15,7 @@ LATER = "not here: "
 
 
 def contract() -> dict[str, set[str]]:
-    """Rows by heading that are portable or MuJoCo's own; rows for the engine of the seed are not.
+    """Rows by heading that are portable or MuJoCo's own; rows for the loop of the seed are not.
 
     Returns:
         What each heading in scope asks for.

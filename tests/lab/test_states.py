@@ -65,9 +65,9 @@ def test_states_come_back_while_the_world_stands(lab):
     mujoco.mj_forward(lab.world.model, data)
     lab.step(30)
     lab.pause()
-    lab.engine.pump()
+    lab.loop.iterate_once()
     lab.states.restore("there")
-    lab.engine.pump()
+    lab.loop.iterate_once()
     assert lab.paused and lab.snapshot.time == saved.time
     assert np.array_equal(lab.snapshot.xpos, data.xpos)
     assert np.array_equal(lab.snapshot.sensordata, sensors)
@@ -98,14 +98,14 @@ def test_states_are_never_torn():
 
     model = lab.world.model
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
-    lab.engine.on_post_step(mark)
+    lab.loop.on_post_step(mark)
     saved = []
 
     def save(thread: int) -> None:
         saved.extend(lab.states.save(f"{thread} {i}") for i in range(100))
 
     with lab:
-        lab.engine.do(lambda model, data: None)
+        lab.loop.do(lambda model, data: None)
         threads = [threading.Thread(target=save, args=(i,)) for i in range(3)]
         for thread in threads:
             thread.start()
@@ -130,7 +130,7 @@ def test_the_last_of_two_wins(lab):
     lab.states.restore("first")
     lab.states.restore("second")
     state = np.empty_like(second.state)
-    mujoco.mj_getState(lab.world.model, lab.engine.data, state, STATE)
+    mujoco.mj_getState(lab.world.model, lab.loop.data, state, STATE)
     assert state.tobytes() == second.state.tobytes()
 
 

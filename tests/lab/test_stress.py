@@ -79,8 +79,8 @@ class Hammer:
             "play": lab.play,
             "step": lambda: lab.step(rng.randrange(1, 5)),
             "reset": lab.reset,
-            "mode": lambda: setattr(lab.engine, "mode", rng.choice(("live", "direct", "auto"))),
-            "speed": lambda: setattr(lab.engine, "speed", rng.choice((0.5, 1.0, float("inf")))),
+            "mode": lambda: setattr(lab.loop, "mode", rng.choice(("live", "direct", "auto"))),
+            "speed": lambda: setattr(lab.loop, "speed", rng.choice((0.5, 1.0, float("inf")))),
             "take": lambda: robot.take(owner),
             "release": lambda: robot.release(owner),
             "write": lambda: robot.write(owner, {"elbow": rng.uniform(-5, 5)}),
@@ -114,15 +114,15 @@ class Hammer:
     def hold(self) -> None:
         """Keep the world: it does not move meanwhile."""
         with self.lab.lock():
-            before = self.lab.engine.data.qpos.copy()
+            before = self.lab.loop.data.qpos.copy()
             time.sleep(0.001)
-            self.torn += not np.array_equal(before, self.lab.engine.data.qpos)
+            self.torn += not np.array_equal(before, self.lab.loop.data.qpos)
 
     def show(self) -> None:
         """Be a puppet for a moment."""
-        drive = self.lab.engine.drive(self.puppet, "hammer")
+        drive = self.lab.loop.drive(self.puppet, "hammer")
         self.puppet.show(time=1.0)
-        self.lab.engine.release(drive)
+        self.lab.loop.release(drive)
 
     def work(self, who: int, until: float) -> None:
         """Do something until it is time, and count commands that go in and come to pass."""
@@ -172,7 +172,7 @@ def hammer(folder: Path, seconds: float) -> Hammer:
         thread.join(seconds + 30.0)
     assert not any(thread.is_alive() for thread in threads), "somebody hangs"
     lab.reset()
-    assert lab.engine.state == "running"
+    assert lab.loop.state == "running"
     lab.stop()
     return state
 
@@ -184,7 +184,7 @@ def test_eight_threads_do_no_harm(tmp_path, seconds):
     assert not state.errors and state.torn == 0
     assert state.applied == state.posted and min(state.posted) > 20
     assert len(state.calls) > 25
-    assert not state.lab.engine.callback_errors and state.lab.engine.state == "stopped"
+    assert not state.lab.loop.callback_errors and state.lab.loop.state == "stopped"
 
 
 def test_poses_and_joints_are_of_one_step(tmp_path):
@@ -226,7 +226,7 @@ def test_commands_are_whole(tmp_path):
             if data.ctrl[0] != data.ctrl[1]:
                 torn.append(data.ctrl.tolist())
 
-        lab.engine.on_post_step(check)
+        lab.loop.on_post_step(check)
         until, value = time.monotonic() + 1.0, 0.1
         while time.monotonic() < until:
             value = -value * (1.0 + 2**-52)

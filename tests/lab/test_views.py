@@ -74,7 +74,7 @@ def specs(draw) -> mujoco.MjSpec:
 def test_views_are_the_raw_arrays(spec):
     """Look at each element of random models while they move: all attributes are MuJoCo's rows."""
     lab = LiveLab(world_from_spec(spec))
-    model, data = lab.world.model, lab.engine.data
+    model, data = lab.world.model, lab.loop.data
     views = {
         kind: [lab.view(kind, e.name) for e in getattr(spec, plural) if e.name != "world"]
         for kind, plural in {

@@ -293,7 +293,7 @@ def test_a_paused_world_has_contacts_and_sensors():
     """Open a world that stands still: what touches and what sensors say is known at once."""
     xml = ARM.replace('pos=".5 0 .3"', 'pos=".5 0 .049"')
     lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(xml)))
-    assert lab.engine.data.ncon == 1 and np.isfinite(lab.snapshot.sensordata).all()
+    assert lab.loop.data.ncon == 1 and np.isfinite(lab.snapshot.sensordata).all()
     assert lab.snapshot.time == 0.0 and np.allclose(lab.snapshot.site_xpos[0], [0.55, 0.0, 0.6])
     lab.stop()
 

@@ -16,7 +16,7 @@ import torch
 
 from manyworlds.sim import NanGuardCfg, RecomputeLevel, Simulation, SimulationCfg, WorldStatus
 from manyworlds.sim.diagnostics.flight_replay import FlightRecord, replay
-from manyworlds.sim.rays import View
+from manyworlds.sim.rays import CameraRequest
 from tests.scenes import CLUTTER
 
 pytest.importorskip("mujoco_warp")
@@ -139,8 +139,8 @@ def test_arrays_that_users_replace_count_after_create_graph(device):
 @on_each_device
 def test_pictures_come_from_a_graph(device):
     """Draw through the graph what is drawn without it, also after bodies have moved."""
-    view = View(camera=0, width=24, height=16, kinds=("rgb", "depth", "segmentation"))
-    other = View(camera=0, width=8, height=8, kinds=("depth",))
+    view = CameraRequest(camera=0, width=24, height=16, kinds=("rgb", "depth", "segmentation"))
+    other = CameraRequest(camera=0, width=8, height=8, kinds=("depth",))
     sim, plain = _make(device), _make(device, captured=False)
     for _ in range(3):
         for each in (sim, plain):
@@ -151,7 +151,7 @@ def test_pictures_come_from_a_graph(device):
         for each in (sim, plain):
             each.forward()
         for one in (view, other):
-            expected, drawn = plain.pictures(one), sim.pictures(one)
+            expected, drawn = plain.render_cameras(one), sim.render_cameras(one)
             assert drawn is not None and expected is not None
             for kind in one.kinds:
                 differs = (drawn[kind] != expected[kind]).float().mean()

@@ -9,7 +9,7 @@ import pytest
 from manyworlds.sim import MujocoCfg, Simulation, SimulationCfg
 from manyworlds.sim.diagnostics.flight_recorder import FlightRecorder
 from manyworlds.sim.diagnostics.flight_replay import FlightRecord, replay
-from manyworlds.sim.engines.capacity import contact_room
+from manyworlds.sim.engines.capacity import estimate_capacity
 from tests.sim.plain_loop import assert_steps_like_plain_mujoco, native
 from tests.sparse_newton import branching_trees, dense
 
@@ -65,7 +65,7 @@ def test_options_of_single_worlds_follow_the_rule():
 def test_trials_for_mujoco_warp_leave_its_model_alone():
     """Count contacts with dense Jacobians in a copy: MuJoCo Warp decides by itself."""
     model = branching_trees(9).compile()
-    contact_room(model)
+    estimate_capacity(model)
     assert model.opt.jacobian == AUTO
 
 

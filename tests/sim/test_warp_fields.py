@@ -11,7 +11,7 @@ import torch
 
 from manyworlds.sim import RecomputeLevel, Simulation, SimulationCfg
 from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
-from manyworlds.sim.rays import View
+from manyworlds.sim.rays import CameraRequest
 from tests.sim.test_derived import MODELS
 
 pytest.importorskip("mujoco_warp")
@@ -39,7 +39,7 @@ STUDIO = """
   </worldbody>
 </mujoco>
 """
-VIEW = View(
+VIEW = CameraRequest(
     camera=0, width=40, height=30, kinds=("rgb",), textures=True, shadows=True, geom_groups=(0, 1)
 )
 _COMPUTED = ("poscom0", "pos0", "mat0", "dir0")
@@ -84,7 +84,7 @@ def test_a_change_of_each_visual_field_shows(optics, quick_compilation):
     changes = _changes(fields)
     cfg = SimulationCfg(engine="warp", mujoco=None)
     sim = Simulation(len(changes), cfg, model, "cpu")
-    plain = sim.pictures(VIEW)
+    plain = sim.render_cameras(VIEW)
     assert plain is not None
     before = plain["rgb"].int()
     sim.expand_model_fields(tuple(fields))
@@ -94,7 +94,7 @@ def test_a_change_of_each_visual_field_shows(optics, quick_compilation):
             rows[world] = _changed(field, rows[world].clone())
     sim.recompute_constants(RecomputeLevel.set_const)
     sim.forward()
-    pictures = sim.pictures(VIEW)
+    pictures = sim.render_cameras(VIEW)
     assert pictures is not None
     after = pictures["rgb"].int()
     # Kernels that leave out nothing may round otherwise.

@@ -15,7 +15,7 @@ from manyworlds.lab import LabCfg, LiveLab, world_from_spec
 from manyworlds.lab.physics_loop import FaultError
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation, SimulationCfg
-from manyworlds.sim.engines.capacity import contact_room
+from manyworlds.sim.engines.capacity import estimate_capacity
 
 # The ball is so stiff and fast that it goes bad in MuJoCo's own hands within a few steps.
 DIVERGING = """
@@ -70,8 +70,8 @@ def test_a_diverging_lab_tells(capfd):
     lab.post(lambda model, data: data.qpos.fill(1e3))
     with pytest.raises(FaultError, match="went bad"):
         lab.step(100)
-    assert "went bad" in lab.engine.fault and "'ball'" in lab.engine.fault
-    assert sum(lab.engine.warnings.values()) >= 1
+    assert "went bad" in lab.loop.fault and "'ball'" in lab.loop.fault
+    assert sum(lab.loop.warnings.values()) >= 1
     lab.stop()
     assert "WARNING: Nan, Inf or huge value" in capfd.readouterr().err
 
@@ -84,7 +84,7 @@ def test_plain_calls_show_their_warnings(capfd):
     mujoco.mj_step(model, data, 200)
     assert "WARNING: Nan, Inf or huge value" in capfd.readouterr().err
     assert data.warning.number.any()
-    contact_room(model)
+    estimate_capacity(model)
     mujoco.mj_setConst(model, data)
     with pytest.raises(mujoco.FatalError):
         mujoco.mj_setKeyframe(model, data, 99)

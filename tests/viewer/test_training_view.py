@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.viewer.cpu_share import Budget
+from manyworlds.viewer.cpu_share import CpuShare
 from manyworlds.viewer.training_view import Frames, TrainingView
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")
@@ -102,7 +102,7 @@ def test_page_that_cannot_be_served(env):
 @pytest.mark.parametrize("cost", [0.0001, 0.005, 0.2])
 def test_budget_keeps_to_its_share(cost):
     """Take turns for ten minutes: at most the share, but for ten turns, and all that is needed."""
-    budget, spent, time = Budget(0.01, 0.1), 0.0, 0.0
+    budget, spent, time = CpuShare(0.01, 0.1), 0.0, 0.0
     while time < 600.0:
         spent += cost
         time += budget.rest(cost)
@@ -112,7 +112,7 @@ def test_budget_keeps_to_its_share(cost):
 
 def test_budget_spreads_a_burst():
     """Owe much for one turn: go on, more slowly, until all of it is made up for."""
-    budget = Budget(0.01, 0.1)
+    budget = CpuShare(0.01, 0.1)
     rests = [budget.rest(0.3), *(budget.rest(0.0) for _ in range(400))]
     assert max(rests) == pytest.approx(3.0)
     assert rests[-1] == 0.1

@@ -15,7 +15,7 @@ from manyworlds.asset_zoo.links import (
     Inertial,
     Joint,
     Link,
-    Shape,
+    LinkShape,
     Vec3,
     add_imu,
     box,
@@ -68,7 +68,7 @@ def _link(
     limits: tuple[float, float],
     pos: Vec3,
     inertial: Inertial,
-    shapes: tuple[Shape, ...] = (),
+    shapes: tuple[LinkShape, ...] = (),
     tilt: Vec3 = (0.0, 0.0, 0.0),
     sites: tuple[tuple[str, Vec3], ...] = (),
 ) -> Link:

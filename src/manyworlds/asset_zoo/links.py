@@ -25,7 +25,7 @@ _GROUP = 2  # of geoms: drawn, and not what rays that look for the ground hit
 _SITE_GROUP = 5
 
 
-class Shape(NamedTuple):
+class LinkShape(NamedTuple):
     """A geom; one whose name does not contain `_collision` is for the eye only."""
 
     name: str
@@ -36,29 +36,29 @@ class Shape(NamedTuple):
     material: str
 
 
-def sphere(name: str, radius: float, at: Vec3, material: str) -> Shape:
+def sphere(name: str, radius: float, at: Vec3, material: str) -> LinkShape:
     """A ball around a point."""
-    return Shape(name, mujoco.mjtGeom.mjGEOM_SPHERE, (radius, 0, 0), at, material)
+    return LinkShape(name, mujoco.mjtGeom.mjGEOM_SPHERE, (radius, 0, 0), at, material)
 
 
-def box(name: str, half: Vec3, at: Vec3, material: str) -> Shape:
+def box(name: str, half: Vec3, at: Vec3, material: str) -> LinkShape:
     """A box along the body's axes, by its half sizes."""
-    return Shape(name, mujoco.mjtGeom.mjGEOM_BOX, half, at, material)
+    return LinkShape(name, mujoco.mjtGeom.mjGEOM_BOX, half, at, material)
 
 
-def ellipsoid(name: str, half: Vec3, at: Vec3, material: str) -> Shape:
+def ellipsoid(name: str, half: Vec3, at: Vec3, material: str) -> LinkShape:
     """An ellipsoid along the body's axes, by its half sizes."""
-    return Shape(name, mujoco.mjtGeom.mjGEOM_ELLIPSOID, half, at, material)
+    return LinkShape(name, mujoco.mjtGeom.mjGEOM_ELLIPSOID, half, at, material)
 
 
-def capsule(name: str, radius: float, a: Vec3, b: Vec3, material: str) -> Shape:
+def capsule(name: str, radius: float, a: Vec3, b: Vec3, material: str) -> LinkShape:
     """A rod between two points, with round ends around them."""
-    return Shape(name, mujoco.mjtGeom.mjGEOM_CAPSULE, (radius, 0, 0), (*a, *b), material)
+    return LinkShape(name, mujoco.mjtGeom.mjGEOM_CAPSULE, (radius, 0, 0), (*a, *b), material)
 
 
-def cylinder(name: str, radius: float, a: Vec3, b: Vec3, material: str) -> Shape:
+def cylinder(name: str, radius: float, a: Vec3, b: Vec3, material: str) -> LinkShape:
     """A rod between two points."""
-    return Shape(name, mujoco.mjtGeom.mjGEOM_CYLINDER, (radius, 0, 0), (*a, *b), material)
+    return LinkShape(name, mujoco.mjtGeom.mjGEOM_CYLINDER, (radius, 0, 0), (*a, *b), material)
 
 
 class Joint(NamedTuple):
@@ -95,7 +95,7 @@ class Link:
     tilt: Vec3 = (0.0, 0.0, 0.0)
     """Rotation from the parent's frame about one axis of it, as that axis times the angle [deg]."""
     joint: Joint | None = None
-    shapes: tuple[Shape, ...] = ()
+    shapes: tuple[LinkShape, ...] = ()
     sites: tuple[tuple[str, Vec3], ...] = ()
     """Name and position [m]."""
 

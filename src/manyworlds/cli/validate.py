@@ -30,7 +30,7 @@ class ValidateOptions:
 
 
 @dataclass
-class Report:
+class ValidationReport:
     """Result of checking one model file."""
 
     path: Path
@@ -53,7 +53,7 @@ class Report:
 class ModelFileError(ValueError):
     """Error of a model file that cannot be read or does not compile; the report explains it."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ValidationReport) -> None:
         hints = "".join(f" Hint: {hint}" for hint in report.hints)
         super().__init__(f"{report.path}: {report.error}{hints}")
         self.report = report
@@ -94,9 +94,9 @@ def _validate_task(task: str) -> bool:
     return report.ok
 
 
-def validate_file(path: Path) -> Report:
+def validate_file(path: Path) -> ValidationReport:
     """Compile a model file and report on it; errors of the file are part of the report."""
-    report = Report(path)
+    report = ValidationReport(path)
     with mujoco_warnings(lambda message: report.warnings.append(" ".join(message.split()))):
         try:
             spec = load_spec(path)
@@ -122,7 +122,7 @@ def load_spec(path: Path) -> mujoco.MjSpec:
     from manyworlds.cli import model_hints
 
     if problem := model_hints.unreadable(path):
-        raise ModelFileError(Report(path, *problem))
+        raise ModelFileError(ValidationReport(path, *problem))
     try:
         return mujoco.MjSpec.from_file(str(path))
     except (ValueError, mujoco.FatalError) as error:
@@ -146,7 +146,7 @@ def _explained(path: Path, error: Exception) -> ModelFileError:
 
     message = str(error)
     return ModelFileError(
-        Report(path, model_hints.one_line(message), model_hints.hints(path, message))
+        ValidationReport(path, model_hints.one_line(message), model_hints.hints(path, message))
     )
 
 

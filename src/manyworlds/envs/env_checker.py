@@ -32,7 +32,7 @@ class Finding:
 
 
 @dataclass
-class Report:
+class EnvReport:
     """What `check_env` found."""
 
     findings: list[Finding] = field(default_factory=list)
@@ -98,7 +98,7 @@ class _Watch:
 
 
 class _Checker:
-    def __init__(self, env: ManagerBasedRlEnv, seed: int, report: Report) -> None:
+    def __init__(self, env: ManagerBasedRlEnv, seed: int, report: EnvReport) -> None:
         self.env, self.seed, self.report = env, seed, report
         self.observations = self._watch_observations()
         self.rewards = self._watch(env.reward_manager, "reward")
@@ -267,7 +267,7 @@ def check_env(
     steps: int = 100,
     seed: int = 0,
     device: str | torch.device | None = None,
-) -> Report:
+) -> EnvReport:
     """Build a task with few worlds, run it under random actions, and look for usual mistakes.
 
     It finds terms that cannot be built or have the wrong shape; observations that are not finite,
@@ -282,7 +282,7 @@ def check_env(
         seed: for the task and for the actions. The random generators are seeded with it.
         device: a torch device; None takes CUDA where there is one, else the CPU.
     """
-    report = Report()
+    report = EnvReport()
     cfg = copy.deepcopy(cfg)
     cfg.scene.num_envs, cfg.seed, cfg.auto_reset = num_envs, seed, True
     try:

@@ -1,11 +1,11 @@
 """The live lab: one world that goes on in real time."""
 
-from manyworlds.lab.control import ControlDesk, RobotControl
+from manyworlds.lab.control import RobotControl, RobotControls
 from manyworlds.lab.controllers import Controller, Passthrough, PdController
 from manyworlds.lab.drivers import Driver, Puppet
 from manyworlds.lab.lab import LabCfg, LiveLab
 from manyworlds.lab.matching import Match, MatchReport
-from manyworlds.lab.physics_loop import FaultError, PhysicsEngine
+from manyworlds.lab.physics_loop import FaultError, PhysicsLoop
 from manyworlds.lab.presets import PRESETS, find_presets
 from manyworlds.lab.rebuild import Rebuilt
 from manyworlds.lab.recorder import LIVE, Recorder, RecorderCfg
@@ -14,7 +14,7 @@ from manyworlds.lab.replay import Binding, Replay
 from manyworlds.lab.sequence import SEQUENCE, Pose, PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedState, SavedStates
-from manyworlds.lab.views import StaleViewError, View
+from manyworlds.lab.views import ElementView, StaleViewError
 from manyworlds.lab.world import (
     CompileError,
     World,
@@ -31,9 +31,9 @@ __all__ = [
     "SEQUENCE",
     "Binding",
     "CompileError",
-    "ControlDesk",
     "Controller",
     "Driver",
+    "ElementView",
     "FaultError",
     "LabCfg",
     "LiveLab",
@@ -41,7 +41,7 @@ __all__ = [
     "MatchReport",
     "Passthrough",
     "PdController",
-    "PhysicsEngine",
+    "PhysicsLoop",
     "Pose",
     "PoseSequencer",
     "Puppet",
@@ -52,11 +52,11 @@ __all__ = [
     "RecordingError",
     "Replay",
     "RobotControl",
+    "RobotControls",
     "SavedState",
     "SavedStates",
     "Snapshot",
     "StaleViewError",
-    "View",
     "World",
     "add_entities",
     "find_presets",

@@ -25,7 +25,7 @@ _OLD_S = 1.0  # older commands are worth a word
 
 
 @dataclass(frozen=True)
-class Command:
+class TargetCommand:
     """What an owner told a robot last."""
 
     targets: np.ndarray
@@ -38,7 +38,7 @@ class RobotControl:
     """The controls of one robot: its owner, what it was told, and its control law.
 
     Everybody may write; only what the owner wrote counts. Targets are swapped as a whole, so that
-    the engine never sees half of a command.
+    the loop never sees half of a command.
 
     Args:
         name: the robot's.
@@ -58,12 +58,12 @@ class RobotControl:
         """How many commands of others than the owner were left aside, by who wrote them."""
         self._lock = threading.Lock()
         self._now = 0.0
-        self._command = Command(self.neutral.copy(), _NEVER)
+        self._command = TargetCommand(self.neutral.copy(), _NEVER)
         self.asleep = False
         """Whether MuJoCo has put its bodies to sleep."""
 
     @property
-    def command(self) -> Command:
+    def command(self) -> TargetCommand:
         """What counts at present."""
         return self._command
 
@@ -115,7 +115,7 @@ class RobotControl:
             fresh = self._command.targets.copy()
             fresh[indices] = numbers
             fresh.flags.writeable = False
-            self._command = Command(fresh, self._now)
+            self._command = TargetCommand(fresh, self._now)
         return True
 
     def rebuild(
@@ -132,7 +132,7 @@ class RobotControl:
             rest = zip(actuators.names, neutral.tolist(), strict=True)
             targets = np.array([told.get(name, value) for name, value in rest], float)
             targets.flags.writeable = False
-            self._command = Command(targets, self._command.time)
+            self._command = TargetCommand(targets, self._command.time)
         try:
             law = self.controller.rebuilt(model, actuators)
         except (ValueError, KeyError):
@@ -156,10 +156,10 @@ class RobotControl:
         targets = targets.copy()
         targets.flags.writeable = False
         with self._lock:
-            self._command = Command(targets, self._now if time is None else time)
+            self._command = TargetCommand(targets, self._now if time is None else time)
 
     def apply(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Write the controls of the robot's actuators; in the engine's thread."""
+        """Write the controls of the robot's actuators; in the physics thread."""
         self._now = data.time
         ctrl = self._command.targets
         if self.enabled:
@@ -205,7 +205,7 @@ class RobotControl:
         return bool(len(trees)) and bool((data.tree_asleep[trees] >= 0).all())
 
 
-class ControlDesk:
+class RobotControls:
     """The controls of all robots.
 
     Args:

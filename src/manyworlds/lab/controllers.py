@@ -43,7 +43,7 @@ class RobotActuators:
 
 
 class Controller:
-    """Computes controls, in the engine's thread and before each step."""
+    """Computes controls, in the physics thread and before each step."""
 
     name = "controller"
     owner = ""

@@ -16,7 +16,7 @@ class Driver(Protocol):
     """What it is called: `physics`, `puppet`, `replay` ..."""
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-        """Move the world on; return whether it moved. Runs in the engine's thread."""
+        """Move the world on; return whether it moved. Runs in the physics thread."""
         ...
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from manyworlds.lab.control import RobotControl
 from manyworlds.lab.controllers import Controller
-from manyworlds.lab.physics_loop import Command, Handle, PhysicsEngine
+from manyworlds.lab.physics_loop import Handle, PhysicsLoop, WorldEdit
 from manyworlds.spec.elements import dof_width, qpos_width
 
 Root = Literal["keep", "placed", "authored"]
@@ -62,15 +62,13 @@ class Keyframes:
     """Puts single robots into the poses of the model's keyframes, and holds them there.
 
     Args:
-        engine: moves the world on.
+        loop: moves the world on.
         prefixes: prefix of each robot's elements, by the robot's name.
         reset_data: puts data into the initial state.
     """
 
-    def __init__(
-        self, engine: PhysicsEngine, prefixes: dict[str, str], reset_data: Command
-    ) -> None:
-        self._engine = engine
+    def __init__(self, loop: PhysicsLoop, prefixes: dict[str, str], reset_data: WorldEdit) -> None:
+        self._loop = loop
         self._prefixes = prefixes
         self._reset_data = reset_data
         self._held: dict[str, tuple[Handle | None, str]] = {}
@@ -91,7 +89,7 @@ class Keyframes:
             KeyError: there is no such robot, or no such keyframe.
         """
         key = self._find(robot, name)
-        self._engine.do(lambda model, data: self._put(model, data, robot, key, root))
+        self._loop.do(lambda model, data: self._put(model, data, robot, key, root))
 
     def hold(self, robot: str, name: str = "") -> None:
         """Keep a robot in a keyframe, its free root apart, whatever pulls at it.
@@ -104,8 +102,8 @@ class Keyframes:
         """
         key = self._find(robot, name)
         self.stop_hold(robot)
-        model = self._engine.model
-        control = self._engine.controls.find(robot)
+        model = self._loop.model
+        control = self._loop.controls.find(robot)
         owner, ctrl = "", None
         if control is not None:
             ctrl = model.key_ctrl[key][control.actuators.ids].copy()
@@ -114,7 +112,7 @@ class Keyframes:
             owner = control.take(HOLD)
         handle = None
         if ctrl is None:
-            handle = self._engine.on_pre_step(
+            handle = self._loop.on_pre_step(
                 lambda model, data, moved: self._pin(model, data, robot, key)
             )
         self._held[robot] = handle, owner
@@ -126,7 +124,7 @@ class Keyframes:
         handle, owner = self._held.pop(robot)
         if handle is not None:
             handle.remove()
-        control = self._engine.controls.find(robot)
+        control = self._loop.controls.find(robot)
         if control is None:
             return
         if isinstance(control.controller, HeldController):
@@ -136,7 +134,7 @@ class Keyframes:
 
     def is_holding(self, robot: str) -> bool:
         """Whether a robot is held; it is not while somebody else has taken it."""
-        control = self._engine.controls.find(robot)
+        control = self._loop.controls.find(robot)
         return robot in self._held and (control is None or control.owner == HOLD)
 
     def _put(
@@ -147,7 +145,7 @@ class Keyframes:
             start = mujoco.MjData(model)
             self._reset_data(model, start)
         self._set_joints(model, data, robot, key, root, start)
-        control: RobotControl | None = self._engine.controls.find(robot)
+        control: RobotControl | None = self._loop.controls.find(robot)
         if control is not None:
             control.restore(model.key_ctrl[key][control.actuators.ids])
             for actuator in set(control.actuators.actuator_ids.tolist()):
@@ -194,7 +192,7 @@ class Keyframes:
 
     def _keys(self, robot: str) -> dict[str, int]:
         """Its own keyframes by their names without prefix, then those that are of no robot."""
-        prefix, model = self._prefix(robot), self._engine.model
+        prefix, model = self._prefix(robot), self._loop.model
         names = [model.key(key).name or str(key) for key in range(model.nkey)]
         own = {n.removeprefix(prefix): i for i, n in enumerate(names) if n.startswith(prefix)}
         others = tuple(filter(None, self._prefixes.values()))

@@ -21,7 +21,7 @@ from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.options import explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
-from manyworlds.lab.physics_loop import Command, Mode, PhysicsEngine
+from manyworlds.lab.physics_loop import Mode, PhysicsLoop, WorldEdit
 from manyworlds.lab.presets import PRESETS, find_presets
 from manyworlds.lab.rebuild import Rebuilt, carry_controls, carry_state
 from manyworlds.lab.recorder import Recorder, RecorderCfg
@@ -29,7 +29,7 @@ from manyworlds.lab.replay import Replay
 from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
-from manyworlds.lab.views import View, make_view
+from manyworlds.lab.views import ElementView, make_view
 from manyworlds.lab.world import CompileError, World, world_from_env
 from manyworlds.utils.extras import installed_version
 from manyworlds.utils.newton import avoid_sparse_newton
@@ -65,7 +65,7 @@ class LabCfg:
 class LiveLab:
     """One world that goes on in real time, to be looked at, pushed, steered, recorded.
 
-    It only holds together what does the work: `engine` moves the world on, `controls` says who
+    It only holds together what does the work: `loop` moves the world on, `controls` says who
     moves each robot, `states` are the named states, `keyframes` poses of the model, `perturbation`
     pulls at bodies, `recorder` and `replay` keep and show what happened. Use it as a context
     manager, or call `stop`.
@@ -80,35 +80,35 @@ class LiveLab:
 
     def __init__(self, world: World, cfg: LabCfg | None = None) -> None:
         cfg = LabCfg() if cfg is None else cfg
-        self.status = ["compiled"]
+        self.phases = ["compiled"]
         """The steps of starting and stopping, in the order in which they were made."""
         self.last_compile_error = ""
         """Why the last `rebuild` failed; empty if it did not."""
         self._cfg = dataclasses.replace(cfg)
         self._rebuild_calls: list[Callable[[], None]] = []
-        self._views: weakref.WeakSet[View] = weakref.WeakSet()
+        self._views: weakref.WeakSet[ElementView] = weakref.WeakSet()
         self._set_options(world)
         data = world.new_data()
-        self.engine = PhysicsEngine(
+        self.loop = PhysicsLoop(
             world.model, data, world.controls(data), world.reset, cfg.start_paused
         )
-        self.engine.mode, self.engine.speed = cfg.mode, cfg.speed
-        self.engine.do(lambda model, data: None)  # the mode counts from the beginning
-        self.engine.mode_locked = cfg.mode_lock
+        self.loop.mode, self.loop.speed = cfg.mode, cfg.speed
+        self.loop.do(lambda model, data: None)  # the mode counts from the beginning
+        self.loop.mode_locked = cfg.mode_lock
         self._bind(world)
         for robot in self.controls:
             robot.take(cfg.start_owner)
-        self.status.append("bound")
+        self.phases.append("bound")
 
     def _bind(self, world: World) -> None:
         """Make what depends on the model."""
-        engine = self.engine
-        self.world, self.controls = world, engine.controls
-        self.keyframes = Keyframes(engine, world.robots, world.reset)
-        self.perturbation = Perturbation(engine)
-        self.states = SavedStates(engine, world.model_hash)
-        self.recorder = Recorder(engine, world.model_hash, self._cfg.recorder)
-        self.replay = Replay(engine, self.recorder, self.states, world.robots, world.reset)
+        loop = self.loop
+        self.world, self.controls = world, loop.controls
+        self.keyframes = Keyframes(loop, world.robots, world.reset)
+        self.perturbation = Perturbation(loop)
+        self.states = SavedStates(loop, world.model_hash)
+        self.recorder = Recorder(loop, world.model_hash, self._cfg.recorder)
+        self.replay = Replay(loop, self.recorder, self.states, world.robots, world.reset)
 
     @classmethod
     def from_env(
@@ -151,20 +151,20 @@ class LiveLab:
         """Let time go by; all else is there before the first step."""
         if self.recorder.cfg.auto_record:
             self.recorder.start()
-            self.status.append("recording")
+            self.phases.append("recording")
         atexit.register(self.stop)
-        self.engine.start()
-        self.status.append("running")
+        self.loop.start()
+        self.phases.append("running")
 
     def stop(self) -> None:
-        """End the engine's thread and the recording; a second time does nothing."""
+        """End the physics thread and the recording; a second time does nothing."""
         try:
-            self.engine.stop()
+            self.loop.stop()
         finally:
             self.recorder.stop()
             atexit.unregister(self.stop)
-        if self.status[-1] != "stopped":
-            self.status.append("stopped")
+        if self.phases[-1] != "stopped":
+            self.phases.append("stopped")
 
     def rebuild(self, world: World | Callable[[], World]) -> Rebuilt:
         """Go on in a changed world, from where this one is.
@@ -200,7 +200,7 @@ class LiveLab:
             bindings = self.replay.bindings
             self.perturbation.close()
             self.world = fresh
-            self.engine.swap(fresh.model, data, desk, fresh.reset)
+            self.loop.swap(fresh.model, data, desk, fresh.reset)
             self._bind(fresh)
             kept = {robot: bindings[robot] for robot in fresh.robots if robot in bindings}
             self.replay.bindings.update(kept)
@@ -209,7 +209,7 @@ class LiveLab:
             self._views.clear()
             return dataclasses.replace(result, dropped_laws=dropped)
 
-        result = self.engine.do(swap)
+        result = self.loop.do(swap)
         for call in list(self._rebuild_calls):
             call()
         return result
@@ -217,36 +217,36 @@ class LiveLab:
     @property
     def paused(self) -> bool:
         """Whether time stands."""
-        return self.engine.paused
+        return self.loop.paused
 
     def pause(self) -> None:
         """Let time stand."""
-        self.engine.paused = True
+        self.loop.paused = True
 
     def play(self) -> None:
         """Let time go by."""
-        self.engine.paused = False
+        self.loop.paused = False
 
     def reset(self) -> None:
         """Return to the initial state."""
-        self.engine.reset()
+        self.loop.reset()
 
     def step(self, num_steps: int = 1) -> Snapshot:
-        """Move the world on by some steps, paused or not; see `PhysicsEngine.step`."""
-        return self.engine.step(num_steps)
+        """Move the world on by some steps, paused or not; see `PhysicsLoop.step`."""
+        return self.loop.step(num_steps)
 
-    def post(self, command: Command) -> Future[Any]:
-        """Queue a change of the world; see `PhysicsEngine.post`."""
-        return self.engine.post(command)
+    def post(self, command: WorldEdit) -> Future[Any]:
+        """Queue a change of the world; see `PhysicsLoop.post`."""
+        return self.loop.post(command)
 
     def lock(self) -> contextlib.AbstractContextManager[None]:
-        """Keep the world between iterations; see `PhysicsEngine.lock`."""
-        return self.engine.lock()
+        """Keep the world between iterations; see `PhysicsLoop.lock`."""
+        return self.loop.lock()
 
     @property
     def snapshot(self) -> Snapshot:
         """The newest picture of the world."""
-        return self.engine.snapshot
+        return self.loop.snapshot
 
     def run_policy(
         self,
@@ -295,8 +295,8 @@ class LiveLab:
 
         if law.policy.motion is not None:
             # A motion begins where it says, not where the model does.
-            self.engine.on_reset(lambda model, data, moved: law.policy.reset(data))
-        self.engine.do(begin)
+            self.loop.on_reset(lambda model, data, moved: law.policy.reset(data))
+        self.loop.do(begin)
         self.reset()
         return law
 
@@ -337,7 +337,7 @@ class LiveLab:
             sequence.play()
         return sequence
 
-    def view(self, kind: str, name: str) -> View:
+    def view(self, kind: str, name: str) -> ElementView:
         """Return an element's arrays in the model and the data, by name with or without prefix.
 
         The arrays are the engine's own: read them under `lock`, write them in a command.
@@ -346,7 +346,7 @@ class LiveLab:
             KeyError: there is no such element.
             ValueError: there is no such kind.
         """
-        view = make_view(self.world.model, self.engine.data, kind, name, self.world.robots)
+        view = make_view(self.world.model, self.loop.data, kind, name, self.world.robots)
         self._views.add(view)
         return view
 
@@ -362,7 +362,7 @@ class LiveLab:
             TypeError: the value is none for it.
         """
         _check_option(name)
-        self.engine.do(lambda model, data: set_option(model.opt, name, value))
+        self.loop.do(lambda model, data: set_option(model.opt, name, value))
 
     @property
     def errors(self) -> dict[str, str]:
@@ -386,19 +386,19 @@ class LiveLab:
         Raises:
             KeyError: there is no such robot.
         """
-        robot, engine = self[name], self.engine
+        robot, loop = self[name], self.loop
         reasons = []
-        if engine.fault:
-            reasons.append(engine.fault)
-        if engine.paused:
+        if loop.fault:
+            reasons.append(loop.fault)
+        if loop.paused:
             reasons.append("the world is paused")
-        if engine.mode == "direct":
+        if loop.mode == "direct":
             reasons.append("the world waits for steps (direct mode)")
-        if (driver := engine.drivers.top).driver.name != "physics":
+        if (driver := loop.drivers.top).driver.name != "physics":
             reasons.append(f"'{driver.owner}' shows states of his own ({driver.driver.name})")
-        if engine.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
+        if loop.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
             reasons.append("actuation is switched off in the options")
-        reasons += robot.reasons(engine.model, engine.snapshot)
+        reasons += robot.reasons(loop.model, loop.snapshot)
         return reasons
 
     def dump(self, folder: str | Path) -> Path:
@@ -440,8 +440,8 @@ class LiveLab:
         }
 
     def on_reset(self, call: Callable[[], None]) -> None:
-        """Call after each reset, in the engine's thread."""
-        self.engine.on_reset(lambda model, data, moved: call())
+        """Call after each reset, in the physics thread."""
+        self.loop.on_reset(lambda model, data, moved: call())
 
     def on_rebuild(self, call: Callable[[], None]) -> None:
         """Call after each `rebuild`, in the thread that asked for it."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import mujoco
 import numpy as np
 
-from manyworlds.lab.physics_loop import PhysicsEngine
+from manyworlds.lab.physics_loop import PhysicsLoop
 
 SILENCE_S = 0.5
 """A pull ends when nobody renewed it for so long [s]: the page may be gone."""
@@ -22,24 +22,24 @@ class Perturbation:
     where it is pulled to, and what hangs on it follows.
 
     Args:
-        engine: moves the world on.
+        loop: moves the world on.
         clock: the clock on the wall [s].
     """
 
-    def __init__(self, engine: PhysicsEngine, clock: Callable[[], float] = time.monotonic) -> None:
-        self._engine = engine
+    def __init__(self, loop: PhysicsLoop, clock: Callable[[], float] = time.monotonic) -> None:
+        self._loop = loop
         self._clock = clock
         self._lock = threading.Lock()
         # MuJoCo wants a camera that has seen the world, though its place is no matter here.
-        self._scene = mujoco.MjvScene(engine.model, maxgeom=1)
+        self._scene = mujoco.MjvScene(loop.model, maxgeom=1)
         camera, option = mujoco.MjvCamera(), mujoco.MjvOption()
-        mujoco.mjv_updateScene(engine.model, engine.data, option, None, camera, 0, self._scene)
+        mujoco.mjv_updateScene(loop.model, loop.data, option, None, camera, 0, self._scene)
         self._pert = mujoco.MjvPerturb()
         # Where the body's center and the point that was grabbed were.
         self._center = self._point = np.zeros(3)
         self._renewed = 0.0
         self._pulling = self._held = False
-        self._handle = engine.on_pre_step(self._apply)
+        self._handle = loop.on_pre_step(self._apply)
 
     @property
     def body(self) -> int:
@@ -52,12 +52,12 @@ class Perturbation:
         Raises:
             ValueError: it is the world, or no body.
         """
-        if not 0 < body < self._engine.model.nbody:
+        if not 0 < body < self._loop.model.nbody:
             raise ValueError(
-                f"There is nothing to grab: body {body} is not in [1, {self._engine.model.nbody})."
+                f"There is nothing to grab: body {body} is not in [1, {self._loop.model.nbody})."
             )
         point = np.array(point, float)
-        self._engine.do(lambda model, data: self._grab(model, data, body, point))
+        self._loop.do(lambda model, data: self._grab(model, data, body, point))
 
     def pull(self, target: np.ndarray) -> None:
         """Pull the point that was grabbed to a place in the world [m]; renew it while it lasts."""
@@ -114,7 +114,7 @@ class Perturbation:
                 self._pulling = False
             elif not self._pert.active:
                 return
-            elif self._engine.paused:
+            elif self._loop.paused:
                 mujoco.mjv_applyPerturbPose(model, data, self._pert, 1)
                 mujoco.mj_forward(model, data)
             else:

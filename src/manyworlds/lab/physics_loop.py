@@ -18,7 +18,7 @@ from typing import Any, Literal
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import ControlDesk
+from manyworlds.lab.control import RobotControls
 from manyworlds.lab.drivers import Drive, Driver, DriverStack
 from manyworlds.lab.pacing import Pace, Pacer
 from manyworlds.lab.snapshot import Snapshot, SnapshotTaker
@@ -28,8 +28,8 @@ Mode = Literal["live", "direct"]
 """`live`: time goes by itself; `direct`: it stands until somebody asks for steps."""
 State = Literal["ready", "running", "faulted", "stopped"]
 
-Command = Callable[[mujoco.MjModel, mujoco.MjData], Any]
-"""What is done to a world, in the engine's thread."""
+WorldEdit = Callable[[mujoco.MjModel, mujoco.MjData], Any]
+"""What is done to a world, in the physics thread."""
 Callback = Callable[[mujoco.MjModel, mujoco.MjData, bool], None]
 """Called with the model, the data, and whether the world was moved on."""
 
@@ -77,16 +77,16 @@ class _Request:
     future: Future[Snapshot] = field(default_factory=Future)
 
 
-class PhysicsEngine:
+class PhysicsLoop:
     """One world, the thread that moves it on, and the order in which things happen.
 
     An iteration is: queued commands, callbacks before the step, controls, the step (unless
     paused), callbacks after it, a snapshot. Everybody else reads snapshots, and changes the world
     by `post` only.
 
-    Which thread does what: the engine's thread alone writes the model and the data. A snapshot is
+    Which thread does what: the physics thread alone writes the model and the data. A snapshot is
     made whole and then swapped in; nobody takes a lock to read it. Commands wait in one queue and
-    run in its order. `lock` keeps the engine between two iterations. Everything that tells which
+    run in its order. `lock` keeps the loop between two iterations. Everything that tells which
     name is where in the model is made before the thread begins, and only read from then on.
 
     Args:
@@ -101,12 +101,12 @@ class PhysicsEngine:
         self,
         model: mujoco.MjModel,
         data: mujoco.MjData | None = None,
-        controls: ControlDesk | None = None,
-        reset_data: Command | None = None,
+        controls: RobotControls | None = None,
+        reset_data: WorldEdit | None = None,
         paused: bool = False,
     ) -> None:
         self.model = model
-        self.controls = ControlDesk({}) if controls is None else controls
+        self.controls = RobotControls({}) if controls is None else controls
         self.drivers = DriverStack()
         self.pacer = Pacer()
         self._reset_data = reset_data or mujoco.mj_resetData
@@ -114,7 +114,7 @@ class PhysicsEngine:
         self._holder: int | None = None  # the thread that is inside `lock`
         self._waiting: deque[None] = deque()  # one for each that wants the lock
         self._requests: deque[_Request] = deque()
-        self._queue: deque[tuple[Command, Future[Any]]] = deque()
+        self._queue: deque[tuple[WorldEdit, Future[Any]]] = deque()
         self._queue_lock = threading.Lock()
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -130,7 +130,7 @@ class PhysicsEngine:
         self._fault = ""
         self._stopped = False
         self.num_steps = 0
-        """Physics steps since the engine was made."""
+        """Physics steps since the loop was made."""
         self.callback_errors: deque[str] = deque(maxlen=20)
         """Tracebacks of callbacks that failed, the newest last."""
         self.num_threads = 0
@@ -220,7 +220,7 @@ class PhysicsEngine:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep the world between iterations: `with engine.lock(): ...`, also within another."""
+        """Keep the world between iterations: `with loop.lock(): ...`, also within another."""
         self._waiting.append(None)
         self._lock.acquire()
         self._waiting.pop()
@@ -232,27 +232,27 @@ class PhysicsEngine:
             self._lock.release()
 
     def on_pre_step(self, call: Callback) -> Handle:
-        """Call before the controls of each iteration, in the engine's thread."""
+        """Call before the controls of each iteration, in the physics thread."""
         return _register(self._pre, call)
 
     def on_post_step(self, call: Callback) -> Handle:
-        """Call after each iteration, in the engine's thread."""
+        """Call after each iteration, in the physics thread."""
         return _register(self._post, call)
 
     def on_reset(self, call: Callback) -> Handle:
-        """Call after each reset, in the engine's thread."""
+        """Call after each reset, in the physics thread."""
         return _register(self._on_reset, call)
 
-    def post(self, command: Command) -> Future[Any]:
+    def post(self, command: WorldEdit) -> Future[Any]:
         """Queue a command; all of them run in the order in which they were posted.
 
-        Without a running thread it runs at the next `pump` or `step`.
+        Without a running thread it runs at the next `iterate_once` or `step`.
 
         Returns:
             What tells the command's result, or its error.
 
         Raises:
-            RuntimeError: the engine was stopped.
+            RuntimeError: the loop was stopped.
         """
         future: Future[Any] = Future()
         with self._queue_lock:
@@ -261,7 +261,7 @@ class PhysicsEngine:
         self._wake.set()
         return future
 
-    def do(self, command: Command, timeout: float = 5.0) -> Any:
+    def do(self, command: WorldEdit, timeout: float = 5.0) -> Any:
         """Post a command, wait for it, and return its result.
 
         Args:
@@ -334,7 +334,7 @@ class PhysicsEngine:
             RuntimeError: it was started or stopped before.
         """
         if self._thread is not None or self._stopped:
-            raise RuntimeError("An engine starts once: make a new one.")
+            raise RuntimeError("An loop starts once: make a new one.")
         sys.setswitchinterval(min(_SWITCH_S, sys.getswitchinterval()))
         self._thread = threading.Thread(target=self._run, name="manyworlds-physics", daemon=True)
         self.pacer.restart()
@@ -361,16 +361,18 @@ class PhysicsEngine:
             self._requests.clear()
         for future in waiting:
             if future.set_running_or_notify_cancel():
-                future.set_exception(RuntimeError("The engine was stopped before this was done."))
+                future.set_exception(RuntimeError("The loop was stopped before this was done."))
 
-    def pump(self) -> None:
+    def iterate_once(self) -> None:
         """Make one iteration in the calling thread, for tests and scripts without a thread.
 
         Raises:
             RuntimeError: the engine's own thread is running.
         """
         if self._is_running():
-            raise RuntimeError("The engine's thread is running: pump is for engines without one.")
+            raise RuntimeError(
+                "The physics thread is running: iterate_once is for loops without one."
+            )
         with self._lock:
             self._drain()
             self._iterate(force=False)
@@ -379,8 +381,8 @@ class PhysicsEngine:
         self,
         model: mujoco.MjModel,
         data: mujoco.MjData,
-        controls: ControlDesk,
-        reset_data: Command,
+        controls: RobotControls,
+        reset_data: WorldEdit,
     ) -> None:
         """Go on with another world; for commands. Callbacks and drivers stay."""
         self.model, self.data, self.controls = model, data, controls
@@ -388,7 +390,7 @@ class PhysicsEngine:
         self._taker = SnapshotTaker(data)
         if self.num_threads:
             mujoco.mju_threadpool(data, self.num_threads)
-        self.mend()
+        self.clear_fault()
         self._take_snapshot()
 
     def set_threads(self, num_threads: int) -> None:
@@ -447,7 +449,7 @@ class PhysicsEngine:
             request.left -= 1
             error = FaultError(self._fault) if self._fault else None
         if error is None and request.left > 0 and self._stopping.is_set():
-            error = RuntimeError("The engine is being stopped.")
+            error = RuntimeError("The loop is being stopped.")
         if error is None and request.left > 0:
             return
         with self._queue_lock:
@@ -505,10 +507,10 @@ class PhysicsEngine:
         self._reset_data(model, data)
         mujoco.mj_forward(model, data)
         self.controls.reset()
-        self.mend()
+        self.clear_fault()
         self._call(self._on_reset, False)
 
-    def mend(self) -> None:
+    def clear_fault(self) -> None:
         """Let the world go on after a fault; for commands that put it into a good state."""
         self._fault = ""
         self.pacer.restart()
@@ -567,7 +569,7 @@ class PhysicsEngine:
 
     def _refuse_if_stopped(self) -> None:
         if self._stopped:
-            raise RuntimeError("The engine was stopped and takes no commands: make a new one.")
+            raise RuntimeError("The loop was stopped and takes no commands: make a new one.")
 
 
 def _register(callbacks: list[Handle], call: Callback) -> Handle:

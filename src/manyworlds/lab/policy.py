@@ -82,7 +82,7 @@ class PolicyController(Controller):
         self.reset()
 
     def adopt(self, model: mujoco.MjModel, gains: bool) -> None:
-        """Give the model the timestep of training, and the gains; in the engine's thread."""
+        """Give the model the timestep of training, and the gains; in the physics thread."""
         self._adopts_gains = gains
         if not self._is_in_step(model):
             model.opt.timestep = self.policy.timestep

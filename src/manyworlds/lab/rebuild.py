@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import ControlDesk
+from manyworlds.lab.control import RobotControls
 from manyworlds.lab.recording import joint_types, state_index
 from manyworlds.lab.world import STATE
 
@@ -58,8 +58,8 @@ def carry_state(
 
 
 def carry_controls(
-    old: ControlDesk, fresh: ControlDesk, model: mujoco.MjModel
-) -> tuple[ControlDesk, tuple[str, ...]]:
+    old: RobotControls, fresh: RobotControls, model: mujoco.MjModel
+) -> tuple[RobotControls, tuple[str, ...]]:
     """Let robots of the same name go on: their owners, what they were told, their control laws.
 
     Returns:
@@ -71,4 +71,4 @@ def carry_controls(
         if known is not None and not known.rebuild(model, robot.actuators, robot.neutral):
             dropped.append(robot.name)
         desk[robot.name] = known or robot
-    return ControlDesk(desk), tuple(dropped)
+    return RobotControls(desk), tuple(dropped)

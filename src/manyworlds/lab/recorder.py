@@ -16,7 +16,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from manyworlds.lab.physics_loop import Handle, PhysicsEngine
+from manyworlds.lab.physics_loop import Handle, PhysicsLoop
 from manyworlds.lab.record_mcap import RecordingFile, read_mcap, write_mcap
 from manyworlds.lab.record_text import read_csv, read_json, write_csv, write_json
 from manyworlds.lab.recording import CAMERA, Recording, joint_types, state_index
@@ -52,26 +52,26 @@ class Recorder:
     is asked for.
 
     Args:
-        engine: moves the world on.
+        loop: moves the world on.
         model_hash: of the engine's model.
         cfg: what is kept; it is not changed.
     """
 
     def __init__(
-        self, engine: PhysicsEngine, model_hash: str = "", cfg: RecorderCfg | None = None
+        self, loop: PhysicsLoop, model_hash: str = "", cfg: RecorderCfg | None = None
     ) -> None:
         self.cfg = RecorderCfg() if cfg is None else copy.copy(cfg)
         self.folder = Path(self.cfg.folder)
         self.camera: Callable[[], Sequence[float]] | None = None
         """Tells `CAMERA` of who looks, to be recorded, too; set it before `start`."""
-        self._engine = engine
+        self._loop = loop
         self._hash = model_hash
         self._active = LIVE
         self._switch = threading.Lock()  # of those who start and stop
         self._lock = threading.Lock()  # of the rows
         self._rows: deque[np.ndarray] = deque()
         self._shift, self._last = 0.0, -math.inf
-        self._size = mujoco.mj_stateSize(engine.model, STATE)
+        self._size = mujoco.mj_stateSize(loop.model, STATE)
         self._empty = self._layout()
         self._max_duration = self.cfg.max_duration
         self._max_rows = 1
@@ -135,7 +135,7 @@ class Recorder:
             with self._lock:
                 self._rows.clear()
                 self._shift, self._last = 0.0, -math.inf
-                self._handle = self._engine.on_post_step(self._record)
+                self._handle = self._loop.on_post_step(self._record)
 
     def stop(self) -> None:
         """End the live session and its file; nothing happens if there is none."""
@@ -196,7 +196,7 @@ class Recorder:
             return read_mcap(path)
         if path.suffix == ".json":
             return read_json(path)
-        return read_csv(path, self._engine.model.opt.timestep)
+        return read_csv(path, self._loop.model.opt.timestep)
 
     def save(self, name: str, session: str = "") -> Path:
         """Write a session to the folder; the suffix says how: `.mcap`, `.csv` or `.json`.
@@ -261,7 +261,7 @@ class Recorder:
 
     def _layout(self) -> Recording:
         """What rows are: a state, and the camera if somebody tells it."""
-        model, width = self._engine.model, self._size
+        model, width = self._loop.model, self._size
         index = dict(state_index(model))
         if self.camera is not None:
             index["camera"] = {"camera": (width, len(CAMERA))}

@@ -12,7 +12,7 @@ import numpy as np
 
 from manyworlds.lab.drivers import Drive
 from manyworlds.lab.matching import MatchReport, match_joints
-from manyworlds.lab.physics_loop import Command, PhysicsEngine
+from manyworlds.lab.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.recorder import LIVE, Recorder
 from manyworlds.lab.recording import Recording, joint_types, state_index
 from manyworlds.lab.states import SavedState, SavedStates
@@ -74,7 +74,7 @@ class Replay:
     the world's time is the time since the recording's first frame.
 
     Args:
-        engine: moves the world on.
+        loop: moves the world on.
         recorder: knows the recordings.
         states: knows how to return to where the world was.
         prefixes: prefix of each robot's elements, by the robot's name.
@@ -85,11 +85,11 @@ class Replay:
 
     def __init__(
         self,
-        engine: PhysicsEngine,
+        loop: PhysicsLoop,
         recorder: Recorder,
         states: SavedStates,
         prefixes: Mapping[str, str],
-        reset_data: Command,
+        reset_data: WorldEdit,
     ) -> None:
         self.bindings = {robot: Binding() for robot in prefixes}
         """How each robot takes part, by its name; may be handed on to a changed world's replay."""
@@ -99,7 +99,7 @@ class Replay:
         """Name of what is played."""
         self.report = MatchReport()
         """Which recorded joints move which, in the newest replay."""
-        self._engine, self._recorder, self._states = engine, recorder, states
+        self._loop, self._recorder, self._states = loop, recorder, states
         self._prefixes, self._reset_data = dict(prefixes), reset_data
         self._recording: Recording | None = None
         self._drive: Drive | None = None
@@ -185,7 +185,7 @@ class Replay:
         recording = self._recorder.load(session)
         if not len(recording):
             raise ValueError(f"The session '{session}' has no frames to play.")
-        types = joint_types(self._engine.model)
+        types = joint_types(self._loop.model)
         report = match_joints(recording, types, self._robot_of)
         if not report.matched:
             raise ValueError(f"The session '{session}' fits no joint of this world:\n{report}")
@@ -193,33 +193,33 @@ class Replay:
 
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             self._end(model, data)
-            self._was_paused = self._engine.paused
-            self._engine.set_paused(False)
+            self._was_paused = self._loop.paused
+            self._loop.set_paused(False)
             self._before = self._states.capture("", model, data) if restore else None
             self._recording, self.session, self.report = recording, session, report
             self._is_file = session != LIVE
             self._map(model, recording, report)
             self._time, self._playing = 0.0, True
             self._show(model, data)
-            self._drive = self._engine.drivers.push(self, self.name)
+            self._drive = self._loop.drivers.push(self, self.name)
 
-        self._engine.do(begin)
+        self._loop.do(begin)
         return report
 
     def stop(self) -> None:
         """Give the world back to who had it, as `start` was told; nothing happens without one."""
         if self.is_active:
-            self._engine.do(self._end)
+            self._loop.do(self._end)
 
     def _end(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         drive, self._drive = self._drive, None
         if drive is None:
             return
         self._playing = False
-        self._engine.drivers.remove(drive)
+        self._loop.drivers.remove(drive)
         if self._before is not None:
             self._states.put(self._before, model, data)
-            self._engine.set_paused(self._was_paused)
+            self._loop.set_paused(self._was_paused)
 
     def play(self) -> None:
         """Go on; from the beginning if it was at the end."""
@@ -274,7 +274,7 @@ class Replay:
         self._do(go)
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-        """Show the next moment; the engine calls it."""
+        """Show the next moment; the loop calls it."""
         playing = self._playing
         if playing:
             self._advance(self._rate * model.opt.timestep)
@@ -353,14 +353,14 @@ class Replay:
         """How the robot of an element takes part."""
         return self.bindings.get(self._robot_of(name) or "", Binding())
 
-    def _do(self, command: Command) -> None:
+    def _do(self, command: WorldEdit) -> None:
         def checked(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             # Only here it is sure that nobody has stopped the replay meanwhile.
             if self._drive is None:
                 raise RuntimeError("Nothing is played: start a replay first.")
             command(model, data)
 
-        self._engine.do(checked)
+        self._loop.do(checked)
 
     def _robot_of(self, name: str) -> str | None:
         return robot_of(name, self._prefixes)

@@ -40,7 +40,7 @@ Layout = Mapping[str, tuple[slice, tuple[int, ...]]]
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The state of a world after one iteration of the engine.
+    """The state of a world after one iteration of the loop.
 
     Attribute access gives the fields of `FIELDS`: `snapshot.qpos`. All arrays are of the same
     moment and refuse writes.
@@ -49,7 +49,7 @@ class Snapshot:
     frame_id: int
     """Counts iterations."""
     step: int
-    """Physics steps since the engine was made."""
+    """Physics steps since the loop was made."""
     time: float
     """Simulated time [s]."""
     paused: bool

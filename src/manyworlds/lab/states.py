@@ -12,7 +12,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.physics_loop import PhysicsEngine
+from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.world import STATE
 from manyworlds.utils.files import write_atomic
 
@@ -44,12 +44,12 @@ class SavedStates:
     """Saves and restores the states of one world.
 
     Args:
-        engine: moves the world on.
+        loop: moves the world on.
         model_hash: of the engine's model.
     """
 
-    def __init__(self, engine: PhysicsEngine, model_hash: str) -> None:
-        self._engine = engine
+    def __init__(self, loop: PhysicsLoop, model_hash: str) -> None:
+        self._loop = loop
         self._hash = model_hash
         self._states: dict[str, SavedState] = {}
 
@@ -84,7 +84,7 @@ class SavedStates:
             raise ValueError(
                 f"'{name}' is no name for a state: use letters, digits, spaces, dots, hyphens."
             )
-        saved: SavedState = self._engine.do(lambda model, data: self.capture(name, model, data))
+        saved: SavedState = self._loop.do(lambda model, data: self.capture(name, model, data))
         self._states[name] = saved
         return saved
 
@@ -95,7 +95,7 @@ class SavedStates:
             KeyError: there is none of this name.
         """
         saved = self[name]
-        self._engine.do(lambda model, data: self.put(saved, model, data))
+        self._loop.do(lambda model, data: self.put(saved, model, data))
 
     def write(self, name: str, folder: Path) -> Path:
         """Write a saved state into a folder as `NAME.npz`."""
@@ -152,17 +152,17 @@ class SavedStates:
                 f"'{file}' is a state of another model ({saved.model_hash[:12]}, this one is "
                 f"{self._hash[:12]}): open the model that it was saved from."
             )
-        present: SavedState = self._engine.do(lambda model, data: self.capture("", model, data))
+        present: SavedState = self._loop.do(lambda model, data: self.capture("", model, data))
         if _shapes(saved) != _shapes(present):
             raise ValueError(f"'{file}' is no saved state: its arrays are of other sizes.")
         self._states[saved.name] = saved
         return saved
 
     def capture(self, name: str, model: mujoco.MjModel, data: mujoco.MjData) -> SavedState:
-        """Copy the present state without keeping it; in the engine's thread."""
+        """Copy the present state without keeping it; in the physics thread."""
         state = np.empty(mujoco.mj_stateSize(model, STATE))
         mujoco.mj_getState(model, data, state, STATE)
-        robots = list(self._engine.controls)
+        robots = list(self._loop.controls)
         targets = {robot.name: robot.command.targets for robot in robots}
         memory = {
             robot.name: {"law": robot.controller.name, "state": robot.controller.state_dict()}
@@ -172,8 +172,8 @@ class SavedStates:
         return SavedState(name, float(data.time), state, sensordata, targets, self._hash, memory)
 
     def put(self, saved: SavedState, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Return to a state; in the engine's thread."""
-        self._engine.mend()
+        """Return to a state; in the physics thread."""
+        self._loop.clear_fault()
         mujoco.mj_setState(model, data, saved.state, STATE)
         # What derives from the state, for those who look before the next step; the warm start of
         # the solver, which this would change, is part of the state and is put back.
@@ -181,7 +181,7 @@ class SavedStates:
         mujoco.mj_setState(model, data, saved.state, STATE)
         data.sensordata[:] = saved.sensordata
         for name, targets in saved.targets.items():
-            robot, memory = self._engine.controls[name], saved.memory[name]
+            robot, memory = self._loop.controls[name], saved.memory[name]
             robot.restore(targets)
             robot.controller.reset()
             if robot.controller.name == memory["law"]:

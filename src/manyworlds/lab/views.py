@@ -79,7 +79,7 @@ class StaleViewError(RuntimeError):
     """A view of a world that was built anew meanwhile."""
 
 
-class View:
+class ElementView:
     """Rows of one element; attributes are arrays that share memory with the engine's.
 
     Args:
@@ -93,7 +93,7 @@ class View:
         self.model, self.data, self.kind, self.id = model, data, kind, id
         self.name: str = getattr(model, kind)(id).name
         """Its full name; empty if it has none."""
-        self._parts: weakref.WeakSet[View] = weakref.WeakSet()
+        self._parts: weakref.WeakSet[ElementView] = weakref.WeakSet()
         ranges = _ranges(model, kind, id)
         for attribute, field in _KINDS[kind].items():
             array = np.asarray(getattr(model if hasattr(model, field) else data, field))
@@ -124,27 +124,27 @@ class View:
 
     def __repr__(self) -> str:
         """Say what it is."""
-        return f"View({self.kind} {self.id} '{self.name}')"
+        return f"ElementView({self.kind} {self.id} '{self.name}')"
 
-    def bodies(self) -> list[View]:
+    def bodies(self) -> list[ElementView]:
         """The bodies that hang on this body."""
         return self._children("body")
 
-    def geoms(self) -> list[View]:
+    def geoms(self) -> list[ElementView]:
         """The geoms of this body."""
         return self._children("geom")
 
-    def joints(self) -> list[View]:
+    def joints(self) -> list[ElementView]:
         """The joints of this body."""
         return self._children("joint")
 
-    def _children(self, kind: str) -> list[View]:
+    def _children(self, kind: str) -> list[ElementView]:
         if self.kind != "body":
             raise AttributeError(f"A {self.kind} has no parts: only a body has.")
         parents = getattr(self.model, _CHILDREN[kind])
         # The world is its own parent.
         ids = [i for i in np.flatnonzero(parents == self.id).tolist() if kind != "body" or i]
-        parts = [View(self.model, self.data, kind, i) for i in ids]
+        parts = [ElementView(self.model, self.data, kind, i) for i in ids]
         self._parts.update(parts)
         return parts
 
@@ -155,7 +155,7 @@ def make_view(
     kind: str,
     name: str,
     prefixes: Mapping[str, str] | None = None,
-) -> View:
+) -> ElementView:
     """Find an element.
 
     Args:
@@ -178,7 +178,7 @@ def make_view(
         raise KeyError(f"There is no {kind} '{name}'.")
     if len(found) > 1 and name not in found:
         raise KeyError(f"Several robots have a {kind} '{name}': name one of {', '.join(found)}.")
-    return View(model, data, kind, next(iter(found.values())))
+    return ElementView(model, data, kind, next(iter(found.values())))
 
 
 def _ranges(model: mujoco.MjModel, kind: str, id: int) -> dict[str, slice]:

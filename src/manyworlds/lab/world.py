@@ -18,7 +18,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.entity import EntityCfg
-from manyworlds.lab.control import ControlDesk, RobotControl
+from manyworlds.lab.control import RobotControl, RobotControls
 from manyworlds.lab.controllers import RobotActuators
 from manyworlds.lab.options import resolve_options
 from manyworlds.scene import Scene, SceneCfg
@@ -136,7 +136,7 @@ class World:
         self.reset(self.model, data)
         return data
 
-    def controls(self, data: mujoco.MjData | None = None) -> ControlDesk:
+    def controls(self, data: mujoco.MjData | None = None) -> RobotControls:
         """Make the controls of all robots, which rest at those of the data in its initial state."""
         data = self.new_data() if data is None else data
         desk = {}
@@ -144,7 +144,7 @@ class World:
             actuators = find_actuators(self.model, prefix)
             if len(actuators.ids):
                 desk[name] = RobotControl(name, actuators, data.ctrl[actuators.ids])
-        return ControlDesk(desk)
+        return RobotControls(desk)
 
     def dump(self, folder: Path) -> Path:
         """Write what was really compiled: `scene.xml`, `scene.mjb`, assets, and `build.json`.

@@ -161,7 +161,7 @@ class CameraSensor(Sensor[CameraSensorData]):
                 f"Sensor '{self.cfg.name}' has no sensor context: initialize the scene before "
                 "reading it."
             )
-        pictures = self._ctx.pictures(self)
+        pictures = self._ctx.render_cameras(self)
         if pictures is None:
             pictures = self._draw()
         return CameraSensorData(**pictures)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import mujoco
 import torch
 
-from manyworlds.sim.rays import View
+from manyworlds.sim.rays import CameraRequest
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.drawing import pose_for_drawing
 from manyworlds.utils.renderer import Renderer
@@ -168,10 +168,10 @@ class SensorContext:
         """Cast rays; see `Simulation.ray`."""
         return self._simulation.ray(pnt, vec, **options)
 
-    def pictures(self, sensor: Camera) -> dict[str, torch.Tensor] | None:
+    def render_cameras(self, sensor: Camera) -> dict[str, torch.Tensor] | None:
         """Let the engine draw for a camera; None if it does not, see `Simulation.pictures`."""
         cfg = sensor.cfg
-        view = View(
+        view = CameraRequest(
             camera=sensor.camera_idx,
             width=cfg.width,
             height=cfg.height,
@@ -180,7 +180,7 @@ class SensorContext:
             shadows=cfg.use_shadows,
             geom_groups=tuple(cfg.enabled_geom_groups),
         )
-        return self._simulation.pictures(view)
+        return self._simulation.render_cameras(view)
 
     get_rgb = _picture("rgb")
     get_depth = _picture("depth")

@@ -33,7 +33,7 @@ class Rays(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class CameraRequest:
     """What a camera sees, and how it is drawn."""
 
     camera: int

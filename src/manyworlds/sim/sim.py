@@ -21,7 +21,7 @@ from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.fields.shared import check_model_fields, field_shape
 from manyworlds.sim.fields.variant_rows import VariantInfo, VariantRows, variant_indices
 from manyworlds.sim.options import check_options, check_timestep
-from manyworlds.sim.rays import Rays, View, check_rays
+from manyworlds.sim.rays import CameraRequest, Rays, check_rays
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.state import State, check_state, check_target, ordered_ids
 from manyworlds.validation.checks import check_count, check_tuple, check_type
@@ -30,7 +30,7 @@ from manyworlds.validation.worlds import EnvIds, resolve_env_ids
 
 if TYPE_CHECKING:
     from manyworlds.sim.contacts import Contacts
-    from manyworlds.sim.engines.engine import SensorContext
+    from manyworlds.sim.engines.engine import AttachedSensors
 
 
 class Simulation:
@@ -94,7 +94,7 @@ class Simulation:
         guard = self.cfg.nan_guard
         parts = guard, self._engine, self._variants
         self._recorder = FlightRecorder(*parts) if guard.enabled else None
-        self._sensor_context: SensorContext | None = None
+        self._sensor_context: AttachedSensors | None = None
         self._data = WarpBridge(self._engine.data, num_envs)
         self._model = WarpBridge(
             self._engine.model, num_envs, engine=self._engine, defaults=self._default_rows
@@ -319,7 +319,7 @@ class Simulation:
         rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, ids)
         return rays if cutoff == math.inf else rays.within_(cutoff)
 
-    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+    def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
         """Draw what a camera sees in all worlds.
 
         Returns:
@@ -328,7 +328,7 @@ class Simulation:
             and type, -1 for none, shape (num_envs, height, width, 2). None on the native engine,
             which does not draw: draw `world_copies` with `mujoco.Renderer`.
         """
-        return self._engine.pictures(view)
+        return self._engine.render_cameras(view)
 
     def world_copies(
         self, env_ids: EnvIds = None
@@ -343,7 +343,7 @@ class Simulation:
         """
         return self._engine.world_copies(resolve_env_ids(env_ids, self.num_envs))
 
-    def set_sensor_context(self, ctx: SensorContext) -> None:
+    def set_sensor_context(self, ctx: AttachedSensors) -> None:
         """Let the sensors of a context cast rays and render in this simulation.
 
         Raises:

@@ -6,7 +6,7 @@ _PAID_AT_ONCE = 0.1
 """Part of the processor time owed that each rest between two pictures makes up for."""
 
 
-class Budget:
+class CpuShare:
     """Keeps work that comes in turns to a share of the processor, by rests between the turns.
 
     What one turn takes too much is made up for in several rests, so that the page does not stand

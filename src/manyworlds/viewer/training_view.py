@@ -21,7 +21,7 @@ import numpy as np
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.cpu_share import Budget
+from manyworlds.viewer.cpu_share import CpuShare
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _serve(name: str, layout: Layout, page: tuple[Any, ...], pipe: Any) -> None:
         pipe.send(f"{type(error).__name__}: {error}")
         return
     parent = multiprocessing.parent_process()
-    budget = Budget(_CPU_SHARE * (os.cpu_count() or 1), 1.0 / _FRAMES_PER_SECOND)
+    budget = CpuShare(_CPU_SHARE * (os.cpu_count() or 1), 1.0 / _FRAMES_PER_SECOND)
     busy = time.process_time()
     while parent is not None and parent.is_alive():
         shown.update()

@@ -40,7 +40,7 @@ def test_contacts_are_of_one_step():
     world = world_from_spec(mujoco.MjSpec.from_string(PILE))
     with LiveLab(world, LabCfg(speed=float("inf"))) as lab:
         for _ in range(20):
-            found, data = lab.engine.do(
+            found, data = lab.loop.do(
                 lambda model, data: (capture(model, data, (Contacts,)), data.contact.pos.copy())
             )
             contacts = found[Contacts]

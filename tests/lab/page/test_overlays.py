@@ -11,7 +11,7 @@ from manyworlds.viewer.browser import overlay_shapes as draw
 from manyworlds.viewer.browser.captures import Contacts, Groups, Joints, Tendons, capture
 from manyworlds.viewer.browser.wireframes import wireframe_points
 from tests.lab.page.conftest import give
-from tests.lab.page.test_page import TWO, pump
+from tests.lab.page.test_page import TWO, iterate_once
 
 BOXES = """
 <mujoco>
@@ -38,13 +38,13 @@ BOXES = """
 def page(open_page):
     """A page of two boxes on each other, one beside, a tetrahedron that slides, and a tendon."""
     page = open_page(BOXES)
-    pump(page, 300)
+    iterate_once(page, 300)
     return page
 
 
 def captured(page, kind):
     """What is captured now."""
-    return capture(page.lab.world.model, page.lab.engine.data, [kind])[kind]
+    return capture(page.lab.world.model, page.lab.loop.data, [kind])[kind]
 
 
 def shapes_of(page, name: str):
@@ -54,12 +54,12 @@ def shapes_of(page, name: str):
 
 def test_contacts_are_discs_and_arrows(page):
     """Draw a disc and an arrow a contact; an arrow's length is its force's, and at most 1 m."""
-    data, part = page.lab.engine.data, page.parts["OverlayPart"]
+    data, part = page.lab.loop.data, page.parts["OverlayPart"]
     for name in ("contact_points", "contact_forces"):
         part.boxes[name].value = True
     page.lab.pause()
-    pump(page, 2)
-    pump(page, 2)
+    iterate_once(page, 2)
+    iterate_once(page, 2)
     assert data.ncon >= 8
     assert len(shapes_of(page, "cylinder").batched_positions) == 2 * data.ncon
     assert len(shapes_of(page, "cone").batched_positions) == data.ncon
@@ -81,10 +81,10 @@ def test_contacts_are_discs_and_arrows(page):
 
 def test_forces_are_in_the_world(page):
     """Push a box sideways: friction is in the forces, in the world's axes, not in the normal's."""
-    data, model = page.lab.engine.data, page.lab.world.model
+    data, model = page.lab.loop.data, page.lab.world.model
     body = model.body("c").id
     page.lab.post(lambda m, d: d.xfrc_applied.__setitem__((body, 0), 20.0))
-    pump(page, 300)
+    iterate_once(page, 300)
     found = captured(page, Contacts)
     box = [model.geom("c").id in pair for pair in data.contact.geom]
     np.testing.assert_allclose(
@@ -99,8 +99,8 @@ def test_forces_are_in_the_world(page):
     directions = []
     for full in (False, True):
         part.full_force.value = full
-        pump(page)
-        pump(page)
+        iterate_once(page)
+        iterate_once(page)
         directions.append(shapes_of(page, "cone").batched_wxyzs.copy())
     assert np.abs(directions[0] - directions[1]).max() > 0.05
 
@@ -112,13 +112,13 @@ def test_colliders_are_what_can_touch(page):
     assert {"a", "oneway", "m"} <= names and "paint" not in names
     part = page.parts["OverlayPart"]
     part.boxes["collision"].value = True
-    pump(page)
+    iterate_once(page)
     handles = part.overlays.wireframes.handles
     assert set(handles) == {g for g in np.flatnonzero(draw.is_collider(model)) if g != 0}
     box = model.geom("b").id
     np.testing.assert_allclose(handles[box].position, page.lab.snapshot.geom_xpos[box])
     part.boxes["collision"].value = False
-    pump(page)
+    iterate_once(page)
     assert not any(handle.visible for handle in handles.values())
 
 
@@ -165,7 +165,7 @@ def test_joints_have_axes_and_ranges(page):
     page.lab.post(lambda model, data: data.qpos.__setitem__(slice(-2, None), (0.05, 0.4)))
     page.lab.pause()
     page.lab.post(mujoco.mj_forward)
-    pump(page)
+    iterate_once(page)
     model, snapshot, joints = page.lab.world.model, page.lab.snapshot, captured(page, Joints)
     hinge, slide = model.joint("hinge").id, model.joint("slide").id
     anchor, axis = joints.anchors[hinge], joints.axes[hinge]
@@ -188,8 +188,8 @@ def test_only_hinges_and_slides_have_axes(page):
     part = page.parts["OverlayPart"]
     part.boxes["joints"].value = True
     page.lab.pause()
-    pump(page, 2)
-    pump(page)
+    iterate_once(page, 2)
+    iterate_once(page)
     model = page.lab.world.model
     hinge, slide = model.joint("hinge").id, model.joint("slide").id
     handles = part.overlays.joints.handles
@@ -202,11 +202,11 @@ def test_overlays_of_what_stands_send_nothing(page, monkeypatch, overlay):
     page.parts["OverlayPart"].boxes[overlay].value = True
     page.lab.pause()
     for _ in range(4):
-        pump(page)
+        iterate_once(page)
     sent = []
     monkeypatch.setattr(page.server._websock_server, "queue_message", sent.append)
     for _ in range(4):
-        pump(page)
+        iterate_once(page)
     kinds = {type(message).__name__ for message in sent}
     assert not [kind for kind in kinds if "Scene" in kind or "Set" in kind], kinds
 
@@ -215,12 +215,12 @@ def test_what_moves_sends_poses_only(page, monkeypatch):
     """Let a hinge swing: its lines are moved, not sent again."""
     page.parts["OverlayPart"].boxes["joints"].value = True
     page.lab.post(lambda model, data: data.qvel.__setitem__(-1, 2.0))
-    pump(page, 2)
-    pump(page)
+    iterate_once(page, 2)
+    iterate_once(page)
     sent = []
     monkeypatch.setattr(page.server._websock_server, "queue_message", sent.append)
-    pump(page, 20)
-    pump(page, 20)
+    iterate_once(page, 20)
+    iterate_once(page, 20)
     own = [message for message in sent if "/over/joint" in getattr(message, "name", "")]
     assert {type(message).__name__ for message in own} == {
         "SetOrientationMessage",
@@ -252,7 +252,7 @@ def test_sites_and_tendons(page):
     model, snapshot = page.lab.world.model, page.lab.snapshot
     part = page.parts["OverlayPart"]
     part.boxes["sites"].value = True
-    pump(page)
+    iterate_once(page)
     handle = part.overlays.sites.handles[0]
     np.testing.assert_allclose(handle.position, page.lab.snapshot.site_xpos[0], atol=1e-6)
     lines, _ = draw.site_lines(model, 0, 0.04)
@@ -275,13 +275,13 @@ def test_islands_have_colors(page):
     a, b, c = (model.body(name).id for name in "abc")
     assert groups.island[a] == groups.island[b] != groups.island[c] and groups.awake.all()
     give(part.coloring, "Island")
-    pump(page, 2)
-    pump(page)
+    iterate_once(page, 2)
+    iterate_once(page)
     colors = shapes_of(page, "box").batched_colors
     assert (colors[0] == colors[1]).all() and (colors[0] != colors[2]).any()
     assert not any(handle.visible for handle, _ in page.context.view.meshes)
     give(part.coloring, "Off")
-    pump(page)
+    iterate_once(page)
     assert all(handle.visible for handle, _ in page.context.view.meshes)
     assert not shapes_of(page, "box").visible
 
@@ -290,8 +290,8 @@ def test_one_can_see_through(page):
     """See through the world: its shapes keep their colors and let light through."""
     part, model = page.parts["OverlayPart"], page.lab.world.model
     part.see_through.value = True
-    pump(page, 2)
-    pump(page)
+    iterate_once(page, 2)
+    iterate_once(page)
     boxes = shapes_of(page, "box")
     np.testing.assert_allclose(boxes.batched_opacities, 0.3)
     assert not any(handle.visible for handle, _ in page.context.view.meshes)
@@ -303,10 +303,10 @@ def test_groups_of_geoms_can_be_hidden(page):
     view = page.context.view
     before = len(view.meshes)
     view.show_group(0, False)
-    pump(page)
+    iterate_once(page)
     assert {bodies for _, bodies in view.meshes} == {(4,), (5,)}  # their sites
     view.show_group(0, True)
-    pump(page)
+    iterate_once(page)
     assert len(view.meshes) == before
 
 
@@ -314,11 +314,11 @@ def test_sleepers_are_dim(open_page):
     """Let boxes fall asleep: the color of those that sleep is darker than when awake."""
     page = open_page(BOXES.replace("<mujoco>", "<mujoco><option><flag sleep='enable'/></option>"))
     give(page.parts["OverlayPart"].coloring, "Body")
-    pump(page, 2)
-    pump(page)
+    iterate_once(page, 2)
+    iterate_once(page)
     awake = shapes_of(page, "box").batched_colors.copy()
-    pump(page, 3000)
-    pump(page)
+    iterate_once(page, 3000)
+    iterate_once(page)
     groups = captured(page, Groups)
     boxes = [page.lab.world.model.body(name).id for name in "abc"]
     assert not groups.awake[boxes].any()
@@ -329,21 +329,21 @@ def test_sleepers_are_dim(open_page):
 def test_without_visuals_only_colliders_remain(page):
     """Hide visual shapes: what can touch is drawn in the colors of its type."""
     give(page.parts["OverlayPart"].visuals, False)
-    pump(page, 2)
+    iterate_once(page, 2)
     assert len(shapes_of(page, "box").batched_positions) == 3
     assert len(shapes_of(page, "sphere").batched_positions) == 2  # not the paint
 
 
 def test_overlays_cost_nothing_when_off(page, monkeypatch):
-    """Ask the engine for nothing while all is off, and at most once a picture while one is on."""
+    """Ask the loop for nothing while all is off, and at most once a picture while one is on."""
     posts = []
-    post = page.lab.engine.post
-    monkeypatch.setattr(page.lab.engine, "post", lambda command: posts.append(1) or post(command))
-    pump(page, 5)
+    post = page.lab.loop.post
+    monkeypatch.setattr(page.lab.loop, "post", lambda command: posts.append(1) or post(command))
+    iterate_once(page, 5)
     assert not posts
     page.parts["OverlayPart"].boxes["contact_points"].value = True
     for _ in range(4):
         page.update()
-    assert len(posts) == 1  # the engine did not answer yet
-    pump(page)
+    assert len(posts) == 1  # the loop did not answer yet
+    iterate_once(page)
     assert len(posts) == 2

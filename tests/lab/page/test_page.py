@@ -21,10 +21,10 @@ KEYED = ARM.replace(
 )
 
 
-def pump(page, times: int = 1) -> None:
+def iterate_once(page, times: int = 1) -> None:
     """Let the world go on without its thread, and the page show it."""
     for _ in range(times):
-        page.lab.engine.pump()
+        page.lab.loop.iterate_once()
     page.update()
     assert not page.errors, page.errors[-1]
 
@@ -33,11 +33,11 @@ def test_sliders_tell_actuators(page):
     """Move a slider: its actuator gets the value at the next step, the others keep theirs."""
     part = page.parts["RobotPart"]
     give(part.sliders["arm"].handles[1], 5.0)
-    pump(page)
+    iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [0.0, 5.0]
     assert part.sliders["arm"].handles[1].value == 5.0
     press(part.neutral)
-    pump(page)
+    iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [0.0, 0.0]
     assert part.sliders["arm"].handles[1].value == 0.0
 
@@ -48,14 +48,14 @@ def test_sliders_are_locked_while_another_steers(page):
     slider = part.sliders["arm"].handles[0]
     robot.take("client")
     robot.write("client", {"shoulder": -7.0})
-    pump(page)
+    iterate_once(page)
     assert slider.disabled and slider.value == -7.0 and part.neutral.disabled
     assert part.owner.value == "client" and "client" in page.parts["TopBar"].status.content
     give(slider, 3.0)
-    pump(page)
+    iterate_once(page)
     assert robot.command.targets[0] == -7.0
     give(part.owner, "panel")
-    pump(page)
+    iterate_once(page)
     assert robot.owner == "panel" and not slider.disabled
 
 
@@ -65,27 +65,27 @@ def test_the_control_law_can_be_switched_off(page):
     robot.controller = SimpleNamespace(
         compute=lambda model, data, targets: targets + 1.0, owner="", reset=lambda: None
     )
-    pump(page)
+    iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [1.0, 1.0]
     give(part.law, False)
-    pump(page)
+    iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [0.0, 0.0]
     robot.enabled = True
-    pump(page)
+    iterate_once(page)
     assert part.law.value
 
 
 def test_a_hand_is_not_fought(page):
     """Move a slider between updates: nothing sets it back but a reset."""
     slider = page.parts["RobotPart"].sliders["arm"].handles[0]
-    pump(page)
+    iterate_once(page)
     for value in (1.0, 2.0, 3.0):
         give(slider, value)
         slider._impl.value = value + 0.05  # the hand is ahead of the page
-        pump(page)
+        iterate_once(page)
         assert slider.value == value + 0.05
     page.lab.reset()
-    pump(page)
+    iterate_once(page)
     assert slider.value == 0.0
 
 
@@ -93,56 +93,56 @@ def test_the_top_bar_follows_the_engine(page):
     """Pause by anybody: label, banner and reason show it; time, steps and pace are told."""
     bar = page.parts["TopBar"]
     page.lab["arm"].write("panel", {"elbow": 0.0})
-    pump(page, 3)
+    iterate_once(page, 3)
     assert bar.play.label == "Pause" and bar.banner.content == ""
     assert "0.006 s" in bar.status.content and "not moving" not in bar.status.content
     page.lab.pause()
-    pump(page, 2)
+    iterate_once(page, 2)
     assert bar.play.label == "Play" and "PAUSED" in bar.banner.content
     assert "not moving: the world is paused" in bar.status.content
     press(bar.play)
-    pump(page, 2)
+    iterate_once(page, 2)
     assert bar.play.label == "Pause" and page.lab.snapshot.step == 5
     give(bar.speed, "max")
-    pump(page)
-    assert math.isinf(page.lab.engine.speed)
-    page.lab.engine.speed = 3.0
-    pump(page, 2)
+    iterate_once(page)
+    assert math.isinf(page.lab.loop.speed)
+    page.lab.loop.speed = 3.0
+    iterate_once(page, 2)
     assert bar.speed.value == "3x"
 
 
 def test_a_note_claims_nothing_of_what_moves(page):
     """Tell a robot nothing: while it falls this is a note; when it lies, why it does not move."""
     bar = page.parts["TopBar"]
-    pump(page, 20)
+    iterate_once(page, 20)
     assert "has told it nothing yet" in bar.status.content
     assert "not moving" not in bar.status.content
     page.lab.post(lambda model, data: data.qvel.__setitem__(slice(None), 0.0))
     page.lab.post(lambda model, data: model.opt.gravity.__setitem__(slice(None), 0.0))
-    pump(page)
+    iterate_once(page)
     assert "not moving: &#x27;panel&#x27; has it and has told it nothing yet" in bar.status.content
 
 
 def test_a_fault_is_told_and_mended(page):
     """Break the world: the page says why, and its reset mends it."""
     page.lab.post(lambda model, data: data.qpos.__setitem__(0, np.inf))
-    pump(page)
+    iterate_once(page)
     bar = page.parts["TopBar"]
     assert "STOPPED" in bar.banner.content and "went bad" in bar.status.content
     for call in bar.run._impl.update_cb:
         call(SimpleNamespace(target=SimpleNamespace(value="Reset")))
-    pump(page, 2)
-    assert bar.banner.content == "" and page.lab.engine.state == "ready"
+    iterate_once(page, 2)
+    assert bar.banner.content == "" and page.lab.loop.state == "ready"
 
 
 def test_what_goes_wrong_is_shown(page):
     """Ask for what cannot be: the page says it as text, and goes on."""
     give(page.parts["SavedStatePart"].name, "<b>/evil")
     press(page.parts["SavedStatePart"].save)
-    pump(page)
+    iterate_once(page)
     assert "&lt;b&gt;/evil" in page.parts["TopBar"].status.content
     press(page.keys and page.parts["RobotPart"].neutral)
-    pump(page)
+    iterate_once(page)
     assert "evil" not in page.parts["TopBar"].status.content
 
 
@@ -151,7 +151,7 @@ def test_defects_of_actions_are_shown_and_printed(page, capsys):
     page.context.attempt(lambda: [][3])
     assert page.context.message == "IndexError: list index out of range"
     assert "Traceback" in capsys.readouterr().err
-    pump(page)
+    iterate_once(page)
     assert "IndexError: list index out of range" in page.parts["TopBar"].status.content
 
 
@@ -163,7 +163,7 @@ def test_a_part_that_fails_does_not_end_the_page(page):
 
     page.parts["TreePart"].update = fail
     page.update()
-    page.lab.engine.pump()
+    page.lab.loop.iterate_once()
     page.update()
     assert len(page.errors) == 1
     assert "TreePart failed: ValueError: no such thing" in page.parts["TopBar"].status.content
@@ -171,7 +171,7 @@ def test_a_part_that_fails_does_not_end_the_page(page):
 
 def test_bodies_are_drawn_where_they_are(page):
     """Let the ball fall: each mesh is at its body's pose in one snapshot."""
-    pump(page, 40)
+    iterate_once(page, 40)
     snapshot = page.lab.snapshot
     drawn = set()
     for handle, bodies in page.context.view.meshes:
@@ -186,29 +186,29 @@ def test_the_camera_can_follow_a_body(page):
     """Follow the ball: the scene moves so that it stays where it was, and back again."""
     give(page.parts["OverlayPart"].follow, "ball")
     page.lab.post(lambda model, data: data.qpos.__setitem__(2, 4.0))
-    pump(page, 2)
+    iterate_once(page, 2)
     view = page.context.view
     assert view.offset[0] == pytest.approx(view._home[0] - page.lab.snapshot.xpos[3, 0])
     assert view._frames[0].position[0] == pytest.approx(view.offset[0])
     give(page.parts["OverlayPart"].follow, "nothing")
-    pump(page)
+    iterate_once(page)
     assert (view.offset == 0.0).all()
 
 
 def test_nothing_is_sent_while_nothing_moves(page, monkeypatch):
     """Pause: further updates send nothing, and move nothing in the scene."""
     page.lab.pause()
-    pump(page, 3)
+    iterate_once(page, 3)
     page.update()
     sent = []
     server = page.server._websock_server
     monkeypatch.setattr(server, "queue_message", sent.append)
     for _ in range(5):
-        pump(page)
+        iterate_once(page)
     kinds = [type(message).__name__ for message in sent]
     assert not [kind for kind in kinds if "Gui" in kind or "Scene" in kind], kinds
     page.lab.play()
-    pump(page, 2)
+    iterate_once(page, 2)
     assert sent, "the test does not see what is sent"
 
 
@@ -217,12 +217,12 @@ def test_keys(page):
     keys, overlays = page.keys.actions, page.parts["OverlayPart"]
     assert set(keys) == {"P", "space", "N", "R", "tab", *"1234567"}
     keys["P"]()
-    pump(page)
+    iterate_once(page)
     assert page.lab.paused
     keys["N"]()
     assert page.lab.snapshot.step == 1
     keys["R"]()
-    pump(page)
+    iterate_once(page)
     assert page.lab.snapshot.time == 0.0
     for key, names in {
         "1": {"contact_points", "contact_forces"},
@@ -274,20 +274,20 @@ def test_one_of_several_robots_is_chosen(open_page):
     bar, part = page.parts["TopBar"], page.parts["RobotPart"]
     assert tuple(bar.robot.options) == ("one", "two")
     assert "three was left out: a mass is missing" in bar.status.content
-    pump(page)
+    iterate_once(page)
     shown = {name: sliders.folder.visible for name, sliders in part.sliders.items()}
     assert shown == {"one": True, "two": False}
     give(bar.robot, "two")
     give(part.owner, "nobody")
-    pump(page, 2)
+    iterate_once(page, 2)
     assert page.lab["two"].owner == "nobody" and page.lab["one"].owner == "panel"
     assert part.sliders["two"].folder.visible and not part.sliders["one"].folder.visible
     assert "two/" not in page.parts["ReadoutPart"].joints.content
     overlays = page.parts["OverlayPart"]
     assert overlays._folders["two"].visible and not overlays._folders["one"].visible
     give(overlays.own["two"]["joints"], "on")
-    pump(page)
-    pump(page)
+    iterate_once(page)
+    iterate_once(page)
     assert set(overlays.overlays.joints.handles) == {(1, False)}
 
 
@@ -299,14 +299,14 @@ def test_options_change_the_physics(page):
     give(part.inputs["gravity"], (0.0, 0.0, 1.0))
     give(part.inputs["Contacts"], False)
     assert option.timestep == 0.002
-    pump(page)
+    iterate_once(page)
     assert option.timestep == 0.005 and option.integrator == mujoco.mjtIntegrator.mjINT_RK4
     assert option.gravity.tolist() == [0.0, 0.0, 1.0]
     assert option.disableflags == mujoco.mjtDisableBit.mjDSBL_CONTACT
     assert page.lab.snapshot.time == pytest.approx(0.005)
     page.lab.post(lambda model, data: setattr(model.opt, "iterations", 7))
     give(part.inputs["Contacts"], True)
-    pump(page)
+    iterate_once(page)
     assert part.inputs["iterations"].value == 7 and option.disableflags == 0
 
 
@@ -317,12 +317,12 @@ def test_flags_that_switch_on_and_off(page):
     give(part.inputs["Sleep"], True)
     give(part.inputs["Several contacts a pair"], False)
     give(part.inputs["sleep_tolerance"], 0.01)
-    pump(page)
+    iterate_once(page)
     assert option.enableflags == mujoco.mjtEnableBit.mjENBL_SLEEP and option.sleep_tolerance == 0.01
     assert option.disableflags == mujoco.mjtDisableBit.mjDSBL_MULTICCD
     assert part.inputs["Sleep"].value and not part.inputs["Several contacts a pair"].value
     give(part.inputs["Sleep"], False)
-    pump(page)
+    iterate_once(page)
     assert option.enableflags == 0
 
 
@@ -336,23 +336,23 @@ def test_keyframes(open_page):
     press(part.put)
     assert page.lab.snapshot.qpos[2] == 1.0
     press(part.hold)
-    pump(page, 50)
+    iterate_once(page, 50)
     assert page.lab.snapshot.qpos[0] == pytest.approx(-1.5, abs=0.05)
     assert part.hold.label == "Stop holding" and page.lab["arm"].owner == "hold"
     press(part.hold)
-    pump(page)
+    iterate_once(page)
     assert part.hold.label == "Hold" and page.lab["arm"].owner == "panel"
 
 
 def test_snapshots(page):
     """Save two states and return to the first."""
     part = page.parts["SavedStatePart"]
-    pump(page, 10)
+    iterate_once(page, 10)
     give(part.name, "early")
     press(part.save)
-    pump(page, 10)
+    iterate_once(page, 10)
     press(part.save)
-    pump(page)
+    iterate_once(page)
     assert tuple(part.choice.options) == tuple(page.lab.states.names)
     give(part.choice, "early")
     press(part.restore)
@@ -382,7 +382,7 @@ def test_meshes_come_after_the_panel(page):
 def test_policies_without_commands_have_no_folder_for_them(page):
     """Let a policy have the robot that can be asked for nothing: no empty folder is shown."""
     page.lab["arm"].take("policy")
-    pump(page)
+    iterate_once(page)
     part = page.parts["RobotPart"]
     assert part.owner.value == "policy" and not part.commands["arm"].folder.visible
 
@@ -393,15 +393,15 @@ def test_plots_hold_ten_seconds(page):
     give(part.choice, "shoulder position")
     times, values = [], []
     for _ in range(30):
-        pump(page, 20)
+        iterate_once(page, 20)
         times.append(page.lab.snapshot.time)
         values.append(page.lab.snapshot.qpos[0])
     plot = part.plots["shoulder position"][0]
     np.testing.assert_allclose(plot.data[0], times)
     np.testing.assert_allclose(plot.data[1], values)
     page.lab.reset()
-    pump(page, 3)
-    pump(page, 3)
+    iterate_once(page, 3)
+    iterate_once(page, 3)
     assert len(plot.data[0]) == 2
     press(part.clear)
     assert not part.plots
@@ -415,17 +415,17 @@ def test_plots_have_different_numbers_at_their_ticks(page):
     for i in range(5):
         page.lab.post(lambda model, data, q=0.2001 + 1e-5 * i: data.qpos.__setitem__(0, q))
         page.lab.post(lambda model, data: data.qvel.fill(0.0))
-        pump(page)
+        iterate_once(page)
     low, high = plot.handle.scales["y"]["range"]
     assert low < 0.2 < 0.2002 < high and high - low >= 0.01
     page.lab.post(lambda model, data: data.qpos.__setitem__(0, 0.5))
-    pump(page)
+    iterate_once(page)
     assert "y" not in plot.handle.scales
 
 
 def test_read_outs_have_units(page):
     """Show joints and sensors with their units, as numbers of the snapshot."""
-    pump(page, 100)
+    iterate_once(page, 100)
     part = page.parts["ReadoutPart"]
     assert f"{page.lab.snapshot.qpos[1]:.3f}" in part.joints.content
     assert "rad/s" in part.joints.content and "angle" in part.sensors.content
@@ -435,7 +435,7 @@ def test_bodies_can_be_found(page):
     """Choose a body, and click another: the tree marks it, its mass is told."""
     part = page.parts["TreePart"]
     give(part.choice, "lower")
-    pump(page)
+    iterate_once(page)
     assert page.context.body == 2
     assert f"{page.lab.world.model.body_mass[2]:.4g} kg" in part.info.content
     click(page, page.lab.snapshot.xpos[3])
@@ -445,7 +445,7 @@ def test_bodies_can_be_found(page):
 def click(page, point) -> None:
     """Click where a point of the world is seen from the side."""
     page.parts["PullPart"].click(point - np.array([0.0, 3.0, 0.0]), (0.0, 1.0, 0.0))
-    pump(page)
+    iterate_once(page)
 
 
 def test_a_click_selects_and_clears(page):
@@ -454,10 +454,10 @@ def test_a_click_selects_and_clears(page):
     click(page, snapshot.xpos[4])
     assert page.context.body == 4 and pull.mark.visible
     np.testing.assert_allclose(pull.mark.position, page.lab.snapshot.xpos[4])
-    pump(page, 30)
+    iterate_once(page, 30)
     assert page.context.body == 4
     pull.click((1.5, 1.5, 1.0), (0.0, 0.0, -1.0))
-    pump(page)
+    iterate_once(page)
     assert page.context.body == 0 and not pull.mark.visible
     click(page, snapshot.xpos[4])
     pull.click((0.0, 0.0, 2.0), (0.0, 0.0, 1.0))
@@ -469,23 +469,23 @@ def test_handles_move_mocap_bodies(open_page, paused):
     """Drag the post's handle: the post is there at the next step, also while time stands."""
     page = open_page(start_paused=paused)
     part = page.parts["MocapPart"]
-    pump(page)
+    iterate_once(page)
     assert not part.handles[0].visible
     give(part.box, True)
-    pump(page)
+    iterate_once(page)
     handle = part.handles[0]
     assert handle.visible
     np.testing.assert_allclose(handle.position, (-1.0, 0.0, 0.2))
     part.hold(0, "start", np.array([-1.0, 0.0, 0.2]), np.array([1.0, 0.0, 0.0, 0.0]))
     part.hold(0, "update", np.array([-1.0, 0.5, 0.4]), np.array([0.0, 1.0, 0.0, 0.0]))
-    pump(page)
+    iterate_once(page)
     assert page.lab.snapshot.mocap_pos.tolist() == [[-1.0, 0.5, 0.4]]
     assert page.lab.snapshot.xpos[4].tolist() == [-1.0, 0.5, 0.4]
     assert page.lab.snapshot.xquat[4].tolist() == [0.0, 1.0, 0.0, 0.0]
     np.testing.assert_allclose(handle.position, (-1.0, 0.0, 0.2))  # a hand holds it
     part.hold(0, "end", np.array([-1.0, 0.5, 0.4]), np.array([0.0, 1.0, 0.0, 0.0]))
     page.lab.reset()
-    pump(page, 2)
+    iterate_once(page, 2)
     np.testing.assert_allclose(handle.position, (-1.0, 0.0, 0.2))
 
 
@@ -507,12 +507,12 @@ def test_a_drag_pulls_a_body(page):
     """Pull the ball up: the force is on it while the hand holds it, and gone when it lets go."""
     pull = page.parts["PullPart"]
     pull.drag(drag("start"), 3)
-    pump(page, 2)
+    iterate_once(page, 2)
     assert page.lab.snapshot.xfrc_applied[3, 2] > 0.0 and page.context.body == 3
-    pump(page, 200)
+    iterate_once(page, 200)
     assert page.lab.snapshot.xpos[3, 2] > 0.35
     pull.drag(drag("end"), 3)
-    pump(page, 2)
+    iterate_once(page, 2)
     assert (page.lab.snapshot.xfrc_applied == 0.0).all()
     assert page.lab.perturbation.body == 0
 
@@ -522,7 +522,7 @@ def test_a_drag_turns_a_body(page):
     pull = page.parts["PullPart"]
     pull.drag(drag("start", "left"), 3)
     pull.drag(drag("update", "left", screen=(0.6, 0.5)), 3)
-    pump(page, 2)
+    iterate_once(page, 2)
     wrench = page.lab.snapshot.xfrc_applied[3]
     assert np.abs(wrench[3:]).max() > 0.0 and (wrench[:3] == 0.0).all()
 
@@ -530,34 +530,34 @@ def test_a_drag_turns_a_body(page):
 def test_a_drag_of_a_paused_world_poses_a_body(page):
     """Pull the ball while the world is paused: it is put there at once."""
     page.lab.pause()
-    pump(page)
+    iterate_once(page)
     page.parts["PullPart"].drag(drag("start"), 3)
-    pump(page, 2)
+    iterate_once(page, 2)
     assert page.lab.snapshot.xpos[3, 2] == pytest.approx(0.9, abs=1e-6)
     assert page.lab.snapshot.step == 0
 
 
 def test_the_page_follows_a_rebuilt_world(page):
     """Build the world anew with a taller arm: the page shows its parts, once each."""
-    pump(page, 5)
+    iterate_once(page, 5)
     taller = ARM.replace('name="ball"', 'name="globe"')
     page.lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(taller)))
-    pump(page, 2)
+    iterate_once(page, 2)
     assert "globe" in page.parts["TreePart"].choice.options
     assert len(page.server.gui._command_handle_from_uuid) == len(page.keys.actions)
     give(page.parts["RobotPart"].sliders["arm"].handles[0], 1.0)
-    pump(page)
+    iterate_once(page)
     assert page.lab.snapshot.ctrl[0] == 1.0
 
 
 def test_an_empty_world_has_a_page(open_page):
     """Open a world with nothing in it."""
     page = open_page(EMPTY)
-    pump(page, 3)
+    iterate_once(page, 3)
     assert page.lab.snapshot.step == 3
     page.keys.actions["4"]()
     page.keys.actions["6"]()
-    pump(page, 2)
+    iterate_once(page, 2)
 
 
 def test_closing_twice_is_no_matter(open_page):
@@ -582,7 +582,7 @@ def test_pictures_become_fewer_while_somebody_waits_for_steps(page, monkeypatch)
     monkeypatch.setattr(page, "update", picture)
     for asked in (False, True):
         counts.append(0)
-        monkeypatch.setattr(type(page.lab.engine), "is_asked", asked)
+        monkeypatch.setattr(type(page.lab.loop), "is_asked", asked)
         page._stopping.clear()
         page.start()
         time.sleep(0.5)

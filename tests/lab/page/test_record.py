@@ -10,7 +10,7 @@ import pytest
 from manyworlds.lab import LIVE, RecorderCfg, RecordingError
 from manyworlds.lab.replay import Binding
 from tests.lab.page.conftest import give, press
-from tests.lab.page.test_page import pump
+from tests.lab.page.test_page import iterate_once
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ def part(page):
     give(part.file, "swing.mcap")
     press(part.record)
     page.lab["arm"].write("panel", {"shoulder": 5.0})
-    pump(page, 250)
+    iterate_once(page, 250)
     press(part.record)
-    pump(page)
+    iterate_once(page)
     return part
 
 
@@ -38,13 +38,13 @@ def test_record_and_stop(page, part):
     assert "250 frames, 0.50 s, swing.mcap" in part.recorded.content
     assert part.record.label == "Record" and part.file.value == ""
     part._scanned = float("-inf")
-    pump(page)
+    iterate_once(page)
     assert tuple(part.session.options) == (LIVE, "swing.mcap")
     press(part.record)
     press(part.record)
     give(part.file, "../evil.mcap")
     press(part.record)
-    pump(page)
+    iterate_once(page)
     assert "../evil.mcap" in page.parts["TopBar"].status.content
     assert not page.lab.recorder.is_recording
 
@@ -53,7 +53,7 @@ def test_play_pause_and_seek(page, part):
     """Play the live session: label, bar and banner follow it; pause, seek and step frames."""
     replay, before = page.lab.replay, page.lab.snapshot.qpos.copy()
     press(part.play)
-    pump(page, 100)
+    iterate_once(page, 100)
     assert replay.is_active and part.play.label == "Pause"
     assert part.scrub.max == pytest.approx(replay.duration) and not part.scrub.disabled
     assert part.scrub.value == replay.time == pytest.approx(0.2)
@@ -61,13 +61,13 @@ def test_play_pause_and_seek(page, part):
     assert "REPLAY" in page.parts["TopBar"].banner.content
     press(part.play)
     give(part.scrub, 0.1)
-    pump(page, 3)
+    iterate_once(page, 3)
     assert replay.time == 0.1 and part.play.label == "Play"
     for call in part.frame._impl.update_cb:
         call(SimpleNamespace(target=SimpleNamespace(value="+1")))
     assert replay.time == pytest.approx(0.102)
     press(part.stop)
-    pump(page)
+    iterate_once(page)
     assert not replay.is_active and part.scrub.disabled and part.report.content == ""
     np.testing.assert_allclose(page.lab.snapshot.qpos, before, atol=0.05)
 
@@ -75,13 +75,13 @@ def test_play_pause_and_seek(page, part):
 def test_the_bar_is_not_taken_from_a_hand(page, part):
     """Move the bar while it plays: it stays where the hand is, and follows again later."""
     press(part.play)
-    pump(page, 10)
+    iterate_once(page, 10)
     give(part.scrub, 0.3)
     part.scrub._impl.value = 0.31  # the hand is ahead of the page
-    pump(page, 10)
+    iterate_once(page, 10)
     assert part.scrub.value == 0.31
     part._touched = float("-inf")
-    pump(page)
+    iterate_once(page)
     assert part.scrub.value == page.lab.replay.time
 
 
@@ -93,11 +93,11 @@ def test_loop_rate_and_return(page, part):
     give(part.restore, False)
     press(part.play)
     give(part.scrub, 0.05)
-    pump(page, 60)
+    iterate_once(page, 60)
     assert replay.time == 0.0 and not replay.playing
     shown = page.lab.snapshot.qpos.copy()
     press(part.stop)
-    assert (page.lab.engine.data.qpos == shown).all()
+    assert (page.lab.loop.data.qpos == shown).all()
 
 
 def test_robots_take_part_as_told(page, part):
@@ -126,7 +126,7 @@ def test_files_go_out_and_come_in(page, part, tmp_path):
     np.testing.assert_array_equal(recorder.load("other.csv").values, saved.values)
     for name, content in (("bad.csv", b"no numbers\nat all"), ("../evil.csv", sent[0][1])):
         give(part.upload, SimpleNamespace(name=name, content=content))
-        pump(page)
+        iterate_once(page)
         assert name in page.parts["TopBar"].status.content
     assert recorder.sessions == [LIVE, "other.csv", "swing.csv", "swing.mcap"]
     with pytest.raises(RecordingError):
@@ -141,11 +141,11 @@ def test_the_view_is_recorded(page, part):
     assert part._view[:3] == (1.0, 1.0, 1.5)
     assert part._view[3:] == pytest.approx((-35.264, -135.0, 0.0), abs=1e-3)
     press(part.record)
-    pump(page, 5)
+    iterate_once(page, 5)
     press(part.record)
     columns = page.lab.recorder.load(LIVE).columns("camera", "camera")
     np.testing.assert_allclose(columns, np.tile(part._view, (5, 1)))
     press(part.play)
-    pump(page)
+    iterate_once(page)
     np.testing.assert_allclose(page.lab.replay.camera, part._view)
     assert not part.look.disabled

@@ -35,15 +35,15 @@ def test_what_does_not_compile_is_a_card(served):
     press(served.button)
     first = served.page
     assert first is not None and served.card.content == "" and not first.errors
-    assert first.lab.engine.state == "running"
+    assert first.lab.loop.state == "running"
     path.write_text(BAD)
     press(served.button)
     assert served.page is first and "mass and inertia" in served.card.content
-    assert first.lab.engine.state == "running"
+    assert first.lab.loop.state == "running"
     path.write_text(ARM.replace('name="ball"', 'name="globe"'))
     press(served.button)
     assert served.page is not first and served.card.content == ""
-    assert first.lab.engine.state == "stopped"
+    assert first.lab.loop.state == "stopped"
     assert served.page.parts["OverlayPart"].follow.options[3] == "globe"
 
 

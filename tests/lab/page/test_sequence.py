@@ -10,7 +10,7 @@ from manyworlds.asset_zoo.arm import get_spec
 from manyworlds.lab import LiveLab, world_from_spec
 from tests.lab.conftest import ARM
 from tests.lab.page.conftest import give, press
-from tests.lab.page.test_page import pump
+from tests.lab.page.test_page import iterate_once
 
 
 def servo_arm() -> str:
@@ -29,11 +29,11 @@ def test_a_preset_is_played_and_stopped(open_page):
     assert tuple(part.choice.options) == ("Arm: Reach-Grasp-Lift", "Arm: Wave")
     give(part.choice, "Arm: Wave")
     press(part.play)
-    pump(page, 400)
+    iterate_once(page, 400)
     assert robot.owner == "sequence" and part.play.label == "Stop"
     assert abs(page.lab.snapshot.ctrl[0]) > 1e-3
     press(part.play)
-    pump(page, 2)
+    iterate_once(page, 2)
     assert robot.owner == "panel" and part.play.label == "Play"
 
 
@@ -46,10 +46,10 @@ def test_snapshots_go_out_and_come_in(page):
     """Download a snapshot, take it into another lab, and refuse one of another model."""
     part, lab = page.parts["SavedStatePart"], page.lab
     assert part.download.disabled
-    pump(page, 20)
+    iterate_once(page, 20)
     give(part.name, "swing")
     press(part.save)
-    pump(page)
+    iterate_once(page)
     sent = []
     client = SimpleNamespace(send_file_download=lambda *args, **_: sent.append(args))
     for call in part.download._impl.update_cb:
@@ -66,7 +66,7 @@ def test_snapshots_go_out_and_come_in(page):
     changed = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM.replace("120", "110"))))
     changed.states.save("foreign")
     give(part.upload, SimpleNamespace(name="f.npz", content=changed.states.pack("foreign")))
-    pump(page)
+    iterate_once(page)
     assert "'f.npz' is a state of another model" in page.parts["TopBar"].status.content.replace(
         "&#x27;", "'"
     )

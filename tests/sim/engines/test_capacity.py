@@ -8,7 +8,7 @@ import mujoco
 import pytest
 
 from manyworlds.sim import Simulation, SimulationCfg
-from manyworlds.sim.engines.capacity import contact_room
+from manyworlds.sim.engines.capacity import estimate_capacity
 from tests.robots import robot_on_floor
 from tests.scenes import CLUTTER
 
@@ -43,10 +43,10 @@ def test_room_exceeds_what_a_plain_run_meets(scene: str):
     """Find room for more contacts and rows than a long run has."""
     model = _compile({"pile": PILE, "clutter": CLUTTER}[scene])
     contacts, rows = _most(model, 1000)
-    nconmax, njmax = contact_room(model)
+    nconmax, njmax = estimate_capacity(model)
     assert contacts < nconmax < 10 * contacts
     assert rows < njmax < 10 * rows
-    assert (nconmax, njmax) == contact_room(model), "trials must be the same every time"
+    assert (nconmax, njmax) == estimate_capacity(model), "trials must be the same every time"
     assert nconmax % 16 == njmax % 16 == 0
 
 
@@ -61,7 +61,7 @@ def test_limits_and_inactive_equalities_count():
         f'<mujoco><option gravity="0 0 0"/><worldbody>{body}<body name="a"><freejoint/>'
         f'<geom size=".1" contype="0"/></body></worldbody><equality>{weld * 5}</equality></mujoco>'
     )
-    assert contact_room(model) == (16, 64)  # 20 + 5 * 6 rows, rounded up
+    assert estimate_capacity(model) == (16, 64)  # 20 + 5 * 6 rows, rounded up
 
 
 def test_pairs_that_are_only_near_count():
@@ -73,7 +73,7 @@ def test_pairs_that_are_only_near_count():
     )
     model = _compile(f'<mujoco><option gravity="0 0 0"/><worldbody>{ring}</worldbody></mujoco>')
     assert _most(model, 10)[0] == 0
-    assert contact_room(model)[0] >= 2 * 12 * 11 / 2
+    assert estimate_capacity(model)[0] >= 2 * 12 * 11 / 2
 
 
 def test_keyframes_are_tried():
@@ -85,7 +85,7 @@ def test_keyframes_are_tried():
     qpos = apart.qpos0.copy()
     qpos[2::7] = 0.04
     keyed.add_key(qpos=qpos)
-    assert contact_room(keyed.compile())[0] > 2 * contact_room(apart)[0]
+    assert estimate_capacity(keyed.compile())[0] > 2 * estimate_capacity(apart)[0]
 
 
 @pytest.mark.parametrize("robot", ["unitree_go1/go1.xml", "unitree_g1/g1.xml"])
@@ -93,7 +93,7 @@ def test_trials_are_short(robot: str):
     """Size buffers for a robot in less than half a second."""
     model = robot_on_floor(robot)
     start = process_time()
-    contact_room(model)
+    estimate_capacity(model)
     assert process_time() - start < 0.5
 
 
@@ -112,7 +112,7 @@ def test_pile_fits_into_calibrated_buffers():
     calibrated = run()
     assert calibrated.status_counts() == {}
     assert (calibrated.data.nefc > guess.njmax).all(), "the guess must be too small"
-    assert calibrated.wp_data.njmax == contact_room(model)[1]
+    assert calibrated.wp_data.njmax == estimate_capacity(model)[1]
     guessed = run(nconmax=guess.naconmax, njmax=guess.njmax)
     assert (guessed.wp_data.naconmax, guessed.wp_data.njmax) == (2 * guess.naconmax, guess.njmax)
     assert guessed.status_counts()["constraint_overflow"] == 2
@@ -126,4 +126,4 @@ def test_explicit_sizes_are_honoured():
     cfg = SimulationCfg(engine="warp", mujoco=None, njmax=200)
     sim = Simulation(3, cfg, model, "cpu")
     assert sim.wp_data.njmax == 200
-    assert sim.wp_data.naconmax == 3 * max(contact_room(model)[0], guess.naconmax)
+    assert sim.wp_data.naconmax == 3 * max(estimate_capacity(model)[0], guess.naconmax)

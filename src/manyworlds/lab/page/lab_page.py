@@ -26,7 +26,7 @@ from manyworlds.lab.page.saved_states import SavedStatePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TopBar
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
-from manyworlds.viewer.cpu_share import Budget
+from manyworlds.viewer.cpu_share import CpuShare
 
 if TYPE_CHECKING:
     import viser
@@ -50,7 +50,7 @@ class LabPage:
     """Serves a page that shows a lab and steers it.
 
     Parts read snapshots, at the rate of pictures at most, and change the world by the lab's verbs
-    only; the engine does not know that there is a page.
+    only; the loop does not know that there is a page.
 
     Args:
         lab: lab to show; the page does not start or stop it.
@@ -150,12 +150,12 @@ class LabPage:
             clear(self.server)
 
     def _run(self) -> None:
-        budget = Budget(_SHARE_BESIDE_STEPS, self._period)
+        budget = CpuShare(_SHARE_BESIDE_STEPS, self._period)
         while not self._stopping.is_set():
             begun, busy = time.monotonic(), time.thread_time()
             if self.server.get_clients():
                 self.update()
             rest = begun + self._period - time.monotonic()
-            if self.lab.engine.is_asked:
+            if self.lab.loop.is_asked:
                 rest = budget.rest(time.thread_time() - busy)
             self._stopping.wait(max(0.0, rest))

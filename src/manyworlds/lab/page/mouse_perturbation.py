@@ -80,7 +80,7 @@ class PullPart:
             mujoco.mj_ray(model, data, start, along, groups, True, -1, geom)
             return int(model.geom_bodyid[geom[0]]) if geom[0] >= 0 else 0
 
-        self._ctx.body = self._ctx.lab.engine.do(hit)
+        self._ctx.body = self._ctx.lab.loop.do(hit)
 
     def drag(self, event: Any, body: int) -> None:
         """Take part in a drag: grab the body, pull or turn it, let it go."""

@@ -136,7 +136,7 @@ class OverlayPart:
         self._shown = bool(on or recolored)
 
     def _capture(self, kinds: set[type]) -> None:
-        """Ask the engine for captures, without waiting; they come with the next picture."""
+        """Ask the loop for captures, without waiting; they come with the next picture."""
         if self._future is not None:
             if not self._future.done():
                 return

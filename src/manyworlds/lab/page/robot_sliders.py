@@ -22,7 +22,7 @@ class _Sliders:
     folder: Any
     handles: list[Any]
     seen: Any
-    """Command whose targets the sliders show."""
+    """TargetCommand whose targets the sliders show."""
 
 
 class RobotPart:

@@ -38,7 +38,7 @@ class TopBar:
         actions = {"Step": lambda: lab.step(1), "Reset": lab.reset}
         self.run = add_choice(gui, "Run", actions, ctx.attempt)
         self.speed = gui.add_dropdown(
-            "Speed", tuple(SPEEDS), initial_value=_speed_name(lab.engine.speed)
+            "Speed", tuple(SPEEDS), initial_value=_speed_name(lab.loop.speed)
         )
         ctx.on_change(self.speed, self._set_speed)
         self.robot: Any = None
@@ -49,25 +49,25 @@ class TopBar:
     def toggle(self) -> None:
         """Pause or play."""
         lab = self._ctx.lab
-        lab.engine.paused = not lab.paused
+        lab.loop.paused = not lab.paused
 
     def _set_speed(self, name: str) -> None:
-        self._ctx.lab.engine.speed = SPEEDS[name]
+        self._ctx.lab.loop.speed = SPEEDS[name]
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the state of the world."""
         ctx, lab = self._ctx, self._ctx.lab
         paused = snapshot.paused
         show_playing(self.play, not paused)
-        self.banner.content = _banner(snapshot, lab.engine.fault)
-        name = _speed_name(lab.engine.speed)
+        self.banner.content = _banner(snapshot, lab.loop.fault)
+        name = _speed_name(lab.loop.speed)
         if self.speed.value != name:
             if name not in self.speed.options:
                 self.speed.options = (*SPEEDS, name)
             self.speed.value = name
         rows = [
             ("Time", f"{snapshot.time:.3f} s"),
-            ("Pace", "paused" if paused else f"{lab.engine.pace.real_time_factor:.2f}x real time"),
+            ("Pace", "paused" if paused else f"{lab.loop.pace.real_time_factor:.2f}x real time"),
             ("Steps", f"{snapshot.step:,}".replace(",", " ")),
         ]
         notes = []
@@ -77,7 +77,7 @@ class TopBar:
         wrong = [f"{name} was left out: {why}" for name, why in lab.world.errors.items()]
         if ctx.message:
             wrong.append(ctx.message)
-        if lab.engine.fault:
+        if lab.loop.fault:
             wrong, notes = wrong + notes, []
         # Two lines are kept free, so that the buttons stay in their place.
         self.status.content = status_html(

@@ -50,7 +50,7 @@ class FlightRecorder:
         self._variants = variants
         self._variant_slots = [variants.snapshot()] * cfg.buffer_size
         self._slots = engine.record_slots(cfg.buffer_size)
-        self._steady = [engine.steady_rows()] * cfg.buffer_size
+        self._steady = [engine.static_inputs()] * cfg.buffer_size
         self._calls = [(0, False)] * cfg.buffer_size
         self._count = 0
         self._model_rows = _ModelRows(engine)
@@ -63,7 +63,7 @@ class FlightRecorder:
         slot = self._count % len(self._slots)
         self._variant_slots[slot] = self._variants.snapshot()
         self._engine.step(nsubsteps, refresh, self._slots[slot])
-        self._steady[slot] = self._engine.steady_rows()
+        self._steady[slot] = self._engine.static_inputs()
         self._calls[slot] = nsubsteps, refresh
         self._model_rows.note(self._count, self._oldest)
         self._count += 1
@@ -85,7 +85,7 @@ class FlightRecorder:
 
     def check(self) -> None:
         """Write a file if any world went bad that was well before."""
-        if self._engine.well():
+        if self._engine.all_ok():
             return
         status = self._engine.status().cpu().numpy()
         bad = ((status & int(FATAL)) != 0) & ~self._dumped & (self._since < self._count)

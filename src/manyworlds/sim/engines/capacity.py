@@ -37,7 +37,7 @@ _EQUALITY_ROWS = {
 }
 
 
-def contact_room(model: mujoco.MjModel) -> tuple[int, int]:
+def estimate_capacity(model: mujoco.MjModel) -> tuple[int, int]:
     """Count what to allocate per world for contacts and for constraints.
 
     The trials start from `qpos0`, from `qpos0` with whatever floats tumbled, and from the first

@@ -11,11 +11,11 @@ import torch
 
 from manyworlds.sim.contacts import Contacts
 from manyworlds.sim.fields.recompute import RecomputeLevel
-from manyworlds.sim.rays import Rays, View
+from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State
 
 
-class SensorContext(Protocol):
+class AttachedSensors(Protocol):
     """What sensors that look into the world share."""
 
     def attach(self, sim: Any) -> None:
@@ -75,7 +75,7 @@ class Engine(Protocol):
         """Bits of `WorldStatus` since the last reset, int32, shape (num_envs,)."""
         ...
 
-    def well(self) -> bool:
+    def all_ok(self) -> bool:
         """Whether no world has a bit of `status`; waits for a GPU."""
         ...
 
@@ -84,10 +84,10 @@ class Engine(Protocol):
         ...
 
     def record_slots(self, count: int) -> list[Any]:
-        """Memory for the columns of `state_rows` that come before `steady_rows`, so many times."""
+        """Memory for the columns of `state_rows` before `static_inputs`, `count` times."""
         ...
 
-    def steady_rows(self) -> Any:
+    def static_inputs(self) -> Any:
         """The last columns of the state, which no step changes, shape (num_envs, n >= 0).
 
         Do not write: the same array comes back for as long as nobody writes these columns.
@@ -121,7 +121,7 @@ class Engine(Protocol):
         """Cast rays of shape (n, nray, 3) into the n worlds named; `bodyexclude` is (nray,)."""
         ...
 
-    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+    def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
         """Draw what a camera sees in all worlds; None where the engine does not draw."""
         ...
 

@@ -28,7 +28,7 @@ from manyworlds.sim.fields.mesh_validation import ABSENCE_FIELDS, check_absent_g
 from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.fields.shared import OPTION_FIELDS, conditional_field_reason
 from manyworlds.sim.options import check_timestep
-from manyworlds.sim.rays import DoubleBuffers, Rays, View
+from manyworlds.sim.rays import CameraRequest, DoubleBuffers, Rays
 from manyworlds.sim.state import State, check_known, check_shapes, check_sizes, model_sizes
 from manyworlds.utils import newton
 from manyworlds.utils.devices import usable_cores
@@ -46,7 +46,7 @@ _LAST = "last_call."
 _LOST = int(WorldStatus.CONTACT_OVERFLOW | WorldStatus.CONSTRAINT_OVERFLOW)
 
 # What a step reads and leaves as it is, in the order of the state's columns.
-_STEADY = {
+_STATIC_INPUTS = {
     "qfrc_applied": mujoco.mjtState.mjSTATE_QFRC_APPLIED,
     "xfrc_applied": mujoco.mjtState.mjSTATE_XFRC_APPLIED,
     "eq_active": mujoco.mjtState.mjSTATE_EQ_ACTIVE,
@@ -76,12 +76,12 @@ class NativeEngine:
         self._written: np.ndarray | None = None
         # Callbacks and plugins may write the columns that follow.
         last = mj_model.nuserdata == mj_model.npluginstate == 0
-        kinds = sum(int(kind) for kind in _STEADY.values()) if last else 0
+        kinds = sum(int(kind) for kind in _STATIC_INPUTS.values()) if last else 0
         first_steady = self.batch.state.shape[1] - mujoco.mj_stateSize(mj_model, kinds)
         self._moving = self.batch.state[:, :first_steady]
         self._resting = self.batch.state[:, first_steady:]
         self._steady: np.ndarray | None = None
-        self._last_calls = LastCalls(self.batch, first_steady, self.steady_rows())
+        self._last_calls = LastCalls(self.batch, first_steady, self.static_inputs())
         self._state: dict[str, Mirror] = {}
         self._derived: dict[str, Mirror] = {}
         self._rows: dict[str, Mirror] = {}
@@ -101,7 +101,7 @@ class NativeEngine:
         self._push()
         if record is not None:
             np.copyto(record, self._moving)
-        self._last_calls.note(self.steady_rows(), nsubsteps, stage.value)
+        self._last_calls.note(self.static_inputs(), nsubsteps, stage.value)
         self._run(self.batch.step, None, nsubsteps, stage.value)
         self._pull()
 
@@ -125,7 +125,7 @@ class NativeEngine:
         for mirror in self._state.values():
             mirror.pull(env_ids)
 
-    def well(self) -> bool:
+    def all_ok(self) -> bool:
         """Whether no world has a bit of `WorldStatus`."""
         return not (np.count_nonzero(self.batch.warning) or np.count_nonzero(self._errors))
 
@@ -156,7 +156,7 @@ class NativeEngine:
             reader.read(world, model, data)
         return data.warning.number
 
-    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+    def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
         """None: MuJoCo C draws with OpenGL, for which there is `world_copies`."""
         return None
 
@@ -356,7 +356,7 @@ class NativeEngine:
         # Filled, which makes the memory real now rather than during the first steps.
         return list(np.full((count, *self._moving.shape), 0.0))
 
-    def steady_rows(self) -> np.ndarray:
+    def static_inputs(self) -> np.ndarray:
         """Applied forces, active equalities and mocap poses: a copy that is kept while it holds."""
         if self._steady is None:
             self._steady = self._resting.copy()
@@ -435,7 +435,7 @@ class NativeEngine:
                 continue
             changed = mirror.changed()
             mirror.push(changed)
-            if self._steady is not None and field in _STEADY and changed.any():
+            if self._steady is not None and field in _STATIC_INPUTS and changed.any():
                 self._steady = None
         self._push_rows()
 

@@ -20,10 +20,10 @@ import torch
 
 from manyworlds.sim.contacts import CONTACT_FIELDS, Contacts
 from manyworlds.sim.diagnostics.status import WorldStatus
-from manyworlds.sim.engines.capacity import contact_room
+from manyworlds.sim.engines.capacity import estimate_capacity
 from manyworlds.sim.fields.defaults import pristine_fields, write_field
 from manyworlds.sim.fields.recompute import RecomputeLevel
-from manyworlds.sim.rays import Rays, View
+from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State, check_known, check_shapes
 from manyworlds.utils.extras import MissingExtraError
 from manyworlds.validation.names import near_matches
@@ -32,7 +32,7 @@ try:
     import mujoco_warp as mjw
     import warp as wp
 
-    from manyworlds.sim.engines.warp_cameras import Painter, cast_rays
+    from manyworlds.sim.engines.warp_cameras import CameraRenderer, cast_rays
     from manyworlds.sim.engines.warp_spare import SpareData
     from manyworlds.sim.engines.warp_views import (
         WarpData,
@@ -142,7 +142,7 @@ class WarpEngine:
         mj_model: the compiled model.
         num_envs: the number of worlds.
         device: a CUDA device, or the CPU.
-        nconmax: contacts to allocate per world; None calibrates, see `contact_room`.
+        nconmax: contacts to allocate per world; None calibrates, see `estimate_capacity`.
         njmax: constraints to allocate per world; None calibrates.
         configure: writes further options into MuJoCo Warp's `Option`.
     """
@@ -184,7 +184,7 @@ class WarpEngine:
         self.use_cuda_graph = can_capture(self.wp_device)
         self.graphs: dict[str, Any] = {}
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
-        self._painter = Painter()
+        self._camera_renderer = CameraRenderer()
         self._shared: dict[str, Any] = {}
         self._spare_data: SpareData | None = None
         self.data = WarpData(self.wp_data, mj_model, self.device)
@@ -259,7 +259,7 @@ class WarpEngine:
             self._status |= ((overflow & int(kinds)) != 0).int() * int(bit)
         return self._status.clone()
 
-    def well(self) -> bool:
+    def all_ok(self) -> bool:
         """Whether no world has a bit of `WorldStatus`; waits for the GPU."""
         return not self.status().any()
 
@@ -275,7 +275,7 @@ class WarpEngine:
         with torch.inference_mode(False):
             return list(torch.zeros(count, *rows.shape, device=rows.device).unbind(0))
 
-    def steady_rows(self) -> torch.Tensor:
+    def static_inputs(self) -> torch.Tensor:
         """Nothing: users write to the engine's own memory."""
         return self._no_rows
 
@@ -330,10 +330,10 @@ class WarpEngine:
         with _quiet(), wp.ScopedDevice(self.wp_device):
             return cast_rays(self.wp_model, self.wp_data, pnt, vec, *options)
 
-    def pictures(self, view: View) -> dict[str, torch.Tensor] | None:
+    def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
         """Draw what a camera sees in all worlds, at poses as last computed."""
         with _quiet(), wp.ScopedDevice(self.wp_device):
-            return self._painter.draw(self, view)
+            return self._camera_renderer.draw(self, view)
 
     def world_copies(
         self, env_ids: np.ndarray | None
@@ -549,7 +549,7 @@ def _room(mj_model: mujoco.MjModel, nconmax: int | None, njmax: int | None) -> t
     """Fill in the sizes that are None: what trials met, or MuJoCo Warp's guess if that is more."""
     if nconmax is not None and njmax is not None:
         return nconmax, njmax
-    contacts, rows = contact_room(mj_model)
+    contacts, rows = estimate_capacity(mj_model)
     with wp.ScopedDevice("cpu"):
         guess = mjw.make_data(mj_model, 1)
     nconmax = max(contacts, guess.naconmax) if nconmax is None else nconmax

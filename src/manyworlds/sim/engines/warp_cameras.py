@@ -11,7 +11,7 @@ import torch
 import warp as wp
 
 from manyworlds.sim.engines.warp_views import to_torch
-from manyworlds.sim.rays import Rays, View
+from manyworlds.sim.rays import CameraRequest, Rays
 
 if TYPE_CHECKING:
     from manyworlds.sim.engines.warp import WarpEngine
@@ -52,14 +52,14 @@ def _empty(shape: tuple[int, ...], dtype: Any) -> Any:
     return wp.empty(shape, dtype=dtype)
 
 
-class Painter:
+class CameraRenderer:
     """Draws cameras' views by tracing rays; each view keeps its buffers and its hierarchies."""
 
     def __init__(self) -> None:
         # Context, buffer of colours if any, and name of the graph.
-        self._views: dict[tuple[View, frozenset[str]], tuple[Any, Any, str]] = {}
+        self._views: dict[tuple[CameraRequest, frozenset[str]], tuple[Any, Any, str]] = {}
 
-    def draw(self, engine: WarpEngine, view: View) -> dict[str, torch.Tensor]:
+    def draw(self, engine: WarpEngine, view: CameraRequest) -> dict[str, torch.Tensor]:
         """Draw a view in all worlds, at poses as last computed."""
         key = view, frozenset(_SPECIALIZED & engine.expanded)
         new = key not in self._views
@@ -89,7 +89,7 @@ class Painter:
         return pictures
 
     def _prepare(
-        self, engine: WarpEngine, view: View, expanded: frozenset[str]
+        self, engine: WarpEngine, view: CameraRequest, expanded: frozenset[str]
     ) -> tuple[Any, Any, str]:
         context = mjw.create_render_context(
             engine.mj_model,

@@ -78,7 +78,7 @@ class SpareData:
 
 
 def _words(array: Any) -> Any:
-    """View rows of an array as plain numbers."""
+    """CameraRequest rows of an array as plain numbers."""
     kind = wp.uint8 if array.dtype is wp.bool else wp.uint32
     size = wp.types.type_size_in_bytes(array.dtype) // wp.types.type_size_in_bytes(kind)
     shape = (array.shape[0], math.prod(array.shape[1:]) * size)

@@ -67,7 +67,7 @@ def goal_distance(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 
 @dataclass(kw_only=True)
-class GoalCommandCfg(CommandTermCfg):
+class PushGoalCommandCfg(CommandTermCfg):
     """A place to push the object to, drawn around it when an episode begins."""
 
     resampling_time_range: tuple[float, float] = (1e9, 1e9)
@@ -75,18 +75,18 @@ class GoalCommandCfg(CommandTermCfg):
     distance: tuple[float, float] = (0.15, 0.4)
     """Bounds of the distance from the object [m]."""
 
-    def build(self, env: ManagerBasedRlEnv) -> GoalCommand:
+    def build(self, env: ManagerBasedRlEnv) -> PushGoalCommand:
         """Make the term."""
-        return GoalCommand(self, env)
+        return PushGoalCommand(self, env)
 
 
-class GoalCommand(CommandTerm):
+class PushGoalCommand(CommandTerm):
     """Keeps a goal for each world."""
 
-    cfg: GoalCommandCfg
+    cfg: PushGoalCommandCfg
     state_attributes = (*CommandTerm.state_attributes, "goal")
 
-    def __init__(self, cfg: GoalCommandCfg, env: ManagerBasedRlEnv) -> None:
+    def __init__(self, cfg: PushGoalCommandCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
         with torch.inference_mode(False):
             self.goal = torch.zeros(self.num_envs, 2, device=self.device)
@@ -234,7 +234,7 @@ def way_behind(env: ManagerBasedRlEnv, radius: float) -> torch.Tensor:
     """Length of the pusher's way round the object to the side away from the goal [m].
 
     The way leads straight to a circle round the object and along its nearer arc. Inside the circle
-    it counts the less the farther behind the pusher is, so that pushing costs nothing. Shape
+    it counts the less the farther behind the pusher is, so that pushing costs nothing. PushShape
     [num_envs].
 
     Args:

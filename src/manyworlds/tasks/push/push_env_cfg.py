@@ -138,7 +138,7 @@ def push_variants_env_cfg(
             enable_reflections=False,
             max_extra_envs=0,
         ),
-        commands={mdp.GOAL: mdp.GoalCommandCfg(debug_vis=True)},
+        commands={mdp.GOAL: mdp.PushGoalCommandCfg(debug_vis=True)},
         actions={
             "velocity": mdp.GoalFrameVelocityActionCfg(
                 entity_name=mdp.PUSHER, actuator_names=(".*",), scale=MAX_SPEED

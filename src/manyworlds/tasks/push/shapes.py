@@ -22,7 +22,7 @@ HEIGHT = 0.05
 FLOOR_FRICTION = 0.4
 """Coefficient of friction between objects and the floor."""
 OUTLINE_DIRECTIONS = 128
-"""Directions in which `Shape.radii` measures."""
+"""Directions in which `PushShape.radii` measures."""
 # Above this concavity, as a share of the shape's size, a piece is cut further.
 _COACD = {"threshold": 0.05, "seed": 0, "preprocess_mode": "off"}
 GRAVITY = 9.81
@@ -33,7 +33,7 @@ Piece = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Shape:
+class PushShape:
     """A prism's cross-section, mass and colour."""
 
     points: Points
@@ -141,22 +141,22 @@ _H = (
 _V = ((0.0, 0.0), (1.5, 1.2), (3.0, 0.0), (3.0, 1.1), (1.5, 2.3), (0.0, 1.1))
 _Z = ((0, 0), (2, 0), (2, 2), (3, 2), (3, 3), (1, 3), (1, 1), (0, 1))
 
-SHAPES: dict[str, Shape] = {
-    "box": Shape(_box(0.12, 0.12), 0.1, (0.84, 0.33, 0.28)),
-    "bar": Shape(_box(0.2, 0.06), 0.167, (0.95, 0.61, 0.25)),
-    "triangle": Shape(_round(3, 0.095), 0.278, (0.93, 0.79, 0.3)),
-    "hexagon": Shape(_round(6, 0.08), 0.464, (0.56, 0.72, 0.35)),
-    "disc": Shape(_round(24, 0.07), 0.774, (0.3, 0.63, 0.46)),
-    "L": Shape(_scaled(_L, 0.055), 0.129, (0.26, 0.63, 0.71)),
-    "T": Shape(_scaled(_T, 0.055), 0.215, (0.29, 0.49, 0.76)),
-    "plus": Shape(_scaled(_PLUS, 0.055), 0.359, (0.44, 0.4, 0.73)),
-    "U": Shape(_scaled(_U, 0.055), 0.6, (0.65, 0.42, 0.71)),
-    "star": Shape(_star(5, 0.11, 0.05), 1.0, (0.85, 0.47, 0.62)),
-    "J": Shape(_scaled(_J, 0.055), 0.2, (0.45, 0.71, 0.6)),
-    "H": Shape(_scaled(_H, 0.05), 0.8, (0.72, 0.6, 0.3)),
-    "V": Shape(_scaled(_V, 0.055), 0.5, (0.4, 0.55, 0.85)),
-    "Z": Shape(_scaled(_Z, 0.055), 0.3, (0.55, 0.45, 0.38)),
-    "ellipse": Shape(_round(24, 0.1, 0.055), 0.6, (0.5, 0.53, 0.58)),
+SHAPES: dict[str, PushShape] = {
+    "box": PushShape(_box(0.12, 0.12), 0.1, (0.84, 0.33, 0.28)),
+    "bar": PushShape(_box(0.2, 0.06), 0.167, (0.95, 0.61, 0.25)),
+    "triangle": PushShape(_round(3, 0.095), 0.278, (0.93, 0.79, 0.3)),
+    "hexagon": PushShape(_round(6, 0.08), 0.464, (0.56, 0.72, 0.35)),
+    "disc": PushShape(_round(24, 0.07), 0.774, (0.3, 0.63, 0.46)),
+    "L": PushShape(_scaled(_L, 0.055), 0.129, (0.26, 0.63, 0.71)),
+    "T": PushShape(_scaled(_T, 0.055), 0.215, (0.29, 0.49, 0.76)),
+    "plus": PushShape(_scaled(_PLUS, 0.055), 0.359, (0.44, 0.4, 0.73)),
+    "U": PushShape(_scaled(_U, 0.055), 0.6, (0.65, 0.42, 0.71)),
+    "star": PushShape(_star(5, 0.11, 0.05), 1.0, (0.85, 0.47, 0.62)),
+    "J": PushShape(_scaled(_J, 0.055), 0.2, (0.45, 0.71, 0.6)),
+    "H": PushShape(_scaled(_H, 0.05), 0.8, (0.72, 0.6, 0.3)),
+    "V": PushShape(_scaled(_V, 0.055), 0.5, (0.4, 0.55, 0.85)),
+    "Z": PushShape(_scaled(_Z, 0.055), 0.3, (0.55, 0.45, 0.38)),
+    "ellipse": PushShape(_round(24, 0.1, 0.055), 0.6, (0.5, 0.53, 0.58)),
 }
 """All shapes by name; their masses span a decade."""
 HELD_OUT = ("Z", "ellipse")

@@ -69,24 +69,24 @@ def reach(
 
 
 @dataclass(kw_only=True)
-class GoalCommandCfg(CommandTermCfg):
+class ReachGoalCommandCfg(CommandTermCfg):
     """Goals on a ring around the robot's root."""
 
     radius: tuple[float, float] = (0.2, 0.5)
     """Bounds of the distance from the root [m]."""
 
-    def build(self, env: ManagerBasedRlEnv) -> GoalCommand:
+    def build(self, env: ManagerBasedRlEnv) -> ReachGoalCommand:
         """Make the term."""
-        return GoalCommand(self, env)
+        return ReachGoalCommand(self, env)
 
 
-class GoalCommand(CommandTerm):
+class ReachGoalCommand(CommandTerm):
     """Keeps a goal for each world."""
 
-    cfg: GoalCommandCfg
+    cfg: ReachGoalCommandCfg
     state_attributes = (*CommandTerm.state_attributes, "goal")
 
-    def __init__(self, cfg: GoalCommandCfg, env: ManagerBasedRlEnv) -> None:
+    def __init__(self, cfg: ReachGoalCommandCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
         self.goal = torch.zeros(self.num_envs, 2, device=self.device)
 
@@ -135,7 +135,7 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
         sim=SimulationCfg(mujoco=MujocoCfg(timestep=0.005)),
         decimation=4,
         episode_length_s=1e9 if play else 4.0,
-        commands={"goal": GoalCommandCfg(resampling_time_range=(2.0, 2.0), debug_vis=True)},
+        commands={"goal": ReachGoalCommandCfg(resampling_time_range=(2.0, 2.0), debug_vis=True)},
         actions={
             "joints": mdp.JointPositionActionCfg(
                 entity_name="robot", actuator_names=(".*",), scale=1.5
