@@ -161,21 +161,21 @@ def _section(line: dict[str, Any]) -> str:
         [
             f"## {line['task']}",
             "",
-            f"![The course of training]({stem}.png)",
+            f"![Learning curves]({stem}.png)",
             "",
-            f"![What the policy does]({stem}_policy.png)",
+            f"![Frames of the trained policy]({stem}_policy.png)",
             "",
-            f"{line['minutes']:.1f} minutes: {line['iterations']} iterations of {line['num_envs']} "
-            f"worlds, {line['control_steps'] / 1e6:.1f} million control steps, "
-            f"{line['control_steps_per_s']:,} a second, of which the learner takes "
-            f"{100 * line['learner_share']:.0f} %. {line['time'][:10]}, {machine['cores']} cores "
-            f"of {machine['processor']}, load before the start {machine['load']:.1f}, "
-            f"{line['commit']}.",
+            f"Training: {line['minutes']:.1f} minutes, {line['iterations']} iterations, "
+            f"{line['num_envs']} worlds, {line['control_steps'] / 1e6:.1f} million control steps, "
+            f"{line['control_steps_per_s']:,} control steps per second, "
+            f"{100 * line['learner_share']:.0f} % of the time in the learner. "
+            f"{line['time'][:10]}, {machine['cores']} cores of {machine['processor']}, "
+            f"load before the start {machine['load']:.1f}, {line['commit']}.",
             "",
-            f"{result['episodes']} episodes of {result['episode_length_s']:g} s after that, of "
-            f"{result['mean_length_s']:.1f} s in the mean; what ended them: {ends or 'nothing'}.",
+            f"Evaluation: {result['episodes']} episodes of up to {result['episode_length_s']:g} s; "
+            f"mean length {result['mean_length_s']:.1f} s; terminations: {ends or 'none'}.",
             "",
-            "| reward | mean | weight |",
+            "| reward term | mean | weight |",
             "|---|---|---|",
             *rows,
             "",

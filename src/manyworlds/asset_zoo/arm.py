@@ -1,9 +1,9 @@
-"""An arm with 6 axes and a gripper, to be bolted to a table.
+"""A table-mounted arm with 6 axes and a gripper.
 
-Dimensions, inertias and joint limits are those that I2RT publishes of its YAM in
-github.com/i2rt-robotics/i2rt (MIT), written for axes that are parallel at zero. Shapes are our own.
-The fingers are exact mirror images (the source turns one to get the other: 3 mm in z). Left out is
-the mass that the source's collision shapes and its camera get by default: 0.07 kg.
+Dimensions, inertias and joint limits are those of I2RT's YAM, published in
+github.com/i2rt-robotics/i2rt (MIT), converted to axes that are parallel at zero. The geoms
+are new. The fingers are exact mirror images (in the source one is the other rotated, which differs
+by 3 mm in z). The default mass of the source's collision shapes and camera, 0.07 kg, is left out.
 """
 
 from __future__ import annotations

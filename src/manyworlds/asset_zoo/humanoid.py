@@ -1,10 +1,11 @@
 """A humanoid with 29 joints, 1.3 m tall.
 
-Dimensions, inertias, joint limits and motors are those that Unitree publishes of its G1 (29 joints,
-revision 1.0) in `robots/g1_description` of github.com/unitreerobotics/unitree_ros (BSD-3-Clause).
-Shapes are our own. Left and right are exact mirror images: centers of mass of waist and torso,
-which the source has up to 0.3 mm beside the middle, are in it; where limbs differ (the shoulders'
-places by 0.01 mm, a product of inertia of the knees by its sign), the left one counts.
+Dimensions, inertias, joint limits and motor figures are those of Unitree's G1 (29 joints, revision
+1.0), published in `robots/g1_description` of github.com/unitreerobotics/unitree_ros (BSD-3-Clause).
+The geoms are new. Left and right are exact mirror images. The centers of mass of waist and
+torso lie in the plane of symmetry (in the source up to 0.3 mm beside it). Where the limbs of the
+source differ (shoulder positions by 0.01 mm, a product of inertia of the knees by its sign), both
+sides follow the left limb.
 """
 
 from __future__ import annotations

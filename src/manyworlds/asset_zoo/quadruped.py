@@ -1,9 +1,9 @@
 """A quadruped with 12 joints, of the size and weight of a large dog.
 
-Dimensions, inertias, joint limits and motors are those that Unitree publishes of its Go1 in
-`go1_description` of github.com/unitreerobotics/unitree_ros (BSD-3-Clause). Shapes are our own.
-Left and right are exact mirror images: where the source is not (the trunk's center of mass lies
-2 mm and the calves' 1 mm off), the offset in y is left out.
+Dimensions, inertias, joint limits and motor figures are those of Unitree's Go1, published in
+`go1_description` of github.com/unitreerobotics/unitree_ros (BSD-3-Clause). The geoms are
+new. Left and right are exact mirror images. The source is not quite symmetric: lateral offsets
+of the centers of mass of the trunk (2 mm) and the calves (1 mm) are left out.
 """
 
 from __future__ import annotations
