@@ -178,6 +178,8 @@ class WarpEngine:
                 self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
                 self._resets = wp.zeros(num_envs, dtype=bool)
                 self._status = to_torch(wp.zeros(num_envs, dtype=int))
+                # Worlds whose sensors are from before their reset, which says nothing of them now.
+                self._unsensed = to_torch(wp.zeros(num_envs, dtype=bool))
                 self._no_rows = to_torch(wp.zeros((num_envs, 0), dtype=float))
         self.device = torch.device(wp.device_to_torch(self.wp_device))
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
@@ -209,6 +211,7 @@ class WarpEngine:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
         if record is not None:
             self.state_rows(out=record)
+        self._unsensed.zero_()
         for _ in range(nsubsteps):
             self.run("step", mjw.step)
         if refresh:
@@ -221,8 +224,10 @@ class WarpEngine:
     def forward(self, env_ids: np.ndarray | None) -> None:
         """Compute derived fields of the worlds named."""
         if env_ids is None:
+            self._unsensed.zero_()
             self.run("forward", mjw.forward)
         else:
+            self._unsensed[torch.from_numpy(env_ids).long().to(self.device)] = False
             self._forward_some(env_ids, self._spare.fields, "forward some")
 
     def _forward_some(self, env_ids: np.ndarray, fields: Collection[str], name: str) -> None:
@@ -245,6 +250,7 @@ class WarpEngine:
         if env_ids is not None:
             mask[torch.from_numpy(env_ids).long().to(self.device)] = True
         self._status.masked_fill_(mask, 0)
+        self._unsensed |= mask
         data = self._spare.without_contacts  # since it clears derived fields, too
         self.run("reset", lambda m, d: mjw.reset_data(m, data, reset=self._resets))
 
@@ -252,7 +258,8 @@ class WarpEngine:
         """Bits of `WorldStatus`, int32, shape (num_envs,); does not wait for the GPU."""
         data = self.data
         # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
-        total = data.qpos.sum(dim=1) + data.qvel.sum(dim=1) + data.sensordata.sum(dim=1)
+        sensors = data.sensordata.sum(dim=1).masked_fill(self._unsensed, 0.0)
+        total = data.qpos.sum(dim=1) + data.qvel.sum(dim=1) + sensors
         self._status |= (~torch.isfinite(total)).int() * int(WorldStatus.NAN)
         overflow = data.overflow
         for bit, kinds in _STATUS.items():
@@ -469,6 +476,7 @@ class WarpEngine:
             target[ids] = state[key].to(self.device)
         if "status" not in state:
             self._status[ids] = 0
+        self._unsensed[ids] = False
         if unsaved := [f for f in self._spare.fields if f"derived.{f}" not in state]:
             worlds = np.arange(self.num_envs) if env_ids is None else env_ids
             self._forward_some(worlds, unsaved, f"forward {unsaved}")
