@@ -70,7 +70,7 @@ def _on_mocap_body(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     for key in list(spec.keys):
         spec.delete(key)
     # MuJoCo warns about the empty prefix, since the defaults of a whole spec conflict with those of
-    # the parent; it writes them with every element instead. The copy is compiled, since the original
+    # the parent; it writes them with every element instead. The copy is compiled, as the original
     # would repeat the warning at every compilation.
     with mujoco_warnings(lambda _: None):
         parent.attach(spec, prefix="", frame=base.add_frame())
