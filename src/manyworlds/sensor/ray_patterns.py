@@ -170,7 +170,7 @@ class RingPatternCfg:
             self.rings or self.include_center
         ):
             raise ValueError(
-                f"RingPatternCfg has rings {self.rings}: give at least one ring or the centre, "
+                f"RingPatternCfg has rings {self.rings}: give at least one ring or the center, "
                 "and each ring a radius of at least 0 and a sample."
             )
         radii = [0.0] * self.include_center

@@ -181,7 +181,7 @@ class Simulation:
 
     @property
     def sense_graph(self) -> Any:
-        """CUDA graph of the first camera's images; None before the second, and without graphs."""
+        """CUDA graph of the first camera; None before its second image, and without graphs."""
         return next((g for name, g in self._engine.graphs.items() if "sense" in name), None)
 
     def _warp_only(self, name: str, instead: str) -> Any:
@@ -303,7 +303,7 @@ class Simulation:
             env_ids: the worlds; None for all. Rows of the result are in ascending order of world.
 
         Returns:
-                Hits of the rays, each field with shape (n, nray) or (n, nray, 3).
+            Hits of the rays, each field with shape (n, nray) or (n, nray, 3).
 
         Raises:
             TypeError: the rays are not tensors.
