@@ -79,7 +79,7 @@ def test_a_second_time_changes_nothing():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (NameMap(body={"bas": "trunk"}), "model 'dog' has no body 'bas' and none called 'trunk'"),
+        (NameMap(body={"bas": "trunk"}), "model 'dog' has no body 'bas' and none named 'trunk'"),
         (NameMap(feet={"FR": "foot"}), r"no geom 'foot': correct the map. It has .*'toe'"),
         (NameMap(imu="imu"), "no site 'imu': correct the map. It has .*'sensor'"),
     ],

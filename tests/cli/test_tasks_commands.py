@@ -333,7 +333,7 @@ def test_tasks_of_ones_own_are_loaded_from_a_file(tmp_path, capsys):
         (["list", "--load", "no_such_module"], "Cannot load module 'no_such_module'"),
         (["train", "Cartpole-Swingup", "--device", "gpu"], "There is no device 'gpu'"),
         (["train", "Cartpole-Balance", *SMALL, "--log-root", "/proc/x"], "Cannot write a run"),
-        (["train", "Cartpole-Balance", "--gpu-ids", "[9]"], "GPU 9 was asked for, but there"),
+        (["train", "Cartpole-Balance", "--gpu-ids", "[9]"], "GPU 9 is requested, but there"),
         (["train", "Cartpole-Balance", "--video-interval", "0"], "at least 1 step, got 0"),
     ],
 )

@@ -415,7 +415,7 @@ def test_position_actuators_hold_the_initial_position_behind_a_gear(gear):
         (
             "write_root_link_pose_to_sim",
             (2, 7),
-            r"\(3, 7\) were expected, got \(2, 7\): give a row",
+            r"\(3, 7\) were expected, got \(2, 7\): give one row",
         ),
     ],
 )

@@ -72,9 +72,9 @@ def test_what_is_not_named_is_warned_of_once():
     unsaved = {f"{cls.__name__}.{name}" for cls, names in STATE.items() for name in names}
     assert sorted(message.split(" of ")[0] for message in messages) == sorted(unsaved)
     assert (
-        "MeanReward.mean of env.reward_manager term 'mean' changes, but is in no checkpoint, so "
-        "that a resumed run does not go on exactly: name it in state_attributes, or in "
-        "derived_attributes if it is computed anew before it is read."
+        "MeanReward.mean of env.reward_manager term 'mean' changes, but is not in any checkpoint, so "
+        "a resumed run does not continue exactly: list it in state_attributes, or in "
+        "derived_attributes if it is recomputed before it is read."
     ) in messages
     for place in (
         "LateObservation.past of env.observation_manager term 'actor/late'",

@@ -60,7 +60,7 @@ def test_options_that_change_meanwhile_follow_the_rule(lab):
     lab.step()
     assert jacobian(lab) == DENSE
     lab.set_option("jacobian", SPARSE)
-    with pytest.warns(UserWarning, match="asks for jacobian='sparse'"):
+    with pytest.warns(UserWarning, match="sets jacobian='sparse'"):
         lab.step()
     assert jacobian(lab) == SPARSE
 

@@ -254,7 +254,7 @@ def _poison_once(env, env_ids) -> None:
         env.sim.data.qvel[1] = 2e10  # more than MuJoCo accepts, yet a number for the learner
 
 
-@pytest.mark.filterwarnings("ignore:.*worlds went bad:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.*worlds failed:RuntimeWarning")
 @pytest.mark.slow_on_warp
 def test_flight_records_lie_in_the_run_folder(env_cfg, rl_cfg, log_root):
     """Write the record of a world that went bad beside the run's checkpoints, and train on."""

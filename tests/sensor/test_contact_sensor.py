@@ -389,7 +389,7 @@ def test_secondary_policy():
         ({"num_slots": 1.5}, "num_slots must be a whole number, got 1.5"),
         ({"history_length": -1}, "history_length must be at least 0, got -1"),
         ({"secondary_policy": "all"}, "unknown secondary_policy 'all': choose from"),
-        ({"history_length": 2, "fields": ("found",)}, "has a history of nothing"),
+        ({"history_length": 2, "fields": ("found",)}, "has a history without fields"),
         ({"global_frame": True}, "requires 'normal' and 'tangent' in fields"),
         ({"primary": ContactMatch("site", "x", "robot")}, "unknown mode 'site'"),
         ({"primary": ContactMatch("geom", "x", "robt")}, "names the entity 'robt'"),
@@ -399,7 +399,7 @@ def test_secondary_policy():
         ),
         (
             {"primary": ContactMatch("geom", "toe", "robot", exclude=("t.e",))},
-            r"matches \['toe'\], all of which exclude=\('t.e',\) leaves out",
+            r"matches \['toe'\], all of which exclude=\('t.e',\) removes",
         ),
     ],
 )

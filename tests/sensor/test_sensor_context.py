@@ -82,7 +82,7 @@ def test_a_context_can_be_made_by_hand() -> None:
         sim.mj_model, sim.model, sim.data, raycast_sensors=[scene["scan"]], device="cpu"
     )
     assert mine.has_raycasts
-    with pytest.raises(RuntimeError, match="has no simulation to look into"):
+    with pytest.raises(RuntimeError, match="is not attached to a simulation"):
         mine.ray(torch.zeros(1, 3), torch.ones(1, 3))
     sim.set_sensor_context(mine)
     assert scene["scan"].data.distances[0, 0] == pytest.approx(1.0)

@@ -211,7 +211,7 @@ CALLS = [
     (
         lambda s: s.set_state({**s.get_state(), "sate": torch.zeros(3)}),
         ValueError,
-        "saved state has 'sate', which this simulation has not: use the same engine, model",
+        "saved state has 'sate', which this simulation lacks: use the same engine, model",
     ),
     (
         lambda s: s.set_state({**s.get_state(), "variant.cup": torch.zeros(3)}),

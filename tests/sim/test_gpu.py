@@ -39,7 +39,7 @@ needs_gpu = (
 )
 on_each_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*worlds went bad:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*worlds failed:RuntimeWarning")
 
 
 def _make(device: str, captured: bool = True, guard: NanGuardCfg | None = None, **options: Any):

@@ -39,7 +39,7 @@ def test_worlds_have_the_accelerations_of_dense_jacobians(of_spec):
 def test_sparse_jacobians_that_are_asked_for_stay():
     """Warn of them at construction."""
     cfg = SimulationCfg(engine="native", mujoco=MujocoCfg(jacobian="sparse"))
-    with pytest.warns(UserWarning, match="asks for jacobian='sparse'"):
+    with pytest.warns(UserWarning, match="sets jacobian='sparse'"):
         sim = Simulation(1, cfg, spec=branching_trees(9), device="cpu")
     assert sim.mj_model.opt.jacobian == SPARSE
 

@@ -316,7 +316,7 @@ class TestMaterial:
     def test_twice(self, spec):
         """Refuse a name that is taken."""
         MaterialCfg(name="m").edit_spec(spec)
-        with pytest.raises(ValueError, match="material 'm' already"):
+        with pytest.raises(ValueError, match="already has a material 'm'"):
             MaterialCfg(name="m").edit_spec(spec)
 
 

@@ -172,7 +172,7 @@ def test_other_folder(files, tmp_path):
     """Leave a folder alone that is no export."""
     for name in files:
         (tmp_path / name).touch()
-    with pytest.raises(FileExistsError, match="no earlier export"):
+    with pytest.raises(FileExistsError, match="is not an earlier export"):
         export_spec(mujoco.MjSpec(), tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(files)
 

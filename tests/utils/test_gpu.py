@@ -33,9 +33,9 @@ def test_without_the_variable_all_gpus_count(monkeypatch):
 def test_gpus_that_are_not_there_are_named(monkeypatch):
     """Say how many there are, and what to do."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
-    with pytest.raises(ValueError, match=r"GPU 1 was asked for, but there are 1 .*DEVICES='5'"):
+    with pytest.raises(ValueError, match=r"GPU 1 is requested, but there are 1 .*DEVICES='5'"):
         select_gpus([1])
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(ValueError, match="there is none that PyTorch can use: leave out --gpu-ids"):
+    with pytest.raises(ValueError, match="there is none that PyTorch can use: omit --gpu-ids"):
         select_gpus([0])

@@ -88,7 +88,7 @@ def test_what_is_asked_for_stays(defective):
     """Keep sparse Jacobians that are asked for, with a warning; say nothing of other solvers."""
     model = branching_trees(1).compile()
     model.opt.jacobian = SPARSE
-    with pytest.warns(UserWarning, match="asks for jacobian='sparse'.*set 'auto' or 'dense'"):
+    with pytest.warns(UserWarning, match="sets jacobian='sparse'.*set 'auto' or 'dense'"):
         avoid_sparse_newton(model)
     assert model.opt.jacobian == SPARSE
     model = branching_trees(9).compile()
@@ -111,7 +111,7 @@ def test_worlds_with_options_of_their_own(defective):
     model = branching_trees(9).compile()
     solver = np.array([NEWTON, CG, NEWTON, NEWTON, CG], np.int32)
     jacobian = np.array([AUTO, AUTO, SPARSE, DENSE, SPARSE], np.int32)
-    with pytest.warns(UserWarning, match="asks for jacobian='sparse'"):
+    with pytest.warns(UserWarning, match="sets jacobian='sparse'"):
         avoid_sparse_rows(model, solver, jacobian)
     assert jacobian.tolist() == [DENSE, AUTO, SPARSE, DENSE, SPARSE]
     assert model.opt.jacobian == AUTO and model.opt.solver == NEWTON

@@ -1,1 +1,1 @@
-"""Robots and props, as MJCF built in Python."""
+"""Robots and props as MJCF models built in Python."""

@@ -2,8 +2,9 @@
 
 Dimensions, inertias and joint limits are those of I2RT's YAM, published in
 github.com/i2rt-robotics/i2rt (MIT), converted to axes that are parallel at zero. The geoms
-are new. The fingers are exact mirror images (in the source one is the other rotated, which differs
-by 3 mm in z). The default mass of the source's collision shapes and camera, 0.07 kg, is left out.
+are new. The fingers are exact mirror images; in the source, one is rotated relative to the other,
+which differs by 3 mm in z. The default mass of the source's collision shapes and camera, 0.07 kg,
+is omitted.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ from manyworlds.spec.config import CollisionCfg
 from manyworlds.spec.transmissions import ElectricActuator
 
 PADS = "(left|right)_finger_pad_collision|[lr]f_down[0-9]+_collision"
-"""Geoms that hold what the gripper grasps, ours and YAM's, as a regular expression."""
+"""Geoms of the finger pads, both this model's and YAM's, as a regular expression."""
 
 # Datasheets of Damiao's DM-J4340-2EC (gear 40) and DM-J4310-2EC (gear 10): speeds and peak torques.
-# Inertias of their rotors are not published: estimates.
+# Rotor inertias are not published; the values are estimates.
 _DM4340 = ElectricActuator(reflected_inertia=0.032, velocity_limit=5.5, effort_limit=27.0)
 _DM4310 = ElectricActuator(reflected_inertia=0.0018, velocity_limit=20.9, effort_limit=7.0)
-# The gripper's rack, in kg, m/s and N: estimates.
+# The gripper's rack [kg, m/s, N]; the values are estimates.
 _RACK = ElectricActuator(reflected_inertia=0.3, velocity_limit=0.2, effort_limit=30.0)
 
-# Gains make each joint, with all that it carries in the initial pose, a spring of this frequency,
-# critically damped. They are soft, as a policy needs them: gravity is compensated, not leant on.
+# With these gains, each joint is a critically damped spring of this frequency, for the inertia in
+# the initial pose. They are low, as policies require; gravity compensation carries the weight.
 _OMEGA = 2.0 * math.pi * 2.0  # [rad/s]
 _STANCE = {"joint2": 1.047, "joint3": 1.047, "left_finger": 0.0375, "right_finger": -0.0375}
 
-# Joint, motor, and the inertia that it moves in the initial pose, its rotor included.
+# Joint, motor, and the joint's inertia in the initial pose, including the rotor.
 _DRIVES = (
     ("joint1", _DM4340, 0.1332),
     ("joint2", _DM4340, 0.3507),
@@ -64,7 +65,7 @@ ARM_ACTUATORS = tuple(
     for joint, motor, inertia in _DRIVES
 )
 ARM_ACTION_SCALE = action_scale(ARM_ACTUATORS)
-"""Position offset of a unit action by joint name [rad, the finger's in m]."""
+"""Position offset of a unit action by joint name [rad; the finger's in m]."""
 
 _SLIDE = mujoco.mjtJoint.mjJNT_SLIDE
 
@@ -191,9 +192,9 @@ _LINKS = (
 
 
 def get_spec() -> mujoco.MjSpec:
-    """Build the arm, all joints zero: folded to the rear, gripper forward, fingers closed."""
+    """Build the arm; with all joints at zero it is folded back, gripper forward, fingers closed."""
     spec = build_spec("arm", _LINKS, floating=False)
-    # One rack moves both fingers.
+    # One rack drives both fingers.
     coupling = spec.add_equality(
         type=mujoco.mjtEq.mjEQ_JOINT, name1="left_finger", name2="right_finger"
     )
@@ -202,7 +203,7 @@ def get_spec() -> mujoco.MjSpec:
 
 
 def carried(spec: mujoco.MjSpec) -> mujoco.MjSpec:
-    """Let motors carry the arm's weight, as the maker's control does."""
+    """Enable gravity compensation of all bodies, as the manufacturer's controller does."""
     for body in spec.bodies[1:]:
         body.gravcomp = 1.0
     return spec

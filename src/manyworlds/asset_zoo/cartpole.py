@@ -24,7 +24,7 @@ _RAIL_HEIGHT = 1.0  # [m]
 
 
 def cartpole_spec() -> mujoco.MjSpec:
-    """Build the cart, its pole, and the rails they run on.
+    """Build the cart, its pole, and the rails.
 
     The slider is zero in the middle of the rail; the hinge is zero with the pole upright.
     """

@@ -3,9 +3,9 @@
 Dimensions, inertias, joint limits and motor figures are those of Unitree's G1 (29 joints, revision
 1.0), published in `robots/g1_description` of github.com/unitreerobotics/unitree_ros (BSD-3-Clause).
 The geoms are new. Left and right are exact mirror images. The centers of mass of waist and
-torso lie in the plane of symmetry (in the source up to 0.3 mm beside it). Where the limbs of the
-source differ (shoulder positions by 0.01 mm, a product of inertia of the knees by its sign), both
-sides follow the left limb.
+torso lie in the plane of symmetry; in the source, they are up to 0.3 mm off. Where the limbs of
+the source differ (shoulder positions by 0.01 mm, a product of inertia of the knees by its sign),
+both sides follow the left limb.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.spec.transmissions import ElectricActuator
 
 FEET = ("left_foot", "right_foot")
-"""Sites at the soles."""
+"""Sites on the soles of the feet."""
 
-# The maker's motors, as felt behind their gears: names, inertia of the rotor and the gear's
-# carriers; g1_29dof_rev_1_0.urdf: speeds and torques.
+# The manufacturer's motors at their gear outputs. Rotor and gear carrier inertias are by motor
+# name; speeds and torques are those of g1_29dof_rev_1_0.urdf.
 _5020 = ElectricActuator(reflected_inertia=0.003609725, velocity_limit=37.0, effort_limit=25.0)
 _7520_14 = ElectricActuator(reflected_inertia=0.010177520, velocity_limit=32.0, effort_limit=88.0)
 _7520_22 = ElectricActuator(reflected_inertia=0.025101925, velocity_limit=20.0, effort_limit=139.0)
@@ -52,7 +52,7 @@ HUMANOID_ACTUATORS = (
     position_control(".*_hip_pitch_joint", ".*_hip_yaw_joint", "waist_yaw_joint", motor=_7520_14),
     position_control(".*_hip_roll_joint", ".*_knee_joint", motor=_7520_22),
     position_control(".*_wrist_pitch_joint", ".*_wrist_yaw_joint", motor=_4010),
-    # Parallel linkages: two motors move both axes.
+    # Parallel linkages: two motors drive both axes.
     position_control("waist_pitch_joint", "waist_roll_joint", motors=2, motor=_5020),
     position_control(".*_ankle_pitch_joint", ".*_ankle_roll_joint", motors=2, motor=_5020),
 )
@@ -73,7 +73,7 @@ def _link(
     tilt: Vec3 = (0.0, 0.0, 0.0),
     sites: tuple[tuple[str, Vec3], ...] = (),
 ) -> Link:
-    """Describe a link whose joint has its name."""
+    """Describe a link with a joint of the same name."""
     return Link(
         name=f"{name}_link",
         parent=parent,
@@ -86,7 +86,7 @@ def _link(
     )
 
 
-# g1_29dof_rev_1_0.urdf: places and limits of joints, inertias. (mass, center, xx yy zz xy xz yz.)
+# g1_29dof_rev_1_0.urdf: joint positions and limits, inertias. (mass, center, xx yy zz xy xz yz.)
 _TRUNK = (
     Link(
         name="pelvis",
@@ -247,7 +247,7 @@ def _links() -> tuple[Link, ...]:
 
 
 def get_spec() -> mujoco.MjSpec:
-    """Build the robot, all joints zero: upright, legs straight, forearms forward."""
+    """Build the robot; with all joints at zero it is upright, legs straight, forearms forward."""
     spec = build_spec("humanoid", _links(), floating=True)
     add_imu(spec, site="imu_in_pelvis", root="pelvis")
     for side in ("left", "right"):

@@ -1,4 +1,4 @@
-"""Robots as tables of links: each row is a body with its joint, its inertia and its shapes."""
+"""Robots as tables of links: each row is a body with its joint, inertia and shapes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 Vec3 = tuple[float, float, float]
 
-# Name -> colour, shininess.
+# Name -> color, shininess.
 MATERIALS: dict[str, tuple[tuple[float, float, float, float], float]] = {
     "shell": ((0.90, 0.91, 0.93, 1.0), 0.6),
     "frame": ((0.19, 0.21, 0.25, 1.0), 0.4),
@@ -21,12 +21,12 @@ MATERIALS: dict[str, tuple[tuple[float, float, float, float], float]] = {
     "rubber": ((0.08, 0.08, 0.09, 1.0), 0.1),
 }
 
-_GROUP = 2  # of geoms: drawn, and not what rays that look for the ground hit
+_GROUP = 2  # geom group: drawn, but ignored by terrain rays
 _SITE_GROUP = 5
 
 
 class LinkShape(NamedTuple):
-    """A geom; one whose name does not contain `_collision` is for the eye only."""
+    """A geom; one whose name does not contain `_collision` is visual only."""
 
     name: str
     type: mujoco.mjtGeom
@@ -37,78 +37,78 @@ class LinkShape(NamedTuple):
 
 
 def sphere(name: str, radius: float, at: Vec3, material: str) -> LinkShape:
-    """A ball around a point."""
+    """Describe a sphere with a radius [m] around a center [m]."""
     return LinkShape(name, mujoco.mjtGeom.mjGEOM_SPHERE, (radius, 0, 0), at, material)
 
 
 def box(name: str, half: Vec3, at: Vec3, material: str) -> LinkShape:
-    """A box along the body's axes, by its half sizes."""
+    """Describe a box along the body's axes by its half sizes [m]."""
     return LinkShape(name, mujoco.mjtGeom.mjGEOM_BOX, half, at, material)
 
 
 def ellipsoid(name: str, half: Vec3, at: Vec3, material: str) -> LinkShape:
-    """An ellipsoid along the body's axes, by its half sizes."""
+    """Describe an ellipsoid along the body's axes by its half axes [m]."""
     return LinkShape(name, mujoco.mjtGeom.mjGEOM_ELLIPSOID, half, at, material)
 
 
 def capsule(name: str, radius: float, a: Vec3, b: Vec3, material: str) -> LinkShape:
-    """A rod between two points, with round ends around them."""
+    """Describe a capsule with a radius [m] between two points [m]."""
     return LinkShape(name, mujoco.mjtGeom.mjGEOM_CAPSULE, (radius, 0, 0), (*a, *b), material)
 
 
 def cylinder(name: str, radius: float, a: Vec3, b: Vec3, material: str) -> LinkShape:
-    """A rod between two points."""
+    """Describe a cylinder with a radius [m] between two points [m]."""
     return LinkShape(name, mujoco.mjtGeom.mjGEOM_CYLINDER, (radius, 0, 0), (*a, *b), material)
 
 
 class Joint(NamedTuple):
-    """A hinge, or a slide, with its limits."""
+    """A hinge or slide joint with its limits."""
 
     name: str
     axis: Vec3
     range: tuple[float, float]
-    """[rad or m]"""
+    """Limits [rad or m]."""
     type: mujoco.mjtJoint = mujoco.mjtJoint.mjJNT_HINGE
 
 
 class Inertial(NamedTuple):
-    """How mass is spread in a body's frame."""
+    """Mass, center of mass and inertia in a body's frame."""
 
     mass: float
-    """[kg]"""
+    """Mass [kg]."""
     com: Vec3
     """Center of mass [m]."""
     inertia: tuple[float, float, float, float, float, float]
-    """xx, yy, zz, xy, xz, yz about the center of mass [kg m^2]."""
+    """Inertia xx, yy, zz, xy, xz, yz about the center of mass [kg m^2]."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """A body and what belongs to it."""
+    """A body with its joint, inertia, shapes and sites."""
 
     name: str
     parent: str | None
-    """Name of the body that carries it; None for the root."""
+    """Name of the parent body; None for the root."""
     inertial: Inertial
     pos: Vec3 = (0.0, 0.0, 0.0)
-    """In the parent's frame [m]."""
+    """Position in the parent's frame [m]."""
     tilt: Vec3 = (0.0, 0.0, 0.0)
-    """Rotation from the parent's frame about one axis of it, as that axis times the angle [deg]."""
+    """Rotation about one axis of the parent's frame, as the axis times the angle [deg]."""
     joint: Joint | None = None
     shapes: tuple[LinkShape, ...] = ()
     sites: tuple[tuple[str, Vec3], ...] = ()
-    """Name and position [m]."""
+    """Names and positions [m] of sites."""
 
 
 def mirrored(link: Link, old: str, new: str) -> Link:
-    """Reflect a link of the left side in the plane y = 0.
+    """Return the mirror image of a link of the left side in the plane y = 0.
 
-    Axes of joints stay, so that angles about x and z change their signs.
+    Joint axes are kept, so that angles about x and z change sign.
 
     Args:
         link: a link of the left side.
-        old: what says in a name that it is of the left side.
-        new: what says so of the right side.
+        old: part of the names that marks the left side.
+        new: its replacement on the right side.
     """
 
     def rename(name: str) -> str:
@@ -143,12 +143,12 @@ def mirrored(link: Link, old: str, new: str) -> Link:
 
 
 def build_spec(name: str, links: Iterable[Link], floating: bool) -> mujoco.MjSpec:
-    """Make a model of a table of links, each after the one that carries it.
+    """Build a spec from a table of links, parents before children.
 
     Args:
-        name: of the model.
+        name: name of the model.
         links: the table.
-        floating: the root is free to move; else it is fixed to the world.
+        floating: give the root a free joint; else it is fixed to the world.
     """
     spec = mujoco.MjSpec()
     spec.modelname = name
@@ -203,12 +203,12 @@ def _quat(tilt: Vec3) -> list[float]:
 
 
 def add_imu(spec: mujoco.MjSpec, site: str, root: str) -> None:
-    """Add what a floating robot measures of itself, named as tasks look for it.
+    """Add the sensors of a floating robot, with the names that tasks expect.
 
     Args:
         spec: the robot.
-        site: where its inertial measurement unit sits.
-        root: the body whose subtree is the robot.
+        site: site of the inertial measurement unit.
+        root: root body of the robot.
     """
     for name, sensor in (
         ("imu_ang_vel", mujoco.mjtSensor.mjSENS_GYRO),

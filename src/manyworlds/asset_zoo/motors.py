@@ -1,4 +1,4 @@
-"""Position control of a robot's joints, from the figures of its motors."""
+"""Position control of a robot's joints, from the properties of its motors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from manyworlds.actuator import BuiltinPositionActuatorCfg
 from manyworlds.spec.config import CollisionCfg
 from manyworlds.spec.transmissions import ElectricActuator
 
-# Gains make each joint, loaded by its rotor alone, a spring of this frequency, overdamped.
+# With these gains, each joint with only its rotor is an overdamped spring of this frequency.
 _OMEGA = 2.0 * math.pi * 10.0  # [rad/s]
 _DAMPING_RATIO = 2.0
 
@@ -16,12 +16,12 @@ _DAMPING_RATIO = 2.0
 def position_control(
     *names: str, motor: ElectricActuator, motors: int = 1
 ) -> BuiltinPositionActuatorCfg:
-    """Put position control on joints, each moved by some equal motors.
+    """Configure position control of joints, each driven by one or several equal motors.
 
     Args:
         *names: regular expressions of joint names.
         motor: one of the motors.
-        motors: how many motors share the work of each joint.
+        motors: number of motors that share the load of each joint.
     """
     inertia = motors * motor.reflected_inertia
     return BuiltinPositionActuatorCfg(
@@ -34,7 +34,7 @@ def position_control(
 
 
 def action_scale(actuators: tuple[BuiltinPositionActuatorCfg, ...]) -> dict[str, float]:
-    """Position offset at which the actuator gives a quarter of its largest effort [rad or m]."""
+    """Return the position offset for a quarter of the largest effort, by joint [rad or m]."""
     return {
         name: 0.25 * cfg.effort_limit / cfg.stiffness
         for cfg in actuators
@@ -44,7 +44,7 @@ def action_scale(actuators: tuple[BuiltinPositionActuatorCfg, ...]) -> dict[str,
 
 
 def leg_collisions(feet: str, condim: int) -> CollisionCfg:
-    """Let feet rub on the ground, and all else merely not get through."""
+    """Configure feet with friction, and all other geoms with frictionless contacts."""
     return CollisionCfg(
         geom_names_expr=(".*_collision[0-9]*",),
         condim={feet: condim, ".*": 1},

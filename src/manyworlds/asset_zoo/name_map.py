@@ -1,4 +1,4 @@
-"""Makes a model that others made fit tasks that look for parts by other names."""
+"""Adaptation of third-party models to tasks that expect other element names."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class NameMap:
-    """What tasks call the parts of a model, by what the model calls them.
+    """Names that tasks expect, by the names in a model.
 
-    A part that has the task's name already is left alone, so that one map serves several models of
-    the same robot.
+    An element that already has the task's name is left unchanged, so that one map serves several
+    models of the same robot.
     """
 
     body: Mapping[str, str] = field(default_factory=dict)
@@ -30,33 +30,33 @@ class NameMap:
     geom: Mapping[str, str] = field(default_factory=dict)
     site: Mapping[str, str] = field(default_factory=dict)
     collisions: Mapping[str, str] = field(default_factory=dict)
-    """What nameless geoms that collide are called, with `{}` for their number, by the name (the
-    task's) of their body. Those of other bodies are `<body>_collision<number>`."""
+    """Names of unnamed collision geoms, with `{}` for their number, by task name of their body.
+    Those of other bodies are `<body>_collision<number>`."""
     feet: Mapping[str, str] = field(default_factory=dict)
-    """Site -> geom (the task's names) in whose center a site is added where the model has none."""
+    """Site -> geom (task names) at whose center the site is added if the model lacks it."""
     imu: str | None = None
-    """Site (the task's name) of the inertial measurement unit of a floating robot. Its sensors are
-    added where the model lacks them."""
+    """Site (task name) of the inertial measurement unit of a floating robot. Its sensors are added
+    if the model lacks them."""
 
 
 def apply_name_map(spec: mujoco.MjSpec, names: NameMap) -> mujoco.MjSpec:
-    """Rename parts of a model, name those that have no name, and add the sensors that tasks read.
+    """Rename elements of a model, name unnamed ones, and add the sensors that tasks read.
 
-    The model's own actuators and keyframes are dropped, as the robot's config has its own.
+    The model's own actuators and keyframes are removed, since the robot's config defines them.
 
     Args:
-        spec: the model, which is edited.
-        names: the names.
+        spec: the model, which is edited in place.
+        names: the name map.
 
     Returns:
         The same spec.
 
     Raises:
-        ValueError: the model has a part by neither of its two names.
+        ValueError: the model has an element under neither of its two names.
     """
     for element in (*spec.actuators, *spec.keys):
         spec.delete(element)
-    spec.nkey = 0  # the size that the file asks for
+    spec.nkey = 0  # the size that the file allocates
     for kind in _KINDS:
         for old, new in getattr(names, kind).items():
             _rename(spec, kind, old, new)
@@ -77,7 +77,7 @@ def _find(spec: mujoco.MjSpec, kind: str, old: str, new: str):
         known = sorted(e.name for e in getattr(spec, _plural(kind)) if e.name)
         raise ValueError(
             f"NameMap: the model '{spec.modelname}' has no {kind} '{old}'"
-            + (f" and none called '{new}' either" if new != old else "")
+            + (f" and none named '{new}' either" if new != old else "")
             + f": correct the map. It has {known}."
         )
     return element
@@ -88,7 +88,7 @@ def _plural(kind: str) -> str:
 
 
 def _rename(spec: mujoco.MjSpec, kind: str, old: str, new: str) -> None:
-    """Rename a part and what refers to it."""
+    """Rename an element and all references to it."""
     if getattr(spec, kind)(new) is not None:
         return
     _find(spec, kind, old, new).name = new

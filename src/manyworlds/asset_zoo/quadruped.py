@@ -3,7 +3,7 @@
 Dimensions, inertias, joint limits and motor figures are those of Unitree's Go1, published in
 `go1_description` of github.com/unitreerobotics/unitree_ros (BSD-3-Clause). The geoms are
 new. Left and right are exact mirror images. The source is not quite symmetric: lateral offsets
-of the centers of mass of the trunk (2 mm) and the calves (1 mm) are left out.
+of the centers of mass of the trunk (2 mm) and the calves (1 mm) are omitted.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.spec.transmissions import ElectricActuator, reflected_inertia
 
 LEGS = ("FR", "FL", "RR", "RL")
-"""Front and rear, right and left: prefixes of a leg's names, and names of the sites in its foot."""
+"""Front and rear, right and left: prefixes of a leg's names, and names of the foot sites."""
 
-# go1_description, const.xacro: places of the hips, and lengths.
+# go1_description, const.xacro: hip positions and link lengths.
 _HIP_X, _HIP_Y = 0.1881, 0.04675  # [m]
-_HIP_WIDTH = 0.08  # [m], from the axis of the hip to the plane in which thigh and calf move
+_HIP_WIDTH = 0.08  # [m], from the hip axis to the plane in which thigh and calf move
 _LENGTH = 0.213  # [m], of the thigh, and of the calf
-FOOT_RADIUS = 0.023  # [m], of the foot's ball, in which the leg ends
+FOOT_RADIUS = 0.023  # [m], of the sphere at the end of the leg
 
-# const.xacro: a rotor behind a gear of 6; the linkage to the knee multiplies it by 1.5.
+# const.xacro: a rotor behind a gear of 6; the linkage to the knee multiplies the ratio by 1.5.
 _ROTOR = 0.000111842  # [kg m^2]
 _HIP_MOTOR = ElectricActuator(
     reflected_inertia=reflected_inertia(_ROTOR, 6.0), velocity_limit=30.1, effort_limit=23.7
@@ -104,7 +104,7 @@ def _left_leg(leg: str, front: int) -> tuple[Link, ...]:
                 (0.0045988, 0.00468922, 0.000817448, 6.13737e-05, -0.00022753, 0.000610808),
             ),
             shapes=(
-                # It ends above the knee, so that a kneeling leg touches the ground with its calf.
+                # Ends above the knee, so that a kneeling leg touches the ground with its calf.
                 capsule(f"{thigh}_collision", 0.019, (-0.012, 0, -0.02), (0, 0, -0.19), "shell"),
                 cylinder(f"{thigh}_motor", 0.042, (0, -0.026, 0), (0, 0.018, 0), "motor"),
             ),
@@ -140,7 +140,7 @@ def _links() -> tuple[Link, ...]:
 
 
 def get_spec() -> mujoco.MjSpec:
-    """Build the robot, all joints zero: legs straight down."""
+    """Build the robot; with all joints at zero the legs are straight down."""
     spec = build_spec("quadruped", _links(), floating=True)
     add_imu(spec, site="imu", root="trunk")
     return spec

@@ -1,7 +1,7 @@
-"""Robots that others made: their models are yours to get, what the tasks need besides is here.
+"""Third-party robots: users provide the models, this module the configuration that tasks need.
 
-Go1, G1 and YAM are driven as the robots of this package that have their figures, and their parts go
-by the same names, so that they do the same tasks.
+Go1, G1 and YAM are controlled like this package's robots with the same dimensions, and their
+elements have the same names, so that they work in the same tasks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROBOTS_VARIABLE = "MANYWORLDS_ROBOTS"
 
 class _Robot(NamedTuple):
     file: str
-    """Below the folder of robots."""
+    """Path of the MJCF file, relative to the folder of robots."""
     description: str
     """Module of robot_descriptions."""
     names: NameMap
@@ -58,23 +58,23 @@ _ROBOTS = {
 
 
 def robots_folder() -> Path:
-    """Folder of third-party robots: $MANYWORLDS_ROBOTS, else ../shared/robots beside the project.
+    """Return $MANYWORLDS_ROBOTS, or else ../shared/robots beside the project.
 
-    It need not exist.
+    The folder need not exist.
     """
     project = Path(__file__).resolve().parents[3]
     return Path(os.environ.get(ROBOTS_VARIABLE) or project.parent / "shared" / "robots")
 
 
 def third_party_file(name: str) -> Path:
-    """Find a robot's MJCF file: in `robots_folder()`, else where robot_descriptions downloads it.
+    """Return a robot's MJCF file: in `robots_folder()`, or downloaded by robot_descriptions.
 
     Args:
         name: unitree_go1, unitree_g1 or i2rt_yam.
 
     Raises:
         ValueError: no robot has this name.
-        FileNotFoundError: its file is in neither place.
+        FileNotFoundError: the file is in neither place.
     """
     if name not in _ROBOTS:
         raise ValueError(f"There is no third-party robot '{name}': choose one of {[*_ROBOTS]}.")
@@ -85,7 +85,7 @@ def third_party_file(name: str) -> Path:
     module = f"robot_descriptions.{robot.description}"
     try:
         return Path(importlib.import_module(module).MJCF_PATH)
-    except Exception as error:  # The import clones a repository: offline, git raises its own kind.
+    except Exception as error:  # The import clones a repository, which raises git's own errors.
         reason = (
             "the package robot_descriptions, which downloads it, is not installed"
             if isinstance(error, ModuleNotFoundError)
@@ -99,14 +99,14 @@ def third_party_file(name: str) -> Path:
 
 
 def third_party_spec(name: str) -> mujoco.MjSpec:
-    """Load a robot's MJCF model, its parts named as tasks look for them.
+    """Load a robot's MJCF model, with element names as tasks expect them.
 
     Args:
         name: unitree_go1, unitree_g1 or i2rt_yam.
 
     Raises:
         ValueError: no robot has this name.
-        FileNotFoundError: its file is neither in the folder of robots nor to be downloaded.
+        FileNotFoundError: the file is not in the folder of robots and cannot be downloaded.
     """
     spec = mujoco.MjSpec.from_file(str(third_party_file(name)))
     return apply_name_map(spec, _ROBOTS[name].names)
@@ -119,7 +119,7 @@ G1_ACTION_SCALE = HUMANOID_ACTION_SCALE
 """Position offset of a unit action by joint name [rad]."""
 
 YAM_ACTION_SCALE = ARM_ACTION_SCALE
-"""Position offset of a unit action by joint name [rad, the finger's in m]."""
+"""Position offset of a unit action by joint name [rad; the finger's in m]."""
 
 
 def get_go1_robot_cfg() -> EntityCfg:
@@ -133,5 +133,5 @@ def get_g1_robot_cfg() -> EntityCfg:
 
 
 def get_yam_robot_cfg() -> EntityCfg:
-    """Configure I2RT's YAM, gripper forward and open, with position control and no weight."""
+    """Configure I2RT's YAM, gripper forward and open, with position control and without gravity."""
     return replace(get_arm_cfg(), spec_fn=lambda: carried(third_party_spec("i2rt_yam")))

@@ -1,4 +1,4 @@
-"""The whole: entities put together, compiled, and given origins."""
+"""Scenes: entities attached to one spec, compiled, with an origin for each world."""
 
 from manyworlds.scene.scene import Scene, SceneCfg
 

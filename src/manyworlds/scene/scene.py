@@ -1,4 +1,4 @@
-"""A scene of entities and sensors: attach, compile, initialise."""
+"""A scene of entities and sensors: attachment, compilation, and initialization."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ _ONE_INPUT = (
 
 @dataclass(kw_only=True)
 class SceneCfg:
-    """What a scene holds, and how many worlds of it there are."""
+    """Configuration of a scene: its entities, its sensors, and the number of worlds."""
 
     num_envs: int = 1
     """Number of parallel worlds."""
     env_spacing: float = 2.0
-    """Distance between the origins of neighbouring worlds [m]; 0 puts them all in one place.
-    Worlds on a generated terrain stand where it says."""
+    """Distance between the origins of neighboring worlds [m]; 0 puts them all in one place.
+    A generated terrain determines the origins instead."""
     terrain: TerrainEntityCfg | None = None
-    """The ground, if any; it may also be among the entities, under any name."""
+    """Terrain, if any; it may also be among the entities, under any name."""
     entities: dict[str, EntityCfg] = field(default_factory=dict)
-    """Entities by name; the name becomes the prefix of their elements."""
+    """Entities by name; the name is the prefix of their elements."""
     sensors: tuple[SensorCfg, ...] = ()
-    """What is measured, besides the sensors that the entities' models have."""
+    """Sensors, in addition to those that the entities' models have."""
     extent: float | None = None
-    """Size of the scene for cameras [m]; None lets MuJoCo compute it."""
+    """Extent of the scene for cameras [m]; None lets MuJoCo compute it."""
     spec_fn: Callable[[mujoco.MjSpec], None] | None = None
-    """Edits the spec after all entities are attached (floor, lights, tendons between entities)."""
+    """Function that edits the spec after all entities are attached, such as to add lights."""
 
 
 class Scene(Stateful):
-    """Entities attached to one spec, sensors on them, and their place in the compiled model.
+    """Entities attached to one spec, with sensors, and their addresses in the compiled model.
 
     Raises:
         ValueError: `num_envs` is below 1, or an entity or a sensor cannot be built.
@@ -72,14 +72,14 @@ class Scene(Stateful):
         if not 0 <= scene_cfg.env_spacing < math.inf:
             raise ValueError(
                 "SceneCfg.env_spacing must not be negative or infinite, got "
-                f"{scene_cfg.env_spacing}: give metres, or 0 for one place."
+                f"{scene_cfg.env_spacing}: give meters, or 0 for one place."
             )
         self.cfg = copy.deepcopy(scene_cfg)
         self.num_envs = self.cfg.num_envs
         self.device = as_device(device)
         self.entities: dict[str, Entity] = {}
         self.terrain = self._build_terrain()
-        # The terrain's names have no prefix, so that its spec is that of the whole.
+        # The terrain has no prefix, so its spec is the root spec.
         self.spec = self.terrain.spec if self.terrain else mujoco.MjSpec()
         self._initial_qpos: dict[str, Sequence[float]] = {}
         self.entity_options: dict[str, dict[str, Any]] = {}
@@ -97,13 +97,13 @@ class Scene(Stateful):
             for sensor in self.spec.sensors
             if sensor.name
         }
-        """Sensors by name, in models `<entity>/<sensor>`."""
+        """Sensors by name; those of entities' models are named `<entity>/<sensor>`."""
         self._short_names: dict[str, list[str]] = {}
         for sensor_cfg in self.cfg.sensors:
             self._add_sensor(sensor_cfg)
         self.sensor_context: SensorContext | None = None
-        """What sensors share that look into the world, if there are any, after `initialize`; to be
-        given to `Simulation.set_sensor_context`."""
+        """Shared state of sensors that cast rays or render, if any, after `initialize`; pass it to
+        `Simulation.set_sensor_context`."""
         if self.terrain is None:
             self._env_origins = self._grid_origins()
 
@@ -111,7 +111,7 @@ class Scene(Stateful):
         for elements in (self.sensors, self.entities):
             if key in elements:
                 return elements[key]
-        # Two entities may have sensors of one name, which then names neither of them.
+        # Sensors of two entities may have the same name, which is then ambiguous.
         if len(names := self._short_names.get(key, [])) == 1:
             return self.sensors[names[0]]
         available = sorted({*self.entities, *self.sensors})
@@ -119,33 +119,33 @@ class Scene(Stateful):
 
     @property
     def env_origins(self) -> torch.Tensor:
-        """Where each world's origin is [m], shape [num_envs, 3]."""
+        """Origin of each world [m], shape [num_envs, 3]."""
         return self._env_origins if self.terrain is None else self.terrain.env_origins
 
     @property
     def env_spacing(self) -> float:
-        """Distance between the origins of neighbouring worlds [m]."""
+        """Distance between the origins of neighboring worlds [m]."""
         return self.cfg.env_spacing
 
     @property
     def needs_substeps(self) -> bool:
-        """Whether an entity or a sensor must be updated at every physics step."""
+        """True if an entity or a sensor must be updated at every physics step."""
         return any(element.needs_substeps for element in self._elements())
 
     def keep_substeps(self, count: int) -> None:
-        """Let sensors be ready for updates that stand for up to `count` physics steps.
+        """Prepare sensors for updates that cover up to `count` physics steps.
 
-        Those that can need no update after each of them then. It changes the spec.
+        Sensors that support it then need no update after each step. This changes the spec.
         """
         for sensor in self.sensors.values():
             sensor.keep_substeps(self.spec, count)
 
     def compile(self) -> mujoco.MjModel:
-        """Compile the scene."""
+        """Return the compiled scene."""
         return self.spec.compile()
 
     def collect_variant_info(self) -> list[tuple[str, VariantMetadata]]:
-        """List the entities that differ from world to world, for `Simulation(variant_info=)`."""
+        """Return the entities that differ from world to world, for `Simulation(variant_info=)`."""
         return [
             (name, entity.variant_metadata)
             for name, entity in self.entities.items()
@@ -153,10 +153,10 @@ class Scene(Stateful):
         ]
 
     def initialize(self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge) -> None:
-        """Let everything find itself in the compiled model.
+        """Resolve all entities and sensors in the compiled model.
 
         Raises:
-            ValueError: the simulation has another number of worlds.
+            ValueError: the simulation has a different number of worlds.
         """
         if (num_envs := data.qpos.shape[0]) != self.num_envs:
             raise ValueError(
@@ -173,33 +173,33 @@ class Scene(Stateful):
         data.on_change(self.invalidate_sensors)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Clear what entities and sensors carry over from step to step."""
+        """Clear the data that entities and sensors carry over from step to step."""
         for element in self._elements():
             element.reset(env_ids)
 
     def update(self, dt: float) -> None:
-        """Advance what entities and sensors track over time by `dt` [s]."""
+        """Advance the time-dependent state of entities and sensors by `dt` [s]."""
         for element in self._elements():
             element.update(dt)
 
     def invalidate_sensors(self, env_ids: EnvIds = None) -> None:
-        """Let sensors measure these worlds anew.
+        """Mark the measurements of these worlds as outdated.
 
-        Every call of the simulation that changes worlds does so itself.
+        Every call of the simulation that changes worlds does so automatically.
         """
         for sensor in self.sensors.values():
             sensor.invalidate(env_ids)
 
     def write_data_to_sim(self) -> None:
-        """Turn the entities' targets into controls."""
+        """Write the entities' targets to the simulation's controls."""
         for entity in self.entities.values():
             entity.write_data_to_sim()
 
     def write(self, output_dir: str | Path, *, zip: bool = False) -> Path:
-        """Write the scene as `scene.xml` with its assets, as a folder or as an archive.
+        """Write the scene as `scene.xml` with its assets, to a folder or an archive.
 
         Returns:
-            Where it was written; see `export_spec` for what it replaces.
+            Path of the folder or archive; see `export_spec` for the files that it replaces.
         """
         return export_spec(self.spec, Path(output_dir), zip=zip)
 
@@ -224,7 +224,7 @@ class Scene(Stateful):
     def _build_terrain(self) -> TerrainEntity | None:
         if self.cfg.terrain and "terrain" in self.cfg.entities:
             raise ValueError(
-                "SceneCfg has a terrain and an entity of the name 'terrain': rename the entity."
+                "SceneCfg has a terrain and an entity named 'terrain': rename the entity."
             )
         terrains = {"terrain": self.cfg.terrain} if self.cfg.terrain else {}
         terrains |= {
@@ -236,7 +236,7 @@ class Scene(Stateful):
             return None
         if len(terrains) > 1:
             raise ValueError(
-                f"A scene has one terrain, but SceneCfg gives {sorted(terrains)}: leave out all "
+                f"A scene has one terrain, but SceneCfg gives {sorted(terrains)}: remove all "
                 "but one."
             )
         [(name, cfg)] = terrains.items()
@@ -256,7 +256,7 @@ class Scene(Stateful):
         if key in self.sensors:
             raise ValueError(
                 f"Sensor '{key}' is defined in both entity XML and scene config: rename one of "
-                "them, or leave out that of the config to read that of the XML."
+                "them, or remove it from the config to use that of the XML."
             )
         cfg.check_options()
         sensor = cfg.build()
@@ -288,7 +288,7 @@ class Scene(Stateful):
         self.entities[name] = entity
 
     def _grid_origins(self) -> torch.Tensor:
-        """Place worlds on a square grid around the origin."""
+        """Return origins on a square grid [m], shape [num_envs, 3]."""
         fixed = [
             geom.name or "without a name"
             for geom in _fixed_geoms(self.spec.worldbody)
@@ -296,7 +296,7 @@ class Scene(Stateful):
         ]
         if fixed and self.cfg.env_spacing and self.num_envs > 1:
             warnings.warn(
-                f"All worlds share one origin instead of standing {self.cfg.env_spacing} m apart, "
+                f"All worlds share one origin instead of being {self.cfg.env_spacing} m apart, "
                 f"because the scene fixes a geom to the world ({fixed[0]}), which would stay "
                 "behind: make it an entity of its own, or set env_spacing=0.",
                 stacklevel=3,
@@ -311,7 +311,7 @@ class Scene(Stateful):
             return
         initial = self._initial_qpos
         if any(joint.name not in initial for joint in self.spec.joints):
-            # Joints that spec_fn added start where the compiled model has them.
+            # Joints that spec_fn added have their reference positions.
             model = self.spec.compile()
             for joint in self.spec.joints:
                 adr = model.jnt_qposadr[joint.id]
@@ -321,7 +321,7 @@ class Scene(Stateful):
         self.spec.add_key(name="init_state", qpos=qpos, ctrl=self._initial_ctrl())
 
     def _initial_ctrl(self) -> list[float]:
-        """Controls of the initial keyframe; where an actuator has several, the others are zero."""
+        """Return controls for the initial keyframe; further controls of an actuator are zero."""
         ctrl = [u for entity in self.entities.values() for u in entity.initial_ctrl()]
         ctrl += [0.0] * (len(self.spec.actuators) - len(ctrl))
         if all(actuator.gaintype in _ONE_INPUT for actuator in self.spec.actuators):
@@ -335,7 +335,7 @@ class Scene(Stateful):
 
 
 def _fixed_geoms(body: mujoco.MjsBody) -> Iterator[mujoco.MjsGeom]:
-    """List the geoms of a body, and of those below it that nothing moves."""
+    """Yield the geoms of a body and of its descendants that are fixed to it."""
     yield from body.geoms
     for child in body.bodies:
         if not child.joints and not child.mocap:

@@ -1,4 +1,4 @@
-"""What can be measured in a scene."""
+"""Sensors of a scene."""
 
 from manyworlds.sensor.builtin_sensor import BuiltinSensor, BuiltinSensorCfg, ObjRef
 from manyworlds.sensor.camera_sensor import CameraSensor, CameraSensorCfg, CameraSensorData

@@ -1,4 +1,4 @@
-"""MuJoCo's own sensors."""
+"""MuJoCo's built-in sensors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SensorType = Literal[
 ]
 
 _FRAMES = ("body", "xbody", "geom", "site", "camera")
-# Sensor types by the start of their names, the first that fits: what they are attached to.
+# Attachable objects by prefix of the sensor type; the first match wins.
 _ATTACHED_TO: dict[str, tuple[str, ...]] = {
     "joint": ("joint",),
     "ball": ("joint",),
@@ -75,41 +75,41 @@ _ATTACHED_TO: dict[str, tuple[str, ...]] = {
 }
 _RELATIVE = ("pos", "quat", "xaxis", "yaxis", "zaxis", "linvel", "angvel")
 _WITH_REF = tuple(f"frame{quantity}" for quantity in _RELATIVE)
-# Types whose enum is not called as in MJCF.
+# Types whose enum name differs from the MJCF name.
 _ENUM_NAMES = {"jointactuatorfrc": "jointactfrc", "tendonactuatorfrc": "tendonactfrc"}
 _LISTS = {"xbody": "bodies", "body": "bodies"}
 
 
 @dataclass
 class ObjRef:
-    """An element of the scene, or of one of its entities."""
+    """A reference to an element of the scene or of one of its entities."""
 
     type: ObjType
     name: str
     entity: str | None = None
-    """The entity that `name` is relative to; None for the scene."""
+    """Entity that `name` is relative to; None for the scene."""
 
     def prefixed_name(self) -> str:
-        """Its name in the scene."""
+        """Name of the element in the scene."""
         return f"{self.entity}/{self.name}" if self.entity else self.name
 
 
 @dataclass(kw_only=True)
 class BuiltinSensorCfg(SensorCfg):
-    """One of MuJoCo's sensors that need nothing besides an object.
+    """Configuration of a MuJoCo sensor that needs at most an object and a reference frame.
 
     Raises:
-        ValueError: the object, or the reference frame, is none that the type can have.
+        ValueError: the object or the reference frame is not valid for the sensor type.
     """
 
     sensor_type: SensorType
-    """Its name in MJCF."""
+    """Type of the sensor, by its name in MJCF."""
     obj: ObjRef | None = None
-    """What it is attached to."""
+    """Object that the sensor is attached to."""
     ref: ObjRef | None = None
-    """Frame that a frame sensor measures in; None for the world."""
+    """Reference frame of a frame sensor; None for the world."""
     cutoff: float = 0.0
-    """Largest absolute value that it shows; 0 for no limit."""
+    """Largest absolute value of the output; 0 for no limit."""
 
     def __post_init__(self) -> None:
         if self.sensor_type not in get_args(SensorType):
@@ -121,14 +121,14 @@ class BuiltinSensorCfg(SensorCfg):
         what = f"Sensor '{self.name}': sensor_type '{self.sensor_type}'"
         got = f"got {self.obj.type if self.obj else None}"
         if not kinds and self.obj is not None:
-            raise ValueError(f"{what} does not support obj specification, {got}: leave it out.")
+            raise ValueError(f"{what} does not support obj specification, {got}: remove it.")
         if kinds and (self.obj is None or self.obj.type not in kinds):
             if kinds == ("site",):
                 raise ValueError(f"{what} requires obj.type='site', {got}.")
             wanted = " or ".join(f"type='{kind}'" for kind in kinds)
             raise ValueError(f"{what} requires obj with {wanted}, {got}.")
         if self.ref is not None and self.sensor_type not in _WITH_REF:
-            raise ValueError(f"{what} does not support ref specification: leave ref out.")
+            raise ValueError(f"{what} does not support ref specification: remove ref.")
         if self.ref is not None and self.ref.type not in _FRAMES:
             raise ValueError(f"{what} requires ref.type in {_FRAMES}, got '{self.ref.type}'.")
         if self.cutoff < 0:
@@ -136,21 +136,21 @@ class BuiltinSensorCfg(SensorCfg):
 
     @property
     def prefixed_name(self) -> str:
-        """Its name in the model: as if its entity's XML declared it."""
+        """Name of the sensor in the model, as if its entity's XML declared it."""
         entity = self.obj.entity if self.obj else None
         return f"{entity}/{self.name}" if entity else self.name
 
     def build(self) -> BuiltinSensor:
-        """Make the sensor."""
+        """Build the sensor."""
         return BuiltinSensor(self.prefixed_name, self)
 
 
 class BuiltinSensor(Sensor["torch.Tensor"]):
-    """One of MuJoCo's sensors: `data` has shape [num_envs, dim], in MuJoCo's units.
+    """A MuJoCo sensor: `data` has shape [num_envs, dim], in MuJoCo's units.
 
-    Without options `data` is a view of `sim.data.sensordata`. After a control step it describes
-    positions and velocities at the new state; what depends on forces or accelerations is one
-    physics step old.
+    Without options, `data` is a view of `sim.data.sensordata`. After a control step, outputs that
+    depend on positions and velocities are at the new state; outputs that depend on forces or
+    accelerations are one physics step old.
     """
 
     def __init__(self, name: str, cfg: BuiltinSensorCfg | None = None) -> None:
@@ -160,14 +160,14 @@ class BuiltinSensor(Sensor["torch.Tensor"]):
 
     @classmethod
     def from_existing(cls, name: str) -> BuiltinSensor:
-        """Read a sensor that the model already has."""
+        """Return a sensor that reads one that the model already has."""
         return cls(name)
 
     def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
         """Add the sensor to the scene.
 
         Raises:
-            ValueError: the scene has no such entity, or no such object.
+            ValueError: the scene does not have the entity or the object.
         """
         cfg = self.cfg
         if cfg is None:
@@ -194,7 +194,7 @@ class BuiltinSensor(Sensor["torch.Tensor"]):
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
-        """Find its columns in `sensordata`."""
+        """Find the sensor's columns in `sensordata`."""
         sensor = mj_model.sensor(self.name)
         start = int(sensor.adr[0])
         self._columns = slice(start, start + int(sensor.dim[0]))
@@ -207,10 +207,10 @@ class BuiltinSensor(Sensor["torch.Tensor"]):
 def check_exists(
     who: str, ref: ObjRef, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]
 ) -> None:
-    """Refuse a reference to what the scene does not have.
+    """Check that the scene has the element that a reference names.
 
     Raises:
-        ValueError: the scene has no such entity, or no such object.
+        ValueError: the scene does not have the entity or the object.
     """
     if ref.entity is not None and ref.entity not in entities:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Cameras."""
+"""Camera sensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CameraDataType = Literal["rgb", "depth", "segmentation"]
 
-# Type and channels of each kind of picture.
+# Type and channels of each kind of image.
 _PICTURES: dict[str, tuple[type, int]] = {
     "rgb": (np.uint8, 3),
     "depth": (np.float32, 1),
@@ -30,34 +30,34 @@ _PICTURES: dict[str, tuple[type, int]] = {
 
 @dataclass(kw_only=True)
 class CameraSensorCfg(SensorCfg):
-    """A new camera, or one that the model has.
+    """Configuration of a camera sensor, for a new camera or one of the model.
 
     Raises:
-        ValueError: the options contradict each other, or a picture has no pixels.
+        ValueError: the options contradict each other, or the image has no pixels.
     """
 
     camera_name: str | None = None
-    """Camera of the scene to use, with its entity's prefix; None makes a new one."""
+    """Existing camera to use, with its entity's prefix; None creates a new one."""
     parent_body: str | None = None
-    """Body that a new camera is on, with its entity's prefix; None for the world."""
+    """Body of a new camera, with its entity's prefix; None for the world."""
     pos: tuple[float, float, float] = (0.0, 0.0, 1.0)
     """Position of a new camera on its body [m]."""
     quat: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
-    """Orientation of a new camera (wxyz): it looks along its -z, with +y up in the picture."""
+    """Orientation of a new camera (wxyz), which looks along its -z with +y up in the image."""
     fovy: float | None = None
-    """Vertical field of view [deg], or extent [m] if orthographic; None leaves it as it is."""
+    """Vertical field of view [deg], or extent [m] if orthographic; None keeps the default."""
     width: int = 160
     height: int = 120
     data_types: tuple[CameraDataType, ...] = ("rgb",)
-    """The pictures to make."""
+    """Kinds of images to render: any of rgb, depth and segmentation."""
     use_textures: bool = True
     use_shadows: bool = False
     enabled_geom_groups: tuple[int, ...] = (0, 1, 2)
-    """Groups of the geoms that it sees."""
+    """Groups of the visible geoms."""
     orthographic: bool = False
-    """Whether a new camera has parallel lines of sight."""
+    """Use an orthographic projection for a new camera."""
     clone_data: bool = False
-    """Whether each picture has memory of its own. Else reading anew may overwrite the last one."""
+    """Return new memory for each image. If False, the next read may overwrite the last image."""
 
     def __post_init__(self) -> None:
         if self.camera_name is not None and self.parent_body is not None:
@@ -82,25 +82,25 @@ class CameraSensorCfg(SensorCfg):
             )
 
     def build(self) -> CameraSensor:
-        """Make the sensor."""
+        """Build the sensor."""
         return CameraSensor(self)
 
 
 @dataclass
 class CameraSensorData:
-    """Pictures of B worlds, H pixels high and W wide; None for those not asked for."""
+    """Images of B worlds with H rows and W columns; None for kinds that were not requested."""
 
     rgb: torch.Tensor | None = None
-    """Colours, uint8, shape [B, H, W, 3]."""
+    """Colors, uint8, shape [B, H, W, 3]."""
     depth: torch.Tensor | None = None
-    """Distance along the line of sight's axis [m], float32, shape [B, H, W, 1]; where there is
-    nothing, the distance at which the model's view ends (`vis.map.zfar`)."""
+    """Distance along the optical axis [m], float32, shape [B, H, W, 1]; the far clipping distance
+    (`vis.map.zfar`) where no object is seen."""
     segmentation: torch.Tensor | None = None
-    """Id and type (`mjtObj`) of the object seen, int32, shape [B, H, W, 2]; -1 for none."""
+    """Id and type (`mjtObj`) of the visible object, int32, shape [B, H, W, 2]; -1 for none."""
 
 
 class CameraSensor(Sensor[CameraSensorData]):
-    """Takes pictures when it is read; one that nobody reads draws nothing."""
+    """Renders images when its data is read; without reads nothing is rendered."""
 
     derived_attributes = ("_arrays",)
     requires_sensor_context = True
@@ -114,19 +114,19 @@ class CameraSensor(Sensor[CameraSensorData]):
 
     @property
     def camera_name(self) -> str:
-        """Its camera's name in the model."""
+        """Name of the camera in the model."""
         return self.cfg.camera_name or self.cfg.name
 
     @property
     def camera_idx(self) -> int:
-        """Its camera's id in the model."""
+        """Id of the camera in the model."""
         return self._camera_idx
 
     def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
-        """Add a camera, or find the one that is named and give it the field of view.
+        """Add a camera, or set the field of view of an existing one.
 
         Raises:
-            ValueError: there is no such camera or body.
+            ValueError: the camera or body does not exist.
         """
         cfg, who = self.cfg, f"Sensor '{self.cfg.name}'"
         if cfg.camera_name is not None:
@@ -146,12 +146,12 @@ class CameraSensor(Sensor[CameraSensorData]):
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
-        """Find its camera."""
+        """Find the camera's id."""
         self._camera_idx = int(mj_model.camera(self.camera_name).id)
         self._num_envs = len(data.qpos)
 
     def set_context(self, ctx: SensorContext) -> None:
-        """Take what draws."""
+        """Set the context that renders images."""
         self._ctx = ctx
         ctx.add_camera(self)
 
@@ -167,7 +167,7 @@ class CameraSensor(Sensor[CameraSensorData]):
         return CameraSensorData(**pictures)
 
     def _draw(self) -> dict[str, torch.Tensor]:
-        """Draw with OpenGL, world by world."""
+        """Render with OpenGL, one world after another."""
         assert self._ctx is not None
         if self.cfg.clone_data or not self._arrays:
             size = (self._num_envs, self.cfg.height, self.cfg.width)

@@ -1,4 +1,4 @@
-"""Contacts between parts of a scene: forces, places, and how long they last."""
+"""Contacts between elements of a scene: forces, positions, and durations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from manyworlds.validation.worlds import EnvIds, as_index
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
 
-# What MuJoCo's contact sensor measures, in its order, and how many numbers each is.
+# Outputs of MuJoCo's contact sensor, in its order, with their dimensions.
 FIELDS = {"found": 1, "force": 3, "torque": 3, "dist": 1, "pos": 3, "normal": 3, "tangent": 3}
 _IN_HISTORY = ("force", "torque", "dist")
 _REDUCE = ("none", "mindist", "maxforce", "netforce")
@@ -33,95 +33,95 @@ _OBJ_TYPES = {
 
 @dataclass
 class ContactMatch:
-    """Selects geoms, bodies, or bodies with all that hangs on them."""
+    """Selects geoms, bodies, or subtrees of bodies."""
 
     mode: Literal["geom", "body", "subtree"]
     pattern: str | tuple[str, ...]
     """Regular expressions of names in the entity, or else in the scene."""
     entity: str | None = None
     exclude: tuple[str, ...] = ()
-    """Names, or regular expressions of names, to leave out."""
+    """Names, or regular expressions of names, to exclude."""
 
 
 @dataclass(kw_only=True)
 class ContactSensorCfg(SensorCfg):
-    """Which contacts to watch, and what to tell of them."""
+    """Configuration of a contact sensor: contacts to match, and data to report."""
 
     primary: ContactMatch
-    """What is watched; each element that matches has its own rows."""
+    """Elements whose contacts are measured; each matching element has its own rows."""
     secondary: ContactMatch | None = None
-    """What it may touch; None for anything."""
+    """Elements that a primary may touch; None for any."""
     fields: tuple[str, ...] = ("found", "force")
-    """Of found, force, torque, dist, pos, normal, tangent."""
+    """Data to report: any of found, force, torque, dist, pos, normal, tangent."""
     reduce: Literal["none", "mindist", "maxforce", "netforce"] = "maxforce"
-    """Which contacts of a primary get its slots: the first ones, the deepest, or those with the
-    largest forces; netforce adds them all up in the first slot."""
+    """Selection of contacts for a primary's slots: the first ones, the deepest, or those with the
+    largest forces; netforce puts their sum into the first slot."""
     num_slots: int = 1
-    """Contacts to show for each primary."""
+    """Number of contacts to report per primary."""
     secondary_policy: Literal["first", "any", "error"] = "first"
-    """If several elements match `secondary`: take the first, let contacts with anything count, or
-    raise an error."""
+    """Behavior if several elements match `secondary`: use the first, match contacts with any
+    object, or raise an error."""
     track_air_time: bool = False
-    """Keep how long each primary has been in contact and in the air, physics step by step."""
+    """Track the time of each primary in contact and in the air, at every physics step."""
     global_frame: bool = False
-    """Give force and torque in the world frame instead of the contact's."""
+    """Report force and torque in the world frame instead of the contact frame."""
     history_length: int = 0
-    """Physics steps to keep force, torque and dist of."""
+    """Number of physics steps with a history of force, torque and dist."""
     debug: bool = False
-    """Draw contacts and forces, which takes the fields found, pos, force, normal and tangent."""
+    """Draw contacts and forces; requires the fields found, pos, force, normal and tangent."""
 
     def build(self) -> ContactSensor:
-        """Make the sensor."""
+        """Build the sensor."""
         return ContactSensor(self)
 
 
 @dataclass
 class ContactData:
-    """What a contact sensor measured, for P primaries of S slots each, N = P * S, primary-major.
+    """Output of a contact sensor for P primaries of S slots each, N = P * S, primary-major.
 
-    Fields that were not asked for are None; a slot without a contact holds zeros.
+    Fields that were not requested are None; a slot without a contact contains zeros.
     """
 
     found: torch.Tensor | None = None
-    """How many contacts the primary has, shape [num_envs, N]; 0 in an empty slot."""
+    """Number of contacts of the primary, shape [num_envs, N]; 0 in an empty slot."""
     force: torch.Tensor | None = None
-    """Force of the primary on the secondary [N], (normal, tangent, tangent2) of the contact frame,
-    or of the world with `netforce` or `global_frame`, shape [num_envs, N, 3]."""
+    """Force of the primary on the secondary [N], shape [num_envs, N, 3]: (normal, tangent,
+    tangent2) in the contact frame, or the world frame with `netforce` or `global_frame`."""
     torque: torch.Tensor | None = None
     """Torque [N m], in the same frame as the force, shape [num_envs, N, 3]."""
     dist: torch.Tensor | None = None
-    """Distance, negative in penetration [m], shape [num_envs, N]."""
+    """Distance [m], negative in penetration, shape [num_envs, N]."""
     pos: torch.Tensor | None = None
-    """Position in the world frame [m], shape [num_envs, N, 3]."""
+    """Contact position in the world frame [m], shape [num_envs, N, 3]."""
     normal: torch.Tensor | None = None
     """Direction from primary to secondary in the world frame, shape [num_envs, N, 3]."""
     tangent: torch.Tensor | None = None
     """First tangent in the world frame, shape [num_envs, N, 3]."""
     current_air_time: torch.Tensor | None = None
-    """Time since the last contact, 0 in contact [s], shape [num_envs, P]."""
+    """Time since the last contact [s], 0 in contact, shape [num_envs, P]."""
     last_air_time: torch.Tensor | None = None
-    """Length of the last flight [s], shape [num_envs, P]."""
+    """Duration of the last air phase [s], shape [num_envs, P]."""
     current_contact_time: torch.Tensor | None = None
-    """Time since touching down, 0 in the air [s], shape [num_envs, P]."""
+    """Time since contact began [s], 0 in the air, shape [num_envs, P]."""
     last_contact_time: torch.Tensor | None = None
-    """Length of the last contact [s], shape [num_envs, P]."""
+    """Duration of the last contact [s], shape [num_envs, P]."""
     force_history: torch.Tensor | None = None
-    """Forces of the last H physics steps, the newest first, shape [num_envs, N, H, 3]."""
+    """Forces [N] of the last H physics steps, newest first, shape [num_envs, N, H, 3]."""
     torque_history: torch.Tensor | None = None
-    """Torques of the last H physics steps, the newest first, shape [num_envs, N, H, 3]."""
+    """Torques [N m] of the last H physics steps, newest first, shape [num_envs, N, H, 3]."""
     dist_history: torch.Tensor | None = None
-    """Distances of the last H physics steps, the newest first, shape [num_envs, N, H]."""
+    """Distances [m] of the last H physics steps, newest first, shape [num_envs, N, H]."""
 
 
 _TIMES = tuple(field.name for field in fields(ContactData) if field.name.endswith("_time"))
 
 
 class ContactSensor(Sensor[ContactData]):
-    """Watches contacts through one MuJoCo contact sensor a primary, `<sensor>_<primary>`.
+    """Measures contacts with one MuJoCo contact sensor per primary, `<sensor>_<primary>`.
 
-    Without options and `global_frame` the fields are views of `sim.data.sensordata`. What MuJoCo
-    computes from forces, and all that is tracked over physics steps, describes the state before
-    the last physics step; so do all fields of a sensor that has one that needs forces.
+    Without options and `global_frame`, the fields are views of `sim.data.sensordata`. Fields that
+    MuJoCo computes from forces, and data tracked over physics steps, describe the state before the
+    last physics step; if a sensor has one field that needs forces, so do all of its fields.
 
     Raises:
         ValueError: the configuration contradicts itself.
@@ -140,18 +140,18 @@ class ContactSensor(Sensor[ContactData]):
         self._history: dict[str, torch.Tensor] = {}  # each [H, num_envs, N, ...]: a ring
         self._newest = 0
         self._tracks = cfg.track_air_time or cfg.history_length > 0
-        self._kept = 0  # physics steps whose samples MuJoCo keeps
+        self._kept = 0  # number of physics steps with samples in MuJoCo's buffer
         wanted = set(cfg.fields)
         if self._tracks:
-            # With force among them MuJoCo evaluates all fields once a physics step. Without it
-            # they would be seen twice at one state and never at another.
+            # With force among them, MuJoCo evaluates all fields once per physics step. Without it,
+            # some states would be measured twice and others never.
             wanted |= {"found", "force"}
         self._fields = [name for name in FIELDS if name in wanted]
         self._keeps = [name for name in _IN_HISTORY if name in cfg.fields and cfg.history_length]
 
     @property
     def needs_substeps(self) -> bool:
-        """Whether it must be updated after every physics step."""
+        """True if the sensor must be updated after every physics step."""
         return self._tracks and not self._kept
 
     def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
@@ -168,7 +168,7 @@ class ContactSensor(Sensor[ContactData]):
             if len(names) > 1 and cfg.secondary_policy == "error":
                 raise ValueError(
                     f"Contact sensor '{cfg.name}': secondary matches {names}, but "
-                    "secondary_policy='error' allows one: make its pattern more exact."
+                    "secondary_policy='error' allows one: make its pattern more specific."
                 )
             if len(names) == 1 or cfg.secondary_policy == "first":
                 options["reftype"] = _OBJ_TYPES[cfg.secondary.mode]
@@ -185,8 +185,8 @@ class ContactSensor(Sensor[ContactData]):
             )
 
     def keep_substeps(self, spec: mujoco.MjSpec, count: int) -> None:
-        """Have MuJoCo keep the samples of `count` physics steps, all of which an update reads."""
-        # Samples of its own with a time each are taken at updates.
+        """Let MuJoCo buffer the samples of `count` physics steps, which an update then reads."""
+        # Samples with a period or a latency are taken at updates instead.
         if self._tracks and not self.cfg.samples_eagerly:
             self._kept = count
             for name in self.primary_names:
@@ -195,7 +195,7 @@ class ContactSensor(Sensor[ContactData]):
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
-        """Find its columns in `sensordata`, and make room for what it tracks."""
+        """Find the sensor's columns in `sensordata`, and allocate tracked data."""
         columns: list[int] = []
         kept: list[int] = []
         for name in self.primary_names:
@@ -216,7 +216,7 @@ class ContactSensor(Sensor[ContactData]):
         now = self._measure()
         num_envs = len(next(iter(now.values())))
         with torch.inference_mode(False):
-            # In float64 the sums of a long episode's steps stay exact.
+            # With float64, sums over the steps of a long episode stay exact.
             shape = (len(_TIMES), num_envs, len(self.primary_names))
             self._times = torch.zeros(shape, dtype=torch.float64, device=device)
             for name in self._keeps:
@@ -224,7 +224,7 @@ class ContactSensor(Sensor[ContactData]):
                 self._history[name] = torch.zeros(shape, device=device)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Forget times and histories of the worlds named."""
+        """Clear times and histories of the given worlds."""
         super().reset(env_ids)
         if self._times is None:
             return
@@ -233,7 +233,7 @@ class ContactSensor(Sensor[ContactData]):
             tracked.masked_fill_(worlds.view(1, -1, *[1] * (tracked.ndim - 2)), 0.0)
 
     def update(self, dt: float) -> None:
-        """Track what happened in `dt` [s]."""
+        """Track the contacts of the last `dt` [s]."""
         if self._tracks:
             steps = round(dt / self._timestep)
             if 1 < steps <= self._kept:
@@ -244,7 +244,7 @@ class ContactSensor(Sensor[ContactData]):
         super().update(dt)
 
     def compute_first_contact(self, dt: float, abs_tol: float = 1e-6) -> torch.Tensor:
-        """Tell which primaries touched down within the last `dt` [s], shape [num_envs, P].
+        """Return a mask of primaries with new contact in the last `dt` [s], shape [num_envs, P].
 
         Raises:
             RuntimeError: air time is not tracked.
@@ -252,7 +252,7 @@ class ContactSensor(Sensor[ContactData]):
         return self._began("current_contact_time", dt + abs_tol)
 
     def compute_first_air(self, dt: float, abs_tol: float = 1e-6) -> torch.Tensor:
-        """Tell which primaries took off within the last `dt` [s], shape [num_envs, P].
+        """Return a mask of primaries that lost contact in the last `dt` [s], shape [num_envs, P].
 
         Raises:
             RuntimeError: air time is not tracked.
@@ -260,7 +260,7 @@ class ContactSensor(Sensor[ContactData]):
         return self._began("current_air_time", dt + abs_tol)
 
     def debug_vis(self, visualizer: Any) -> None:
-        """Draw a sphere at each contact, and an arrow along its force, as long as 1 m a kN."""
+        """Draw a sphere at each contact, and an arrow along its force, with 1 m per kN."""
         data = self.data
         if not self.cfg.debug or data.found is None or data.pos is None:
             return
@@ -289,15 +289,15 @@ class ContactSensor(Sensor[ContactData]):
         return data
 
     def _measure(self) -> dict[str, torch.Tensor]:
-        """Each field of all slots as it is now: views, unless it has to be rotated."""
+        """Return the current value of each field for all slots: views, unless rotated."""
         source = self._sim_data.sensordata
         if source is not self._source or not isinstance(self._columns, slice):
             self._source, self._now = source, self._split(source[:, self._columns])
         return self._turned(self._now)
 
     def _last_samples(self, steps: int) -> Iterator[dict[str, torch.Tensor]]:
-        """Each field of all slots as the last physics steps measured it, the oldest first."""
-        # For each primary: a number of the user's, where the newest is, times, and samples.
+        """Yield the fields of all slots at each of the last physics steps, oldest first."""
+        # For each primary: a user value, the position of the newest sample, times, and samples.
         kept = self._sim_data.history[:, self._kept_columns]
         kept = kept.unflatten(1, (len(self.primary_names), -1))
         samples = kept[..., 2 + self._kept :].unflatten(-1, (self._kept, -1))
@@ -307,7 +307,7 @@ class ContactSensor(Sensor[ContactData]):
             yield self._turned(self._split(sample.flatten(1)))
 
     def _turned(self, fields: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """The fields, forces and torques in the frame that `cfg` asks for."""
+        """Return the fields with forces and torques in the frame that `cfg` selects."""
         fields = dict(fields)
         if self.cfg.global_frame and self.cfg.reduce != "netforce":
             for name in fields.keys() & {"force", "torque"}:
@@ -315,7 +315,7 @@ class ContactSensor(Sensor[ContactData]):
         return fields
 
     def _split(self, columns: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Each field of all slots, as views of these columns."""
+        """Return each field of all slots, as views of these columns."""
         rows = len(self.primary_names) * self.cfg.num_slots
         slots = columns.unflatten(1, (rows, -1))
         widths = [FIELDS[name] for name in self._fields]
@@ -326,7 +326,7 @@ class ContactSensor(Sensor[ContactData]):
 
     def _track(self, now: dict[str, torch.Tensor], dt: float) -> None:
         if self._history:
-            # The ring runs backwards, so that what follows the newest is ever older.
+            # The ring is written backwards: reading forward from the newest goes back in time.
             self._newest = (self._newest - 1) % self.cfg.history_length
             for name, ring in self._history.items():
                 ring[self._newest] = now[name]
@@ -334,7 +334,7 @@ class ContactSensor(Sensor[ContactData]):
             return
         # The first slot is filled if any is.
         touching = now["found"][:, :: self.cfg.num_slots] > 0
-        ended = torch.stack([touching, ~touching])  # flights, contacts
+        ended = torch.stack([touching, ~touching])  # air phases, contacts
         current, last = self._times[::2], self._times[1::2]
         torch.where(ended & (current > 0), current, last, out=last)
         current.add_(dt).masked_fill_(ended, 0.0)
@@ -364,7 +364,7 @@ def _check(cfg: ContactSensorCfg) -> None:
     check_count(f"{who}: num_slots", cfg.num_slots, 1)
     check_count(f"{who}: history_length", cfg.history_length, 0)
     if cfg.history_length and not set(cfg.fields) & set(_IN_HISTORY):
-        raise ValueError(f"{who} has a history of nothing: add one of {_IN_HISTORY} to fields.")
+        raise ValueError(f"{who} has a history without fields: add one of {_IN_HISTORY} to fields.")
     if cfg.global_frame and cfg.reduce != "netforce" and not {"normal", "tangent"} <= {*cfg.fields}:
         raise ValueError(
             f"{who}: global_frame=True requires 'normal' and 'tangent' in fields, "
@@ -378,7 +378,7 @@ def _check(cfg: ContactSensorCfg) -> None:
 def _resolve(
     cfg: ContactSensorCfg, role: str, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]
 ) -> tuple[list[str], str]:
-    """Find the names that a match selects, and the prefix that they have in the scene."""
+    """Return the names that a match selects, and their prefix in the scene."""
     match: ContactMatch = getattr(cfg, role)
     who = f"Contact sensor '{cfg.name}': {role}"
     kind = "geom" if match.mode == "geom" else "body"
@@ -388,7 +388,7 @@ def _resolve(
     elif match.entity in entities:
         names, prefix = list(entities[match.entity].names(kind)), f"{match.entity}/"
     else:
-        raise ValueError(f"{who} names the entity '{match.entity}': there are {sorted(entities)}.")
+        raise ValueError(f"{who} names the entity '{match.entity}', but the scene has {sorted(entities)}.")
     try:
         found = resolve_matching_names(match.pattern, [name for name in names if name])[1]
         left_out = {name for name in found if name in match.exclude}
@@ -400,7 +400,7 @@ def _resolve(
         raise ValueError(f"{who} looks for a {kind} in {where}: {error}") from None
     kept = [name for name in found if name not in left_out]
     if not kept:
-        raise ValueError(f"{who} matches {found}, all of which exclude={match.exclude} leaves out.")
+        raise ValueError(f"{who} matches {found}, all of which exclude={match.exclude} removes.")
     return kept, prefix
 
 

@@ -1,4 +1,4 @@
-"""Bundles of rays, in the frame that they are attached to."""
+"""Patterns of rays, in the frame that they are attached to."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Bundle: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"
 
 @dataclass(kw_only=True)
 class GridPatternCfg:
-    """Parallel rays on a grid around the frame's origin, x running fastest."""
+    """Parallel rays on a grid around the frame's origin, with x varying fastest."""
 
     size: tuple[float, float] = (1.0, 1.0)
     """Extent along x and y [m]."""
     resolution: float = 0.1
-    """Distance between neighbours [m]."""
+    """Distance between neighboring rays [m]."""
     direction: tuple[float, float, float] = (0.0, 0.0, -1.0)
 
     def generate_rays(self, mj_model: mujoco.MjModel | None, device: torch.device | str) -> Bundle:
-        """Make the rays.
+        """Return the rays.
 
         Raises:
-            ValueError: the grid has no rays, or they have no direction.
+            ValueError: the grid has no rays, or the direction is zero.
         """
         if not self.resolution > 0 or min(self.size) < 0:
             raise ValueError(
                 f"GridPatternCfg has size {self.size} and resolution {self.resolution}: "
                 "give sizes of at least 0 and a positive resolution."
             )
-        # A size of 1.6 has 17 points at 0.1, however the quotient rounds.
+        # A size of 1.6 has 17 points at 0.1, regardless of rounding in the quotient.
         counts = [math.floor(size / self.resolution + 1e-6) + 1 for size in self.size]
         x, y = (
             (torch.arange(count, dtype=torch.float64) - (count - 1) / 2) * self.resolution
@@ -46,35 +46,35 @@ class GridPatternCfg:
 
 @dataclass(kw_only=True)
 class PinholeCameraPatternCfg:
-    """One ray through the centre of each pixel, row by row from the top left.
+    """One ray through the center of each pixel, row by row from the top left.
 
-    As MuJoCo's cameras do, it looks along -z, with x to the right and y up.
+    Like MuJoCo's cameras, it looks along -z, with x to the right and y up.
     """
 
     width: int = 16
-    """Pixels in a row."""
+    """Number of pixels per row."""
     height: int = 12
-    """Rows."""
+    """Number of rows."""
     fovy: float = 45.0
     """Vertical field of view [deg]."""
     intrinsics: tuple[float, float, float, float] | None = None
     """Focal lengths along x and y and the principal point [pixel], instead of `fovy`."""
     camera_name: str | None = None
-    """Camera of the model that gives resolution and optics, instead of the fields above."""
+    """Camera of the model that defines resolution and optics, instead of the fields above."""
 
     @classmethod
     def from_mujoco_camera(cls, camera_name: str) -> PinholeCameraPatternCfg:
-        """Take resolution and optics from a camera of the model, by its name in the scene."""
+        """Use resolution and optics of a camera of the model, by its name in the scene."""
         return cls(camera_name=camera_name)
 
     @classmethod
     def from_intrinsic_matrix(
         cls, intrinsic_matrix: list[float], width: int, height: int
     ) -> PinholeCameraPatternCfg:
-        """Take the optics from a 3 x 3 matrix [pixel], row by row.
+        """Use the optics of a 3 x 3 intrinsic matrix [pixel], row by row.
 
         Raises:
-            ValueError: the matrix has not nine elements, or a focal length is not positive.
+            ValueError: the matrix does not have nine elements, or a focal length is not positive.
         """
         if len(intrinsic_matrix) != 9 or min(intrinsic_matrix[0], intrinsic_matrix[4]) <= 0:
             raise ValueError(
@@ -86,10 +86,10 @@ class PinholeCameraPatternCfg:
         return cls(width=width, height=height, fovy=fovy, intrinsics=(fx, fy, cx, cy))
 
     def generate_rays(self, mj_model: mujoco.MjModel | None, device: torch.device | str) -> Bundle:
-        """Make the rays.
+        """Return the rays.
 
         Raises:
-            ValueError: there is no such camera, or no pixel.
+            ValueError: the camera does not exist, or there are no pixels.
         """
         if self.camera_name is not None:
             return self._of_camera(mj_model).generate_rays(mj_model, device)
@@ -123,9 +123,9 @@ class PinholeCameraPatternCfg:
         if not sensor_height:
             return PinholeCameraPatternCfg(width=width, height=height, fovy=fovy)
         fx, fy, shift_x, shift_y = map(float, mj_model.cam_intrinsic[camera])
-        # Of a sensor of another shape than the image, the middle is used.
+        # If the sensor's aspect ratio differs from the image's, its center part is used.
         pixel = min(sensor_width / width, sensor_height / height)
-        # MuJoCo gives the principal point [m] from the centre: positive to the left and up.
+        # MuJoCo's principal point is relative to the center [m], positive to the left and up.
         centre = (width / 2 - shift_x / pixel, height / 2 - shift_y / pixel)
         optics = (fx / pixel, fy / pixel, *centre)
         return PinholeCameraPatternCfg(width=width, height=height, fovy=fovy, intrinsics=optics)
@@ -133,11 +133,11 @@ class PinholeCameraPatternCfg:
 
 @dataclass(kw_only=True)
 class RingPatternCfg:
-    """Parallel rays on circles around the frame's origin, from the centre outwards."""
+    """Parallel rays on circles around the frame's origin, from the center outward."""
 
     @dataclass(kw_only=True)
     class Ring:
-        """Points on a circle, the first on the x axis, counter-clockwise."""
+        """Points on a circle, counterclockwise from the x axis."""
 
         radius: float
         """Radius [m]."""
@@ -145,7 +145,7 @@ class RingPatternCfg:
 
     rings: tuple[Ring, ...]
     include_center: bool = True
-    """Whether the first ray starts at the centre."""
+    """Start with a ray at the center."""
     direction: tuple[float, float, float] = (0.0, 0.0, -1.0)
 
     @classmethod
@@ -156,21 +156,21 @@ class RingPatternCfg:
         include_center: bool = True,
         direction: tuple[float, float, float] = (0.0, 0.0, -1.0),
     ) -> RingPatternCfg:
-        """Make one circle."""
+        """Return a pattern of one circle."""
         ring = cls.Ring(radius=radius, num_samples=num_samples)
         return cls(rings=(ring,), include_center=include_center, direction=direction)
 
     def generate_rays(self, mj_model: mujoco.MjModel | None, device: torch.device | str) -> Bundle:
-        """Make the rays.
+        """Return the rays.
 
         Raises:
-            ValueError: a ring has no samples, or there are no rays at all.
+            ValueError: a ring has no samples, or there are no rays.
         """
         if any(ring.num_samples < 1 or ring.radius < 0 for ring in self.rings) or not (
             self.rings or self.include_center
         ):
             raise ValueError(
-                f"RingPatternCfg has rings {self.rings}: give at least one ring or the centre, "
+                f"RingPatternCfg has rings {self.rings}: give at least one ring or the center, "
                 "and each ring a radius of at least 0 and a sample."
             )
         radii = [0.0] * self.include_center

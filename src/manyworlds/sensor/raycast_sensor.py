@@ -1,4 +1,4 @@
-"""Rays that measure how far away things are."""
+"""Sensors that measure distances along rays."""
 
 from __future__ import annotations
 
@@ -41,37 +41,37 @@ __all__ = [
 
 RayAlignment = Literal["base", "yaw", "world"]
 
-# Where poses of frames are in MjData, and bodies of frames in MjModel.
+# Arrays with poses of frames in MjData, and with bodies of frames in MjModel.
 _FRAMES = {
     "body": ("xpos", "xmat", None),
     "site": ("site_xpos", "site_xmat", "site_bodyid"),
     "geom": ("geom_xpos", "geom_xmat", "geom_bodyid"),
 }
 
-# Within this sine of the vertical (3 degrees), the x axis is no heading.
+# Within this sine of the vertical (3 degrees), the x axis defines no heading.
 _SINGULAR = 0.05
 
 
 @dataclass
 class RayCastData:
-    """What rays met; B worlds, F frames, R rays, frame after frame."""
+    """Hits of rays, for B worlds, F frames, and R rays in all, ordered by frame."""
 
     distances: torch.Tensor
     """Distance to the hit [m]; -1 for a miss. Shape [B, R]."""
     normals_w: torch.Tensor
-    """Normal of the surface that was hit; zero for a miss. Shape [B, R, 3]."""
+    """Surface normal at the hit in the world frame; zero for a miss. Shape [B, R, 3]."""
     hit_pos_w: torch.Tensor
-    """Where it was hit [m]; the ray's origin for a miss. Shape [B, R, 3]."""
+    """Hit position in the world frame [m]; the ray's origin for a miss. Shape [B, R, 3]."""
     pos_w: torch.Tensor
-    """Position of the first frame [m], shape [B, 3]."""
+    """Position of the first frame in the world frame [m], shape [B, 3]."""
     frame_pos_w: torch.Tensor
-    """Positions of the frames [m], shape [B, F, 3]."""
+    """Positions of the frames in the world frame [m], shape [B, F, 3]."""
     frame_mat_w: torch.Tensor
-    """Orientations of the frames, as matrices, shape [B, F, 3, 3]."""
+    """Rotation matrices of the frames in the world frame, shape [B, F, 3, 3]."""
 
     @functools.cached_property
     def frame_quat_w(self) -> torch.Tensor:
-        """Orientations of the frames (wxyz), shape [B, F, 4]; computed when first asked for."""
+        """Orientations of the frames (wxyz), shape [B, F, 4]; computed at the first access."""
         return quat_from_matrix(self.frame_mat_w)
 
     @property
@@ -82,11 +82,11 @@ class RayCastData:
 
 @dataclass(kw_only=True)
 class RayCastSensorCfg(SensorCfg):
-    """A bundle of rays on each of one or several frames."""
+    """Configuration of a sensor with a pattern of rays on one or several frames."""
 
     @dataclass(kw_only=True)
     class VizCfg:
-        """How `debug_vis` draws; lengths are in units of the model's mean size."""
+        """Appearance of `debug_vis`; lengths are in units of the model's mean size."""
 
         hit_color: Color = (0.0, 1.0, 0.0, 0.8)
         miss_color: Color = (1.0, 0.0, 0.0, 0.4)
@@ -100,14 +100,14 @@ class RayCastSensorCfg(SensorCfg):
     frame: ObjRef | tuple[ObjRef, ...]
     """Bodies, sites or geoms that the rays are attached to."""
     pattern: PatternCfg = field(default_factory=GridPatternCfg)
-    """Rays of each frame."""
+    """Pattern of the rays of each frame."""
     ray_alignment: RayAlignment = "base"
-    """What turns the rays: the frame (base), its heading alone (yaw), or nothing (world). Where
-    the frame's x axis is vertical, the heading is that of its y axis, less a quarter turn."""
+    """Rotation of the rays: with the frame (base), with its heading only (yaw), or fixed (world).
+    If the frame's x axis is vertical, the heading is that of its y axis minus a quarter turn."""
     max_distance: float = 10.0
-    """Hits farther away than this are misses [m]."""
+    """Distance beyond which hits count as misses [m]."""
     exclude_parent_body: bool = True
-    """Whether rays pass through the body that their frame is on."""
+    """Let rays pass through the body to which their frame belongs."""
     include_geom_groups: tuple[int, ...] | None = (0, 1, 2)
     """Groups of the geoms that rays can hit; None for all."""
     debug_vis: bool = False
@@ -115,19 +115,19 @@ class RayCastSensorCfg(SensorCfg):
 
     @property
     def frames(self) -> tuple[ObjRef, ...]:
-        """The frames, however many."""
+        """All frames, as a tuple."""
         return self.frame if isinstance(self.frame, tuple) else (self.frame,)
 
     def build(self) -> RayCastSensor:
-        """Make the sensor."""
+        """Build the sensor."""
         return RayCastSensor(self)
 
 
 class RayCastSensor(Sensor[RayCastData]):
-    """Casts rays when it is read, in the worlds that changed since it was last read.
+    """Casts rays when its data is read, in the worlds that have changed since the last read.
 
     Raises:
-        ValueError: a frame is no body, site or geom, or an option is out of range.
+        ValueError: a frame is not a body, site or geom, or an option is out of range.
     """
 
     derived_attributes = ("_last", "_fresh")
@@ -141,7 +141,7 @@ class RayCastSensor(Sensor[RayCastData]):
         self._ctx: SensorContext | None = None
         self._last: RayCastData | None = None
         self._fresh: torch.Tensor | None = None
-        """Mask of the worlds in which the last data still holds; None if in no world."""
+        """Mask of the worlds with valid last data, shape [num_envs]; None if there are none."""
 
     @property
     def include_geom_groups(self) -> tuple[int, ...] | None:
@@ -150,17 +150,17 @@ class RayCastSensor(Sensor[RayCastData]):
 
     @property
     def num_frames(self) -> int:
-        """Frames that rays are attached to."""
+        """Number of frames that rays are attached to."""
         return len(self.cfg.frames)
 
     @property
     def num_rays_per_frame(self) -> int:
-        """Rays of one frame."""
+        """Number of rays per frame."""
         return len(self._offsets)
 
     @property
     def num_rays(self) -> int:
-        """Rays of all frames."""
+        """Number of rays of all frames."""
         return self.num_frames * self.num_rays_per_frame
 
     def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
@@ -171,13 +171,13 @@ class RayCastSensor(Sensor[RayCastData]):
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
-        """Find the frames, and make all that is constant."""
+        """Find the frames, and precompute constants."""
         cfg = self.cfg
         self._sim_data, self._device = data, torch.device(device)
         self._offsets, self._directions = cfg.pattern.generate_rays(mj_model, device)
         parallel = bool((self._directions == self._directions[0]).all())
         self._distinct = self._directions[:1] if parallel else self._directions
-        # Turning about the vertical changes no vertical ray.
+        # Vertical rays do not change with a rotation about the vertical.
         self._upright = cfg.ray_alignment == "yaw" and not bool(self._distinct[:, :2].any())
         names = [ref.prefixed_name() for ref in cfg.frames]
         ids = [
@@ -206,32 +206,32 @@ class RayCastSensor(Sensor[RayCastData]):
             self._geomgroup = [int(group in groups) for group in range(mujoco.mjNGROUP)]
 
     def set_context(self, ctx: SensorContext) -> None:
-        """Take what casts rays."""
+        """Set the context that casts rays."""
         self._ctx = ctx
         ctx.add_raycast(self)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Begin anew in the worlds named; the other worlds' rays are not cast again."""
+        """Reset the given worlds; rays of the other worlds are not cast again."""
         super().reset(env_ids)
         self._forget(env_ids)
 
     def invalidate(self, env_ids: EnvIds = None) -> None:
-        """Take note that these worlds were changed between updates."""
+        """Mark data of these worlds as outdated, after a change between updates."""
         super().invalidate(env_ids)
         self._forget(env_ids)
 
     def update(self, dt: float) -> None:
-        """Take note that `dt` [s] went by."""
+        """Advance the sensor's time by `dt` [s]."""
         self._fresh = None
         super().update(dt)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned."""
+        """Restore a state that `state_dict` returned."""
         self._fresh = None
         super().load_state_dict(state)
 
     def debug_vis(self, visualizer: DebugVisualizer) -> None:
-        """Draw hits as spheres, and rays and normals as arrows, as `cfg.viz` says."""
+        """Draw hits as spheres, and rays and normals as arrows, as `cfg.viz` specifies."""
         if not self.cfg.debug_vis:
             return
         viz, size, data = self.cfg.viz, visualizer.meansize, self.data
@@ -268,14 +268,14 @@ class RayCastSensor(Sensor[RayCastData]):
                 last, {name: old[name].index_copy(0, worlds, rows[name]) for name in rows}
             )
         self._last = last
-        # On a GPU all rays are cast anew, since choosing would wait for it.
+        # On a GPU all rays are cast again, since selecting worlds would wait for the device.
         if self._device.type == "cpu":
             with torch.inference_mode(False):
                 self._fresh = torch.ones(len(last.distances), dtype=torch.bool)
         return last
 
     def _measure(self, worlds: torch.Tensor | None) -> RayCastData:
-        """Cast the rays of the worlds named."""
+        """Cast the rays of the given worlds; None for all."""
         if self._ctx is None:
             raise RuntimeError(
                 f"Sensor '{self.cfg.name}' has no sensor context: initialize the scene before "
@@ -301,17 +301,17 @@ class RayCastSensor(Sensor[RayCastData]):
         return self._finish(data, directions)
 
     def _finish(self, data: RayCastData, directions: torch.Tensor) -> RayCastData:
-        """Derive further data from what rays of these directions met."""
+        """Compute further data from the hits of rays with these directions."""
         return data
 
     def _rays(
         self, worlds: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Origins and directions of the rays, positions and matrices of the frames."""
+        """Return origins and directions of the rays, and positions and matrices of the frames."""
         positions, matrices = [], []
         for kind, ids in self._ids.items():
             pos, mat, _ = _FRAMES[kind]
-            # In place of a copy of all worlds' frames, only of those that were asked for.
+            # Index directly, to avoid a copy of the frames of all worlds.
             index = (slice(None), ids) if worlds is None else (worlds[:, None], ids)
             positions.append(getattr(self._sim_data, pos)[index])
             matrices.append(getattr(self._sim_data, mat)[index])
@@ -338,8 +338,8 @@ class RayCastSensor(Sensor[RayCastData]):
 
 
 def _turned(turn: torch.Tensor, vectors: torch.Tensor, shift: torch.Tensor) -> torch.Tensor:
-    """Turn vectors [N, 3] by matrices [B, F, 3, 3], and shift them by [B, F, 3]: [B, F, N, 3]."""
-    # Not as a matrix product, which a GPU may round to 10 bits and a CPU does slowly.
+    """Rotate vectors [N, 3] by matrices [B, F, 3, 3], add [B, F, 3]; return [B, F, N, 3]."""
+    # Not a matrix product, which a GPU may round to 10 bits and which is slow on a CPU.
     result = shift[..., None]
     for axis, column in enumerate(turn.unbind(dim=-1)):
         result = torch.addcmul(result, column[..., None], vectors[:, axis])
@@ -347,10 +347,10 @@ def _turned(turn: torch.Tensor, vectors: torch.Tensor, shift: torch.Tensor) -> t
 
 
 def heading(matrices: torch.Tensor) -> torch.Tensor:
-    """Rotations about the vertical that frames head for, shape [..., 3, 3].
+    """Return the rotations about the vertical to the headings of frames, shape [..., 3, 3].
 
-    That is where the x axis points to; where it is vertical, where the y axis does, less a quarter
-    turn, which is the same as long as the y axis is level.
+    The heading is the direction of the x axis. If that is vertical, it is the direction of the y
+    axis minus a quarter turn, which is the same direction whenever the y axis is horizontal.
     """
     x, y = matrices[..., :2, 0], matrices[..., :2, 1]
     beside = torch.stack([y[..., 1], -y[..., 0]], dim=-1)

@@ -1,4 +1,4 @@
-"""Samples as a real sensor gives them: at intervals, late, and with noise."""
+"""Sampling of sensors, with an update period, latency, and noise."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from manyworlds.validation.worlds import EnvIds, as_rows
 if TYPE_CHECKING:
     from manyworlds.sensor.sensor import SensorCfg
 
-# A sample taken a rounding error before its time is in time.
+# Tolerance for rounding errors in sample times.
 _TOLERANCE = 1e-6
 
 
 def leaves(data: Any) -> dict[str, torch.Tensor]:
-    """The tensors of a sample by field name; a sample that is a tensor has the name ''."""
+    """Return the tensors of a sample, each (num_envs, ...), by field; a lone tensor has name ''."""
     if isinstance(data, torch.Tensor):
         return {"": data}
     values = {field.name: getattr(data, field.name) for field in dataclasses.fields(data)}
@@ -29,28 +29,28 @@ def leaves(data: Any) -> dict[str, torch.Tensor]:
 
 
 def with_leaves(data: Any, tensors: dict[str, torch.Tensor]) -> Any:
-    """A sample like `data` with other tensors."""
+    """Return a sample like `data` with other tensors."""
     return tensors[""] if isinstance(data, torch.Tensor) else dataclasses.replace(data, **tensors)
 
 
 def world_mask(env_ids: EnvIds, num_envs: int, device: torch.device) -> torch.Tensor:
-    """Mark the worlds named, without waiting for a device, shape [num_envs]."""
+    """Return a mask of the given worlds, shape [num_envs], without waiting for a device."""
     mask = torch.zeros(num_envs, dtype=torch.bool, device=device)
     mask[as_rows(env_ids, num_envs, device)] = True
     return mask
 
 
 class Sampler(Stateful):
-    """Takes, keeps and delivers the samples of one sensor, each world on its own clock.
+    """Stores and delivers the samples of one sensor, with a separate clock for each world.
 
-    A few samples of each world are kept with their ages; the youngest that is at least as old as
-    the world's latency is delivered, or the first one of the episode while none is. No choice is
-    made on the host, except on the CPU, where a moment at which no world is due costs nothing.
+    A few samples of each world are stored with their ages. The youngest one that is at least as old
+    as the world's latency is delivered, or the first one of the episode if none is. No decision is
+    made on the host, except on the CPU, where steps without due samples are skipped.
 
     Args:
         cfg: the sensor's options.
-        noise_fields: the tensors that noise is put on; None for all.
-        sample: a first sample, without options, whose shapes are those of all.
+        noise_fields: fields to which noise is added; None for all.
+        sample: a first sample, without options, which defines the shapes.
     """
 
     state_attributes = ("_age", "_latency", "_samples", "_noise")
@@ -67,7 +67,7 @@ class Sampler(Stateful):
             self._rows = torch.arange(num_envs, device=device)
             self._age = torch.full(
                 (num_envs, 1), math.inf, dtype=torch.float64, device=device
-            )  # of each sample [s]; infinite where there is none
+            )  # age of each sample [s]; infinite if there is none
             self._latency = self._age.new_full((num_envs,), self._min_latency)
             for name, tensor in tensors.items():
                 self._samples[name] = tensor.new_zeros(num_envs, 1, *tensor.shape[1:])
@@ -83,19 +83,19 @@ class Sampler(Stateful):
         self._draw_latency(torch.ones_like(self._rows, dtype=torch.bool))
 
     def reset(self, env_ids: EnvIds) -> None:
-        """Begin anew in the worlds named, where a sample is due."""
+        """Discard the samples of the given worlds and draw their latencies; new samples are due."""
         self._draw_latency(self.expire(env_ids))
         for model in self._noise.values():
             model.reset(env_ids)
 
     def expire(self, env_ids: EnvIds) -> torch.Tensor:
-        """Forget the samples of the worlds named, where one is due; return their mask."""
+        """Discard the samples of the given worlds; return their mask, shape [num_envs]."""
         worlds = world_mask(env_ids, len(self._rows), self._rows.device)
         self._age.masked_fill_(worlds[:, None], math.inf)
         return worlds
 
     def advance(self, dt: float) -> None:
-        """Let all samples grow older by `dt` [s]."""
+        """Increase the age of all samples by `dt` [s]."""
         if dt == 0.0:
             return
         self._age += dt
@@ -103,7 +103,7 @@ class Sampler(Stateful):
         self._grow(math.ceil(self._max_latency / spacing - _TOLERANCE) + 1)
 
     def take(self, compute: Callable[[], Any]) -> None:
-        """Take a sample in the worlds where one is due."""
+        """Take a sample in the worlds in which one is due."""
         youngest = self._age.amin(dim=1)
         due = youngest >= max(self._cfg.update_period * (1 - _TOLERANCE), 1e-9)
         if due.device.type == "cpu" and not due.any():
@@ -119,11 +119,11 @@ class Sampler(Stateful):
         self._age[self._rows, oldest] = torch.where(due, torch.zeros_like(age), age)
 
     def deliver(self) -> Any:
-        """The sample that each world sees now."""
+        """Return the sample that each world observes now."""
         if self._age.shape[1] == 1:
             tensors = {name: kept[:, 0] for name, kept in self._samples.items()}
         else:
-            # The youngest sample that is old enough, else the oldest; never an empty place.
+            # The youngest sample that is old enough, else the oldest; never an empty slot.
             late = self._age >= self._latency[:, None] - _TOLERANCE
             empty = self._age.isinf()
             rank = torch.where(late, -self._age, self._age - 1e9).masked_fill(empty, -math.inf)
@@ -132,7 +132,7 @@ class Sampler(Stateful):
         return with_leaves(self._like, tensors)
 
     def state_dict(self) -> dict[str, Any]:
-        """Copy the samples, their ages, latencies and the state of the noise."""
+        """Return a copy of the samples, their ages, latencies and the state of the noise."""
         return {
             "age": self._age.clone(),
             "latency": self._latency.clone(),
@@ -141,7 +141,7 @@ class Sampler(Stateful):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned."""
+        """Restore a state that `state_dict` returned."""
         self._grow(state["age"].shape[1])
         self._age.copy_(state["age"])
         self._latency.copy_(state["latency"])
@@ -152,12 +152,12 @@ class Sampler(Stateful):
 
     def _draw_latency(self, worlds: torch.Tensor) -> None:
         span = self._max_latency - self._min_latency
-        # Drawn for all worlds, so that random numbers do not depend on how many are reset.
+        # Drawn for all worlds, so that random numbers do not depend on the number of resets.
         drawn = self._min_latency + span * torch.rand_like(self._latency) if span else self._latency
         self._latency.copy_(torch.where(worlds, drawn, self._latency))
 
     def _grow(self, size: int) -> None:
-        """Make room for `size` samples a world."""
+        """Allocate `size` samples per world."""
         more = size - self._age.shape[1]
         if more <= 0:
             return

@@ -1,4 +1,4 @@
-"""The contract of all sensors."""
+"""Base class of all sensors."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ T = TypeVar("T")
 
 @dataclass(kw_only=True)
 class SensorCfg(ABC):
-    """What every sensor can be told: its name, how often it samples, how late and how exactly.
+    """Options of all sensors: name, update period, latency, and noise.
 
-    Without options a sensor shows the simulation as it is. With `update_period` or `latency` it
-    takes samples at every update once somebody has read it, so that what is held or late is what
-    was there at that time.
+    Without options, a sensor measures the present state whenever it is read. With `update_period`
+    or `latency` it takes samples at every update after the first read, so that held or delayed
+    samples have the values of their time.
     """
 
     name: str
-    """What `scene[name]` finds it by."""
+    """Name of the sensor, as in `scene[name]`."""
     update_period: float = 0.0
-    """Shortest time between two samples of a world [s], held in between; the first sample after a
-    reset is fresh. A period that is no multiple of the time between updates lasts until the next
-    update."""
+    """Minimum time between two samples of a world [s]; a sample is held in between. The first one
+    after a reset is new. A period that is not a multiple of the time between updates is extended
+    to the next update."""
     latency: float | tuple[float, float] = 0.0
-    """Age of a sample when it is delivered [s], or a range that each world draws from at reset.
-    Early in an episode the first sample is delivered."""
+    """Age of a sample when it is delivered [s], or a range from which each world draws at reset.
+    Early in an episode, the first sample is delivered."""
     noise: NoiseCfg | NoiseModelCfg | None = None
-    """Noise on the floating-point tensors of each new sample; see `Sensor.noise_fields`."""
+    """Noise added to the floating-point tensors of each new sample; see `Sensor.noise_fields`."""
 
     @property
     def prefixed_name(self) -> str:
-        """Its name in the model."""
+        """Name of the sensor in the model."""
         return self.name
 
     @property
     def latency_range(self) -> tuple[float, float]:
-        """Shortest and longest latency [s]."""
+        """Minimum and maximum latency [s]."""
         if isinstance(self.latency, int | float):
             return self.latency, self.latency
         low, high = self.latency
@@ -59,15 +59,15 @@ class SensorCfg(ABC):
 
     @property
     def samples_eagerly(self) -> bool:
-        """Whether samples have to be taken at each update, not only when they are read."""
+        """True if samples are taken at each update, not only when they are read."""
         return self.update_period > 0 or self.latency_range[1] > 0
 
     def check_options(self) -> None:
-        """Check what all sensors share.
+        """Check the options that all sensors share.
 
         Raises:
-            TypeError: the noise is none.
-            ValueError: a time is negative or infinite, or the range of latencies is upside down.
+            TypeError: `noise` is not a noise configuration.
+            ValueError: a time is negative or infinite, or the range of latencies is reversed.
         """
         low, high = self.latency_range
         if not 0 <= self.update_period < math.inf:
@@ -88,24 +88,24 @@ class SensorCfg(ABC):
 
     @abstractmethod
     def build(self) -> Sensor[Any]:
-        """Make the sensor."""
+        """Build the sensor."""
 
 
 class Sensor(ABC, Generic[T], Stateful):
-    """Something to observe: a tensor, or a dataclass of tensors, all of shape [num_envs, ...].
+    """A measurement: a tensor, or a dataclass of tensors, each of shape [num_envs, ...].
 
-    A sensor that nobody reads costs nothing: `update` marks its data as old, and only reading
-    `data` computes them. A subclass sets `cfg` and provides `edit_spec`, `initialize` and
-    `_compute_data`; periods, latencies, noise and partial resets come with this class. One that
-    overrides `reset` or `update` calls the base's, too.
+    A sensor that is not read costs nothing: `update` only marks its data as outdated, and reading
+    `data` computes it. A subclass sets `cfg` and implements `edit_spec`, `initialize` and
+    `_compute_data`; this class implements periods, latencies, noise and partial resets. An override
+    of `reset` or `update` must call the base method.
     """
 
     cfg: Any = None
-    """Its `SensorCfg`, or None; where a subclass sets none, the scene does."""
+    """The sensor's `SensorCfg`, or None; if a subclass does not set it, the scene does."""
     requires_sensor_context: ClassVar[bool] = False
-    """Whether the scene must call `set_context` before the first read."""
+    """True if the scene must call `set_context` before the first read."""
     noise_fields: ClassVar[tuple[str, ...] | None] = None
-    """Fields of a data class that noise is put on; None for all floating-point tensors."""
+    """Data fields to which noise is added; None for all floating-point tensors."""
 
     derived_attributes = ("_cache",)
 
@@ -115,44 +115,44 @@ class Sensor(ABC, Generic[T], Stateful):
 
     @property
     def needs_substeps(self) -> bool:
-        """Whether it must be updated after every physics step."""
+        """True if the sensor must be updated after every physics step."""
         return False
 
     @property
     def data(self) -> T:
-        """What it measures; computed at most once between calls that change the simulation."""
+        """Measured data; computed at most once between calls that change the simulation."""
         if self._cache is None:
             self._cache = self._sample() if self._has_options else self._compute_data()
         return self._cache
 
     @abstractmethod
     def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
-        """Add what it needs to the scene, after all entities; runs before compilation."""
+        """Add the required elements to the scene's spec; called after all entities are added."""
 
     @abstractmethod
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
-        """Find itself in the compiled scene."""
+        """Find the sensor's elements in the compiled scene."""
 
     def keep_substeps(self, spec: mujoco.MjSpec, count: int) -> None:
-        """Be ready for updates that stand for up to `count` physics steps; before compilation."""
+        """Prepare for updates that cover up to `count` physics steps; called before compilation."""
 
     @abstractmethod
     def _compute_data(self) -> T:
-        """Measure all worlds as they are now."""
+        """Measure the present state of all worlds."""
 
     def set_context(self, ctx: Any) -> None:
-        """Take what the sensors that cast rays or render share."""
+        """Set the context of sensors that cast rays or render images."""
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Begin anew in the worlds named; the samples of the others stay."""
+        """Discard the samples of the given worlds; those of the others are kept."""
         self._invalidate_cache()
         if self._sampler is not None:
             self._sampler.reset(env_ids)
 
     def update(self, dt: float) -> None:
-        """Take note that `dt` [s] went by."""
+        """Advance the sensor's time by `dt` [s], and mark its data as outdated."""
         self._invalidate_cache()
         if self._sampler is not None:
             self._sampler.advance(dt)
@@ -160,29 +160,29 @@ class Sensor(ABC, Generic[T], Stateful):
                 self._sampler.take(self._compute_data)
 
     def invalidate(self, env_ids: EnvIds = None) -> None:
-        """Take note that these worlds were changed between updates.
+        """Mark data of these worlds as outdated, after a change between updates.
 
-        Samples stay that `update_period` or `latency` hold; a sensor without them takes new ones.
+        Samples held by `update_period` or `latency` are kept; other sensors measure again.
         """
         self._invalidate_cache()
         if self._sampler is not None and not self.cfg.samples_eagerly:
             self._sampler.expire(env_ids)
 
     def debug_vis(self, visualizer: Any) -> None:
-        """Draw what it measures."""
+        """Draw the measured data."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Copy its state, samples included."""
+        """Return a copy of the sensor's state, including samples."""
         sampler = None if self._sampler is None else self._sampler.state_dict()
         return {**super().state_dict(), "sampler": sampler}
 
     def state_parts(self) -> Iterator[tuple[str, Any]]:
-        """Yield what `state_dict` saves; see `Stateful.state_parts`."""
+        """Yield the parts of the state that `state_dict` saves; see `Stateful.state_parts`."""
         yield from super().state_parts()
         yield "._sampler", self._sampler
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned."""
+        """Restore a state that `state_dict` returned."""
         super().load_state_dict(state)
         self._invalidate_cache()
         if state["sampler"] is None:

@@ -1,4 +1,4 @@
-"""What sensors share that look into the world."""
+"""Shared resources of the sensors that cast rays or render images."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ if TYPE_CHECKING:
     from manyworlds.sim import Simulation
     from manyworlds.sim.rays import Rays
 
-# What of a scene a camera cannot see.
+# Parts of a scene that are invisible to cameras.
 _UNSEEN = (mujoco.mjtVisFlag.mjVIS_RANGEFINDER, mujoco.mjtVisFlag.mjVIS_PERTOBJ)
 
 
 class ContextSensor(Protocol):
-    """A sensor that takes part in a context."""
+    """A sensor that belongs to a context."""
 
     def set_context(self, ctx: SensorContext) -> None:
-        """Take the context, and say what is wanted of it."""
+        """Set the context, and pass it the sensor's requirements."""
         ...
 
     def invalidate(self) -> None:
-        """Measure anew when next read."""
+        """Mark the data as outdated, so that the next read measures again."""
         ...
 
 
 class Camera(Protocol):
-    """A sensor that a context draws pictures for."""
+    """A sensor for which a context renders images."""
 
     cfg: Any
-    """It has width, height, data_types, use_textures, use_shadows and enabled_geom_groups."""
+    """Config with width, height, data_types, use_textures, use_shadows and enabled_geom_groups."""
 
     @property
     def data(self) -> Any:
-        """Its pictures by kind."""
+        """Images by kind."""
         ...
 
     @property
     def camera_idx(self) -> int:
-        """Its camera's id in the model."""
+        """Id of the camera in the model."""
         ...
 
     def invalidate(self) -> None:
-        """Measure anew when next read."""
+        """Mark the images as outdated, so that the next read renders again."""
         ...
 
 
@@ -64,33 +64,33 @@ def _picture(kind: str) -> Callable[[SensorContext, int], torch.Tensor]:
             if kind in sensor.cfg.data_types:
                 return getattr(sensor.data, kind)
         raise RuntimeError(
-            f"Camera {cam_idx} takes no {kind} pictures: add '{kind}' to the data_types of sensor "
+            f"Camera {cam_idx} renders no {kind} images: add '{kind}' to the data_types of sensor "
             f"'{sensors[0].cfg.name}'."
         )
 
-    get.__doc__ = f"""Pictures ({kind}) of a camera, by its id in the model.
+    get.__doc__ = f"""Images ({kind}) of a camera, by its id in the model.
 
     Raises:
         KeyError: no sensor has this camera.
-        RuntimeError: its sensor takes no such pictures.
+        RuntimeError: the camera's sensor renders no such images.
     """
     return get
 
 
 class SensorContext:
-    """Casts rays and draws pictures for sensors, in the simulation that it is attached to.
+    """Casts rays and renders images for sensors, in the simulation that it is attached to.
 
-    Nothing is computed before a sensor asks. The warp engine traces pictures of all worlds at
-    once. For the native engine they are drawn with OpenGL, one world after the other, each with its
-    own rows of model fields; cameras of one size share a renderer.
+    All computation is deferred until a sensor is read. The warp engine ray-traces images of all
+    worlds at once. For the native engine, OpenGL renders one world after another, each with its own
+    rows of model fields; cameras of the same size share a renderer.
 
     Args:
         mj_model: the compiled model.
         model: per-world model fields.
         data: per-world data.
-        camera_sensors: cameras that belong to it; each is given the context.
+        camera_sensors: the cameras of the context, which is passed to each of them.
         raycast_sensors: other sensors, likewise.
-        device: where tensors live; None takes that of `data`.
+        device: device of the tensors; None uses that of `data`.
     """
 
     def __init__(
@@ -113,19 +113,19 @@ class SensorContext:
 
     @property
     def has_cameras(self) -> bool:
-        """Whether a camera belongs to it."""
+        """True if the context has a camera."""
         return bool(self._cameras)
 
     @property
     def has_raycasts(self) -> bool:
-        """Whether a sensor that casts rays belongs to it."""
+        """True if the context has a sensor that casts rays."""
         return bool(self._raycasts)
 
     def add_camera(self, sensor: Camera) -> None:
-        """Take up a camera.
+        """Add a camera.
 
         Raises:
-            ValueError: it differs from another in what all must share.
+            ValueError: it differs from another camera in an option that all must share.
         """
         for name in ("use_textures", "use_shadows", "enabled_geom_groups"):
             for other in self._cameras:
@@ -139,27 +139,27 @@ class SensorContext:
         self._cameras.append(sensor)
 
     def add_raycast(self, sensor: ContextSensor) -> None:
-        """Take up a sensor that casts rays."""
+        """Add a sensor that casts rays."""
         self._raycasts.append(sensor)
 
     def attach(self, sim: Simulation) -> None:
-        """Take the simulation to look into."""
+        """Attach the simulation in which the sensors measure."""
         self._sim = sim
         self.invalidate()
 
     def invalidate(self) -> None:
-        """Let all sensors measure anew when they are next read."""
+        """Mark the data of all sensors as outdated, so that the next read measures again."""
         for sensor in (*self._cameras, *self._raycasts):
             sensor.invalidate()
 
     def recreate(self, mj_model: mujoco.MjModel, expanded_fields: set[str] | None = None) -> None:
-        """Forget pictures and renderers, whose model was replaced."""
+        """Discard images and renderers, after the model was replaced."""
         self.mj_model = mj_model
         self.close()
         self.invalidate()
 
     def close(self) -> None:
-        """Free the OpenGL contexts; the next picture makes new ones."""
+        """Free the OpenGL contexts; the next image creates new ones."""
         for renderer in self._renderers.values():
             renderer.close()
         self._renderers.clear()
@@ -169,7 +169,10 @@ class SensorContext:
         return self._simulation.ray(pnt, vec, **options)
 
     def render_cameras(self, sensor: Camera) -> dict[str, torch.Tensor] | None:
-        """Let the engine draw for a camera; None if it does not, see `Simulation.pictures`."""
+        """Render a camera on the engine; None if it does not render.
+
+        See `Simulation.render_cameras` for the shapes of the images.
+        """
         cfg = sensor.cfg
         view = CameraRequest(
             camera=sensor.camera_idx,
@@ -187,10 +190,10 @@ class SensorContext:
     get_segmentation = _picture("segmentation")
 
     def views(self, sensor: Camera) -> Iterator[Renderer]:
-        """Show a camera's view of one world after the other to the renderer that draws it.
+        """Yield a renderer with the camera's view of one world after another.
 
         Raises:
-            RuntimeError: no simulation is attached, or there is no OpenGL here that can draw.
+            RuntimeError: no simulation is attached, or OpenGL is not available.
         """
         sim, cfg = self._simulation, sensor.cfg
         option = mujoco.MjvOption()
@@ -210,7 +213,7 @@ class SensorContext:
     def _simulation(self) -> Simulation:
         if self._sim is None:
             raise RuntimeError(
-                "The sensor context has no simulation to look into: call "
+                "The sensor context is not attached to a simulation: call "
                 "sim.set_sensor_context(scene.sensor_context) after scene.initialize."
             )
         return self._sim

@@ -1,4 +1,4 @@
-"""How high frames are above the ground."""
+"""A sensor of the height of frames above the terrain."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ _REDUCTIONS = ("min", "max", "mean", "none")
 
 @dataclass
 class TerrainHeightData(RayCastData):
-    """Heights over what rays met."""
+    """Hits of rays, and heights above them."""
 
     heights: torch.Tensor
-    """Height of each frame over the ground [m], shape [B, F]; with reduction 'none' that over
+    """Height of each frame above the terrain [m], shape [B, F]; with reduction 'none', height above
     each ray's hit, shape [B, F, num_rays_per_frame]."""
 
 
 @dataclass(kw_only=True)
 class TerrainHeightSensorCfg(RayCastSensorCfg):
-    """Rays that look for the ground."""
+    """Configuration of a sensor whose rays measure the height above the terrain."""
 
     reduction: str = "min"
-    """Which height of a frame's rays is its own: min, max, mean, or none for one per ray."""
+    """Reduction over the rays of a frame: min, max, mean, or none for one height per ray."""
 
     def build(self) -> TerrainHeightSensor:
-        """Make the sensor."""
+        """Build the sensor."""
         return TerrainHeightSensor(self)
 
 
 class TerrainHeightSensor(RayCastSensor):
-    """Measures how far the origins of frames are above what their rays hit.
+    """Measures the height of frame origins above the points that their rays hit.
 
-    A ray that hits a surface from behind starts under the ground and has height 0. One that hits
-    nothing has `max_distance`; a frame none of whose rays hits has its z, within [0, max_distance].
+    A ray that hits a surface from behind starts below the terrain and has height 0. A ray that
+    misses has height `max_distance`; if all rays of a frame miss, its height is its z coordinate,
+    clamped to [0, max_distance].
 
     Raises:
-        ValueError: there is no such reduction.
+        ValueError: `reduction` is unknown.
     """
 
     noise_fields = ("distances", "heights")
@@ -56,7 +57,7 @@ class TerrainHeightSensor(RayCastSensor):
 
     @property
     def data(self) -> TerrainHeightData:
-        """What it measures; computed at most once between updates or resets."""
+        """Measured data; computed at most once between updates or resets."""
         data = super().data
         assert isinstance(data, TerrainHeightData)
         return data

@@ -1,4 +1,4 @@
-"""Signals over time: history, delay and noise of tensors."""
+"""Temporal processing of tensors: history, delay, and noise."""
 
 from manyworlds.signals.circular_buffer import CircularBuffer
 from manyworlds.signals.delay_buffer import DelayBuffer

@@ -1,4 +1,4 @@
-"""The last values of each world."""
+"""A circular buffer with the most recent values of each world."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from manyworlds.validation.worlds import EnvIds, as_rows
 class CircularBuffer(Stateful):
     """The last `max_len` values of each row of a batch.
 
-    All rows are appended to at once, and each may be reset on its own. A row that has fewer values
-    than are asked for answers with its oldest, as if its first value had filled its history.
+    A value is appended to all rows at once; each row may be reset separately. If a row has fewer
+    values than requested, its oldest one is returned, as if its first value had filled the history.
     Appending and reading never wait for a GPU.
     """
 
     state_attributes = ("_data", "_newest", "_length")
 
     def __init__(self, max_len: int, batch_size: int, device: torch.device | str) -> None:
-        """Make an empty buffer; its memory is allocated by the first `append`.
+        """Create an empty buffer; the first `append` allocates its memory.
 
         Raises:
             ValueError: `max_len` is less than 1.
@@ -44,38 +44,38 @@ class CircularBuffer(Stateful):
 
     @property
     def device(self) -> str:
-        """Where the values are."""
+        """Device of the values."""
         return str(self._device)
 
     @property
     def max_length(self) -> int:
-        """How many values of each row are kept."""
+        """Maximum number of values per row."""
         return len(self._lags)
 
     @property
     def current_length(self) -> torch.Tensor:
-        """How many values each row has, at most `max_length`, shape [batch_size]."""
+        """Number of values in each row, at most `max_length`, shape [batch_size]."""
         return self._length.clone()
 
     @property
     def is_initialized(self) -> bool:
-        """Whether anything was ever appended."""
+        """True after the first `append`."""
         return self._data is not None
 
     @property
     def buffer(self) -> torch.Tensor:
-        """All values, the oldest first, shape [batch_size, max_length, ...].
+        """All values, oldest first, shape [batch_size, max_length, ...].
 
         Raises:
-            RuntimeError: nothing was appended yet.
+            RuntimeError: nothing has been appended yet.
         """
         return self._read(self._lags, self._rows[:, None])
 
     def append(self, data: torch.Tensor) -> None:
-        """Add one value to every row, shape [batch_size, ...]; the oldest are forgotten.
+        """Append one value to every row, shape [batch_size, ...]; the oldest are overwritten.
 
         Raises:
-            ValueError: the batch size, or the shape of a value, is another than before.
+            ValueError: the batch size or the shape of a value differs from earlier values.
         """
         if self._data is None:
             self._check(data, (self.batch_size, *data.shape[1:]))
@@ -87,15 +87,15 @@ class CircularBuffer(Stateful):
         self._length.add_(1).clamp_(max=self.max_length)
 
     def backfill(self, data: torch.Tensor, batch_ids: torch.Tensor) -> None:
-        """Let some rows begin anew with one value, without adding to the others.
+        """Restart the history of some rows with one value, without appending to the others.
 
         Args:
-            data: the values, shape [number of ids, ...].
-            batch_ids: the rows.
+            data: the values, shape [n, ...].
+            batch_ids: the row ids, shape [n].
 
         Raises:
-            RuntimeError: nothing was appended yet.
-            ValueError: there is not one value of the right shape for each row.
+            RuntimeError: nothing has been appended yet.
+            ValueError: the number or shape of the values does not match the rows.
         """
         if self._data is None:
             raise RuntimeError("Cannot backfill an empty buffer: call append() first.")
@@ -105,7 +105,7 @@ class CircularBuffer(Stateful):
         self._length[batch_ids] = 1
 
     def reset(self, batch_ids: EnvIds = None) -> None:
-        """Forget the values of some rows, or of all; they read as zero until the next `append`."""
+        """Clear the values of some rows, or of all; they read as zero until the next `append`."""
         rows = as_rows(batch_ids, self.batch_size, self._device)
         self._length[rows] = 0
         if self._data is not None:
@@ -118,8 +118,8 @@ class CircularBuffer(Stateful):
             key: one lag for all rows, or a lag for each, shape [batch_size].
 
         Raises:
-            RuntimeError: nothing was appended yet.
-            ValueError: there is another number of lags than of rows.
+            RuntimeError: nothing has been appended yet.
+            ValueError: the number of lags differs from the number of rows.
         """
         if isinstance(key, torch.Tensor) and key.shape not in ((), (self.batch_size,)):
             raise ValueError(
@@ -129,7 +129,7 @@ class CircularBuffer(Stateful):
         return self._read(key, self._rows)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned."""
+        """Restore a state that `state_dict` returned."""
         data = state.get("_data")
         if data is None:
             self._data = None

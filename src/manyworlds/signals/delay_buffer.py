@@ -1,4 +1,4 @@
-"""Signals that arrive late, each world's by its own random lag."""
+"""A buffer that delays signals by a random lag in each world."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from manyworlds.validation.worlds import EnvIds, as_rows
 
 
 class DelayBuffer(Stateful):
-    """Returns what was appended a random number of steps ago.
+    """Returns values that were appended a random number of steps ago.
 
-    Each step `append`s once and `compute`s once. Lags are uniform over the integers in
-    [min_lag, max_lag], drawn at construction and at `reset`, and drawn anew by `compute`. A lag
-    larger than what a row has been given since its reset reads the oldest value that it has.
+    Each step calls `append` once and `compute` once. Lags are uniform over the integers in
+    [min_lag, max_lag]; they are drawn at construction, at `reset`, and by `compute`. A lag larger
+    than the number of values since the row's reset reads its oldest value.
     """
 
     state_attributes = ("_buffer", "_lags", "_step_count", "_phase", "_generator_state")
@@ -33,21 +33,21 @@ class DelayBuffer(Stateful):
         per_env_phase: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Make an empty buffer.
+        """Create an empty buffer.
 
         Args:
             min_lag: the smallest lag [steps].
             max_lag: the largest lag [steps].
-            batch_size: number of rows, one a world.
-            device: where the values are.
+            batch_size: number of rows, one per world.
+            device: device of the values.
             per_env: draw a lag for each row, instead of one for all. A shared lag and its clock
-                begin anew only when all rows are reset at once.
-            hold_prob: probability to keep the lag when it is due to be drawn; 1 keeps it until
+                restart only when all rows are reset at once.
+            hold_prob: probability to keep the lag when a new one is due; 1 keeps it until
                 the next reset or `set_lags`.
-            update_period: draw lags every so many steps; 0 is every step.
-            per_env_phase: let each row's period begin at a random step.
-            generator: where random numbers come from, instead of torch's own generator. Its state
-                is saved with the buffer's.
+            update_period: interval between draws of lags [steps]; 0 is every step.
+            per_env_phase: start each row's period at a random step.
+            generator: random number generator; None uses torch's default generator. Its state is
+                saved with the buffer.
 
         Raises:
             ValueError: a value is out of its bounds.
@@ -81,45 +81,45 @@ class DelayBuffer(Stateful):
 
     @property
     def is_initialized(self) -> bool:
-        """Whether anything was ever appended."""
+        """True after the first `append`."""
         return self._buffer.is_initialized
 
     @property
     def current_lags(self) -> torch.Tensor:
-        """The lag of each row [steps], shape [batch_size]."""
+        """Lag of each row [steps], shape [batch_size]."""
         return self._lags.clone()
 
     def set_lags(self, lags: torch.Tensor, batch_ids: EnvIds = None) -> None:
         """Set lags, clamped to [min_lag, max_lag], until they are drawn again.
 
         Args:
-            lags: lags [steps], one, or one for each row named.
-            batch_ids: the rows; None is all.
+            lags: lags [steps], one for all rows or shape [n].
+            batch_ids: the n row ids; None for all rows.
         """
         rows = as_rows(batch_ids, len(self._lags), self._lags.device)
         lags = torch.as_tensor(lags, dtype=torch.long, device=self._lags.device)
         self._lags[rows] = lags.clamp(self.min_lag, self.max_lag)
 
     def reset(self, batch_ids: EnvIds = None) -> None:
-        """Forget the values of some rows, or of all, and draw their lags."""
+        """Clear the values of some rows, or of all, and draw their lags."""
         rows = as_rows(batch_ids, len(self._lags), self._lags.device)
         self._buffer.reset(rows)
         if not self._shared or (isinstance(rows, slice) and rows == slice(None)):
             self._begin_anew(rows)
 
     def append(self, data: torch.Tensor) -> None:
-        """Add one value to every row, shape [batch_size, ...]."""
+        """Append one value to every row, shape [batch_size, ...]."""
         self._buffer.append(data)
 
     def backfill(self, data: torch.Tensor, batch_ids: torch.Tensor) -> None:
-        """Let some rows, shape [number of ids, ...], begin anew; see `CircularBuffer.backfill`."""
+        """Restart some rows with values of shape [n, ...]; see `CircularBuffer.backfill`."""
         self._buffer.backfill(data, batch_ids)
 
     def compute(self) -> torch.Tensor:
         """Draw the lags that are due, and return the delayed values, shape [batch_size, ...].
 
         Raises:
-            RuntimeError: nothing was appended yet.
+            RuntimeError: nothing has been appended yet.
         """
         self._require_data()
         if self.max_lag > self.min_lag:
@@ -136,7 +136,7 @@ class DelayBuffer(Stateful):
         """Return the delayed values, shape [batch_size, ...], without drawing lags.
 
         Raises:
-            RuntimeError: nothing was appended yet.
+            RuntimeError: nothing has been appended yet.
         """
         self._require_data()
         return self._buffer[self._lags]
@@ -146,14 +146,14 @@ class DelayBuffer(Stateful):
             raise RuntimeError("Buffer not initialized: call append() before reading.")
 
     def _begin_anew(self, rows: torch.Tensor | slice) -> None:
-        """Draw for all rows, so that random numbers do not depend on how many are named."""
+        """Draw lags for all rows, so that random numbers do not depend on the number of resets."""
         self._lags[rows] = self._integers(self.min_lag, self.max_lag).expand_as(self._lags)[rows]
         self._step_count[rows] = 0
         if self._random_phase:
             self._phase[rows] = self._integers(0, self.update_period - 1)[rows]
 
     def _integers(self, low: int, high: int) -> torch.Tensor:
-        """Draw from [low, high], for each clock."""
+        """Draw integers from [low, high], one per clock."""
         drawn = torch.randint(low, high + 1, self._step_count.shape, **self._source)
         return drawn.to(self._lags.device)
 

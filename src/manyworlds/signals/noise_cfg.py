@@ -1,4 +1,4 @@
-"""What noise to put on a signal. Configurations hold numbers only and never change."""
+"""Configurations of noise on signals. They hold only numbers and are never mutated."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Cfg = TypeVar("Cfg", bound="NoiseCfg")
 
 @dataclass(kw_only=True)
 class NoiseCfg(abc.ABC):
-    """Noise that is drawn anew each time."""
+    """Base class of noise that is sampled at every call."""
 
     operation: Literal["add", "scale", "abs"] = "add"
-    """Add the noise to the signal, multiply the signal by it, or put it in the signal's place."""
+    """Add the noise to the signal, multiply the signal by it, or replace the signal by it."""
 
     def __post_init__(self) -> None:
         if self.operation not in ("add", "scale", "abs"):
@@ -35,13 +35,13 @@ class NoiseCfg(abc.ABC):
 
     @abc.abstractmethod
     def sample(self, data: torch.Tensor) -> torch.Tensor:
-        """Draw noise that broadcasts to `data`, in its type and on its device."""
+        """Sample noise with a shape that broadcasts to `data`, and its dtype and device."""
 
     def apply(self, data: torch.Tensor) -> torch.Tensor:
-        """Return `data`, shape [num_envs, ..., components], with noise; `data` stays as it is.
+        """Return `data` with noise, shape [num_envs, ..., components]; `data` is unchanged.
 
         Raises:
-            ValueError: a tuple has another length than there are components.
+            ValueError: the length of a tuple differs from the number of components.
         """
         noise = self.sample(data)
         if self.operation == "add":
@@ -49,7 +49,7 @@ class NoiseCfg(abc.ABC):
         return data * noise if self.operation == "scale" else noise.expand_as(data).clone()
 
     def to(self: Cfg, device: torch.device | str) -> Cfg:
-        """Return a copy that holds tuples as tensors, so that `apply` need not make them."""
+        """Return a copy with tuples converted to tensors, so that `apply` does not create them."""
         ours = copy.copy(self)
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -59,14 +59,14 @@ class NoiseCfg(abc.ABC):
         return ours
 
     def _param(self, name: str, data: torch.Tensor) -> torch.Tensor | float:
-        """Bring a value to the type of `data`, one number or one for each component."""
+        """Convert a value to the type of `data`: one number, or one per component."""
         value = getattr(self, name)
         if isinstance(value, int | float):
             return value
         if len(value) != data.shape[-1]:
             raise ValueError(
                 f"{type(self).__name__}.{name} has {len(value)} values, but the data has "
-                f"{data.shape[-1]} components: give one number, or one for each."
+                f"{data.shape[-1]} components: give one number, or one per component."
             )
         return torch.as_tensor(value, dtype=data.dtype, device=data.device)
 
@@ -87,18 +87,18 @@ class NoiseCfg(abc.ABC):
 
 @dataclass
 class ConstantNoiseCfg(NoiseCfg):
-    """The same offset each time."""
+    """A constant offset."""
 
     bias: NoiseParam = 0.0
 
     def sample(self, data: torch.Tensor) -> torch.Tensor:
-        """Return the bias."""
+        """Return the bias: a number, or shape [components]."""
         return torch.as_tensor(self._param("bias", data), dtype=data.dtype, device=data.device)
 
 
 @dataclass
 class UniformNoiseCfg(NoiseCfg):
-    """Noise that is uniform in [n_min, n_max)."""
+    """Uniformly distributed noise in [n_min, n_max)."""
 
     n_min: NoiseParam = -1.0
     n_max: NoiseParam = 1.0
@@ -108,14 +108,14 @@ class UniformNoiseCfg(NoiseCfg):
         self._require("n_min", "n_max")
 
     def sample(self, data: torch.Tensor) -> torch.Tensor:
-        """Draw for each element of `data`."""
+        """Sample each element independently; the result has the shape of `data`."""
         low, high = self._param("n_min", data), self._param("n_max", data)
         return low + (high - low) * torch.rand_like(data)
 
 
 @dataclass
 class GaussianNoiseCfg(NoiseCfg):
-    """Noise that is normally distributed."""
+    """Normally distributed noise."""
 
     mean: NoiseParam = 0.0
     std: NoiseParam = 1.0
@@ -125,36 +125,36 @@ class GaussianNoiseCfg(NoiseCfg):
         self._require(0.0, "std")
 
     def sample(self, data: torch.Tensor) -> torch.Tensor:
-        """Draw for each element of `data`."""
+        """Sample each element independently; the result has the shape of `data`."""
         return self._param("mean", data) + self._param("std", data) * torch.randn_like(data)
 
 
 @dataclass(kw_only=True)
 class NoiseModelCfg:
-    """Noise that is built for a number of worlds."""
+    """Noise for a given number of worlds."""
 
     class_type: ClassVar[type[noise_model.NoiseModel]] = noise_model.NoiseModel
 
     noise_cfg: NoiseCfg
-    """Noise of each step."""
+    """Noise that is sampled at each step."""
 
 
 @dataclass(kw_only=True)
 class NoiseModelWithAdditiveBiasCfg(NoiseModelCfg):
-    """Noise of each step, and a bias that each world draws when it is reset."""
+    """Noise at each step, plus a bias that each world samples at its reset."""
 
     class_type: ClassVar[type[noise_model.NoiseModel]] = noise_model.NoiseModelWithAdditiveBias
 
     bias_noise_cfg: NoiseCfg | None = None
-    """What the bias is drawn from; required."""
+    """Distribution of the bias; required."""
     sample_bias_per_component: bool = True
-    """Draw a bias for each component of the signal, instead of one a world."""
+    """Sample a bias for each component of the signal, instead of one per world."""
 
     def __post_init__(self) -> None:
         if self.bias_noise_cfg is None:
             raise ValueError(
-                "NoiseModelWithAdditiveBiasCfg.bias_noise_cfg is None: say what to draw the bias "
-                "from, or use NoiseModelCfg."
+                "NoiseModelWithAdditiveBiasCfg.bias_noise_cfg is None: give a noise for the bias, "
+                "or use NoiseModelCfg."
             )
         if self.bias_noise_cfg.operation == "scale":
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Noise that is built for a number of worlds."""
+"""Noise models for a given number of worlds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class NoiseModel(Stateful):
-    """Puts noise on a signal, independently at each step."""
+    """Adds noise to a signal, independently at each step."""
 
     def __init__(
         self, noise_model_cfg: noise_cfg.NoiseModelCfg, num_envs: int, device: torch.device | str
@@ -22,24 +22,24 @@ class NoiseModel(Stateful):
         """Copy the configuration to a device.
 
         Raises:
-            ValueError: there are no worlds.
+            ValueError: `num_envs` is less than 1.
         """
         if num_envs < 1:
-            raise ValueError(f"num_envs must be >= 1, got {num_envs}: give every world its noise.")
+            raise ValueError(f"num_envs must be >= 1, got {num_envs}: use at least one world.")
         self._num_envs = num_envs
         self._device = device
         self._noise_cfg = noise_model_cfg.noise_cfg.to(device)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Begin a new episode in some worlds, or in all."""
+        """Start a new episode in some worlds, or in all."""
 
     def __call__(self, data: torch.Tensor) -> torch.Tensor:
-        """Return `data`, shape [num_envs, ...], with noise; `data` stays as it is."""
+        """Return `data` with noise, shape [num_envs, ...]; `data` is unchanged."""
         return self._noise_cfg.apply(data)
 
 
 class NoiseModelWithAdditiveBias(NoiseModel):
-    """Adds a bias, too, which each world draws when it is reset."""
+    """Adds noise and a bias that each world samples at its reset."""
 
     state_attributes = ("_bias",)
 
@@ -49,36 +49,36 @@ class NoiseModelWithAdditiveBias(NoiseModel):
         num_envs: int,
         device: torch.device | str,
     ) -> None:
-        """Copy the configuration to a device; biases are drawn with the first signal.
+        """Copy the configuration to a device; biases are sampled with the first signal.
 
         Raises:
-            ValueError: there are no worlds, or nothing to draw the bias from.
+            ValueError: `num_envs` is less than 1, or `bias_noise_cfg` is None.
         """
         super().__init__(noise_model_cfg, num_envs, device)
         if noise_model_cfg.bias_noise_cfg is None:
-            raise ValueError("bias_noise_cfg is None: say what to draw the bias from.")
+            raise ValueError("bias_noise_cfg is None: give a noise for the bias.")
         self._bias_noise_cfg = noise_model_cfg.bias_noise_cfg.to(device)
         self._per_component = noise_model_cfg.sample_bias_per_component
         self._bias: torch.Tensor | None = None
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Draw the biases of some worlds, or of all, for a new episode."""
+        """Sample the biases of some worlds, or of all, for a new episode."""
         if self._bias is None:
             return
         rows = as_rows(env_ids, self._num_envs, self._bias.device)
-        # Drawn for all worlds, so that random numbers do not depend on how many are reset.
+        # Sampled for all worlds, so that random numbers do not depend on the number of resets.
         self._bias[rows] = self._bias_noise_cfg.apply(torch.zeros_like(self._bias))[rows]
 
     def __call__(self, data: torch.Tensor) -> torch.Tensor:
-        """Return `data`, shape [num_envs, ...], with noise and bias; `data` stays as it is.
+        """Return `data` with noise and bias, shape [num_envs, ...]; `data` is unchanged.
 
         Raises:
-            ValueError: there is not one row for each world.
+            ValueError: the number of rows differs from the number of worlds.
         """
         if len(data) != self._num_envs:
             raise ValueError(
                 f"The data has {len(data)} rows, but the noise model was built for "
-                f"{self._num_envs} worlds: give one row for each."
+                f"{self._num_envs} worlds: give one row per world."
             )
         if self._bias is None:
             shape = data.shape if self._per_component else (len(data), *[1] * (data.ndim - 1))
@@ -88,7 +88,7 @@ class NoiseModelWithAdditiveBias(NoiseModel):
         return super().__call__(data) + self._bias
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned."""
+        """Restore a state that `state_dict` returned."""
         bias = state.get("_bias")
         if bias is None:
             self._bias = None

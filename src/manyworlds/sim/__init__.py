@@ -1,4 +1,4 @@
-"""How it moves: parallel worlds of one model, on MuJoCo C or on MuJoCo Warp."""
+"""Simulation of parallel worlds of one model, with MuJoCo C or MuJoCo Warp."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # A subclass of Tensor needs torch, which the command line loads late: see `defer_import`.
+    # TorchArray subclasses Tensor and so needs torch, which is imported late: see `defer_import`.
     if name == "TorchArray":
         from manyworlds.sim.torch_array import TorchArray
 

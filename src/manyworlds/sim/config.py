@@ -1,4 +1,4 @@
-"""What a simulation can be told: the engine, its sizes, and MuJoCo's physics options."""
+"""Configuration of a simulation: the engine, its buffer sizes, and MuJoCo's physics options."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class MujocoCfg:
         """Write every option into a compiled model.
 
         Raises:
-            TypeError: that is no compiled model.
-            ValueError: an option has a name that MuJoCo does not know, or a senseless value.
+            TypeError: `model` is not a compiled model.
+            ValueError: an option has a name that MuJoCo does not know, or an invalid value.
         """
         check_type("model", model, mujoco.MjModel, "compile it.")
         check_mujoco(self)
@@ -55,32 +55,32 @@ class MujocoCfg:
 
 @dataclass(kw_only=True)
 class SimulationCfg:
-    """What a `Simulation` needs besides its model."""
+    """Configuration of a `Simulation`."""
 
     engine: Literal["auto", "native", "warp"] = "auto"
-    """`native` is MuJoCo C on the CPU, `warp` is MuJoCo Warp; `auto` takes warp on CUDA devices."""
+    """`native` is MuJoCo C on the CPU, `warp` is MuJoCo Warp; `auto` uses warp on CUDA devices."""
     num_threads: int = 0
-    """Threads of the native engine; 0 takes every core that this process may use."""
+    """Threads of the native engine; 0 uses every core that is available to this process."""
     nconmax: int | None = None
-    """Contacts to allocate per world on the warp engine; None tries out what the model meets."""
+    """Contacts to allocate per world on the warp engine; None estimates them in short trials."""
     njmax: int | None = None
-    """Constraint rows to allocate per world on the warp engine; None tries out, too."""
+    """Constraint rows to allocate per world on the warp engine; None estimates them, too."""
     contact_sensor_maxmatch: int = 64
     """Contacts that a contact sensor can match on the warp engine; native has no such limit."""
     broadphase: Literal["nxn", "sap_tile", "sap_segmented"] | None = None
-    """How the warp engine finds pairs of geoms that may touch; None lets MuJoCo Warp choose."""
+    """Algorithm of the warp engine for finding candidate geom pairs; None is its default."""
     broadphase_filter: tuple[Literal["plane", "sphere", "aabb", "obb"], ...] | None = None
-    """Tests that the warp engine's broadphase makes; None lets MuJoCo Warp choose."""
+    """Tests that the warp engine's broadphase applies; None is MuJoCo Warp's default."""
     ls_parallel: bool | None = None
-    """Deprecated, without effect: MuJoCo Warp no longer has a parallel line search."""
+    """Deprecated and without effect: MuJoCo Warp no longer has a parallel line search."""
     mujoco: MujocoCfg | None = field(default_factory=MujocoCfg)
-    """Physics options for a `spec`, and for a `model` if any of them differs from its default;
-    None keeps the model's own."""
+    """Physics options. They apply to a `spec`, and to a `model` if any of them differs from its
+    default; None keeps the model's own."""
     nan_guard: NanGuardCfg = field(default_factory=NanGuardCfg)
-    """Recording of the last steps, written to a file when a world goes bad."""
+    """Recording of the last steps, written to a file when a world fails."""
 
     def apply_wp_opt(self, wp_opt: Any) -> None:
-        """Write the options that only MuJoCo Warp has into its `Option`; None leaves its choice."""
+        """Write the options that only MuJoCo Warp has into its `Option`; None keeps its default."""
         from manyworlds.sim.engines.warp import apply_options
 
         apply_options(wp_opt, self)

@@ -1,4 +1,4 @@
-"""The contacts of many worlds as flat tensors."""
+"""Contacts of many worlds as flat tensors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import torch
 
-# Shape of one contact's values; the names are those of MuJoCo's contacts on both engines.
+# Shape of each field of one contact; the names are MuJoCo's, on both engines.
 _INTEGERS = {"geom": (2,), "flex": (2,), "elem": (2,), "vert": (2,), "dim": ()}
 _FLOATS = {"pos": (3,), "frame": (3, 3), "dist": (), "friction": (5,)}
 CONTACT_FIELDS = (*_INTEGERS, *_FLOATS)
@@ -16,9 +16,10 @@ CONTACT_FIELDS = (*_INTEGERS, *_FLOATS)
 
 @dataclass(frozen=True, kw_only=True)
 class Contacts:
-    """All contacts of some worlds, world after world, in each world in the engine's order.
+    """All contacts of some worlds, ordered by world, then as the engine stores them.
 
-    Integers are int32, numbers float32; `len(contacts)` is the number of contacts, `ncon` below.
+    Integer fields are int32, the others float32. `ncon`, the number of contacts, is
+    `len(contacts)`.
     """
 
     world: torch.Tensor
@@ -45,9 +46,9 @@ class Contacts:
     friction: torch.Tensor
     """Friction coefficients: two tangential, one torsional, two rolling. Shape (ncon, 5)."""
     force: torch.Tensor
-    """Force [N] and torque [N m] in the contact frame, as `mj_contactForce` gives them.
+    """Force [N] and torque [N m] in the contact frame, as `mj_contactForce` computes them.
 
-    Zero for a contact within its gap, which makes no constraint. Shape (ncon, 6).
+    Zero for contacts in the gap, which add no constraint. Shape (ncon, 6).
     """
 
     def __len__(self) -> int:
@@ -55,14 +56,14 @@ class Contacts:
 
 
 class ContactReader:
-    """Collects the contacts of one `MjData` after the other."""
+    """Collects the contacts of one `MjData` after another."""
 
     def __init__(self) -> None:
         self._worlds: list[int] = []
         self._parts: dict[str, list[np.ndarray]] = {name: [] for name in (*CONTACT_FIELDS, "force")}
 
     def read(self, world: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Copy the contacts that `data` has."""
+        """Copy the contacts of `data`, the state of the given world."""
         if not data.ncon:
             return
         self._worlds += [world] * data.ncon
@@ -75,7 +76,7 @@ class ContactReader:
         self._parts["force"].append(forces)
 
     def contacts(self) -> Contacts:
-        """Return what was read."""
+        """Return the contacts that were read."""
         shapes = {**_INTEGERS, **_FLOATS, "force": (6,)}
         return Contacts(
             world=_flat([np.array(self._worlds)], (), np.int32),
@@ -88,5 +89,5 @@ class ContactReader:
 
 def _flat(parts: list[np.ndarray], shape: tuple[int, ...], dtype: type) -> torch.Tensor:
     rows = [part.reshape(-1, *shape) for part in parts] or [np.empty((0, *shape))]
-    with np.errstate(over="ignore"):  # what diverged is infinite in float32
+    with np.errstate(over="ignore"):  # diverged values become infinite in float32
         return torch.from_numpy(np.concatenate(rows).astype(dtype))

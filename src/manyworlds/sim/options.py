@@ -1,4 +1,4 @@
-"""Checks of a simulation's options, made before anything is built."""
+"""Validation of a simulation's options before anything is built."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CHOICES = {
     "broadphase": ("nxn", "sap_tile", "sap_segmented"),
     "broadphase_filter": ("plane", "sphere", "aabb", "obb"),
 }
-# Options of the warp engine, and the value that asks for nothing.
+# Options of the warp engine, with their values when unset.
 _WARP_ONLY = {
     "nconmax": None,
     "njmax": None,
@@ -64,10 +64,10 @@ _NOT_NEGATIVE = ("tolerance", "ls_tolerance")
 
 
 def check_options(cfg: SimulationCfg) -> None:
-    """Refuse values that no engine can use.
+    """Check that the engines can use the options of a configuration.
 
     Raises:
-        ValueError: names the first such option, its value and the bound.
+        ValueError: an option is invalid; the message has its name, value and bound.
     """
     if cfg.ls_parallel is not None:
         warnings.warn(
@@ -91,7 +91,7 @@ def check_options(cfg: SimulationCfg) -> None:
 
 
 def check_timestep(timestep: float) -> None:
-    """Refuse a compiled model whose time does not advance."""
+    """Check that a compiled model's timestep is positive and finite."""
     if not (timestep > 0 and math.isfinite(timestep)):
         raise ValueError(
             f"The model's opt.timestep must be positive and finite, got {timestep}: set it in the "
@@ -100,10 +100,10 @@ def check_timestep(timestep: float) -> None:
 
 
 def check_mujoco(cfg: MujocoCfg) -> None:
-    """Refuse physics options that MuJoCo cannot step with.
+    """Check that MuJoCo can step with the physics options.
 
     Raises:
-        ValueError: names the first such option, its value and the bound.
+        ValueError: an option is invalid; the message has its name, value and bound.
     """
     if not hasattr(cfg, "timestep"):
         name = type(cfg).__name__
@@ -135,19 +135,19 @@ def check_mujoco(cfg: MujocoCfg) -> None:
 
 
 def refuse_warp_options(cfg: SimulationCfg) -> None:
-    """Say which options the native engine does not have.
+    """Reject options of the warp engine that are set for the native engine.
 
-    With engine='auto' the same configuration is meant for both engines, so that is a warning.
+    With engine='auto' one configuration serves both engines, so such an option only warns.
 
     Raises:
-        ValueError: an option of the warp engine was set together with engine='native'.
+        ValueError: an option of the warp engine is set together with engine='native'.
     """
     for name, unset in _WARP_ONLY.items():
         if (value := getattr(cfg, name)) == unset:
             continue
         message = (
             f"SimulationCfg.{name} is an option of the warp engine, got {value!r} with the native "
-            f"engine, which has no such thing: leave it at {unset}, or use engine='warp'."
+            f"engine, which does not support it: leave it at {unset}, or use engine='warp'."
         )
         if cfg.engine == "native":
             raise ValueError(message)
@@ -155,7 +155,7 @@ def refuse_warp_options(cfg: SimulationCfg) -> None:
 
 
 def flag_bits(option: str, names: tuple[str, ...]) -> int:
-    """Bits of the flags that are named as in MJCF."""
+    """Return the combined bits of flags, named as in MJCF."""
     enum, prefix = {
         "disableflags": (mujoco.mjtDisableBit, "mjDSBL_"),
         "enableflags": (mujoco.mjtEnableBit, "mjENBL_"),

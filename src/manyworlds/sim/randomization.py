@@ -1,4 +1,4 @@
-"""Rows per world in a MuJoCo Warp model, for code that steps it without a `Simulation`."""
+"""Per-world rows in a MuJoCo Warp model, for code that steps it without a `Simulation`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from manyworlds.sim.engines.warp_views import repeat_rows
 
 
 def expand_model_fields(model: Any, nworld: int, fields_to_expand: Sequence[str]) -> None:
-    """Give arrays of a `mujoco_warp.Model` one row per world, copies of the one that all share.
+    """Give arrays of a `mujoco_warp.Model` one row per world, copies of the shared row.
 
-    Graphs that were captured before keep reading the old arrays. Of a simulation, expand fields
-    with `Simulation.expand_model_fields`, which sees to its graphs and views.
+    Graphs captured earlier still read the old arrays. For a simulation, use
+    `Simulation.expand_model_fields`, which also updates its graphs and views.
 
     Args:
         model: MuJoCo Warp's model.
         nworld: the number of worlds.
-        fields_to_expand: names of arrays; options are named 'opt.<name>'. Those that have a row
-            per world are left as they are.
+        fields_to_expand: names of arrays; options are named 'opt.<name>'. Arrays that already have
+            one row per world are unchanged.
 
     Raises:
-        ValueError: the model has no such arrays; then none was expanded.
+        ValueError: the model has no such arrays; none is expanded then.
     """
     places = [(model.opt, f[4:]) if f.startswith("opt.") else (model, f) for f in fields_to_expand]
     found: list[Any] = [getattr(owner, name, None) for owner, name in places]

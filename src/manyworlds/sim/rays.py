@@ -1,4 +1,4 @@
-"""Looking into many worlds: what rays and cameras ask, and what comes back."""
+"""Requests and results of ray casting and camera rendering in many worlds."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from manyworlds.validation.checks import check_type
 
 
 class Rays(NamedTuple):
-    """What each ray met first, float32 and int32, one row per world."""
+    """First hit of each ray, float32 and int32, one row per world."""
 
     dist: torch.Tensor
-    """Distance from the origin in lengths of the direction; -1 for a miss. Shape (n, nray)."""
+    """Distance from the origin, in lengths of the direction; -1 for a miss. Shape (n, nray)."""
     geomid: torch.Tensor
-    """Geom that was hit; -1 for a miss. Shape (n, nray)."""
+    """Id of the geom that was hit; -1 for a miss. Shape (n, nray)."""
     normal: torch.Tensor
-    """Normal of its surface, in the world frame; zero for a miss. Shape (n, nray, 3)."""
+    """Surface normal at the hit in the world frame; zero for a miss. Shape (n, nray, 3)."""
 
     def within_(self, cutoff: float) -> Rays:
-        """Count hits beyond `cutoff` as misses, in place."""
+        """Mark hits beyond `cutoff`, in lengths of the direction, as misses, in place."""
         miss = self.dist > cutoff
         self.dist.masked_fill_(miss, -1.0)
         self.geomid.masked_fill_(miss, -1)
@@ -34,27 +34,31 @@ class Rays(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CameraRequest:
-    """What a camera sees, and how it is drawn."""
+    """Camera to render, and rendering options."""
 
     camera: int
-    """The camera's id."""
+    """Id of the camera."""
     width: int
     height: int
     kinds: tuple[str, ...]
-    """Which of rgb, depth and segmentation."""
+    """Kinds of images: any of rgb, depth and segmentation."""
     textures: bool = True
     shadows: bool = False
     geom_groups: tuple[int, ...] = (0, 1, 2)
 
 
 class DoubleBuffers:
-    """Float64 copies of tensors in memory that is kept, since fresh memory costs more than they."""
+    """Float64 copies of tensors in reused memory, since allocation costs more than the copy."""
 
     def __init__(self) -> None:
         self._memory: dict[str, np.ndarray] = {}
 
     def copy(self, name: str, tensor: torch.Tensor) -> np.ndarray:
-        """Copy a tensor into the memory of this name, which the next copy overwrites."""
+        """Copy a tensor into the buffer of this name, which the next such copy overwrites.
+
+        Returns:
+            The buffer, float64, with the tensor's shape.
+        """
         memory = self._memory.get(name)
         if memory is None or memory.size < tensor.numel():
             memory = self._memory[name] = np.empty(tensor.numel())
@@ -70,12 +74,12 @@ def check_rays(
     num_worlds: int,
     device: torch.device,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Bring origins and directions to shape (num_worlds, nray, 3).
+    """Return origins and directions with shape (num_worlds, nray, 3).
 
     Raises:
-        TypeError: they are no tensors.
+        TypeError: they are not tensors.
         ValueError: their shapes do not fit, they are on another device than the worlds, or
-            `geomgroup` has not one flag per group.
+            `geomgroup` does not have one flag per group.
     """
     for name, rays in (("pnt", pnt), ("vec", vec)):
         check_type(name, rays, torch.Tensor, "use torch.as_tensor.")

@@ -1,4 +1,4 @@
-"""The simulation: many parallel worlds of one model behind one face."""
+"""The simulation: many parallel worlds of one model, with one interface for both engines."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ if TYPE_CHECKING:
 class Simulation:
     """Steps many worlds of one model in parallel.
 
-    `data` and `model` show MuJoCo's fields as torch tensors with a leading world dimension. Write
-    in place (`sim.data.ctrl[:] = u`): what was written is the input of the next call. After `step`,
-    derived fields such as `xpos` describe the state before the last substep, as with `mj_step`;
-    ask for `refresh=True` or call `forward` to have them at the new state. MuJoCo's silent reset of
-    diverged worlds is switched off: a NaN stays visible until the world is reset, and `status`
-    says what went wrong in which world.
+    `data` and `model` expose MuJoCo's fields as torch tensors with a leading world dimension.
+    Write in place (`sim.data.ctrl[:] = u`): the values are the input of the next call. After
+    `step`, derived fields such as `xpos` describe the state before the last substep, as with
+    `mj_step`; pass `refresh=True` or call `forward` to compute them at the new state. MuJoCo's
+    automatic reset of diverged worlds is disabled: a NaN stays visible until the world is reset,
+    and `status` reports the errors of each world.
 
     Args:
         num_envs: the number of worlds, at least 1.
         cfg: engine and physics options. If None, a `model` keeps its own physics options.
-        model: a compiled model, which is copied. Either this or `spec` is needed.
-        device: a torch device; None takes CUDA where there is one, else the CPU.
+        model: a compiled model, which is copied. Give either this or `spec`.
+        device: a torch device; None selects CUDA if available, else the CPU.
         spec: an editable model, compiled here.
         variant_info: entities that differ from world to world: `scene.collect_variant_info()`.
 
     Raises:
-        ValueError: no model, no worlds, an engine that cannot run on the device, or variants that
-            differ in what it holds once for all worlds.
+        ValueError: no model or no worlds are given, the engine cannot run on the device, or
+            variants differ in a field that the engine holds once for all worlds.
     """
 
     def __init__(
@@ -77,20 +77,20 @@ class Simulation:
         check_options(cfg)
         mj_model = copy.copy(model) if spec is None else spec.compile()
         assert mj_model is not None
-        # Options that nobody changed do not override those of a model that was compiled elsewhere.
+        # Options at their defaults do not override those of a model that was compiled elsewhere.
         if cfg.mujoco is not None and (spec is not None or cfg.mujoco != MujocoCfg()):
             cfg.mujoco.apply(mj_model)
         check_timestep(mj_model.opt.timestep)
-        # mj_step would put a diverged world back to qpos0 without a word.
+        # mj_step would silently reset a diverged world to qpos0.
         mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         self.cfg = copy.deepcopy(cfg)
         self.num_envs = num_envs
         self._engine = make_engine(cfg, mj_model, num_envs, device)
         self._variants = VariantRows(self._engine, variant_info or ())
         self.after_assignment: Callable[[str, torch.Tensor], object] | None = None
-        """Called by `assign_variants` with the entity's name and the ids of the worlds that held
-        another variant, before constants are recomputed there. The event manager of an environment
-        sets it, and randomizes these worlds again as they were."""
+        """Callback of `assign_variants` with the entity's name and the ids of the worlds whose
+        variant changed, shape (n,), before constants are recomputed there. An environment's event
+        manager sets it, and randomizes these worlds again as before."""
         guard = self.cfg.nan_guard
         parts = guard, self._engine, self._variants
         self._recorder = FlightRecorder(*parts) if guard.enabled else None
@@ -102,24 +102,24 @@ class Simulation:
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors live."""
+        """Device of the tensors."""
         return self._engine.device
 
     @property
     def engine(self) -> str:
-        """The engine that steps the worlds: 'native' or 'warp'."""
+        """Name of the engine that steps the worlds: 'native' or 'warp'."""
         return self._engine.name
 
     @property
     def num_threads(self) -> int:
-        """Threads that step the worlds."""
+        """Number of threads that step the worlds."""
         return self._engine.num_threads
 
     @property
     def mj_model(self) -> mujoco.MjModel:
-        """The compiled model, with the options that the engine steps with.
+        """The compiled model, with the options that the engine uses.
 
-        The engine works on a copy: write through `model`, since edits here are not seen.
+        The engine works on a copy and ignores edits of this model: write through `model`.
         """
         return self._engine.mj_model
 
@@ -130,29 +130,29 @@ class Simulation:
 
     @property
     def model(self) -> WarpBridge:
-        """Model arrays, each `(num_envs, ...)`; the first in-place write makes one per world."""
+        """Model arrays, each `(num_envs, ...)`; the first in-place write makes them per-world."""
         return self._model
 
     @property
     def wp_model(self) -> Any:
-        """MuJoCo Warp's model; the native engine has none."""
+        """MuJoCo Warp's model; not available on the native engine."""
         return self._warp_only("wp_model", "model")
 
     @property
     def wp_data(self) -> Any:
-        """MuJoCo Warp's data; the native engine has none."""
+        """MuJoCo Warp's data; not available on the native engine."""
         return self._warp_only("wp_data", "data")
 
     @property
     def wp_device(self) -> Any:
-        """Warp's device; the native engine has none."""
+        """Warp's device; not available on the native engine."""
         return self._warp_only("wp_device", "device")
 
     @functools.cached_property
     def mj_data(self) -> mujoco.MjData:
-        """An `MjData` of `mj_model` at its default state, after `mj_forward`; none of the worlds.
+        """A separate `MjData` of `mj_model` in its default state, after `mj_forward`.
 
-        It is made on first use and is the caller's: the engine neither reads nor writes it.
+        It is not one of the worlds: the engine neither reads nor writes it. Created on first use.
         """
         data = mujoco.MjData(self.mj_model)
         mujoco.mj_forward(self.mj_model, data)
@@ -160,28 +160,28 @@ class Simulation:
 
     @property
     def use_cuda_graph(self) -> bool:
-        """Whether calls replay CUDA graphs."""
+        """True if calls replay CUDA graphs."""
         return self._engine.use_cuda_graph
 
     @property
     def step_graph(self) -> Any:
-        """The CUDA graph of `step`; None before its first call, and without graphs."""
+        """CUDA graph of `step`; None before its first call, and without graphs."""
         return self._engine.graphs.get("step")
 
     @property
     def forward_graph(self) -> Any:
-        """The CUDA graph of `forward`; None before its first call, and without graphs."""
+        """CUDA graph of `forward`; None before its first call, and without graphs."""
         graphs = self._engine.graphs
         return graphs.get("forward", graphs.get("forward some"))
 
     @property
     def reset_graph(self) -> Any:
-        """The CUDA graph of `reset`; None before its first call, and without graphs."""
+        """CUDA graph of `reset`; None before its first call, and without graphs."""
         return self._engine.graphs.get("reset")
 
     @property
     def sense_graph(self) -> Any:
-        """The CUDA graph of the first camera's pictures; None before the second, without graphs."""
+        """CUDA graph of the first camera; None before its second image, and without graphs."""
         return next((g for name, g in self._engine.graphs.items() if "sense" in name), None)
 
     def _warp_only(self, name: str, instead: str) -> Any:
@@ -201,13 +201,13 @@ class Simulation:
     def status(self) -> torch.Tensor:
         """Bits of `WorldStatus`, int32, shape (num_envs,), kept until a world is reset.
 
-        A world that fails is marked here and raises no error; the others go on as if nothing had
-        happened. Reading it does not wait for a GPU. Each reading returns a tensor of its own.
+        A world that fails is marked here and raises no error; the other worlds continue unaffected.
+        Reading the status does not wait for a GPU. Each read returns a new tensor.
         """
         return self._engine.status()
 
     def status_counts(self) -> dict[str, int]:
-        """How many worlds have each status bit, by its name in lower case; zeros are left out."""
+        """Count the worlds with each status bit, by its lower-case name; zeros are omitted."""
         return status_counts(self.status.cpu().numpy())
 
     @property
@@ -245,9 +245,9 @@ class Simulation:
             self._data._changed(ids)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Put worlds back to the model's default state (`qpos0`, no velocity, no inputs).
+        """Reset worlds to the model's default state: `qpos0`, zero velocity, and zero inputs.
 
-        Derived fields of these worlds follow at the next `forward` or `step`.
+        Derived fields of these worlds are computed by the next `forward` or `step`.
 
         Args:
             env_ids: the worlds; None for all.
@@ -260,20 +260,20 @@ class Simulation:
             self._data._changed(ids)
 
     def contacts(self, env_ids: EnvIds = None) -> Contacts:
-        """Find all contacts at the present state, and the forces that act there.
+        """Return all contacts at the present state, with their forces.
 
-        They are those that `forward` would find now: what was written since the last call counts,
-        and after `step` they belong to the new state, while contact sensors and `xpos` still
-        describe the state before the last substep. Nothing is changed: not the state, nor derived
-        fields, nor what the next step computes. It costs more than a step, and on a GPU it waits
-        and for a moment needs the data's memory twice; see `docs/engines.md`.
+        They are those that `forward` would compute now: writes since the last call count, and after
+        `step` the contacts belong to the new state, while contact sensors and `xpos` still describe
+        the state before the last substep. The call has no side effects on the state, derived
+        fields, or later steps. It costs more than a step; on a GPU it waits for the device and
+        temporarily doubles the memory of the data; see `docs/engines.md`.
 
         Args:
             env_ids: the worlds; None for all.
 
         Returns:
             New tensors over all contacts of these worlds, by ascending world. A world in which
-            MuJoCo raised an error has none, and `status` tells of it.
+            MuJoCo raised an error has no contacts, and `status` reports the error.
         """
         return self._engine.contacts(resolve_env_ids(env_ids, self.num_envs))
 
@@ -289,21 +289,24 @@ class Simulation:
     ) -> Rays:
         """Cast rays at the geoms of each world, as `mj_ray` does.
 
-        The native engine computes the geoms' poses from the present state, writes since the last
-        call included. The warp engine takes them as last computed: there, call `forward` after a
-        write, or `step` with `refresh=True`. Nothing is changed by asking.
+        The native engine computes the geoms' poses from the present state, including writes since
+        the last call. The warp engine uses the poses as last computed: there, call `forward` after
+        a write, or `step` with `refresh=True`. The call has no side effects.
 
         Args:
             pnt: origins in the world frame [m], shape (nray, 3) or (n, nray, 3) for n worlds.
             vec: directions, likewise; a zero direction is an error on the native engine.
             geomgroup: one flag per geom group, 0 for those that rays pass through; None hits all.
-            flg_static: whether geoms that are welded to the world can be hit.
-            bodyexclude: body whose geoms a ray passes through, or one per ray; -1 for none.
+            flg_static: include geoms that are welded to the world.
+            bodyexclude: id of the body whose geoms a ray ignores, or one per ray; -1 for none.
             cutoff: hits farther away than this count as misses, in lengths of the direction.
-            env_ids: the worlds; None for all. The rows returned are in ascending order of world.
+            env_ids: the worlds; None for all. Rows of the result are in ascending order of world.
+
+        Returns:
+            Hits of the rays, each field with shape (n, nray) or (n, nray, 3).
 
         Raises:
-            TypeError: the rays are no tensors.
+            TypeError: the rays are not tensors.
             ValueError: shapes or devices do not fit, or a body or group does not exist.
         """
         ids = resolve_env_ids(env_ids, self.num_envs)
@@ -313,30 +316,30 @@ class Simulation:
         if exclude.shape not in ((), (1,), pnt.shape[1:2]):
             raise ValueError(
                 f"bodyexclude must be one body or one for each of {pnt.shape[1]} rays, got shape "
-                f"{tuple(exclude.shape)}: give -1 where a ray is to leave out no body."
+                f"{tuple(exclude.shape)}: give -1 for a ray that excludes no body."
             )
         exclude = exclude.expand(pnt.shape[1])
         rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, ids)
         return rays if cutoff == math.inf else rays.within_(cutoff)
 
     def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
-        """Draw what a camera sees in all worlds.
+        """Render a camera in all worlds.
 
         Returns:
-            Pictures by kind: rgb, uint8, shape (num_envs, height, width, 3); depth along the axis
-            of the camera [m], shape (num_envs, height, width, 1); segmentation, int32, object id
-            and type, -1 for none, shape (num_envs, height, width, 2). None on the native engine,
-            which does not draw: draw `world_copies` with `mujoco.Renderer`.
+            Images by kind: rgb, uint8, shape (num_envs, height, width, 3); depth along the optical
+            axis [m], shape (num_envs, height, width, 1); segmentation, int32, object id and type,
+            -1 for none, shape (num_envs, height, width, 2). None on the native engine, which does
+            not render: render `world_copies` with `mujoco.Renderer`.
         """
         return self._engine.render_cameras(view)
 
     def world_copies(
         self, env_ids: EnvIds = None
     ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
-        """Copy one world after the other into MuJoCo's own structs, the same two for all.
+        """Yield one world after another as MuJoCo's own structs, the same two for all worlds.
 
-        The model has the world's rows of all fields; the data has its state, and no derived fields
-        until one of MuJoCo's functions computes them. Leave the simulation alone meanwhile.
+        The model has the world's rows of all fields; the data has its state, without derived fields
+        until a function of MuJoCo computes them. Do not use the simulation during the iteration.
 
         Args:
             env_ids: the worlds, in ascending order; None for all.
@@ -344,11 +347,11 @@ class Simulation:
         return self._engine.world_copies(resolve_env_ids(env_ids, self.num_envs))
 
     def set_sensor_context(self, ctx: AttachedSensors) -> None:
-        """Let the sensors of a context cast rays and render in this simulation.
+        """Attach a sensor context, whose sensors cast rays and render in this simulation.
 
         Raises:
-            TypeError: that is no sensor context.
-            ValueError: it was made for another simulation.
+            TypeError: `ctx` is not a sensor context.
+            ValueError: the context was made for another simulation.
         """
         if not hasattr(ctx, "attach"):
             raise TypeError(
@@ -364,7 +367,7 @@ class Simulation:
         ctx.attach(self)
 
     def sense(self) -> None:
-        """Have the sensors of the context measure the present state when they are next read."""
+        """Mark the context's sensors as outdated, so that they measure again when next read."""
         if self._sensor_context is not None:
             self._sensor_context.invalidate()
 
@@ -372,8 +375,8 @@ class Simulation:
         """Give model fields one row per world, so that worlds may differ in them.
 
         Raises:
-            ValueError: a field is unknown or cannot differ between worlds on this engine; then
-                no field of the call was expanded.
+            ValueError: a field is unknown or cannot differ between worlds on this engine; no field
+                is expanded then.
         """
         if isinstance(fields, str):
             raise ValueError(f"fields must be a tuple of names, got '{fields}': add a comma.")
@@ -387,14 +390,14 @@ class Simulation:
                 self._model.clear_cache()
 
     def recompute_constants(self, level: RecomputeLevel, env_ids: EnvIds = None) -> None:
-        """Bring model fields that derive from others up to date, as `mj_setConst` does.
+        """Recompute model fields that derive from others, as `mj_setConst` does.
 
-        Fields that come to differ between worlds join `expanded_fields`. Other worlds keep every
-        value.
+        Fields that now differ between worlds are added to `expanded_fields`. Other worlds keep
+        their values.
 
         Args:
             level: the strongest level that a changed field needs; see `docs/model_fields.md`.
-            env_ids: the worlds whose fields were changed; None for all.
+            env_ids: the worlds whose fields have changed; None for all.
 
         Raises:
             RuntimeError: MuJoCo cannot recompute a world.
@@ -412,9 +415,10 @@ class Simulation:
         self._data._changed(ids)
 
     def get_default_field(self, field: str) -> torch.Tensor:
-        """Return the compiled value of a model field: a new tensor without a world dimension.
+        """Return a new tensor with the compiled value of a model field, shape `(...)` of one world.
 
-        A field of `per_world_default_fields` has one: there, each world has its variants' values.
+        A field of `per_world_default_fields` has the values of each world's variants instead, with
+        shape (num_envs, ...).
 
         Args:
             field: a model field; options are named 'opt.<name>'.
@@ -435,17 +439,17 @@ class Simulation:
 
     @property
     def default_model_fields(self) -> dict[str, torch.Tensor]:
-        """Compiled values of the expanded fields, by name."""
+        """Compiled values of the expanded fields by name; shapes as in `get_default_field`."""
         return {name: self.get_default_field(name) for name in sorted(self._engine.expanded)}
 
     @property
     def per_world_default_fields(self) -> set[str]:
-        """Names of the fields whose default differs between worlds: none without variants."""
+        """Names of the fields whose default differs between worlds; empty without variants."""
         return set(self._variants.fields)
 
     @property
     def world_to_variant(self) -> dict[str, torch.Tensor]:
-        """The variant of each world by entity, int64, shape (num_envs,); do not write."""
+        """Variant index of each world by entity, int64, shape (num_envs,); read-only."""
         return self._variants.worlds
 
     def assign_variants(
@@ -454,18 +458,18 @@ class Simulation:
         env_ids: EnvIds,
         variant_ids: torch.Tensor | np.ndarray | Sequence[int] | int,
     ) -> None:
-        """Make an entity another variant in some worlds, with the model fields of that variant.
+        """Change an entity's variant in some worlds, with the model fields of that variant.
 
-        Only the fields in which the variants differ change, only of this entity, and only in worlds
-        that held another variant. Pose and velocity stay. What was written to these fields is lost,
-        except that `after_assignment`, if set, is called: an environment applies its events there
-        again, see `docs/variants.md`.
+        Only the fields in which the variants differ change, only for this entity, and only in
+        worlds that had another variant. Pose and velocity are kept. Values written to these fields
+        are lost, but `after_assignment`, if set, is called: an environment applies its events there
+        again; see `docs/variants.md`.
 
         Args:
-            entity: its name in the scene.
+            entity: name of the entity in the scene.
             env_ids: the worlds; None for all.
-            variant_ids: indices of variants in the order in which they were declared, one for
-                each world in the order of `env_ids`, or one for all.
+            variant_ids: indices of variants in the order of their declaration, shape (n,) in the
+                order of `env_ids`, or one for all worlds.
 
         Raises:
             ValueError: there is no such entity or variant.
@@ -484,16 +488,16 @@ class Simulation:
         self._data._changed(changed)
 
     def variant_fields(self, entity: str) -> frozenset[str]:
-        """Names of the model fields in which an entity's variants differ: none without variants.
+        """Return the model fields in which an entity's variants differ; empty without variants.
 
-        Fields that follow from others, such as inverse weights, are not among them.
+        Fields that derive from others, such as inverse weights, are not included.
         """
         return self._variants.own_fields(entity)
 
     def restore_variant_fields(
         self, entity: str, fields: Iterable[str], env_ids: EnvIds = None
     ) -> None:
-        """Put an entity's rows of model fields back to what its present variants were compiled to.
+        """Restore an entity's rows of model fields to the compiled values of its present variants.
 
         Call `recompute_constants` afterwards.
 
@@ -506,38 +510,39 @@ class Simulation:
         self._variants.restore(entity, fields, np.arange(self.num_envs) if ids is None else ids)
 
     def _default_rows(self, field: str) -> torch.Tensor:
-        """A field's default with a world dimension, which is one if no variants differ in it."""
+        """Return a field's default as (num_envs, ...) if variants differ in it, else (1, ...)."""
         default = self.get_default_field(field)
         return default if field in self._variants.fields else default.unsqueeze(0)
 
     def create_graph(self) -> None:
-        """Have CUDA graphs captured anew; needed after replacing an array of model or data.
+        """Discard captured CUDA graphs; required after replacing an array of model or data.
 
-        `expand_model_fields` does so itself. Each graph is captured at the next call. Ask `data`
-        and `model` anew for views of what was replaced. Without CUDA there is nothing to capture.
+        `expand_model_fields` does so itself. Each graph is captured at its next call. Read `data`
+        and `model` again for views of replaced arrays. Without CUDA there are no graphs.
         """
         self._engine.create_graph()
         self._data.clear_cache()
         self._model.clear_cache()
 
     def get_state(self, env_ids: EnvIds = None) -> State:
-        """Copy everything that worlds need to go on from here.
+        """Return a copy of everything that worlds need to continue from here.
 
-        That is the full integration state, model rows of all expanded fields, derived fields as
-        last computed, and status. On the native engine a restored world continues bit for bit.
+        The state has the full integration state, model rows of all expanded fields, derived fields
+        as last computed, and status, each with one row per world. On the native engine a restored
+        world continues bit for bit.
 
         Args:
-            env_ids: the worlds, in the order of the rows returned; None for all.
+            env_ids: the worlds, in the order of the returned rows; None for all.
         """
         ids = ordered_ids(env_ids, self.num_envs)
         return self._engine.state_dict(ids) | self._variants.state(ids)
 
     def set_state(self, state: State, env_ids: EnvIds = None) -> None:
-        """Take over what `get_state` returned, from these worlds or others of the same model.
+        """Restore a state that `get_state` returned, of these or other worlds of the same model.
 
         Args:
-            state: one row for each world.
-            env_ids: the worlds that take the rows, in their order; None for all.
+            state: the saved arrays, one row per world.
+            env_ids: the worlds that receive the rows, in the same order; None for all.
 
         Raises:
             ValueError: the state does not fit: another engine, model, or number of worlds.
@@ -554,13 +559,13 @@ class Simulation:
             self._data._changed(None if ids is None else np.unique(ids))
 
     def bound_tensors(self) -> list[torch.Tensor]:
-        """Return the tensors of `data` and `model` that were asked for so far."""
+        """Return the tensors of `data` and `model` accessed so far, in their fields' shapes."""
         return [*self._data.bound_tensors(), *self._model.bound_tensors()]
 
     def state_dict(self) -> State:
-        """The state of all worlds: `get_state()` under torch's name."""
+        """Return the state of all worlds, as `get_state()` does, for torch's protocol."""
         return self.get_state()
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the state of all worlds: `set_state` under torch's name."""
+        """Restore the state of all worlds, as `set_state` does, for torch's protocol."""
         self.set_state(state)

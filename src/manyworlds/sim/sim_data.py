@@ -17,17 +17,18 @@ T = TypeVar("T")
 
 
 class WarpBridge(Generic[T]):
-    """Attribute access to an engine's struct, as tensors that share its memory.
+    """Attribute access to the arrays of an engine's struct, as tensors that share their memory.
 
     Fields are input of the next call: change them in place (`data.qpos[:] = x`). Assigning an
-    attribute raises, since it would only rebind the name.
+    attribute raises an error, since it would only rebind the name.
 
     Args:
-        struct: what holds the arrays.
-        nworld: the number of worlds that shared fields are shown for.
+        struct: the struct that holds the arrays.
+        nworld: the number of worlds with which shared fields are shown.
         engine: for a model, the engine that can expand shared fields to one row per world.
-        prefix: what precedes the names of this struct's fields in those of the model: 'opt.'.
-        defaults: for a model, returns a field as compiled: rows of all worlds, or one for all.
+        prefix: the prefix of this struct's fields in the names of model fields, such as 'opt.'.
+        defaults: for a model, a function that returns a field as compiled: rows of all worlds, or
+            one row.
     """
 
     def __init__(
@@ -48,30 +49,30 @@ class WarpBridge(Generic[T]):
         return vars(self)["_struct"]
 
     def default_rows(self, field: str) -> torch.Tensor:
-        """Return a model field as compiled: (num_envs, ...) with variants, else (1, ...)."""
+        """Return a model field as compiled, shape (num_envs, ...) with variants, else (1, ...)."""
         return vars(self)["_defaults"](field)
 
     def on_change(self, watcher: Callable[[Any], None]) -> None:
-        """Have `watcher(env_ids)` called after each call of the simulation that changes worlds.
+        """Register a callback for calls of the simulation that change worlds.
 
         Args:
-            watcher: takes the ids of these worlds, or None for all.
+            watcher: function that takes the ids of the changed worlds, or None for all.
         """
         watchers = vars(self)["_watchers"]
         if watcher not in watchers:
             watchers.append(watcher)
 
     def _changed(self, env_ids: Any) -> None:
-        """Tell the watchers which worlds were changed; None for all."""
+        """Call the watchers with the ids of the changed worlds; None for all."""
         for watcher in vars(self)["_watchers"]:
             watcher(env_ids)
 
     def clear_cache(self) -> None:
-        """Forget wrapped arrays, so that the next access wraps them anew."""
+        """Drop wrapped arrays, so that the next access wraps them again."""
         vars(self)["_cache"].clear()
 
     def bound_tensors(self) -> list[torch.Tensor]:
-        """Return the tensors that were asked for so far, those of structs within included."""
+        """Return the tensors accessed so far, in their fields' shapes, including nested structs."""
         cached = [*vars(self)["_cache"].values()]
         inner = (part.bound_tensors() for part in cached if isinstance(part, WarpBridge))
         return [*(t for t in cached if isinstance(t, torch.Tensor)), *chain(*inner)]
@@ -114,19 +115,19 @@ class WarpBridge(Generic[T]):
         return array
 
     def _wrap_raw(self, name: str, value: Any) -> Any:
-        """Wrap what an object of Warp's holds."""
+        """Wrap an attribute of a Warp object."""
         nworld = vars(self)["_nworld"]
         if isinstance(value, torch.Tensor):
             return value
         if dataclasses.is_dataclass(value):
             return WarpBridge(value, nworld)
-        # Whoever holds one of Warp's arrays has imported Warp.
+        # An owner of a Warp array has imported Warp.
         warp = sys.modules.get("warp")
         if warp is None or not isinstance(value, warp.array):
             return value
         from manyworlds.sim.torch_array import TorchArray
 
-        # MuJoCo Warp's annotations tell rows of worlds from arrays that happen to have one element.
+        # MuJoCo Warp's annotations distinguish per-world rows from arrays with a single element.
         spec = getattr(type(self.struct), "__dataclass_fields__", {}).get(name)
         rows_of_worlds = spec is None or getattr(spec.type, "shape", ("*",))[:1] == ("*",)
         return TorchArray._follow(

@@ -1,4 +1,4 @@
-"""Saved states of worlds: which worlds, and whether a state fits."""
+"""Saved states of worlds: order of worlds, and compatibility checks."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import torch
 from manyworlds.validation.worlds import EnvIds, resolve_env_ids
 
 State = dict[str, "torch.Tensor"]
-"""State rows, model rows (`model.*`), derived fields (`derived.*`) and status, one row a world."""
+"""State rows, model rows (`model.*`), derived fields (`derived.*`) and status, (n, ...) each."""
 
-# What the layout of a state row follows from.
+# Sizes that determine the layout of a state row.
 _SIZES = (
     *("nq", "nv", "na", "nu", "nhistory", "nbody", "neq", "nmocap", "nuserdata", "npluginstate"),
 )
 
 
 def model_sizes(mj_model: mujoco.MjModel) -> np.ndarray:
-    """Return the sizes of a model that state rows are laid out by, int32."""
+    """Return the sizes of a model that determine the layout of state rows, int32, shape (n,)."""
     return np.array([getattr(mj_model, name) for name in _SIZES], np.int32)
 
 
 def check_sizes(state: Mapping[str, torch.Tensor], sizes: np.ndarray) -> None:
-    """Refuse state rows of a model of other sizes, which may be as long by chance.
+    """Check that state rows are of a model of the same sizes; equal length is not sufficient.
 
     Raises:
-        ValueError: names the first size that differs.
+        ValueError: a size differs; the message has the first one.
     """
     for saved in state.get("sizes", torch.zeros(0)).cpu().numpy():
         for name, theirs, ours in zip(_SIZES, saved.tolist(), sizes.tolist(), strict=True):
@@ -40,10 +40,10 @@ def check_sizes(state: Mapping[str, torch.Tensor], sizes: np.ndarray) -> None:
 
 
 def ordered_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
-    """Bring world ids to integers in the order given; None stands for all worlds.
+    """Return world ids as integers in the given order, shape (n,); None stands for all worlds.
 
     Raises:
-        ValueError: an id is out of range or no integer.
+        ValueError: an id is out of range or not an integer.
     """
     ids = resolve_env_ids(env_ids, num_envs)
     if env_ids is None or isinstance(env_ids, slice):
@@ -57,7 +57,7 @@ def ordered_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
 
 
 def check_target(env_ids: np.ndarray | None) -> None:
-    """Refuse to write several states into one world."""
+    """Check that no world receives several states."""
     if env_ids is not None and len(np.unique(env_ids)) != len(env_ids):
         raise ValueError(
             f"World ids must be unique where states are written, got {env_ids.tolist()}: "
@@ -66,25 +66,25 @@ def check_target(env_ids: np.ndarray | None) -> None:
 
 
 def check_state(state: State) -> None:
-    """Refuse what `get_state` cannot have returned.
+    """Check that a state has the type that `get_state` returns.
 
     Raises:
-        TypeError: it is no mapping from names to tensors.
+        TypeError: it is not a mapping from names to tensors.
     """
     values = state.values() if isinstance(state, Mapping) else [state]
     for value in values:
         if not isinstance(value, torch.Tensor) or value is state:
             raise TypeError(
                 f"A saved state must hold tensors by name, got {type(value).__name__}: "
-                "give what get_state or state_dict returned."
+                "give the result of get_state or state_dict."
             )
 
 
 def check_shapes(state: Mapping[str, torch.Tensor], wanted: Mapping[str, tuple[int, ...]]) -> None:
-    """Compare a saved state with the shapes that a simulation needs.
+    """Check a saved state against the shapes that a simulation needs.
 
     Raises:
-        ValueError: names the first part that is absent or of another shape.
+        ValueError: a part is missing or has another shape; the message names the first one.
     """
     remedy = "use the same engine, model, and number of worlds."
     for name, shape in wanted.items():
@@ -98,13 +98,13 @@ def check_shapes(state: Mapping[str, torch.Tensor], wanted: Mapping[str, tuple[i
 
 
 def check_known(state: Mapping[str, torch.Tensor], known: Collection[str]) -> None:
-    """Refuse parts of a saved state that nobody would take.
+    """Check that a saved state has no unknown parts.
 
     Raises:
-        ValueError: names them.
+        ValueError: it has; the message names them.
     """
     if unknown := sorted(state.keys() - set(known)):
         raise ValueError(
-            f"The saved state has {', '.join(map(repr, unknown))}, which this simulation has not: "
+            f"The saved state has {', '.join(map(repr, unknown))}, which this simulation lacks: "
             "use the same engine, model, and number of worlds."
         )

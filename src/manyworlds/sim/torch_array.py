@@ -18,27 +18,27 @@ _AUGMENTED = {
 
 
 class TorchArray(torch.Tensor):
-    """A model field that all worlds share, seen as `(num_envs, ...)`.
+    """A model field that all worlds share, shown as `(num_envs, ...)`.
 
-    It reads like any tensor. Its first in-place write, also through a slice of it, gives the field
-    one row per world and then writes there, so that a write to one world never reaches the others.
-    Once the field has its rows, this array and its slices read and write those.
+    It reads like any tensor. Its first in-place write, also through a slice, gives the field one
+    row per world and then writes there, so that a write to one world never affects the others.
+    Once the field has its own rows, this array and its slices read and write them.
 
     Args:
         wp_array: a Warp array, whose memory the new array shares.
-        nworld: how many worlds to show an array for that has one row for all of them.
+        nworld: the number of worlds with which to show an array that has one row for all of them.
     """
 
     _rows: Callable[[bool], torch.Tensor | None]
     _source: Callable[[], Any] | None = None
 
     def __new__(cls, wp_array: Any, nworld: int | None = None) -> TorchArray:
-        """Share the memory of a Warp array."""
+        """Create an array that shares the memory of a Warp array."""
         return cls._follow(lambda: wp_array, nworld)
 
     @classmethod
     def _follow(cls, source: Callable[[], Any], nworld: int | None) -> TorchArray:
-        """Share the memory of whatever Warp array `source` returns at the time of use."""
+        """Create an array that shares the memory of the Warp array that `source()` returns."""
         from manyworlds.sim.engines.warp_views import to_torch
 
         first = source()
@@ -55,7 +55,7 @@ class TorchArray(torch.Tensor):
                 return tensor
             if make:
                 raise ValueError(
-                    "All worlds share this Warp array, so a write to one of them would reach all: "
+                    "All worlds share this Warp array, so a write to one of them would change all: "
                     "give the field rows with sim.expand_model_fields first."
                 )
             return None
@@ -66,7 +66,7 @@ class TorchArray(torch.Tensor):
 
     @property
     def wp_array(self) -> Any:
-        """Warp's own array of the whole field; the native engine has none."""
+        """Warp's own array of the whole field; not available on the native engine."""
         if self._source is None:
             raise AttributeError(
                 "'wp_array' is not available: only whole fields of the warp engine are Warp arrays."
@@ -78,9 +78,9 @@ class TorchArray(torch.Tensor):
         """Wrap a tensor of shared memory.
 
         Args:
-            shared: what to show while worlds share the field.
-            rows: returns the per-world tensor, or None while there is none; called with True, it
-                makes one first.
+            shared: the tensor to show while worlds share the field, shape (num_envs, ...).
+            rows: function that returns the per-world tensor, or None if there is none; if called
+                with True, it creates one.
         """
         array = shared.as_subclass(cls)
         array._rows = rows
@@ -94,7 +94,7 @@ class TorchArray(torch.Tensor):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Send in-place writes to the per-world tensor; keep track of views of shared memory."""
+        """Redirect in-place writes to the per-world tensor; track views of shared memory."""
         kwargs = kwargs or {}
         writes = _writes_in_place(getattr(func, "__name__", ""))
         source = args[0] if args and isinstance(args[0], TorchArray) else None
@@ -110,13 +110,13 @@ class TorchArray(torch.Tensor):
 
     @classmethod
     def _track(cls, result: Any, source: TorchArray, view: Callable[[torch.Tensor], Any]) -> Any:
-        """Wrap what shares memory with `source`; `view` finds it in the per-world tensor."""
+        """Wrap a view of `source`'s memory; `view` finds it in the per-world tensor."""
         if isinstance(result, list | tuple):
             parts = [
                 cls._track(part, source, lambda base, i=i: view(base)[i])
                 for i, part in enumerate(result)
             ]
-            # A named tuple, as of torch.max, holds no views.
+            # A named tuple, as of torch.max, contains no views.
             return type(result)(parts) if type(result) in (list, tuple) else result
         if isinstance(result, np.ndarray):
             result = result.view()
@@ -132,7 +132,7 @@ class TorchArray(torch.Tensor):
 
 
 def _plain(arg: Any, write: bool) -> Any:
-    """Replace a TorchArray, also inside a list or tuple, by the tensor that it stands for."""
+    """Replace a TorchArray, also inside a list or tuple, by the tensor that it represents."""
     if type(arg) in (list, tuple):
         return type(arg)(_plain(part, write) for part in arg)
     if not isinstance(arg, TorchArray):

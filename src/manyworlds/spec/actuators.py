@@ -1,4 +1,4 @@
-"""MuJoCo actuators added to a spec, and the passive properties of what they drive."""
+"""Functions that add MuJoCo actuators to a spec, with passive properties of their targets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DRIVABLE = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
 
 
 def is_joint_limited(jnt: mujoco.MjsJoint) -> bool:
-    """Whether a joint has a range; MuJoCo decides `auto` by whether a range is given."""
+    """Return whether a joint is limited; as in MuJoCo, `auto` is limited if it has a range."""
     if jnt.limited == mujoco.mjtLimited.mjLIMITED_AUTO:
         return bool(jnt.range[0] < jnt.range[1])
     return jnt.limited == mujoco.mjtLimited.mjLIMITED_TRUE
@@ -30,20 +30,20 @@ def apply_target_overrides(
     frictionloss: float | None,
     viscous_damping: float | None,
 ) -> None:
-    """Change passive properties of a joint or a tendon; None keeps what it has.
+    """Set passive properties of a joint or a tendon; None keeps the present value.
 
     Args:
         spec: the spec to edit.
-        target_name: the joint or tendon.
-        transmission_type: which of the two it is.
-        armature: inertia to give it [kg m^2 or kg].
-        frictionloss: dry friction to give it [N m or N].
-        viscous_damping: passive damping to give it [N m s/rad or N s/m]. MuJoCo's Euler
-            integrator treats it implicitly, which it does not do with an actuator's damping.
+        target_name: name of the joint or tendon.
+        transmission_type: kind of the target: JOINT or TENDON.
+        armature: armature inertia [kg m^2 or kg].
+        frictionloss: dry friction [N m or N].
+        viscous_damping: passive damping [N m s/rad or N s/m]. MuJoCo's Euler integrator treats it
+            implicitly, unlike the damping of an actuator.
 
     Raises:
-        ValueError: no such target, a negative value, or any value for a site, which has none of
-            these properties.
+        ValueError: the target does not exist, a value is negative, or a value is given for a site,
+            which has none of these properties.
     """
     given = {
         "armature": armature,
@@ -54,7 +54,7 @@ def apply_target_overrides(
     if given and transmission_type == TransmissionType.SITE:
         raise ValueError(
             f"Site '{target_name}' cannot have {', '.join(given)}: only joints and tendons do, "
-            "so leave them out."
+            "so omit them."
         )
     target = _find_target(spec, target_name, transmission_type)
     for name, value in given.items():
@@ -80,21 +80,21 @@ def create_motor_actuator(
     viscous_damping: float | None = None,
     transmission_type: TransmissionType = TransmissionType.JOINT,
 ) -> mujoco.MjsActuator:
-    """Add an actuator whose effort is its control; its target feels `gear` times as much.
+    """Add an actuator whose effort is its control, and `gear` times that at the target.
 
     Args:
         spec: the spec to edit.
-        joint_name: the joint, tendon or site that it drives.
+        joint_name: name of the joint, tendon or site to drive.
         effort_limit: bound of the effort's magnitude before the gear [N or N m]; infinite for no
             bound.
-        gear: effort at the target per effort of the actuator; negative to turn it around.
+        gear: effort at the target per effort of the actuator; negative to reverse the direction.
         armature: see `apply_target_overrides`.
         frictionloss: see `apply_target_overrides`.
         viscous_damping: see `apply_target_overrides`.
-        transmission_type: what `joint_name` names.
+        transmission_type: kind of the target.
 
     Raises:
-        ValueError: no such target, a limit that is not positive, or a gear of zero.
+        ValueError: the target does not exist, the limit is not positive, or the gear is zero.
     """
     apply_target_overrides(
         spec,
@@ -126,15 +126,15 @@ def create_position_actuator(
     transmission_type: TransmissionType = TransmissionType.JOINT,
     actuator_name: str | None = None,
 ) -> mujoco.MjsActuator:
-    """Add an actuator that pulls a joint or a tendon to the position in `ctrl`.
+    """Add an actuator that drives a joint or a tendon to the position in `ctrl`.
 
-    Its control is never limited: a target beyond the range of a joint is how to push against the
-    stop. The `ctrlrange` only informs: the target's range, widened by `effort_limit / stiffness`,
-    beyond which a target changes nothing.
+    Its control is never limited: a position target beyond the range of a joint makes it push
+    against the stop. The `ctrlrange` is only informative: the target's range, extended by
+    `effort_limit / stiffness`, beyond which the effort is saturated.
 
     Args:
         spec: the spec to edit.
-        joint_name: a hinge or slide joint, or a tendon.
+        joint_name: name of a hinge or slide joint, or of a tendon.
         stiffness: force per position error [N m/rad or N/m].
         damping: force per velocity [N m s/rad or N s/m].
         effort_limit: bound of the force's magnitude [N m or N]; None for no bound.
@@ -142,10 +142,10 @@ def create_position_actuator(
         frictionloss: see `apply_target_overrides`.
         viscous_damping: see `apply_target_overrides`.
         transmission_type: JOINT or TENDON; a site has no position.
-        actuator_name: the actuator's name; None takes the target's.
+        actuator_name: name of the actuator; None uses the target's.
 
     Raises:
-        ValueError: no such target, a site, or a negative gain or limit.
+        ValueError: the target does not exist or is a site, or a gain or limit is negative.
     """
     if transmission_type == TransmissionType.SITE:
         raise ValueError(
@@ -187,17 +187,17 @@ def create_velocity_actuator(
 
     Args:
         spec: the spec to edit.
-        joint_name: the joint, tendon or site that it drives.
+        joint_name: name of the joint, tendon or site to drive.
         damping: force per velocity error [N m s/rad or N s/m].
         effort_limit: bound of the force's magnitude [N m or N]; None for no bound.
         armature: see `apply_target_overrides`.
         frictionloss: see `apply_target_overrides`.
         viscous_damping: see `apply_target_overrides`.
-        transmission_type: what `joint_name` names.
-        actuator_name: the actuator's name; None takes the target's.
+        transmission_type: kind of the target.
+        actuator_name: name of the actuator; None uses the target's.
 
     Raises:
-        ValueError: no such target, or a negative gain or limit.
+        ValueError: the target does not exist, or a gain or limit is negative.
     """
     apply_target_overrides(
         spec,
@@ -233,17 +233,17 @@ def create_muscle_actuator(
     fvmax: float = 1.2,
     transmission_type: TransmissionType = TransmissionType.TENDON,
 ) -> mujoco.MjsActuator:
-    """Add a muscle, whose control is an excitation within 0 and 1.
+    """Add a muscle, whose control is an excitation in [0, 1].
 
     The names are those of MuJoCo's `<muscle>`.
 
     Args:
         spec: the spec to edit.
-        target_name: the tendon or joint that it pulls.
-        length_range: the actuator's feasible lengths [m or rad]; (0, 0) lets MuJoCo find them.
-        gear: scale of length and force; negative to turn both around.
+        target_name: name of the tendon or joint to drive.
+        length_range: feasible lengths of the actuator [m or rad]; (0, 0) lets MuJoCo find them.
+        gear: scale of length and force; negative to reverse both.
         timeconst: time constants of activation and deactivation [s].
-        tausmooth: width of the smooth passage between the two.
+        tausmooth: width of the smooth transition between the two.
         range: operating lengths, in units of the optimal length.
         force: peak active force at rest [N]; negative for `scale / actuator_acc0`.
         scale: see `force`.
@@ -255,7 +255,7 @@ def create_muscle_actuator(
         transmission_type: TENDON or JOINT; a muscle on a site has no length.
 
     Raises:
-        ValueError: no such target, a site, or parameters that MuJoCo refuses.
+        ValueError: the target does not exist or is a site, or MuJoCo rejects a parameter.
     """
     _check_muscle(spec, target_name, transmission_type, length_range)
     actuator = _add_actuator(spec, target_name, target_name, transmission_type, gear, None)
@@ -293,9 +293,9 @@ def create_dcmotor_actuator(
 
     Args:
         spec: the spec to edit.
-        joint_name: the joint or tendon that it drives.
+        joint_name: name of the joint or tendon to drive.
         effort_limit: bound of the effort's magnitude before the gear [N m or N]; None for no bound.
-        gear: ratio from motor to target; negative to turn it around.
+        gear: ratio from motor to target; negative to reverse the direction.
         armature: see `apply_target_overrides`.
         frictionloss: see `apply_target_overrides`.
         viscous_damping: see `apply_target_overrides`.
@@ -306,7 +306,7 @@ def create_dcmotor_actuator(
             voltage limit) and `ctrlspec` (a `mujoco.mjtCtrlInput`).
 
     Raises:
-        ValueError: no such target, a site, or parameters that MuJoCo refuses.
+        ValueError: the target does not exist or is a site, or MuJoCo rejects a parameter.
     """
     if transmission_type == TransmissionType.SITE:
         raise ValueError(
@@ -327,18 +327,18 @@ def create_dcmotor_actuator(
 
 
 def add_position_actuators(spec: mujoco.MjSpec, kp: float) -> list[str]:
-    """Put a position actuator on every hinge and slide joint that no actuator drives yet.
+    """Add a position actuator to every hinge and slide joint without an actuator.
 
     The damping is `kp / 20` (a time constant of 50 ms), as passive damping of the joint, so that
-    every integrator treats it implicitly and light joints stay stable. Joints without a name get
-    one.
+    every integrator treats it implicitly and joints with low inertia are stable. Unnamed joints
+    are given a name.
 
     Args:
         spec: the spec to edit.
         kp: stiffness [N m/rad or N/m].
 
     Returns:
-        The names of the joints that got an actuator.
+        The names of the joints with a new actuator.
 
     Raises:
         ValueError: `kp` is not positive.
@@ -375,10 +375,10 @@ def _add_actuator(
     gear: float,
     force_limit: float | None,
 ) -> mujoco.MjsActuator:
-    """Add an actuator to which the spec's default class contributes nothing.
+    """Add an actuator that does not inherit settings from the spec's default class.
 
     Raises:
-        ValueError: a gear of zero, behind which nothing is felt.
+        ValueError: the gear is zero, with which the actuator has no effect.
     """
     if not (math.isfinite(gear) and gear):
         raise ValueError(f"The gear of the actuator on '{target}' must not be 0, got {gear}.")
@@ -397,10 +397,10 @@ def _add_actuator(
 def _informational_range(
     target: Any, stiffness: float, effort_limit: float | None
 ) -> tuple[float, float]:
-    """The positions [rad or m] to command a target to, or (0, 0) where nothing bounds them."""
+    """Return the range of useful targets [rad or m], or (0, 0) if it is unbounded."""
     if not is_joint_limited(target):
         return (0.0, 0.0)
-    # A spec's ranges are in degrees where its compiler says so; an actuator's never are.
+    # A spec's ranges are in degrees if its compiler is set so; an actuator's never are.
     hinge = getattr(target, "type", None) == mujoco.mjtJoint.mjJNT_HINGE
     unit = math.pi / 180.0 if hinge and target.compiler.degree else 1.0
     reach = effort_limit / stiffness if effort_limit is not None and stiffness > 0 else 0.0
@@ -436,7 +436,7 @@ def _check_numbers(
     if effort_limit is not None and not effort_limit > 0:
         raise ValueError(
             f"The effort_limit of '{target}' must be positive, got {effort_limit}: "
-            "leave it out for no limit."
+            "omit it for no limit."
         )
 
 
@@ -453,6 +453,6 @@ def _check_muscle(
         )
     if length_range != (0.0, 0.0) and length_range[0] >= length_range[1]:
         raise ValueError(
-            f"The length_range of the muscle on '{target_name}' must rise, got {length_range}."
+            f"The length_range of muscle '{target_name}' must increase, got {length_range}."
         )
     _find_target(spec, target_name, transmission_type)

@@ -1,8 +1,8 @@
 """Configs that edit a MuJoCo spec: textures, materials, meshes, geoms, lights and cameras.
 
-Every pattern is a regular expression that must match the whole name, and must match something.
-Where a field takes a dict, its keys are patterns among the selected names; the first that matches
-wins. None keeps what the model has.
+Every pattern is a regular expression that must match the whole name, and at least one name. In
+fields of type dict, the keys are patterns for the selected names; the first match wins. None
+keeps the model's value.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _is_tuple(value: Any, at_least: int, at_most: int) -> bool:
     )
 
 
-# What each field of a geom may be, and in words. GeomCfg and CollisionCfg have these fields.
+# Valid values of each geom field, and their description. GeomCfg and CollisionCfg share them.
 _GEOM_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "group": (lambda v: _is_int(v) and v >= 0, "an integer of at least 0"),
     "contype": (_is_bitmask, "an integer of at least 0"),
@@ -94,14 +94,14 @@ _MESH_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 @dataclass(kw_only=True)
 class SpecCfg(ABC):
-    """An edit of a spec."""
+    """Base class of edits of a spec."""
 
     @abstractmethod
     def edit_spec(self, spec: mujoco.MjSpec) -> None:
         """Validate the config and apply it to a spec."""
 
-    def validate(self) -> None:  # noqa: B027 (an edit may have nothing to check)
-        """Raise ValueError for values that MuJoCo would refuse or ignore."""
+    def validate(self) -> None:  # noqa: B027 (optional for subclasses)
+        """Raise ValueError for values that MuJoCo would reject or ignore."""
 
     def _check(self, ok: bool, message: str) -> None:
         if not ok:
@@ -125,23 +125,23 @@ class TextureCfg(SpecCfg):
     """Adds a texture: a built-in pattern, one image file, or six files of a cube."""
 
     name: str
-    """The texture's name."""
+    """Name of the texture."""
     type: Literal["2d", "cube", "skybox"]
-    """What it wraps: a plane, an object, or the whole scene."""
+    """Mapping: onto a plane, onto an object, or as the sky."""
     builtin: Literal["checker", "gradient", "flat", "none"] = "none"
-    """Pattern that MuJoCo draws; `none` needs `file` or `cubefiles`."""
+    """Pattern that MuJoCo generates; `none` requires `file` or `cubefiles`."""
     rgb1: tuple[float, float, float] | None = None
-    """First colour of the pattern."""
+    """First color of the pattern."""
     rgb2: tuple[float, float, float] | None = None
-    """Second colour of the pattern."""
+    """Second color of the pattern."""
     width: int | None = None
     """Width of the pattern [pixels]."""
     height: int | None = None
-    """Height of the pattern [pixels]; MuJoCo replaces that of a cube or skybox by 6 widths."""
+    """Height of the pattern [pixels]; for a cube or skybox, MuJoCo uses 6 times the width."""
     mark: Literal["edge", "cross", "random", "none"] = "none"
     """Marks drawn on the pattern."""
     markrgb: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Colour of the marks."""
+    """Color of the marks."""
     random: float = 0.01
     """Probability of a mark at each pixel, for `mark="random"`."""
     file: str | None = None
@@ -151,7 +151,7 @@ class TextureCfg(SpecCfg):
     gridsize: tuple[int, int] | None = None
     """Rows and columns of faces in `file`, for a cube or a skybox."""
     gridlayout: str | None = None
-    """Which face (one of `RLUDFB`, or `.` for none) each cell of the grid holds, row by row."""
+    """Faces in the cells of the grid, row by row: one of `RLUDFB` each, or `.` for none."""
     nchannel: int = 3
     """Number of channels."""
     hflip: bool = False
@@ -160,7 +160,7 @@ class TextureCfg(SpecCfg):
     """Flip image files vertically."""
 
     def validate(self) -> None:
-        """Raise ValueError unless there is one source of pixels, with all that it needs."""
+        """Raise ValueError unless there is exactly one complete source of pixels."""
         for name, choices in (("type", _TEXTURE_TYPES), ("builtin", _BUILTINS), ("mark", _MARKS)):
             value = getattr(self, name)
             self._check(value in choices, f"{name} must be one of {list(choices)}, got {value!r}.")
@@ -229,25 +229,25 @@ class TextureCfg(SpecCfg):
 
 @dataclass(kw_only=True)
 class MaterialCfg(SpecCfg):
-    """Adds a material and gives it to geoms."""
+    """Adds a material and assigns it to geoms."""
 
     name: str
-    """The material's name."""
+    """Name of the material."""
     rgba: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
-    """Colour, which the texture is multiplied with."""
+    """Color, which is multiplied with the texture."""
     texuniform: bool = False
-    """Repeat the texture per metre instead of per object."""
+    """Repeat the texture per meter instead of per object."""
     texrepeat: tuple[float, float] = (1.0, 1.0)
-    """How often the texture repeats."""
+    """Number of repetitions of the texture along each axis."""
     reflectance: float = 0.0
-    """How much it mirrors, 0 to 1."""
+    """Reflectance, from 0 to 1."""
     texture: str | None = None
-    """Name of a texture of the spec."""
+    """Name of a texture in the spec."""
     geom_names_expr: tuple[str, ...] | None = None
-    """Geoms that get it. Their own colour is dropped, as MuJoCo would prefer it to this one."""
+    """Geoms that use the material. Their own color is removed, since it would take precedence."""
 
     def validate(self) -> None:
-        """Raise ValueError for a colour, reflectance or repetition out of bounds."""
+        """Raise ValueError if color, reflectance or repetition is out of bounds."""
         self._check(
             _is_tuple(self.rgba, 4, 4) and min(self.rgba) >= 0 and max(self.rgba) <= 1,
             f"rgba must be 4 numbers within 0 and 1, got {self.rgba}.",
@@ -262,7 +262,7 @@ class MaterialCfg(SpecCfg):
         )
 
     def edit_spec(self, spec: mujoco.MjSpec) -> None:
-        """Add the material and give it to the geoms."""
+        """Add the material and assign it to the geoms."""
         self.validate()
         _check_new(spec.materials, self.name, "material")
         if self.texture is not None:
@@ -284,19 +284,19 @@ class MaterialCfg(SpecCfg):
 
 @dataclass(kw_only=True)
 class MeshCfg(SpecCfg):
-    """Changes meshes."""
+    """Edits meshes."""
 
     mesh_names_expr: tuple[str, ...]
-    """Meshes to change, by name, or by the stem of the file where there is no name."""
+    """Meshes to edit, by name, or by the stem of the file if they have no name."""
     maxhullvert: int | dict[str, int] | None = None
-    """Most vertices of the convex hull: at least 4, or -1 for no limit."""
+    """Maximum number of vertices of the convex hull: at least 4, or -1 for no limit."""
 
     def validate(self) -> None:
-        """Raise ValueError for a hull that cannot be."""
+        """Raise ValueError for an invalid `maxhullvert`."""
         self._check_rules(_MESH_RULES)
 
     def edit_spec(self, spec: mujoco.MjSpec) -> None:
-        """Change the meshes."""
+        """Edit the meshes."""
         self.validate()
         selected = _select(spec.meshes, self.mesh_names_expr)
         for mesh, value in _by_name(self.maxhullvert, selected):
@@ -305,37 +305,37 @@ class MeshCfg(SpecCfg):
 
 @dataclass(kw_only=True)
 class _GeomFieldsCfg(SpecCfg):
-    """The fields that `GeomCfg` and `CollisionCfg` have in common."""
+    """Common fields of `GeomCfg` and `CollisionCfg`."""
 
     geom_names_expr: tuple[str, ...]
-    """Geoms to change; geoms without a name are matched as ''."""
+    """Geoms to edit; unnamed geoms are matched as ''."""
     contype: int | dict[str, int] | None = None
-    """Bit mask of the kinds that a geom is."""
+    """Bit mask of the collision types of a geom."""
     conaffinity: int | dict[str, int] | None = None
-    """Bit mask of the kinds that a geom collides with."""
+    """Bit mask of the collision types with which a geom collides."""
     condim: int | dict[str, int] | None = None
     """Dimensions of the contact space: 1, 3, 4 or 6."""
     priority: int | dict[str, int] | None = None
-    """Of two geoms in contact, the one of higher priority determines friction and solver."""
+    """Contact priority; the geom with the higher one determines friction and solver parameters."""
     friction: tuple[float, ...] | dict[str, tuple[float, ...]] | None = None
-    """Sliding, torsional [m] and rolling [m] friction; fewer numbers keep the others' values."""
+    """Sliding, torsional [m] and rolling [m] friction; missing numbers keep their values."""
     solref: tuple[float, ...] | dict[str, tuple[float, ...]] | None = None
-    """Reference of the contact solver, 2 numbers."""
+    """Reference parameters of the contact solver, 2 numbers."""
     solimp: tuple[float, ...] | dict[str, tuple[float, ...]] | None = None
-    """Impedance of the contact solver; fewer than 5 numbers keep the others' values."""
+    """Impedance parameters of the contact solver; missing numbers of 5 keep their values."""
     margin: float | dict[str, float] | None = None
     """Distance at which contacts are generated [m]."""
     gap: float | dict[str, float] | None = None
     """Part of the margin in which contacts are inactive [m]."""
     solmix: float | dict[str, float] | None = None
-    """Weight in the mean of two geoms' solver parameters."""
+    """Weight in the average of two geoms' solver parameters."""
 
     def validate(self) -> None:
-        """Raise ValueError for a field that is not what its description says."""
+        """Raise ValueError for a field with an invalid value."""
         self._check_rules(_GEOM_RULES)
 
     def edit_spec(self, spec: mujoco.MjSpec) -> None:
-        """Change the geoms."""
+        """Edit the geoms."""
         geoms = list(spec.geoms)
         for (i, name), value in self._edits(geoms).items():
             if isinstance(value, Sequence | np.ndarray):
@@ -344,7 +344,7 @@ class _GeomFieldsCfg(SpecCfg):
                 setattr(geoms[i], name, value)
 
     def _edits(self, geoms: Sequence[mujoco.MjsGeom]) -> dict[tuple[int, str], Any]:
-        """Validate, and list the new values by geom and field."""
+        """Validate, and return the new values by geom and field."""
         self.validate()
         selected = _select(geoms, self.geom_names_expr)
         index = {id(geom): i for i, geom in enumerate(geoms)}
@@ -359,32 +359,32 @@ class _GeomFieldsCfg(SpecCfg):
 
 @dataclass(kw_only=True)
 class GeomCfg(_GeomFieldsCfg):
-    """Changes geoms; what is None, or a name that a dict does not match, stays as it is."""
+    """Edits geoms; fields that are None, or names without a matching key, are unchanged."""
 
     group: int | dict[str, int] | None = None
-    """Group for drawing and ray casting."""
+    """Group for rendering and ray casting."""
 
 
 @dataclass(kw_only=True)
 class CollisionCfg(_GeomFieldsCfg):
-    """Says which geoms collide, and how.
+    """Selects the geoms that collide, and their contact parameters.
 
-    The selected geoms get all of `contype`, `conaffinity`, `condim` and `priority`, whatever the
-    model says. So a dict for one of these gives the names that it does not match the default (1,
-    1, 3, 0), just as leaving the field out does. The other fields stay as they are where None or
-    not matched.
+    The selected geoms get all of `contype`, `conaffinity`, `condim` and `priority`, regardless of
+    the model's values. With a dict for one of these, names without a matching key get the default
+    (1, 1, 3, 0), as if the field were omitted. The other fields keep the model's values where they
+    are None or not matched.
     """
 
     contype: int | dict[str, int] | None = 1
-    """Bit mask of the kinds that a geom is; None keeps the model's."""
+    """Bit mask of the collision types of a geom; None keeps the model's."""
     conaffinity: int | dict[str, int] | None = 1
-    """Bit mask of the kinds that a geom collides with; None keeps the model's."""
+    """Bit mask of the collision types with which a geom collides; None keeps the model's."""
     condim: int | dict[str, int] | None = 3
     """Dimensions of the contact space (1, 3, 4 or 6); None keeps the model's."""
     priority: int | dict[str, int] | None = 0
-    """The geom of higher priority determines a contact; None keeps the model's."""
+    """Priority of the geom's parameters in a contact; None keeps the model's."""
     disable_other_geoms: bool = True
-    """Whether all other geoms of the spec stop colliding."""
+    """Disable collisions of all other geoms of the spec."""
 
     def _edits(self, geoms: Sequence[mujoco.MjsGeom]) -> dict[tuple[int, str], Any]:
         edits = super()._edits(geoms)
@@ -397,14 +397,14 @@ class CollisionCfg(_GeomFieldsCfg):
 
 @dataclass(kw_only=True)
 class _MountedCfg(SpecCfg):
-    """Something that a body carries and that may follow or look at a body."""
+    """Common fields of elements that are attached to a body and may track or target a body."""
 
     body: str = "world"
-    """The body that carries it."""
+    """Body to which the element is attached."""
     mode: str = "fixed"
-    """fixed, track, trackcom, targetbody or targetbodycom."""
+    """Mode: fixed, track, trackcom, targetbody or targetbodycom."""
     target: str | None = None
-    """The body to look at, for the two target modes."""
+    """Body to point at, for the two target modes."""
     pos: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Position in the body's frame [m]."""
 
@@ -420,7 +420,7 @@ class _MountedCfg(SpecCfg):
     def _mount(
         self, spec: mujoco.MjSpec, name: str | None
     ) -> tuple[mujoco.MjsBody, dict[str, Any]]:
-        """Validate, find the body, and return what lights and cameras are made with alike."""
+        """Validate; return the body and the common arguments of lights and cameras."""
         self.validate()
         bodies = [body.name for body in spec.bodies]
         for body in (self.body, self.target):
@@ -435,25 +435,25 @@ class LightCfg(_MountedCfg):
     """Adds a light to a body."""
 
     name: str | None = None
-    """Its name."""
+    """Name of the light."""
     type: Literal["spot", "directional"] = "spot"
-    """A cone from a point, or parallel rays."""
+    """Type: a spotlight, or parallel rays."""
     castshadow: bool = True
-    """Whether it casts shadows."""
+    """Enable shadows."""
     dir: tuple[float, float, float] = (0.0, 0.0, -1.0)
     """Direction in the body's frame."""
     cutoff: float = 45.0
-    """Half of a spot's opening angle [degrees]."""
+    """Half of a spotlight's cone angle [degrees]."""
     exponent: float = 10.0
-    """How fast a spot fades towards its edge."""
+    """Exponent of a spotlight's falloff toward its edge."""
     diffuse: tuple[float, float, float] | None = None
-    """Diffuse colour."""
+    """Diffuse color."""
     specular: tuple[float, float, float] | None = None
-    """Colour of highlights."""
+    """Specular color."""
     ambient: tuple[float, float, float] | None = None
-    """Colour that it adds everywhere."""
+    """Ambient color."""
     active: bool = True
-    """Whether it is on."""
+    """Switch the light on."""
     attenuation: tuple[float, float, float] = (1.0, 0.0, 0.0)
     """Constant, linear and quadratic attenuation with distance."""
 
@@ -480,14 +480,14 @@ class CameraCfg(_MountedCfg):
     """Adds a camera to a body."""
 
     name: str
-    """Its name."""
+    """Name of the camera."""
     fovy: float = 45.0
     """Vertical field of view [degrees]."""
     quat: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
     """Orientation in the body's frame (wxyz); a camera looks along its -z."""
 
     def validate(self) -> None:
-        """Raise ValueError for an unknown mode or an impossible field of view."""
+        """Raise ValueError for an unknown mode or an invalid field of view."""
         super().validate()
         self._check(0 < self.fovy < 180, f"fovy must be within 0 and 180, got {self.fovy}.")
 
@@ -501,9 +501,9 @@ class CameraCfg(_MountedCfg):
 def warn_overlapping_geom_edits(
     geom_cfgs: Sequence[GeomCfg], collision_cfgs: Sequence[CollisionCfg], spec: mujoco.MjSpec
 ) -> None:
-    """Warn where a later config overwrites what an earlier one set, geoms before collisions.
+    """Warn if a later config overwrites values of an earlier one; geoms precede collisions.
 
-    Switching off all other geoms counts: of two `CollisionCfg`, only one should do it.
+    Disabling all other geoms counts as well: only one of several `CollisionCfg` should do it.
     """
     geoms = list(spec.geoms)
     cfgs = [*geom_cfgs, *collision_cfgs]
@@ -525,12 +525,12 @@ def warn_overlapping_geom_edits(
 
 
 def _name(element: Any) -> str:
-    # MuJoCo names an unnamed mesh after its file, but only when it compiles.
+    # MuJoCo names an unnamed mesh after its file, but only at compilation.
     return element.name or Path(getattr(element, "file", "")).stem
 
 
 def _select(elements: Iterable[Any], exprs: Sequence[str]) -> list[Any]:
-    """Elements whose names match any of the patterns, each of which must match one."""
+    """Return the elements whose names match any of the patterns, each of which must match one."""
     elements = list(elements)
     names = [_name(element) for element in elements]
     ids = {i for expr in exprs for i in resolve_matching_names(expr, names)[0]}
@@ -538,7 +538,7 @@ def _select(elements: Iterable[Any], exprs: Sequence[str]) -> list[Any]:
 
 
 def _by_name(value: Any, elements: Sequence[Any], default: Any = None) -> list[tuple[Any, Any]]:
-    """Pairs of an element and its value, without those that have none."""
+    """Return pairs of elements and values, without elements that have no value."""
     if isinstance(value, dict):
         values = resolve_expr(value, [_name(element) for element in elements], default)
     else:
@@ -548,7 +548,7 @@ def _by_name(value: Any, elements: Sequence[Any], default: Any = None) -> list[t
 
 def _check_new(elements: Iterable[Any], name: str | None, kind: str) -> None:
     if name and name in {element.name for element in elements}:
-        raise ValueError(f"The spec has a {kind} '{name}' already: choose another name.")
+        raise ValueError(f"The spec already has a {kind} '{name}': choose another name.")
 
 
 def _check_known(cfg: SpecCfg, kind: str, name: str, names: Sequence[str]) -> None:

@@ -62,12 +62,12 @@ def get_free_joint(spec: mujoco.MjSpec) -> mujoco.MjsJoint | None:
 
 
 def get_non_free_joints(spec: mujoco.MjSpec) -> tuple[mujoco.MjsJoint, ...]:
-    """Return all joints but free ones, in spec order."""
+    """Return all joints except free joints, in spec order."""
     return tuple(joint for joint in spec.joints if joint.type != mujoco.mjtJoint.mjJNT_FREE)
 
 
 def non_default_option_fields(opt: Any) -> list[str]:
-    """Names of the fields in which a spec's `<option>` differs from MuJoCo's defaults."""
+    """Return the names of the `<option>` fields that differ from MuJoCo's defaults."""
     default = mujoco.MjSpec().option
     return [
         name
@@ -78,25 +78,25 @@ def non_default_option_fields(opt: Any) -> list[str]:
 
 
 def copy_mesh_data(src: mujoco.MjsMesh, dst: mujoco.MjsMesh) -> None:
-    """Make one mesh what another is, of this spec or another, but for its name.
+    """Copy all data of a mesh except its name, within a spec or between specs.
 
-    The name of its file is copied, too: the spec of `dst` must find a file under that name.
+    The file name is copied, too: the spec of `dst` must find a file of that name.
     """
     copy_spec_data(src, dst)
 
 
 def copy_texture_data(src: mujoco.MjsTexture, dst: mujoco.MjsTexture) -> None:
-    """Make one texture what another is, but for its name; see `copy_mesh_data`."""
+    """Copy all data of a texture except its name; see `copy_mesh_data`."""
     copy_spec_data(src, dst)
 
 
 def copy_material_data(src: mujoco.MjsMaterial, dst: mujoco.MjsMaterial) -> None:
-    """Make one material what another is, but for its name; its textures go by their names."""
+    """Copy all data of a material except its name; it refers to textures by name."""
     copy_spec_data(src, dst)
 
 
 def add_sky(spec: mujoco.MjSpec) -> None:
-    """Add a sky that is lighter towards the horizon; without one, pictures have a black sky."""
+    """Add a sky that is lighter toward the horizon; without one, images have a black sky."""
     spec.add_texture(
         name="sky",
         type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
@@ -109,7 +109,7 @@ def add_sky(spec: mujoco.MjSpec) -> None:
 
 
 def add_checker_material(spec: mujoco.MjSpec, name: str, square: float = 0.5) -> str:
-    """Add a material of light squares with sides of `square` [m]; return its name."""
+    """Add a material with a checkerboard of `square` [m] sides; return its name."""
     spec.add_texture(
         name=name,
         type=mujoco.mjtTexture.mjTEXTURE_2D,
@@ -125,7 +125,7 @@ def add_checker_material(spec: mujoco.MjSpec, name: str, square: float = 0.5) ->
 
 
 def set_options(spec: mujoco.MjSpec, option: mujoco.MjOption) -> None:
-    """Give a spec all options of a compiled model."""
+    """Set all options of a spec to those of a compiled model."""
     for name in (name for name in dir(option) if not name.startswith("_")):
         setattr(spec.option, name, getattr(option, name))
 
@@ -138,7 +138,7 @@ def add_ground_plane(spec: mujoco.MjSpec, name: str = "ground_plane") -> mujoco.
         name: the geom's name.
 
     Raises:
-        ValueError: the world has a plane already, which would double every contact.
+        ValueError: the world already has a plane, which would duplicate every contact.
     """
     for geom in spec.worldbody.geoms:
         if geom.type == mujoco.mjtGeom.mjGEOM_PLANE:
@@ -149,7 +149,7 @@ def add_ground_plane(spec: mujoco.MjSpec, name: str = "ground_plane") -> mujoco.
         name=free_name(name, {geom.name for geom in spec.geoms}),
         type=mujoco.mjtGeom.mjGEOM_PLANE,
         size=[0.0, 0.0, 0.05],
-        # A file's default class may have switched its geoms' contacts off.
+        # A file's default class may disable contacts of its geoms.
         contype=1,
         conaffinity=1,
     )

@@ -1,4 +1,4 @@
-"""Facts about elements of MuJoCo: widths of joints, and inputs of actuators."""
+"""Properties of MuJoCo elements: sizes of joints, and inputs of actuators."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ TRANSMISSIONS = {
     TransmissionType.TENDON: (mujoco.mjtTrn.mjTRN_TENDON,),
     TransmissionType.SITE: (mujoco.mjtTrn.mjTRN_SITE,),
 }
-"""What MuJoCo calls the ways to act on each kind of target, the usual one first."""
+"""MuJoCo's transmission types for each kind of target, the most common one first."""
 
-# Positions and velocities by joint type, (qpos, qvel).
+# Number of positions and velocities by joint type, (qpos, qvel).
 _WIDTHS = {
     mujoco.mjtJoint.mjJNT_FREE: (7, 6),
     mujoco.mjtJoint.mjJNT_BALL: (4, 3),
     mujoco.mjtJoint.mjJNT_SLIDE: (1, 1),
     mujoco.mjtJoint.mjJNT_HINGE: (1, 1),
 }
-# What says who an element of a spec is or where it belongs, as opposed to what it is.
+# Attributes that define the identity or location of a spec element, not its properties.
 _IDENTITY = {
     *("alt", "classname", "compiler", "frame", "id"),
     *("info", "name", "parent", "plugin", "signature"),
@@ -30,24 +30,24 @@ _IDENTITY = {
 
 
 def qpos_width(joint_type: int | mujoco.mjtJoint) -> int:
-    """Return how many numbers of `qpos` a joint of this type has."""
+    """Return the number of elements of `qpos` for a joint of this type."""
     return _WIDTHS[mujoco.mjtJoint(joint_type)][0]
 
 
 def dof_width(joint_type: int | mujoco.mjtJoint) -> int:
-    """Return how many numbers of `qvel` a joint of this type has."""
+    """Return the number of elements of `qvel` for a joint of this type."""
     return _WIDTHS[mujoco.mjtJoint(joint_type)][1]
 
 
 def joint_of(model: mujoco.MjModel, actuator: int) -> int:
-    """Return the joint that an actuator acts on, or -1."""
+    """Return the id of the joint that an actuator acts on, or -1."""
     kind = mujoco.mjtTrn(model.actuator_trntype[actuator])
     on_joint = kind in TRANSMISSIONS[TransmissionType.JOINT]
     return int(model.actuator_trnid[actuator, 0]) if on_joint else -1
 
 
 def copy_spec_data(source: Any, target: Any, *but: str) -> None:
-    """Make an element of a spec what another is, except for who and where it is, and for `but`."""
+    """Copy the properties of a spec element, except identity, location, and those in `but`."""
     for name in dir(source):
         value = getattr(source, name)
         if not (name.startswith("_") or name in _IDENTITY or name in but or callable(value)):
@@ -55,14 +55,14 @@ def copy_spec_data(source: Any, target: Any, *but: str) -> None:
 
 
 def is_position_actuator(actuator: mujoco.MjsActuator) -> bool:
-    """Whether the control is a position that the force `kp * (ctrl - q) - ...` pulls to."""
+    """Return whether the control is a target position, with the force `kp * (ctrl - q) - ...`."""
     return _is_input(actuator, mujoco.mjtCtrlInput.mjINPUT_POS) or (
         _pulls_to_position(actuator) and actuator.dyntype != mujoco.mjtDyn.mjDYN_INTEGRATOR
     )
 
 
 def is_velocity_actuator(actuator: mujoco.MjsActuator) -> bool:
-    """Whether the control is a velocity, held directly or by moving a position target."""
+    """Return whether the control is a velocity, held directly or through a position target."""
     if _is_input(actuator, mujoco.mjtCtrlInput.mjINPUT_VEL):
         return True
     if actuator.dyntype == mujoco.mjtDyn.mjDYN_INTEGRATOR:
@@ -72,7 +72,7 @@ def is_velocity_actuator(actuator: mujoco.MjsActuator) -> bool:
 
 
 def is_motor_actuator(actuator: mujoco.MjsActuator) -> bool:
-    """Whether the control is a force, up to a factor, that acts at once."""
+    """Return whether the control is a force, up to a factor, without delay."""
     return (
         actuator.gaintype == mujoco.mjtGain.mjGAIN_FIXED
         and actuator.biastype == mujoco.mjtBias.mjBIAS_NONE
@@ -81,17 +81,17 @@ def is_motor_actuator(actuator: mujoco.MjsActuator) -> bool:
 
 
 def is_muscle_actuator(actuator: mujoco.MjsActuator) -> bool:
-    """Whether the control excites a muscle."""
+    """Return whether the control is the excitation of a muscle."""
     return actuator.gaintype == mujoco.mjtGain.mjGAIN_MUSCLE
 
 
 def detect_command_field(
     actuator: mujoco.MjsActuator,
 ) -> Literal["position", "velocity", "effort"]:
-    """Return which target of a joint an actuator's control is.
+    """Return the kind of joint target that an actuator's control is.
 
     Raises:
-        ValueError: its gains fit none of the kinds.
+        ValueError: the actuator's gains do not match any of the kinds.
     """
     if is_position_actuator(actuator):
         return "position"
@@ -107,7 +107,7 @@ def detect_command_field(
 
 
 def _is_input(actuator: mujoco.MjsActuator, kind: mujoco.mjtCtrlInput) -> bool:
-    # The elements <position>, <velocity> and so on note what their input is; <general> may.
+    # The elements <position>, <velocity> and so on record their input type; <general> may.
     return actuator.ctrlspec == kind.value
 
 

@@ -1,4 +1,4 @@
-"""Writing a spec to a folder or an archive that MuJoCo loads anywhere."""
+"""Export of a spec to a folder or an archive that MuJoCo can load anywhere."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ def export_spec(
     zip: bool = False,
     extra: Mapping[str, bytes] | None = None,
 ) -> Path:
-    """Write `scene.xml` and, in `assets/`, the files that it refers to.
+    """Write `scene.xml` and the files that it refers to, which go to `assets/`.
 
-    The export appears whole or not at all, and replaces an earlier one. Textures that were given
-    as pixels are left out, as XML cannot hold them. Numbers have the six digits of MuJoCo's XML.
+    The export is written atomically and replaces an earlier one. Textures that were defined by
+    pixels are omitted, since XML cannot contain them. Numbers have the six digits of MuJoCo's XML.
 
     Args:
-        spec: the spec to write, which stays as it is.
-        output_dir: the folder to write; with `zip` no folder, but the archive `output_dir`.zip.
-        zip: whether to write an archive.
-        extra: further files to write beside the scene, by name.
+        spec: the spec to write; unchanged.
+        output_dir: the folder to write, or with `zip` the path of the archive without `.zip`.
+        zip: write an archive.
+        extra: contents of further files to write beside the scene, by name.
 
     Returns:
         The path of the folder or archive.
 
     Raises:
         ValueError: MuJoCo cannot compile or write the spec.
-        FileExistsError: the folder holds something else than an earlier export.
+        FileExistsError: the folder contains files that are not from an earlier export.
     """
     output_dir = Path(output_dir)
     output_dir.parent.mkdir(parents=True, exist_ok=True)
@@ -73,13 +73,13 @@ def _check_replaceable(output_dir: Path, ours: set[str]) -> None:
     found = {path.name for path in output_dir.iterdir()} if output_dir.is_dir() else {"a file"}
     if found and (_SCENE not in found or found - ours):
         raise FileExistsError(
-            f"'{output_dir}' is no earlier export, it holds {', '.join(sorted(found)[:5])}: "
+            f"'{output_dir}' is not an earlier export, it contains {', '.join(sorted(found)[:5])}: "
             "choose a new or empty folder."
         )
 
 
 def _files(spec: mujoco.MjSpec) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of an export, by their paths in it."""
+    """Yield the paths and contents of the files of an export."""
     with tempfile.TemporaryDirectory() as folder:
         archive = Path(folder, "scene.mjz")
         _encode(spec, archive)
@@ -91,9 +91,9 @@ def _files(spec: mujoco.MjSpec) -> Iterator[tuple[str, bytes]]:
 
 
 def _flatten(xml: str) -> tuple[str, dict[str, str]]:
-    """Let XML refer to files without folders; return it with these by the paths before.
+    """Replace file references in XML by names without folders; return it and the new names by path.
 
-    Asset names come from outside: what is left of them cannot lead anywhere.
+    Asset names are untrusted: the sanitized names cannot refer to other folders.
     """
     root = ElementTree.fromstring(xml)
     compiler = root.find("compiler")
@@ -114,7 +114,7 @@ def _flatten(xml: str) -> tuple[str, dict[str, str]]:
 
 
 def _encode(spec: mujoco.MjSpec, archive: Path) -> None:
-    """Let MuJoCo find the files that a spec refers to, wherever its parts came from."""
+    """Write a spec and its files to an archive; MuJoCo finds the files of all attached parts."""
     messages: list[str] = []
     try:
         with mujoco_warnings(messages.append):

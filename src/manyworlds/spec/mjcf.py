@@ -1,4 +1,4 @@
-"""Making a spec's XML one that MuJoCo reads again."""
+"""Corrections that make a spec's XML loadable by MuJoCo."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import mujoco
 
 
 def strip_buffer_textures(spec: mujoco.MjSpec) -> None:
-    """Remove the textures that were given as pixels, which XML cannot hold, and all uses of them.
+    """Remove textures that are defined by pixels, which XML cannot contain, and all references.
 
-    Materials and lights stay, without the texture.
+    Materials and lights are kept, without the texture.
     """
     stripped = [texture for texture in spec.textures if len(texture.data)]
     names = {texture.name for texture in stripped}
@@ -26,14 +26,14 @@ def strip_buffer_textures(spec: mujoco.MjSpec) -> None:
 
 
 def fix_spec_xml(xml: str, meshdir: str | None = None) -> str:
-    """Tidy the XML of a spec.
+    """Clean up the XML of a spec.
 
-    Default classes that set nothing and that nobody uses are removed: attaching leaves one a spec.
+    Unused empty default classes are removed: attaching leaves one per spec.
 
     Args:
-        xml: what `spec.to_xml()` returned.
-        meshdir: folder of the meshes, height fields and textures, relative to the file; None keeps
-            what the XML says.
+        xml: result of `spec.to_xml()`.
+        meshdir: folder of meshes, height fields and textures, relative to the file; None keeps
+            that of the XML.
     """
     root = ElementTree.fromstring(xml)
     used = {

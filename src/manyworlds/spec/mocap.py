@@ -1,4 +1,4 @@
-"""Giving a fixed base a place of its own in each world."""
+"""Mocap bodies for fixed-base models, so that each world can place them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import mujoco
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 
 MOCAP_BASE = "mocap_base"
-"""The body that carries a wrapped spec."""
+"""Name of the body that carries a wrapped spec."""
 
-# Settings of a whole spec, which attaching leaves behind.
+# Settings of a whole spec, which attaching does not copy.
 _SETTINGS = (
     *("option", "visual", "stat", "compiler", "modelname", "modelfiledir", "comment", "memory"),
     *("nconmax", "njmax", "nemax", "nstack", "nuserdata", "nuser_actuator", "nuser_body"),
@@ -26,21 +26,21 @@ _KEY_FIELDS = ("qpos", "qvel", "act", "ctrl")
 def auto_wrap_fixed_base_mocap(
     spec_fn: Callable[[], mujoco.MjSpec],
 ) -> Callable[[], mujoco.MjSpec]:
-    """Put what a function returns on a mocap body, unless it moves or is on one already.
+    """Attach a fixed-base spec to a mocap body, unless it already has one.
 
-    All that is in the world of a fixed-base spec comes under one body `mocap_base` at the spec's
-    origin: every top-level body, and the geoms, sites, lights and cameras beside them. Nothing
-    changes its place, and who moves `mocap_base` moves everything. Connections to the world and
-    exclusions of it become those of `mocap_base`; sensors still measure in the world.
+    All elements in the world of a fixed-base spec become children of one body `mocap_base` at the
+    spec's origin: every top-level body, and the geoms, sites, lights and cameras of the world. All
+    poses are unchanged, and moving `mocap_base` moves everything. Connections and exclusions with
+    the world become those with `mocap_base`; sensors still measure in the world frame.
 
-    One thing differs in physics: MuJoCo lets a static body collide with its children, but not a
-    body under a mocap body with its own, as with any other parent.
+    Physics differs in one respect: in MuJoCo, a static body can collide with its children, but a
+    body below a mocap body cannot collide with its own, like any other parent.
 
     Args:
-        spec_fn: returns a new spec.
+        spec_fn: function that returns a new spec.
 
     Returns:
-        A function that returns a new spec: as it is where it is empty, has a free joint, or has a
+        A function that returns a new spec, unmodified if it is empty, has a free joint, or has a
         mocap body in the world.
     """
 
@@ -61,7 +61,7 @@ def _on_mocap_body(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     for name in _SETTINGS:
         setattr(parent, name, getattr(spec, name))
     base = parent.worldbody.add_body(name=MOCAP_BASE, mocap=True)
-    # Attached keyframes would stay pending until the parent is compiled, so they move by hand.
+    # Attached keyframes would stay pending until the parent is compiled, so they are copied here.
     keys: list[dict[str, Any]] = [
         {"name": key.name, "time": key.time}
         | {name: list(getattr(key, name)) for name in _KEY_FIELDS}
@@ -69,9 +69,9 @@ def _on_mocap_body(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     ]
     for key in list(spec.keys):
         spec.delete(key)
-    # MuJoCo warns of the empty prefix: defaults that are set for a whole spec collide with those of
-    # the parent. It writes them with every element instead. What is compiled is the copy, as the
-    # original would warn whenever it is.
+    # MuJoCo warns about the empty prefix, since the defaults of a whole spec conflict with those of
+    # the parent; it writes them with every element instead. The copy is compiled, as the original
+    # would repeat the warning at every compilation.
     with mujoco_warnings(lambda _: None):
         parent.attach(spec, prefix="", frame=base.add_frame())
     for exclude in parent.excludes:

@@ -1,4 +1,4 @@
-"""Small types that actuators share with what builds and uses them, and the physics of gears."""
+"""Transmission types and motor properties that several modules share; physics of gears."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class TransmissionType(enum.StrEnum):
-    """What an actuator acts on."""
+    """Kind of target that an actuator acts on."""
 
     JOINT = "joint"
     TENDON = "tendon"
@@ -18,32 +18,32 @@ class TransmissionType(enum.StrEnum):
 
 @dataclass(frozen=True)
 class ElectricActuator:
-    """An electric motor with its gear, as a joint sees it."""
+    """Properties of an electric motor with its gear, at the joint."""
 
     reflected_inertia: float
-    """Inertia that the joint feels, for its `armature` [kg m^2]."""
+    """Inertia at the joint, for its `armature` [kg m^2]."""
     velocity_limit: float
-    """Largest speed of the joint [rad/s]."""
+    """Maximum speed of the joint [rad/s]."""
     effort_limit: float
-    """Largest torque at the joint [N m]."""
+    """Maximum torque at the joint [N m]."""
 
 
 class LinearJointProperties(NamedTuple):
-    """A rotary actuator behind a transmission to a slide joint."""
+    """Properties of a rotary actuator at the slide joint that it drives."""
 
     armature: float
-    """Mass that the joint feels [kg]."""
+    """Effective mass at the joint [kg]."""
     velocity_limit: float
-    """Largest speed [m/s]."""
+    """Maximum speed [m/s]."""
     effort_limit: float
-    """Largest force [N]."""
+    """Maximum force [N]."""
 
 
 def reflected_inertia(rotor_inertia: float, gear_ratio: float) -> float:
-    """Inertia of a rotor as felt behind its gear [kg m^2]: `J n^2`.
+    """Return the inertia of a rotor at the output of its gear [kg m^2]: `J n^2`.
 
-    The rotor turns n times as fast as the output, and its kinetic energy is the same seen from
-    either side: `J (n w)^2 / 2 = (J n^2) w^2 / 2`.
+    The rotor turns n times as fast as the output, and its kinetic energy is the same on either
+    side: `J (n w)^2 / 2 = (J n^2) w^2 / 2`.
 
     Args:
         rotor_inertia: inertia J of the rotor [kg m^2].
@@ -55,16 +55,16 @@ def reflected_inertia(rotor_inertia: float, gear_ratio: float) -> float:
 def reflected_inertia_from_two_stage_planetary(
     rotor_inertia: tuple[float, float, float], gear_ratio: tuple[float, float, float]
 ) -> float:
-    """Inertia of a motor behind a two-stage planetary gear, as felt at the output [kg m^2].
+    """Return the inertia of a motor with a two-stage planetary gear, at the output [kg m^2].
 
-    Each rotating part turns as fast as the output times all ratios behind it, and kinetic energies
-    add up: `J_1 (n_1 n_2)^2 + J_2 n_2^2 + J_3`, where n_1 is the ratio from rotor to first carrier
-    and n_2 that from there to the output.
+    Each rotating part turns as fast as the output times all ratios between them, and kinetic
+    energies add up: `J_1 (n_1 n_2)^2 + J_2 n_2^2 + J_3`, where n_1 is the ratio from the rotor to
+    the first carrier and n_2 that from the first carrier to the output.
 
     Args:
-        rotor_inertia: of the rotor, and of what turns with the first and with the second carrier
-            [kg m^2].
-        gear_ratio: of the parts before the first stage (1: the rotor is its input), of the first
+        rotor_inertia: inertia of the rotor, and of the parts that turn with the first and with the
+            second carrier [kg m^2].
+        gear_ratio: ratio before the first stage (1: the rotor is its input), of the first stage,
             and of the second stage.
 
     Raises:
@@ -84,7 +84,7 @@ def reflected_inertia_from_two_stage_planetary(
 
 
 def rpm_to_rad(rpm: float) -> float:
-    """Convert turns per minute to rad/s."""
+    """Convert revolutions per minute to rad/s."""
     return rpm * 2.0 * math.pi / 60.0
 
 
@@ -94,15 +94,15 @@ def reflect_rotary_to_linear(
     effort_limit_rotary: float,
     transmission_ratio: float,
 ) -> LinearJointProperties:
-    """Describe a rotary actuator by the slide joint that it drives.
+    """Return the properties of a rotary actuator at the slide joint that it drives.
 
     With `v = r w`, equal power on both sides (`F v = T w`) gives `F = T / r`, and equal kinetic
     energy (`m v^2 = J w^2`) gives `m = J / r^2`.
 
     Args:
         armature_rotary: inertia J at the rotary output [kg m^2].
-        velocity_limit_rotary: largest speed w [rad/s].
-        effort_limit_rotary: largest torque T [N m].
+        velocity_limit_rotary: maximum speed w [rad/s].
+        effort_limit_rotary: maximum torque T [N m].
         transmission_ratio: travel r per angle [m/rad]: a pinion's radius, or a screw's lead / 2 pi.
 
     Raises:

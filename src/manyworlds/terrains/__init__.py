@@ -1,4 +1,4 @@
-"""Ground to stand on: planes, generated terrains, and where each world is on them."""
+"""Terrain: planes, generated terrains, and the origins of the worlds on them."""
 
 from manyworlds.terrains.heightfield_terrains import (
     HfDiscreteObstaclesTerrainCfg,

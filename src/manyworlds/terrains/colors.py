@@ -1,13 +1,13 @@
-"""How terrain is coloured: one palette of heights for boxes and height fields."""
+"""Colors of terrain: one palette of heights for boxes and height fields."""
 
 from __future__ import annotations
 
 import mujoco
 import numpy as np
 
-# Height at which the palette ends [m]; smaller heights are spread by a square root.
+# Height at the end of the palette [m]; a square root spreads smaller heights.
 _FULL_HEIGHT = 1.0
-# Slate blue in pits, light stone on the ground, then sage, sand and clay.
+# Slate blue in pits, light stone at ground level, then sage, sand and clay.
 _STOPS = np.array([-1.0, -0.5, 0.0, 0.35, 0.7, 1.0])
 _COLORS = np.array(
     [
@@ -22,14 +22,14 @@ _COLORS = np.array(
 
 
 def height_to_rgb(heights: np.ndarray | float) -> np.ndarray:
-    """Colours of heights [m], shape [..., 3]."""
+    """Return colors of heights [m], shape [..., 3]."""
     heights = np.asarray(heights, float)
     place = np.sign(heights) * np.sqrt(np.minimum(np.abs(heights) / _FULL_HEIGHT, 1.0))
     return np.stack([np.interp(place, _STOPS, channel) for channel in _COLORS.T], axis=-1)
 
 
 def random_rgb(rng: np.random.Generator) -> np.ndarray:
-    """A colour of the palette, shape [3]."""
+    """Return a random color of the palette, shape [3]."""
     return height_to_rgb(rng.uniform(-0.5, 1.0))
 
 
@@ -40,26 +40,26 @@ def color_by_height(
     physical_heights: np.ndarray,
     texture_size: int = 128,
 ) -> str:
-    """Add a material that colours a height field by height.
+    """Add a material that colors a height field by height.
 
     Args:
-        spec: the spec that gets the texture and the material.
-        noise: heights scaled to [0, 1], rows along y and columns along x; what is higher than
-            the corner is a little lighter than by the palette alone.
+        spec: the spec to which the texture and the material are added.
+        noise: heights scaled to [0, 1], rows along y and columns along x; samples above the corner
+            are slightly lighter than in the palette.
         unique_id: name of the texture and the material.
-        physical_heights: heights [m], of the same shape.
+        physical_heights: heights [m], with the shape of `noise`.
         texture_size: pixels along each side.
 
     Returns:
         The material's name.
     """
-    # Relative to the corner, so that neighbouring cells meet in the same colour.
+    # Relative to the corner, so that neighboring cells have the same color at their border.
     shade = 1.0 + 0.08 * (noise - noise[0, 0])
     rgb = np.clip(height_to_rgb(physical_heights) * shade[..., None], 0.0, 1.0)
     rows, cols = (
         np.linspace(0, n - 1, texture_size).round().astype(int) for n in physical_heights.shape
     )
-    # A texture's first row is at the far end along y.
+    # The first row of a texture is at the largest y.
     pixels = (255 * rgb[rows[::-1]][:, cols]).round().astype(np.uint8)
     texture = spec.add_texture(
         name=unique_id,

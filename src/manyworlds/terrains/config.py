@@ -1,4 +1,4 @@
-"""Ready kinds of terrain, and ready terrains made of them."""
+"""Predefined kinds of terrain, and predefined terrains that combine them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from manyworlds.terrains.terrain_generator import SubTerrainCfg, TerrainGenerato
 _F = TypeVar("_F", bound=Callable[..., SubTerrainCfg])
 
 ALL_TERRAIN_PRESETS: dict[str, Callable[..., SubTerrainCfg]] = {}
-"""Functions that make a kind of terrain, by name; their arguments override its fields."""
+"""Functions that create a kind of terrain, by name; their arguments override its fields."""
 
 
 def terrain_preset(fn: _F) -> _F:
-    """List a function among the presets, under its own name."""
+    """Register a function as a preset, under its own name."""
     ALL_TERRAIN_PRESETS[fn.__name__] = fn
     return fn
 
@@ -41,13 +41,13 @@ _STAIRS: dict[str, Any] = {
 
 @terrain_preset
 def pyramid_stairs(**overrides: Any) -> box.BoxPyramidStairsTerrainCfg:
-    """Stairs up to 20 cm a step, with treads of 30 cm, that lead up to a platform."""
+    """Stairs with steps of up to 20 cm and treads of 30 cm, up to a platform."""
     return _make(box.BoxPyramidStairsTerrainCfg, overrides, **_STAIRS)
 
 
 @terrain_preset
 def pyramid_stairs_inv(**overrides: Any) -> box.BoxInvertedPyramidStairsTerrainCfg:
-    """The same stairs, leading down."""
+    """The same stairs, down to a platform."""
     return _make(box.BoxInvertedPyramidStairsTerrainCfg, overrides, **_STAIRS)
 
 
@@ -60,19 +60,19 @@ _SLOPE: dict[str, Any] = {
 
 @terrain_preset
 def hf_pyramid_slope(**overrides: Any) -> hf.HfPyramidSlopedTerrainCfg:
-    """Slopes up to 35 degrees that lead up to a platform."""
+    """Slopes of up to 35 degrees, up to a platform."""
     return _make(hf.HfPyramidSlopedTerrainCfg, overrides, **_SLOPE)
 
 
 @terrain_preset
 def hf_pyramid_slope_inv(**overrides: Any) -> hf.HfPyramidSlopedTerrainCfg:
-    """The same slopes, leading down."""
+    """The same slopes, down to a platform."""
     return _make(hf.HfPyramidSlopedTerrainCfg, overrides, inverted=True, **_SLOPE)
 
 
 @terrain_preset
 def random_rough(**overrides: Any) -> hf.HfRandomUniformTerrainCfg:
-    """Uneven ground of 2 to 10 cm; it is uneven whatever the difficulty."""
+    """Uneven ground with heights of 2 to 10 cm, at every difficulty."""
     return _make(
         hf.HfRandomUniformTerrainCfg,
         overrides,
@@ -109,7 +109,7 @@ def discrete_obstacles(**overrides: Any) -> hf.HfDiscreteObstaclesTerrainCfg:
 
 @terrain_preset
 def perlin_noise(**overrides: Any) -> hf.HfPerlinNoiseTerrainCfg:
-    """Rolling ground of up to 1 m."""
+    """Rolling ground with heights of up to 1 m."""
     return _make(
         hf.HfPerlinNoiseTerrainCfg,
         overrides,
@@ -121,7 +121,7 @@ def perlin_noise(**overrides: Any) -> hf.HfPerlinNoiseTerrainCfg:
 
 @terrain_preset
 def box_random_grid(**overrides: Any) -> box.BoxRandomGridTerrainCfg:
-    """Columns of up to 20 cm above or below the ground, merged where nearly level."""
+    """Columns of up to 20 cm above or below the ground, merged if nearly level."""
     return _make(
         box.BoxRandomGridTerrainCfg,
         overrides,
@@ -134,25 +134,25 @@ def box_random_grid(**overrides: Any) -> box.BoxRandomGridTerrainCfg:
 
 @terrain_preset
 def random_spread_boxes(**overrides: Any) -> box.BoxRandomSpreadTerrainCfg:
-    """Sixty boxes of up to 60 cm, turned at random."""
+    """Sixty boxes of up to 60 cm, with random yaw."""
     return _make(box.BoxRandomSpreadTerrainCfg, overrides, box_height_range=(0.05, 0.6))
 
 
 @terrain_preset
 def open_stairs(**overrides: Any) -> box.BoxOpenStairsTerrainCfg:
-    """Thin treads that lead down to a platform."""
+    """Thin treads, down to a platform."""
     return _make(box.BoxOpenStairsTerrainCfg, overrides)
 
 
 @terrain_preset
 def random_stairs(**overrides: Any) -> box.BoxRandomStairsTerrainCfg:
-    """Stairs of 10 to 30 cm, each step different."""
+    """Stairs with random steps of 10 to 30 cm."""
     return _make(box.BoxRandomStairsTerrainCfg, overrides)
 
 
 @terrain_preset
 def stepping_stones(**overrides: Any) -> box.BoxSteppingStonesTerrainCfg:
-    """Stones of 80 to 40 cm, 20 to 50 cm apart."""
+    """Stones of 80 to 40 cm with gaps of 20 to 50 cm."""
     return _make(box.BoxSteppingStonesTerrainCfg, overrides)
 
 
@@ -189,7 +189,7 @@ ROUGH_TERRAINS_CFG = TerrainGeneratorCfg(
         "wave_terrain": wave_terrain(proportion=0.1),
     },
 )
-"""What legged robots are commonly trained on: stairs, slopes and uneven ground."""
+"""Common training terrain for legged robots: stairs, slopes and uneven ground."""
 
 STAIRS_TERRAINS_CFG = TerrainGeneratorCfg(
     size=(8.0, 8.0),
@@ -214,4 +214,4 @@ ALL_TERRAINS_CFG = TerrainGeneratorCfg(
     curriculum=True,
     sub_terrains={name: fn(proportion=1.0) for name, fn in ALL_TERRAIN_PRESETS.items()},
 )
-"""Every preset, in a column of ten levels each."""
+"""Every preset, in one column of ten levels each."""

@@ -1,4 +1,4 @@
-"""Cells where one steps over gaps: stones, beams, rings and tilted tiles above a pit."""
+"""Cells with gaps: stones, beams, rings and tilted tiles above a pit."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _TILE_THICKNESS = 0.2
 
 @dataclass(kw_only=True)
 class PitTerrainCfg(SubTerrainCfg):
-    """A pit with a border and a platform in the centre, both at height 0."""
+    """A pit with a border and a platform in the center, both at height 0."""
 
     platform_width: float = 1.0
-    """Width of the square in the centre [m]."""
+    """Width of the square in the center [m]."""
     border_width: float = 0.25
     """Width of the flat border [m]."""
     floor_depth: float = 2.0
@@ -29,7 +29,7 @@ class PitTerrainCfg(SubTerrainCfg):
     def _dig(
         self, spec: mujoco.MjSpec, border_width: float
     ) -> tuple[mujoco.MjsBody, np.ndarray, list[mujoco.MjsGeom]]:
-        """Add floor, border and platform; return body, extent of the pit and the geoms."""
+        """Add floor, border and platform; return body, extent of the pit [m] and the geoms."""
         body, inner = spec.body("terrain"), self.inner_size(border_width, self.platform_width)
         platform = 2 * [self.platform_width]
         geoms = [
@@ -40,32 +40,37 @@ class PitTerrainCfg(SubTerrainCfg):
         return body, inner, geoms
 
     def _beside_platform(self, offset: np.ndarray, half: np.ndarray) -> bool:
-        """Whether a box at `offset` from the centre with half sides `half` misses the platform."""
+        """Return whether a box misses the platform.
+
+        Args:
+            offset: center of the box relative to the cell's center [m], shape [2].
+            half: half sides of the box [m], shape [2].
+        """
         return bool((np.abs(offset) >= self.platform_width / 2 + half - 1e-9).any())
 
 
 def _grid_offsets(length: float, pitch: float) -> np.ndarray:
-    """As many places `pitch` apart about 0 as fit, each in the middle of its own pitch."""
+    """Return as many centers at intervals of `pitch` about 0 as fit in `length` [m]."""
     count = int(length / pitch + 1e-6)
     return (np.arange(count) - (count - 1) / 2) * pitch
 
 
 @dataclass(kw_only=True)
 class BoxSteppingStonesTerrainCfg(PitTerrainCfg):
-    """Stones in a pit; harder ones are smaller and further apart."""
+    """Stones in a pit; harder ones are smaller and farther apart."""
 
     stone_size_range: tuple[float, float] = (0.4, 0.8)
-    """Smallest and largest side of a stone, of the hardest and the easiest cell [m]."""
+    """Smallest and largest side of a stone, in the hardest and the easiest cell [m]."""
     stone_distance_range: tuple[float, float] = (0.2, 0.5)
-    """Distance between stones in the easiest and the hardest cell [m]."""
+    """Gap between stones in the easiest and the hardest cell [m]."""
     stone_height: float = 0.2
     """Thickness of a stone [m]."""
     stone_height_variation: float = 0.1
-    """How far stones of the hardest cell are above or below the ground at most [m]."""
+    """Largest offset of stones above or below the ground, in the hardest cell [m]."""
     stone_size_variation: float = 0.1
-    """How much smaller stones may be than their size [m]."""
+    """Largest random reduction of a stone's size [m]."""
     displacement_range: float = 0.1
-    """How far stones are moved sideways at most [m], within their own half of the distance."""
+    """Largest horizontal displacement of stones [m], limited to half the gap."""
 
     def function(
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
@@ -88,16 +93,16 @@ class BoxSteppingStonesTerrainCfg(PitTerrainCfg):
 
 @dataclass(kw_only=True)
 class BoxNarrowBeamsTerrainCfg(PitTerrainCfg):
-    """Beams that cross above a pit; harder ones are narrower."""
+    """Crossing beams above a pit; harder ones are narrower."""
 
     num_beams: int = 16
-    """Number of beams, half of them along x; those that do not fit are left out."""
+    """Number of beams, half of them along x; beams that do not fit are omitted."""
     beam_width_range: tuple[float, float] = (0.2, 0.4)
-    """Narrowest and widest beam, of the hardest and the easiest cell [m]."""
+    """Smallest and largest width of a beam, in the hardest and the easiest cell [m]."""
     beam_height: float = 0.2
     """Thickness of a beam [m]."""
     spacing: float = 0.8
-    """Distance between the middles of parallel beams [m]."""
+    """Distance between the center lines of parallel beams [m]."""
 
     def function(
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
@@ -122,9 +127,9 @@ class BoxNestedRingsTerrainCfg(PitTerrainCfg):
     """Square rings of random heights around the platform, with gaps between them."""
 
     num_rings: int = 5
-    """Number of rings; those that do not fit are left out."""
+    """Number of rings; rings that do not fit are omitted."""
     ring_width_range: tuple[float, float] = (0.3, 0.6)
-    """Narrowest and widest ring, of the hardest and the easiest cell [m]."""
+    """Smallest and largest width of a ring, in the hardest and the easiest cell [m]."""
     gap_range: tuple[float, float] = (0.0, 0.2)
     """Width of the gaps in the easiest and the hardest cell [m]."""
     height_range: tuple[float, float] = (0.1, 0.4)
@@ -138,7 +143,7 @@ class BoxNestedRingsTerrainCfg(PitTerrainCfg):
         gap, highest = lerp(self.gap_range, difficulty), lerp(self.height_range, difficulty)
         room = self.inner_size(self.border_width, self.platform_width).min() - self.platform_width
         count = min(self.num_rings, int((room / 2 - gap) / (width + gap) + 1e-6))
-        # The border reaches up to the outermost gap.
+        # The border extends to the outermost gap.
         outer = self.platform_width + 2 * (count * (width + gap) + gap)
         body, _, geoms = self._dig(spec, (min(self.size) - outer) / 2)
         for ring in range(count):
@@ -154,14 +159,14 @@ class BoxNestedRingsTerrainCfg(PitTerrainCfg):
 
 @dataclass(kw_only=True)
 class BoxTiltedGridTerrainCfg(PitTerrainCfg):
-    """Tiles above a pit, each tilted its own way."""
+    """Tiles above a pit, each with a random tilt."""
 
     grid_width: float = 1.0
-    """Least width of a tile's place [m]."""
+    """Minimum width of a tile's area [m]."""
     tilt_range_deg: float = 15.0
-    """Largest tilt of the hardest cell [deg]."""
+    """Largest tilt in the hardest cell [deg]."""
     height_range: float = 0.1
-    """How far tiles of the hardest cell are above or below the ground at most [m]."""
+    """Largest offset of tiles above or below the ground, in the hardest cell [m]."""
 
     def function(
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
@@ -184,14 +189,14 @@ class BoxTiltedGridTerrainCfg(PitTerrainCfg):
 def _add_tile(
     body: mujoco.MjsBody, center: list[float], place: np.ndarray, tilt: float, direction: float
 ) -> mujoco.MjsGeom:
-    """Add a box tilted about the middle of its top, as large as fits in its place."""
+    """Add a box tilted about the center of its top, as large as fits in its area."""
     axis = np.array([math.cos(direction), math.sin(direction), 0.0])
     quat, matrix = np.zeros(4), np.zeros(9)
     mujoco.mju_axisAngle2Quat(quat, axis, tilt)
     mujoco.mju_quat2Mat(matrix, quat)
     rotation, thickness = matrix.reshape(3, 3), _TILE_THICKNESS / 2
     normal = rotation[:, 2]
-    # Its middle is off the place's by the lean of its thickness, and its corners lean as well.
+    # Its thickness offsets the center of the tilted box, and its corners move as well.
     room = place / 2 - 2 * thickness * np.abs(normal[:2])
     half = (room / np.abs(rotation[:2, :2]).sum(axis=1)).min()
     half = np.full(2, half) if tilt else place / 2

@@ -1,4 +1,4 @@
-"""Cells that are one height field."""
+"""Cells that consist of one height field."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ __all__ = [
     "color_by_height",
 ]
 
-# MuJoCo wants height fields of some height, and bodies that penetrate one need some depth.
+# MuJoCo requires a positive height range, and contacts with penetrating bodies need depth.
 _MIN_RANGE = 1e-3
 _MIN_BASE_THICKNESS = 0.1
 
 
 @dataclass(kw_only=True)
 class HfTerrainCfg(SubTerrainCfg):
-    """A height field within a flat border at height 0; kinds of it say what `heights` are."""
+    """A height field within a flat border at height 0; subclasses define `heights`."""
 
     horizontal_scale: float = 0.1
-    """Distance between samples [m], adjusted a little where the cell's size requires."""
+    """Distance between samples [m], adjusted slightly to the cell's size."""
     vertical_scale: float = 0.005
-    """Heights are multiples of this [m]."""
+    """Resolution of heights [m]."""
     base_thickness_ratio: float = 1.0
-    """Depth of solid ground below the lowest sample, as a share of the range of heights; at
-    least 0.1 m of it."""
+    """Depth of solid ground below the lowest sample, as a share of the range of heights, but at
+    least 0.1 m."""
     border_width: float = 0.0
     """Width of the flat border [m]."""
 
@@ -47,17 +47,17 @@ class HfTerrainCfg(SubTerrainCfg):
     def heights(
         self, difficulty: float, x: np.ndarray, y: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """Heights within the border [m], shape [len(y), len(x)].
+        """Return the heights within the border [m], shape [len(y), len(x)].
 
         Args:
             difficulty: from 0 to 1.
-            x: places of the columns relative to the cell's centre [m].
-            y: places of the rows relative to the cell's centre [m].
-            rng: source of randomness.
+            x: positions of the columns relative to the cell's center [m], shape [num_cols].
+            y: positions of the rows relative to the cell's center [m], shape [num_rows].
+            rng: random number generator.
         """
 
     def stand_height(self, heights: np.ndarray) -> float:
-        """Height of the place to stand on [m]: the surface in the centre."""
+        """Return the height of the origin [m]: that of the surface in the center."""
         return float(heights[heights.shape[0] // 2, heights.shape[1] // 2])
 
     def function(
@@ -66,7 +66,7 @@ class HfTerrainCfg(SubTerrainCfg):
         """Add the height field; see `SubTerrainCfg.function`.
 
         Raises:
-            ValueError: the border is narrower than a sample, or leaves no room.
+            ValueError: the border is narrower than a sample, or too wide for the cell.
         """
         self.inner_size(self.border_width)
         if 0 < self.border_width < self.horizontal_scale:
@@ -74,7 +74,7 @@ class HfTerrainCfg(SubTerrainCfg):
                 f"{type(self).__name__}.border_width must be 0 or at least the horizontal_scale "
                 f"{self.horizontal_scale}, got {self.border_width}: widen the border."
             )
-        # An odd number of samples, so that one lies in the centre.
+        # An odd number of samples, so that one is in the center.
         half = [max(round(length / self.horizontal_scale / 2), 1) for length in self.size]
         x, y = (
             np.linspace(-length / 2, length / 2, 2 * n + 1)
@@ -114,31 +114,31 @@ class HfTerrainCfg(SubTerrainCfg):
 
 
 def _edge_distance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Distance of samples to the nearest edge of the area they cover [m]."""
+    """Return the distance of samples to the nearest edge of their area [m], [len(y), len(x)]."""
     return np.minimum((x[-1] - np.abs(x))[None, :], (y[-1] - np.abs(y))[:, None])
 
 
 def _platform(x: np.ndarray, y: np.ndarray, width: float) -> np.ndarray:
-    """Which samples are on a square in the centre."""
+    """Return a mask of samples on a square in the center, shape [len(y), len(x)]."""
     near_x, near_y = (np.abs(axis) <= width / 2 + 1e-9 for axis in (x, y))
     return near_y[:, None] & near_x[None, :]
 
 
 @dataclass(kw_only=True)
 class HfPyramidSlopedTerrainCfg(HfTerrainCfg):
-    """Four slopes that lead up to a platform, or down to it."""
+    """Four slopes, up to a platform or down to it."""
 
     slope_range: tuple[float, float]
-    """Slope of the easiest and the hardest cell: height over length."""
+    """Slope of the easiest and the hardest cell, as height over length."""
     platform_width: float = 1.0
-    """Width of the flat square in the centre [m]."""
+    """Width of the flat square in the center [m]."""
     inverted: bool = False
-    """Lead down to the platform."""
+    """Slope down to the platform instead of up."""
 
     def heights(
         self, difficulty: float, x: np.ndarray, y: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """Heights of the slopes; see `HfTerrainCfg.heights`."""
+        """Return the heights of the slopes, shape [len(y), len(x)]; see base class."""
         inner = self.inner_size(self.border_width, self.platform_width)
         length = np.minimum(_edge_distance(x, y), (inner.min() - self.platform_width) / 2)
         return (-1.0 if self.inverted else 1.0) * lerp(self.slope_range, difficulty) * length
@@ -146,22 +146,22 @@ class HfPyramidSlopedTerrainCfg(HfTerrainCfg):
 
 @dataclass(kw_only=True)
 class HfRandomUniformTerrainCfg(HfTerrainCfg):
-    """Uneven ground: heights drawn independently of each other."""
+    """Uneven ground with independent random heights."""
 
     noise_range: tuple[float, float]
-    """Lowest and highest height [m]."""
+    """Minimum and maximum height [m]."""
     noise_step: float = 0.005
-    """Heights are drawn in multiples of this [m]."""
+    """Resolution of the random heights [m]."""
     downsampled_scale: float | None = None
-    """Distance between the heights drawn [m], between which the ground is interpolated; None
-    draws every sample."""
+    """Distance between random heights [m], with interpolation between them; None draws a height
+    for every sample."""
     scale_with_difficulty: bool = False
     """Multiply heights by the difficulty."""
 
     def heights(
         self, difficulty: float, x: np.ndarray, y: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """Heights of the uneven ground; see `HfTerrainCfg.heights`.
+        """Return the random heights, shape [len(y), len(x)]; see base class.
 
         Raises:
             ValueError: `downsampled_scale` is smaller than `horizontal_scale`.
@@ -170,7 +170,7 @@ class HfRandomUniformTerrainCfg(HfTerrainCfg):
         if scale < self.horizontal_scale:
             raise ValueError(
                 "HfRandomUniformTerrainCfg.downsampled_scale must be at least the "
-                f"horizontal_scale {self.horizontal_scale}, got {scale}: raise it or leave it out."
+                f"horizontal_scale {self.horizontal_scale}, got {scale}: raise it or remove it."
             )
         if self.downsampled_scale is None:
             drawn = self._draw((len(y), len(x)), rng)
@@ -188,26 +188,26 @@ class HfRandomUniformTerrainCfg(HfTerrainCfg):
 
 @dataclass(kw_only=True)
 class HfWaveTerrainCfg(HfTerrainCfg):
-    """Crossing waves, which are at height 0 along the edges and in the centre."""
+    """Crossing waves with height 0 along the edges and in the center."""
 
     amplitude_range: tuple[float, float]
     """Amplitude of the easiest and the hardest cell [m]."""
     num_waves: int = 1
-    """Number of whole waves along each side."""
+    """Number of full waves along each side."""
     base_thickness_ratio: float = 0.25
 
     def heights(
         self, difficulty: float, x: np.ndarray, y: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """Heights of the waves; see `HfTerrainCfg.heights`.
+        """Return the heights of the waves, shape [len(y), len(x)]; see base class.
 
         Raises:
-            ValueError: there is less than one wave.
+            ValueError: `num_waves` is less than 1.
         """
         if self.num_waves < 1:
             raise ValueError(
                 f"HfWaveTerrainCfg.num_waves must be at least 1, got {self.num_waves}: "
-                "ask for one wave, or use a flat cell."
+                "use at least one wave, or a flat cell."
             )
         wave_x, wave_y = (np.sin(np.pi * self.num_waves * axis / axis[-1]) for axis in (x, y))
         return lerp(self.amplitude_range, difficulty) * wave_y[:, None] * wave_x[None, :]
@@ -215,31 +215,31 @@ class HfWaveTerrainCfg(HfTerrainCfg):
 
 @dataclass(kw_only=True)
 class HfDiscreteObstaclesTerrainCfg(HfTerrainCfg):
-    """Rectangular obstacles and pits scattered about a free platform."""
+    """Rectangular obstacles and pits around a free platform."""
 
     obstacle_height_mode: Literal["choice", "fixed"] = "choice"
-    """Give obstacles the height h, h/2, -h/2 or -h, or all of them h."""
+    """Draw the height of each obstacle from h, h/2, -h/2 and -h, or use h for all."""
     obstacle_width_range: tuple[float, float]
-    """Shortest and longest side [m]."""
+    """Minimum and maximum side length [m]."""
     obstacle_height_range: tuple[float, float]
     """Height h of the easiest and the hardest cell [m]."""
     num_obstacles: int
     """Number of obstacles, which may overlap."""
     platform_width: float = 1.0
-    """Width of the flat square in the centre [m]."""
+    """Width of the flat square in the center [m]."""
     square_obstacles: bool = False
-    """Make obstacles as long as wide."""
+    """Use square obstacles."""
     origin_z_offset: float = 0.0
-    """What to add to the height of the place to stand on [m]."""
+    """Offset of the origin's height [m]."""
 
     def stand_height(self, heights: np.ndarray) -> float:
-        """Height of the platform and the offset [m]."""
+        """Return the height of the platform plus the offset [m]."""
         return super().stand_height(heights) + self.origin_z_offset
 
     def heights(
         self, difficulty: float, x: np.ndarray, y: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """Heights of the obstacles; see `HfTerrainCfg.heights`."""
+        """Return the heights of the obstacles, shape [len(y), len(x)]; see base class."""
         self.inner_size(self.border_width, self.platform_width)
         height = lerp(self.obstacle_height_range, difficulty)
         choices = [height]
@@ -259,25 +259,25 @@ class HfDiscreteObstaclesTerrainCfg(HfTerrainCfg):
 
 @dataclass(kw_only=True)
 class HfPerlinNoiseTerrainCfg(HfTerrainCfg):
-    """Rolling ground of fractal gradient noise (Perlin, 1985), which ends at height 0."""
+    """Rolling ground of fractal gradient noise (Perlin, 1985), with height 0 at the edges."""
 
     height_range: tuple[float, float]
-    """Height of the highest place above the lowest, of the easiest and the hardest cell [m]."""
+    """Range from the lowest to the highest point, in the easiest and the hardest cell [m]."""
     octaves: int = 4
-    """Number of noises added up."""
+    """Number of octaves of noise."""
     persistence: float = 0.5
-    """Amplitude of each noise as a share of the one before."""
+    """Ratio of amplitudes of successive octaves."""
     lacunarity: float = 2.0
-    """How many times finer each noise is than the one before."""
+    """Ratio of frequencies of successive octaves."""
     scale: float = 10.0
-    """Distance between the lattice points of the first noise [m]."""
+    """Distance between the lattice points of the first octave [m]."""
     resolution: float = 0.05
-    """Noises with lattice points closer than this [m] are left out."""
+    """Minimum distance between lattice points [m]; finer octaves are omitted."""
 
     def heights(
         self, difficulty: float, x: np.ndarray, y: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """Heights of the rolling ground; see `HfTerrainCfg.heights`."""
+        """Return heights of rolling ground, shape [len(y), len(x)]; see base class."""
         total, weight, spacing = np.zeros((len(y), len(x))), 1.0, self.scale
         for _ in range(self.octaves):
             if spacing < self.resolution:
@@ -285,21 +285,21 @@ class HfPerlinNoiseTerrainCfg(HfTerrainCfg):
             total += weight * gradient_noise(x / spacing, y / spacing, rng)
             weight, spacing = weight * self.persistence, spacing / self.lacunarity
         total = (total - total.min()) / max(np.ptp(total), 1e-9)
-        # Come down to the height of the neighbouring cells within the outer eighth.
+        # Within the outer eighth, heights fall to that of the neighboring cells.
         share = np.clip(_edge_distance(x, y) / (min(x[-1], y[-1]) / 4), 0.0, 1.0)
         return lerp(self.height_range, difficulty) * total * share**2 * (3 - 2 * share)
 
 
 def gradient_noise(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Gradient noise on a lattice of whole numbers, laid at random (Perlin, 2002).
+    """Return gradient noise on an integer lattice with a random offset (Perlin, 2002).
 
     Args:
-        x: places of the columns, ascending.
-        y: places of the rows, ascending.
-        rng: source of randomness.
+        x: positions of the columns, ascending, shape [num_cols].
+        y: positions of the rows, ascending, shape [num_rows].
+        rng: random number generator.
 
     Returns:
-        Noise about 0, shape [len(y), len(x)].
+        Noise with mean 0, shape [len(y), len(x)].
     """
     x, y = (axis - axis[0] + rng.uniform() for axis in (x, y))
     col, row = x.astype(int), y.astype(int)

@@ -1,4 +1,4 @@
-"""Cells made of boxes: flat, a grid of heights, scattered boxes; stairs and gaps as well."""
+"""Cells made of boxes: flat ground, a grid of columns, scattered boxes; re-exports others."""
 
 from __future__ import annotations
 
@@ -56,33 +56,33 @@ class BoxFlatTerrainCfg(SubTerrainCfg):
 
 @dataclass(kw_only=True)
 class BoxRandomGridTerrainCfg(SubTerrainCfg):
-    """A grid of columns of random heights about a platform."""
+    """A grid of columns with random heights around a platform."""
 
     grid_width: float
     """Width of a column [m]."""
     grid_height_range: tuple[float, float]
-    """How far columns are above or below the ground at most, in the easiest and the hardest
+    """Largest height of columns above or below the ground, in the easiest and the hardest
     cell [m]."""
     platform_width: float = 1.0
-    """Width of the square in the centre [m]."""
+    """Width of the square in the center [m]."""
     holes: bool = False
-    """Have columns along the two axes only, as wide as the platform, above a pit."""
+    """Restrict columns to the two axes, as wide as the platform, above a pit."""
     merge_similar_heights: bool = False
-    """Make one box of neighbouring columns of similar height: fewer geoms, faster physics."""
+    """Merge neighboring columns of similar height into one box: fewer geoms, faster physics."""
     height_merge_threshold: float = 0.05
-    """Largest difference of heights that are merged [m]."""
+    """Largest height difference of merged columns [m]."""
     max_merge_distance: int = 3
     """Largest number of columns along a side of a merged box."""
     border_width: float = 0.25
-    """Least width of the flat border [m]."""
+    """Minimum width of the flat border [m]."""
 
     def function(
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
     ) -> TerrainOutput:
-        """Add one box per column or group of them; see `SubTerrainCfg.function`.
+        """Add one box per column or group of columns; see `SubTerrainCfg.function`.
 
         Raises:
-            ValueError: not even one column fits.
+            ValueError: no column fits.
         """
         body, room = spec.body("terrain"), self.inner_size(self.border_width, self.platform_width)
         counts = (room / self.grid_width + 1e-6).astype(int)
@@ -95,10 +95,10 @@ class BoxRandomGridTerrainCfg(SubTerrainCfg):
         bottom = -DEPTH - max(self.grid_height_range)
         corner = self.center - counts * self.grid_width / 2
         geoms = add_rim(body, self.size, counts * self.grid_width, -bottom)
-        # Distance of each column's near side to the middle, along x and along y.
+        # Distance from each column's near side to the center, along x and along y.
         near = [(np.abs(np.arange(n) - (n - 1) / 2) - 0.5) * self.grid_width for n in counts]
         in_x, in_y = (side < self.platform_width / 2 - 1e-9 for side in near)
-        # The platform takes the place of all columns that it touches.
+        # The platform replaces all columns that it touches.
         platform = np.array([in_x.sum(), in_y.sum()]) * self.grid_width
         geoms.append(add_block(body, self.center, platform, bottom, 0.0))
         free = (in_y[:, None] ^ in_x) if self.holes else ~(in_y[:, None] & in_x)
@@ -114,7 +114,7 @@ class BoxRandomGridTerrainCfg(SubTerrainCfg):
     def _groups(
         self, heights: np.ndarray, free: np.ndarray
     ) -> list[tuple[tuple[int, int], tuple[int, int], float]]:
-        """Split the columns in rectangles of similar height: lower and upper corner, height."""
+        """Split the columns into rectangles of similar height: lower and upper corner, height."""
         groups = []
         reach = self.max_merge_distance if self.merge_similar_heights else 1
         for row, col in np.ndindex(*heights.shape):
@@ -136,22 +136,22 @@ class BoxRandomGridTerrainCfg(SubTerrainCfg):
 
 @dataclass(kw_only=True)
 class BoxRandomSpreadTerrainCfg(SubTerrainCfg):
-    """Boxes scattered about a free platform."""
+    """Boxes scattered around a free platform."""
 
     num_boxes: int = 60
-    """Number of boxes; those for which no place is found are left out."""
+    """Number of boxes; boxes without a free position are omitted."""
     box_width_range: tuple[float, float] = (0.3, 1.0)
     """Range of one side [m]."""
     box_length_range: tuple[float, float] = (0.3, 1.0)
     """Range of the other side [m]."""
     box_height_range: tuple[float, float] = (0.05, 1.0)
-    """Range of heights in the hardest cell [m]; all boxes of the easiest are lowest."""
+    """Range of heights in the hardest cell [m]; in the easiest, all boxes have the lowest."""
     box_yaw_range: tuple[float, float] = (0.0, 360.0)
-    """Range of the turn about the vertical [deg]."""
+    """Range of the yaw angle [deg]."""
     add_floor: bool = True
-    """Have a floor between the boxes, else only the platform and the border are there."""
+    """Add a floor between the boxes; without it, only the platform and the border exist."""
     platform_width: float = 1.0
-    """Width of the free square in the centre [m]."""
+    """Width of the free square in the center [m]."""
     border_width: float = 0.25
     """Width of the free border [m]."""
 
@@ -183,7 +183,7 @@ class BoxRandomSpreadTerrainCfg(SubTerrainCfg):
     def _free_place(
         self, inner: np.ndarray, half: np.ndarray, yaw: float, rng: np.random.Generator
     ) -> np.ndarray | None:
-        """Draw a place off the platform and off the border, from the cell's centre [m]."""
+        """Return a random position off platform and border, relative to the cell's center [m]."""
         cos, sin = abs(np.cos(yaw)), abs(np.sin(yaw))
         extent = np.array([cos * half[0] + sin * half[1], sin * half[0] + cos * half[1]])
         limit = np.maximum(inner / 2 - extent, 0.0)

@@ -1,4 +1,4 @@
-"""Cells with stairs around a platform in the centre."""
+"""Cells with stairs around a platform in the center."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from manyworlds.terrains.terrain_generator import SubTerrainCfg, TerrainOutput
 from manyworlds.terrains.utils import add_block, lerp, make_border
 
-# How far solid boxes reach below their surface: a body that penetrates one is pushed up again.
+# Depth of solid boxes below their surface, so that penetrating bodies are pushed up again.
 DEPTH = 1.0
 
 
@@ -29,41 +29,41 @@ def add_floor(body: mujoco.MjsBody, size: tuple[float, float], height: float) ->
 
 @dataclass(kw_only=True)
 class BoxPyramidStairsTerrainCfg(SubTerrainCfg):
-    """Stairs that lead up to a platform from all sides."""
+    """Stairs up to a platform from all sides."""
 
     border_width: float = 0.0
     """Width of the flat border [m]."""
     step_height_range: tuple[float, float]
     """Height of a step in the easiest and the hardest cell [m]."""
     step_width: float
-    """Depth of a step's tread [m]."""
+    """Depth of a tread [m]."""
     platform_width: float = 1.0
-    """Least width of the square in the centre [m]."""
+    """Minimum width of the square in the center [m]."""
     holes: bool = False
-    """Have stairs along the two axes only, as wide as the platform, above a pit."""
+    """Restrict stairs to the two axes, as wide as the platform, above a pit."""
 
     def function(
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
     ) -> TerrainOutput:
-        """Add one box per step, each on top of the last; see `SubTerrainCfg.function`."""
+        """Add one box per step, each on top of the previous; see `SubTerrainCfg.function`."""
         body, inner = spec.body("terrain"), self.inner_size(self.border_width, self.platform_width)
         height, count = lerp(self.step_height_range, difficulty), self._num_steps(inner)
-        # One slab serves as the border, unless one can look down beside the stairs.
+        # One slab serves as the border, unless there is a pit beside the stairs.
         geoms = [add_floor(body, self.size, -DEPTH if self.holes else 0.0)]
         if self.holes:
             geoms += add_rim(body, self.size, inner, DEPTH)
-        # Level steps would all lie in the plane of the first, or of the slab.
+        # Steps of height 0 would all be in the plane of the first, or of the slab.
         for step in range(count + 1 if height else int(self.holes)):
             size, top = inner - 2 * step * self.step_width, (step + 1) * height
             geoms += [add_block(body, *shape, -DEPTH, top) for shape in self._shapes(size)]
         return self.output((count + 1) * height, geoms, rng)
 
     def _num_steps(self, inner: np.ndarray) -> int:
-        """Steps between the border and the platform."""
+        """Return the number of steps between the border and the platform."""
         return int((inner.min() - self.platform_width) / (2 * self.step_width) + 1e-6)
 
     def _shapes(self, size: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Centres and sizes: the square of a step, or with holes a cross without overlaps."""
+        """Return centers and sizes: a step's square, or, with holes, a cross without overlaps."""
         if not self.holes:
             return [(self.center, size)]
         width = self.platform_width
@@ -74,7 +74,7 @@ class BoxPyramidStairsTerrainCfg(SubTerrainCfg):
 
 @dataclass(kw_only=True)
 class BoxInvertedPyramidStairsTerrainCfg(BoxPyramidStairsTerrainCfg):
-    """Stairs that lead down to a platform from all sides."""
+    """Stairs down to a platform from all sides."""
 
     def function(
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
@@ -115,20 +115,20 @@ class BoxInvertedPyramidStairsTerrainCfg(BoxPyramidStairsTerrainCfg):
 
 @dataclass(kw_only=True)
 class BoxOpenStairsTerrainCfg(SubTerrainCfg):
-    """Stairs of thin treads with nothing between them; harder ones are higher and narrower."""
+    """Stairs of thin treads without risers; harder ones are higher and narrower."""
 
     step_height_range: tuple[float, float] = (0.1, 0.2)
     """Height of a step in the easiest and the hardest cell [m]."""
     step_width_range: tuple[float, float] = (0.4, 0.8)
-    """Narrowest and widest tread, of the hardest and the easiest cell [m]."""
+    """Smallest and largest depth of a tread, in the hardest and the easiest cell [m]."""
     platform_width: float = 1.0
-    """Least width of the square in the centre [m]."""
+    """Minimum width of the square in the center [m]."""
     border_width: float = 0.25
     """Width of the flat border [m]."""
     step_thickness: float = 0.05
     """Thickness of a tread [m]."""
     inverted: bool = True
-    """Lead down to the platform, else up."""
+    """Descend to the platform instead of ascending."""
 
     def function(
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
@@ -139,7 +139,7 @@ class BoxOpenStairsTerrainCfg(SubTerrainCfg):
         width = lerp(self.step_width_range, 1.0 - difficulty)
         count = int((inner.min() - self.platform_width) / (2 * width) + 1e-6)
         top = (count + 1) * rise
-        # The lower end of the stairs stands on a floor.
+        # The lower end of the stairs is on a floor.
         geoms = [add_floor(body, self.size, min(top, 0.0))]
         if self.inverted:
             geoms += add_rim(body, self.size, inner, -top)
@@ -157,21 +157,21 @@ class BoxOpenStairsTerrainCfg(SubTerrainCfg):
 
 @dataclass(kw_only=True)
 class BoxRandomStairsTerrainCfg(SubTerrainCfg):
-    """Stairs up to a platform whose steps differ in height."""
+    """Stairs up to a platform with steps of different heights."""
 
     step_width: float = 0.8
-    """Depth of a step's tread [m]."""
+    """Depth of a tread [m]."""
     step_height_range: tuple[float, float] = (0.1, 0.3)
-    """Lowest and highest step of the hardest cell [m]; all steps of the easiest are lowest."""
+    """Lowest and highest step in the hardest cell [m]; in the easiest, all have the lowest."""
     platform_width: float = 1.0
-    """Least width of the square in the centre [m]."""
+    """Minimum width of the square in the center [m]."""
     border_width: float = 0.25
     """Width of the flat border [m]."""
 
     def function(
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
     ) -> TerrainOutput:
-        """Add one box per step, each on top of the last; see `SubTerrainCfg.function`."""
+        """Add one box per step, each on top of the previous; see `SubTerrainCfg.function`."""
         body, inner = spec.body("terrain"), self.inner_size(self.border_width, self.platform_width)
         count = int((inner.min() - self.platform_width) / (2 * self.step_width) + 1e-6)
         highest = lerp(self.step_height_range, difficulty)

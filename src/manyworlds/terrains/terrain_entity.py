@@ -1,4 +1,4 @@
-"""The ground that all worlds share, and where on it each world is."""
+"""Terrain that all worlds share, and the origin of each world on it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DEFAULT_PLANE_MATERIAL = MaterialCfg(
     name="groundplane", texuniform=True, texture="groundplane", geom_names_expr=("terrain",)
 )
 _DEFAULT_SKY = TextureCfg(
-    name="terrain_sky",  # scenes that add a sky of their own call it "sky"
+    name="terrain_sky",  # scenes that add their own sky name it "sky"
     type="skybox",
     builtin="gradient",
     rgb1=(0.45, 0.6, 0.8),
@@ -42,7 +42,7 @@ _DEFAULT_SKY = TextureCfg(
 _DEFAULT_SUN_LIGHT = LightCfg(
     name="sun",
     type="directional",
-    pos=(1.2, -1.6, 3.2),  # its ray goes through the origin, around which shadows are drawn
+    pos=(1.2, -1.6, 3.2),  # its ray passes through the origin, the center of the shadow map
     dir=(-0.3, 0.4, -0.8),
     diffuse=(0.6, 0.6, 0.6),
 )
@@ -52,18 +52,18 @@ _PATCH_RGBA = (0.2, 0.55, 0.35, 0.5)
 
 @dataclass(kw_only=True)
 class TerrainEntityCfg(EntityCfg):
-    """The ground: an infinite plane, or generated cells."""
+    """Configuration of a terrain: an infinite plane, or generated cells."""
 
     terrain_type: Literal["generator", "plane"] = "plane"
-    """What the ground is."""
+    """Kind of terrain."""
     terrain_generator: TerrainGeneratorCfg | None = None
-    """The cells, for `terrain_type="generator"`."""
+    """Cells, for `terrain_type="generator"`."""
     env_spacing: float | None = 2.0
     """Distance between worlds on a plane [m]."""
     max_init_terrain_level: int | None = None
-    """Highest row that worlds start in; None for the last."""
+    """Highest initial row of worlds; None for the last."""
     num_envs: int = 1
-    """Number of worlds to place; a scene puts its own in place."""
+    """Number of worlds; a scene replaces it by its own."""
     textures: tuple[TextureCfg, ...] = field(
         default_factory=lambda: (copy.copy(_DEFAULT_PLANE_TEXTURE), copy.copy(_DEFAULT_SKY))
     )
@@ -72,10 +72,10 @@ class TerrainEntityCfg(EntityCfg):
     )
     lights: tuple[LightCfg, ...] = field(default_factory=lambda: (copy.copy(_DEFAULT_SUN_LIGHT),))
     debug_vis: bool = False
-    """Show where one stands in each cell, and the flat patches."""
+    """Draw the origin of each cell, and the flat patches."""
 
     def build(self) -> TerrainEntity:
-        """Refuse: a terrain needs to know its device.
+        """Raise an error: a terrain needs a device.
 
         Raises:
             TypeError: always.
@@ -87,22 +87,21 @@ class TerrainEntityCfg(EntityCfg):
 
 
 class TerrainEntity(Entity):
-    """The ground, on one body "terrain" that is fixed to the world.
+    """The terrain, on one body "terrain" that is fixed to the world.
 
-    With a generator, each world has a cell: its row is the world's level, which curricula change,
-    and its column the world's type.
+    With a generator, each world is assigned a cell: its row is the world's level, which curricula
+    change, and its column is the world's type.
 
     Attributes:
-        cfg: what is built: a copy of the config, with the generator's seed filled in.
-        env_origins: where each world is [m], shape [num_envs, 3].
-        terrain_origins: where to stand in each cell [m], shape [num_rows, num_cols, 3]; None on a
-            plane.
+        cfg: a copy of the config, with the generator's seed filled in.
+        env_origins: origin of each world [m], shape [num_envs, 3].
+        terrain_origins: origin of each cell [m], shape [num_rows, num_cols, 3]; None on a plane.
         terrain_levels: row of each world, shape [num_envs]; zero on a plane.
         terrain_types: column of each world, shape [num_envs]; zero on a plane.
         max_terrain_level: number of rows; zero on a plane.
 
     Raises:
-        ValueError: the config lacks what its terrain type needs.
+        ValueError: the config lacks a setting that its terrain type needs.
     """
 
     state_attributes = (
@@ -112,7 +111,7 @@ class TerrainEntity(Entity):
         "terrain_types",
     )
     wraps_fixed_base: ClassVar[bool] = False
-    """All worlds share the ground, so that it is not placed anew in each."""
+    """All worlds share the terrain, so it is not placed in each world."""
     cfg: TerrainEntityCfg
 
     def __init__(self, cfg: TerrainEntityCfg, device: str | torch.device) -> None:
@@ -124,7 +123,7 @@ class TerrainEntity(Entity):
             self._generator = TerrainGenerator(cfg.terrain_generator, str(device))
             cfg.terrain_generator = self._generator.cfg
         spec = self._build_spec(cfg)
-        # The edits are made already.
+        # The edits have already been applied.
         super().__init__(
             dataclasses.replace(cfg, spec_fn=lambda: spec, textures=(), materials=(), lights=())
         )
@@ -148,12 +147,12 @@ class TerrainEntity(Entity):
 
     @property
     def flat_patches(self) -> dict[str, torch.Tensor]:
-        """Centres of flat places by name [m], each [num_rows, num_cols, num_patches, 3]."""
+        """Centers of flat patches by name [m], each [num_rows, num_cols, num_patches, 3]."""
         return self._flat_patches
 
     @property
     def flat_patch_radii(self) -> dict[str, float]:
-        """Radius of the flat places by name [m]."""
+        """Radius of the flat patches by name [m]."""
         return {} if self._generator is None else self._generator.flat_patch_radii
 
     def configure_env_origins(
@@ -161,21 +160,21 @@ class TerrainEntity(Entity):
         origins: np.ndarray | torch.Tensor | None = None,
         proportions: np.ndarray | None = None,
     ) -> None:
-        """Place all worlds: in cells, or on a square grid.
+        """Assign origins to all worlds: in cells, or on a square grid.
 
         Args:
-            origins: where to stand in each cell [m], shape [num_rows, num_cols, 3]; None for a
-                grid with a distance of `cfg.env_spacing`.
-            proportions: share of the worlds in each column; None for equal shares.
+            origins: origin of each cell [m], shape [num_rows, num_cols, 3]; None for a grid with
+                spacing `cfg.env_spacing`.
+            proportions: share of worlds in each column, shape [num_cols]; None for equal shares.
 
         Raises:
-            ValueError: there is neither an origin nor a spacing.
+            ValueError: neither `origins` nor `cfg.env_spacing` is given.
         """
         if origins is None:
             if self.cfg.env_spacing is None:
                 raise ValueError(
                     "TerrainEntityCfg.env_spacing is None, but worlds on a plane need a distance: "
-                    "give it in metres."
+                    "give it in meters."
                 )
             self.terrain_origins, self.max_terrain_level = None, 0
             self.terrain_levels.zero_()
@@ -197,14 +196,14 @@ class TerrainEntity(Entity):
         move_up: torch.Tensor,
         move_down: torch.Tensor,
     ) -> None:
-        """Move worlds to the next or the previous row; beyond the last row, to a random one.
+        """Move worlds to the next or the previous row; from the last row, to a random one.
 
-        Nothing happens on a plane.
+        On a plane this has no effect.
 
         Args:
-            env_ids: ids of worlds, a mask over all worlds, or None for all.
-            move_up: which of them move to the next row, a boolean per id (with a mask: per world).
-            move_down: which of them move to the previous row, likewise.
+            env_ids: world ids, shape [n], a mask over all worlds, or None for all.
+            move_up: mask of worlds that move to the next row, shape [n]; [num_envs] with a mask.
+            move_down: mask of worlds that move to the previous row, likewise.
         """
         if self.terrain_origins is None:
             return
@@ -215,7 +214,7 @@ class TerrainEntity(Entity):
         self._place(self._mask(env_ids), levels, self.terrain_types)
 
     def randomize_env_origins(self, env_ids: torch.Tensor | slice | None) -> None:
-        """Move worlds (ids, a mask, or None for all) to random cells; nothing on a plane."""
+        """Move worlds (ids, a mask, or None for all) to random cells; no effect on a plane."""
         if self.terrain_origins is None:
             return
         rows, cols = self.terrain_origins.shape[:2]
@@ -225,7 +224,7 @@ class TerrainEntity(Entity):
     def _compute_env_origins_curriculum(
         self, num_envs: int, origins: torch.Tensor, proportions: np.ndarray | None = None
     ) -> torch.Tensor:
-        """Split the worlds over the columns, draw their rows, and return their origins."""
+        """Distribute the worlds over columns, draw rows; return their origins [num_envs, 3]."""
         rows, cols = origins.shape[:2]
         highest = self.cfg.max_init_terrain_level
         highest = rows - 1 if highest is None else min(highest, rows - 1)
@@ -237,7 +236,7 @@ class TerrainEntity(Entity):
         self.terrain_levels.copy_(torch.randint_like(self.terrain_levels, highest + 1))
         return origins[self.terrain_levels, self.terrain_types]
 
-    # Worlds are masked, not indexed, so that no device waits for the host to count them.
+    # Masks instead of indices, so that the host need not wait for the device.
 
     def _mask(self, env_ids: torch.Tensor | slice | None) -> torch.Tensor:
         mask = torch.zeros_like(self.terrain_levels, dtype=torch.bool)
@@ -245,7 +244,7 @@ class TerrainEntity(Entity):
         return mask
 
     def _spread(self, env_ids: torch.Tensor | slice | None, values: torch.Tensor) -> torch.Tensor:
-        """Bring a value per id to one per world, zero for the others."""
+        """Return one value per world from one per id; zero for the other worlds."""
         if env_ids is None or (isinstance(env_ids, torch.Tensor) and env_ids.dtype == torch.bool):
             return values
         spread = torch.zeros_like(self.terrain_levels)
@@ -253,7 +252,7 @@ class TerrainEntity(Entity):
         return spread
 
     def _place(self, mask: torch.Tensor, levels: torch.Tensor, types: torch.Tensor) -> None:
-        """Give the worlds of a mask their rows and columns, and the origins there."""
+        """Assign rows, columns and the origins there to the worlds of a mask."""
         assert self.terrain_origins is not None
         self.terrain_levels.copy_(torch.where(mask, levels, self.terrain_levels))
         self.terrain_types.copy_(torch.where(mask, types, self.terrain_types))
@@ -272,7 +271,7 @@ class TerrainEntity(Entity):
             body.add_geom(name="terrain", type=mujoco.mjtGeom.mjGEOM_PLANE, size=(0.0, 0.0, 0.05))
         else:
             self._generator.compile(spec)
-            # Cells have colours of their own.
+            # Cells have their own colors.
             defaults = (_DEFAULT_PLANE_TEXTURE, _DEFAULT_PLANE_MATERIAL)
             edits = [edit for edit in edits if edit not in defaults]
             if cfg.debug_vis:
@@ -283,16 +282,23 @@ class TerrainEntity(Entity):
 
 
 def split_by_proportion(count: int, proportions: np.ndarray) -> np.ndarray:
-    """Split a number by the method of largest remainders.
+    """Split a number into integer parts by the method of largest remainders.
 
-    Every part gets at least 1 if there are enough. A part of proportion 0 gets none.
+    Every part gets at least 1 if `count` suffices, except parts of proportion 0, which get 0.
+
+    Args:
+        count: the number to split.
+        proportions: nonnegative weights, shape [n].
+
+    Returns:
+        The parts, shape [n].
     """
     proportions = np.asarray(proportions, float)
     parts = proportions > 0
     at_least = parts.astype(int) if count >= parts.sum() else np.zeros(len(parts), int)
     shares = count * proportions / proportions.sum()
     counts = np.maximum(np.floor(shares).astype(int), at_least)
-    # What is left goes where most is missing; what is too much is taken where most is given.
+    # The remainder goes to the largest shortages; an excess is taken from the largest surpluses.
     while (missing := count - counts.sum()) != 0:
         deficit = np.where(parts, shares - counts, -np.inf)
         if missing > 0:
@@ -303,7 +309,7 @@ def split_by_proportion(count: int, proportions: np.ndarray) -> np.ndarray:
 
 
 def _add_markers(body: mujoco.MjsBody, generator: TerrainGenerator) -> None:
-    """Show origins as red balls and flat patches as green discs."""
+    """Draw origins as red spheres and flat patches as green discs."""
     for i, origin in enumerate(generator.terrain_origins.reshape(-1, 3)):
         body.add_site(name=f"origin_{i}", pos=origin.tolist(), size=3 * [0.1], rgba=_ORIGIN_RGBA)
     for name, patches in generator.flat_patches.items():
@@ -329,7 +335,7 @@ def _check(cfg: TerrainEntityCfg) -> None:
         )
     if cfg.num_envs < 1:
         raise ValueError(
-            f"TerrainEntityCfg.num_envs must be at least 1, got {cfg.num_envs}: place one world."
+            f"TerrainEntityCfg.num_envs must be at least 1, got {cfg.num_envs}: use one or more."
         )
     if (level := cfg.max_init_terrain_level) is not None and level < 0:
         raise ValueError(

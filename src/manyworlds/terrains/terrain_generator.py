@@ -1,4 +1,4 @@
-"""A terrain of cells: what a cell is, and how cells become one body."""
+"""Terrain of cells: kinds of cells, and their assembly on one body."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ _PATCH_RESOLUTION = 0.1
 
 @dataclass
 class FlatPatchSamplingCfg:
-    """Where to look for flat places in a cell.
+    """Options for finding flat patches in a cell.
 
-    Ranges are in the cell's frame: x and y from its lower corner, heights from the ground.
+    Ranges are in the cell's frame: x and y from its lower corner, heights from ground level.
     """
 
     num_patches: int = 10
-    """How many places to choose in each cell."""
+    """Number of patches per cell."""
     patch_radius: float = 0.5
     """Radius of the disc that must be flat [m]."""
     max_height_diff: float = 0.05
-    """Largest difference of heights within the disc [m]."""
+    """Largest height difference within the disc [m]."""
     x_range: tuple[float, float] = (-1e6, 1e6)
-    """Range of the centres along x [m]."""
+    """Range of the centers along x [m]."""
     y_range: tuple[float, float] = (-1e6, 1e6)
-    """Range of the centres along y [m]."""
+    """Range of the centers along y [m]."""
     z_range: tuple[float, float] = (-1e6, 1e6)
-    """Range of the centres' heights [m]."""
+    """Range of the centers' heights [m]."""
     grid_resolution: float | None = None
-    """Distance between the samples looked at [m]: None takes a height field's own, else 0.1.
-    What is narrower, such as a gap between two boxes, may be overlooked."""
+    """Distance between samples [m]; None uses that of a height field, else 0.1. Narrower features,
+    such as a gap between two boxes, may be missed."""
 
 
 @dataclass
@@ -54,32 +54,32 @@ class TerrainGeometry:
 
     geom: mujoco.MjsGeom | None = None
     hfield: mujoco.MjsHField | None = None
-    """The height field that the geom shows."""
+    """Height field of the geom."""
     color: tuple[float, float, float, float] | None = None
-    """A colour that no colour scheme changes."""
+    """Color that overrides the color scheme."""
 
 
 @dataclass
 class TerrainOutput:
-    """What a cell consists of, in its own frame: its lower corner is at (0, 0)."""
+    """Content of a cell, in its own frame: the lower corner is at (0, 0)."""
 
     origin: np.ndarray
-    """Where to stand [m], shape [3]; its height is that of the surface."""
+    """Origin for worlds in this cell [m], shape [3], on the surface."""
     geometries: list[TerrainGeometry]
     flat_patches: dict[str, np.ndarray] | None = None
-    """Centres of flat places by name [m], each of shape [num_patches, 3]."""
+    """Centers of flat patches by name [m], each of shape [num_patches, 3]."""
 
 
 @dataclass
 class SubTerrainCfg(abc.ABC):
-    """A kind of terrain that fills a cell."""
+    """Configuration of a kind of terrain that fills a cell."""
 
     proportion: float = 1.0
-    """Share among all kinds: of the cells, or with a curriculum of the worlds."""
+    """Share of this kind: of the cells or, with a curriculum, of the worlds."""
     size: tuple[float, float] = (10.0, 10.0)
-    """Extent along x and y [m]; a generator puts its own in place."""
+    """Extent along x and y [m]; a generator replaces it by its own."""
     flat_patch_sampling: dict[str, FlatPatchSamplingCfg] | None = None
-    """Flat places to find, by name."""
+    """Flat patches to find, by name."""
 
     @abc.abstractmethod
     def function(
@@ -88,17 +88,17 @@ class SubTerrainCfg(abc.ABC):
         """Add the cell's geoms to the spec's body "terrain".
 
         They fill the rectangle from (0, 0) to `size`; the ground is at height 0. The generator
-        moves them to their place.
+        then moves them into place.
 
         Args:
             difficulty: from 0, the easiest, to 1.
             spec: a spec with a body "terrain".
-            rng: source of randomness of this cell alone.
+            rng: random number generator for this cell only.
         """
 
     @property
     def center(self) -> np.ndarray:
-        """The cell's centre [m], shape [2]."""
+        """Center of the cell [m], shape [2]."""
         return np.asarray(self.size) / 2
 
     def output(
@@ -108,9 +108,9 @@ class SubTerrainCfg(abc.ABC):
         rng: np.random.Generator,
         hfield: mujoco.MjsHField | None = None,
     ) -> TerrainOutput:
-        """Put together the output of a cell where one stands in the centre, at `height` [m].
+        """Return the output of a cell with its origin in the center, at `height` [m].
 
-        Finds the flat patches that the config asks for.
+        The result includes the flat patches of `flat_patch_sampling`.
         """
         geometries = [TerrainGeometry(geom, hfield) for geom in geoms]
         patches = {}
@@ -123,7 +123,7 @@ class SubTerrainCfg(abc.ABC):
         return TerrainOutput(np.array([*self.center, height]), geometries, patches or None)
 
     def inner_size(self, border_width: float, platform_width: float = 0.0) -> np.ndarray:
-        """Extent within the border [m], shape [2].
+        """Return the extent within the border [m], shape [2].
 
         Raises:
             ValueError: the platform does not fit.
@@ -146,50 +146,49 @@ def _hfield_resolution(hfield: mujoco.MjsHField | None) -> float:
 
 @dataclass(kw_only=True)
 class TerrainGeneratorCfg:
-    """A grid of cells of several kinds."""
+    """Configuration of a grid of cells of several kinds."""
 
     seed: int | None = None
-    """Seed of all randomness; None draws one from NumPy's global generator."""
+    """Random seed; None draws one from NumPy's global generator."""
     curriculum: bool = False
-    """One column per kind, harder from row to row; else kinds and difficulties are random."""
+    """Use one column per kind, harder in each row; else kinds and difficulties are random."""
     size: tuple[float, float]
     """Extent of each cell along x and y [m]."""
     border_width: float = 0.0
     """Width of the flat border around all cells [m]."""
     border_height: float = 1.0
-    """How far the border, whose top is at height 0, goes down [m]; at least 0.1."""
+    """Depth of the border, whose top is at height 0 [m]; at least 0.1."""
     num_rows: int = 1
     """Number of cells along x; with a curriculum, of levels."""
     num_cols: int = 1
-    """Number of cells along y; with a curriculum, the number of kinds takes its place."""
+    """Number of cells along y; with a curriculum, the number of kinds replaces it."""
     color_scheme: Literal["height", "random", "none"] = "height"
-    """Colours by height, one random colour per cell, or MuJoCo's default colour."""
+    """Color by height, one random color per cell, or MuJoCo's default color."""
     sub_terrains: dict[str, SubTerrainCfg] = field(default_factory=dict)
     """Kinds of terrain by name."""
     difficulty_range: tuple[float, float] = (0.0, 1.0)
     """Lowest and highest difficulty, within [0, 1]."""
     add_lights: bool = False
-    """Add a light that shines straight down on all cells."""
+    """Add a directional light that shines straight down on all cells."""
 
 
 class TerrainGenerator:
-    """Builds a terrain of cells, rows along x and columns along y, centred about the origin.
+    """Builds a terrain of cells, with rows along x and columns along y, centered at the origin.
 
-    Each cell has random numbers of its own, from the seed and its row and column, so that a
-    change of one kind of terrain leaves the cells of the others as they were.
+    The random numbers of each cell depend only on the seed and its row and column, so that a change
+    of one kind of terrain leaves the other cells unchanged.
 
     Attributes:
-        cfg: what is built: a copy of the config with its seed, number of columns and cell sizes
-            filled in.
-        terrain_origins: where to stand in each cell [m], shape [num_rows, num_cols, 3].
-        flat_patches: centres of flat places by name [m], each of shape
-            [num_rows, num_cols, num_patches, 3]. Cells of a kind that has no such patches repeat
+        cfg: a copy of the config with its seed, number of columns and cell sizes filled in.
+        terrain_origins: origin of each cell [m], shape [num_rows, num_cols, 3].
+        flat_patches: centers of flat patches by name [m], each of shape
+            [num_rows, num_cols, num_patches, 3]. Cells of a kind without such patches repeat
             their origin.
-        flat_patch_radii: radius of the flat places by name [m]; the smallest among the kinds.
+        flat_patch_radii: radius of the flat patches by name [m]; the smallest among the kinds.
 
     Raises:
-        ValueError: the config has no kinds of terrain, or a size, proportion or difficulty that
-            makes no sense.
+        ValueError: the config has no kinds of terrain, or an invalid size, proportion or
+            difficulty.
     """
 
     def __init__(self, cfg: TerrainGeneratorCfg, device: str = "cpu") -> None:
@@ -215,12 +214,12 @@ class TerrainGenerator:
 
     @property
     def proportions(self) -> np.ndarray:
-        """Share of each kind, shape [number of kinds]; they add up to 1."""
+        """Share of each kind, shape [number of kinds], with sum 1."""
         shares = np.array([kind.proportion for kind in self.cfg.sub_terrains.values()], float)
         return shares / shares.sum()
 
     def compile(self, spec: mujoco.MjSpec) -> None:
-        """Add the terrain to a spec, on the body "terrain", which is made unless it is there."""
+        """Add the terrain to a spec, on the body "terrain", which is created if missing."""
         body = spec.body("terrain") or spec.worldbody.add_body(name="terrain")
         kinds = list(self.cfg.sub_terrains.values())
         names = _Names()
@@ -300,7 +299,7 @@ class TerrainGenerator:
 
 
 class _Names:
-    """Gives `terrain_<n>` to what has no name."""
+    """Names unnamed elements `terrain_<n>`."""
 
     def __init__(self) -> None:
         self._count = 0

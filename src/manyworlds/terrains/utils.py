@@ -1,4 +1,4 @@
-"""Boxes, borders and flat patches: what several kinds of terrain share."""
+"""Helpers that several kinds of terrain share: boxes, borders, and flat patches."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Point = Sequence[float] | np.ndarray
 
 
 def lerp(bounds: tuple[float, float], share: float) -> float:
-    """Interpolate between two bounds: the first at 0, the second at 1."""
+    """Interpolate linearly between two bounds: the first at 0, the second at 1."""
     return bounds[0] + share * (bounds[1] - bounds[0])
 
 
 def grid_origins(num_envs: int, spacing: float) -> np.ndarray:
-    """Places on a square grid about the origin [m], shape [num_envs, 3]."""
+    """Return positions on a square grid about the origin [m], shape [num_envs, 3]."""
     cols = math.ceil(math.sqrt(num_envs))
     rows = math.ceil(num_envs / cols)
     index = np.arange(num_envs)
@@ -59,11 +59,11 @@ def make_plane(
     """Add a flat floor: one box whose top is at `height`.
 
     Args:
-        body: the body that gets the floor.
+        body: the body to which the floor is added.
         size: extent along x and y [m].
         height: height of the surface [m].
-        center_zero: put the floor's centre at (0, 0), else its lower corner.
-        plane_thickness: how far the floor goes down [m].
+        center_zero: put the floor's center at (0, 0), instead of its lower corner.
+        plane_thickness: thickness of the floor [m].
     """
     center = np.zeros(2) if center_zero else np.asarray(size) / 2
     return [add_block(body, center, size, height - plane_thickness, height)]
@@ -79,11 +79,11 @@ def make_border(
     """Add a rectangular ring of up to four boxes.
 
     Args:
-        body: the body that gets the ring.
+        body: the body to which the ring is added.
         size: outer extent along x and y [m].
-        inner_size: extent of the opening [m]; sides of no width are left out.
+        inner_size: extent of the opening [m]; sides of zero width are omitted.
         height: extent along z [m].
-        position: the ring's centre [m].
+        position: center of the ring [m].
 
     Raises:
         ValueError: the opening is larger than the ring.
@@ -95,7 +95,7 @@ def make_border(
         )
     (x, y, z), bottom = position, position[2] - height / 2
     width_x, width_y = (size[0] - inner_size[0]) / 2, (size[1] - inner_size[1]) / 2
-    # The sides along x are as long as the ring, those along y lie between them.
+    # The sides along x are as long as the ring; those along y are between them.
     sides = [((x, y + s * (inner_size[1] + width_y) / 2), (size[0], width_y)) for s in (-1, 1)] + [
         ((x + s * (inner_size[0] + width_x) / 2, y), (width_x, inner_size[1])) for s in (-1, 1)
     ]
@@ -107,7 +107,7 @@ def make_border(
 
 
 def geom_rotation(geom: mujoco.MjsGeom) -> np.ndarray:
-    """The geom's orientation in its body, shape [3, 3]."""
+    """Return the geom's rotation matrix in its body's frame, shape [3, 3]."""
     rotation = np.zeros(9)
     mujoco.mju_quat2Mat(rotation, geom.quat)
     return rotation.reshape(3, 3)
@@ -116,15 +116,15 @@ def geom_rotation(geom: mujoco.MjsGeom) -> np.ndarray:
 def height_map(
     geometries: Sequence[TerrainGeometry], size: tuple[float, float], resolution: float
 ) -> np.ndarray:
-    """Height of the surface at multiples of `resolution` from the cell's corner.
+    """Return the height of the surface at multiples of `resolution` from the cell's corner.
 
     Args:
-        geometries: boxes, turned in any way, and height fields, in the cell's frame.
+        geometries: boxes in any orientation, and height fields, in the cell's frame.
         size: the cell's extent along x and y [m].
         resolution: distance between samples [m].
 
     Returns:
-        Heights [m], rows along y and columns along x; -inf where there is nothing.
+        Heights [m], shape [num_y, num_x]; -inf where there is no geometry.
 
     Raises:
         ValueError: a geom is neither a box nor a height field.
@@ -143,7 +143,7 @@ def height_map(
         else:
             raise ValueError(
                 f"Flat patches are found on boxes and height fields, but geom '{geom.name}' is "
-                f"a {geom.type.name}: leave out flat_patch_sampling or fill "
+                f"a {geom.type.name}: remove flat_patch_sampling or fill "
                 "TerrainOutput.flat_patches yourself."
             )
         rows = np.flatnonzero(np.abs(y - geom.pos[1]) <= half[1] + 1e-9)
@@ -156,7 +156,10 @@ def height_map(
 
 
 def _box_height(geometry: TerrainGeometry, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Where vertical lines at (x, y) leave a box, relative to its centre; -inf if they miss."""
+    """Return the height at which vertical lines at (x, y) leave a box, relative to its center.
+
+    The result is in meters, and -inf for lines that miss the box.
+    """
     assert geometry.geom is not None
     rotation, size = geom_rotation(geometry.geom), geometry.geom.size
     enter = np.full(np.broadcast_shapes(x.shape, y.shape), -np.inf)
@@ -174,7 +177,7 @@ def _box_height(geometry: TerrainGeometry, x: np.ndarray, y: np.ndarray) -> np.n
 
 
 def _hfield_height(geometry: TerrainGeometry, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Bilinear interpolation of a height field at points relative to its centre."""
+    """Interpolate a height field bilinearly at points relative to its center [m]."""
     hfield = geometry.hfield
     assert hfield is not None
     data = np.asarray(hfield.userdata).reshape(hfield.nrow, hfield.ncol) * hfield.size[2]
@@ -186,8 +189,8 @@ def _hfield_height(geometry: TerrainGeometry, x: np.ndarray, y: np.ndarray) -> n
 
 
 def interpolate(grid: np.ndarray, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-    """Bilinear interpolation of a grid at fractional rows and columns, which are broadcast."""
-    # Positions that are off a node by rounding alone must give the node's value.
+    """Interpolate a grid bilinearly at fractional rows and columns, in their broadcast shape."""
+    # Positions that differ from a node only by rounding must give the node's value.
     rows, cols = np.round(rows, 9), np.round(cols, 9)
     row = np.clip(rows.astype(int), 0, grid.shape[0] - 2)
     col = np.clip(cols.astype(int), 0, grid.shape[1] - 2)
@@ -204,21 +207,21 @@ def find_flat_patches_from_heightfield(
     cfg: FlatPatchSamplingCfg,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Choose places at random where the ground is flat.
+    """Choose random patches where the ground is flat.
 
-    A place is flat if the heights of all samples that bear on the disc of `cfg.patch_radius`
-    about it differ by at most `cfg.max_height_diff`. Where no place within `cfg`'s ranges is, all
-    patches are the centre.
+    A patch is flat if the heights of all samples that affect the disc of `cfg.patch_radius` around
+    it differ by at most `cfg.max_height_diff`. If there is none within the ranges of `cfg`, all
+    patches are at the center.
 
     Args:
-        heights: heights at equally spaced samples [m], rows along y and columns along x.
+        heights: heights at equally spaced samples [m], shape [num_y, num_x].
         horizontal_scale: distance between samples [m].
-        z_offset: what to add to the heights [m].
+        z_offset: offset added to the heights [m].
         cfg: size, number and ranges of the patches.
-        rng: source of randomness.
+        rng: random number generator.
 
     Returns:
-        Centres of the patches [m], shape [cfg.num_patches, 3], from the first sample on.
+        Centers of the patches [m], shape [cfg.num_patches, 3], relative to the first sample.
     """
     heights = np.asarray(heights, float) + z_offset
     # A disc touches grid cells whose corners are up to a diagonal away from it.
@@ -246,7 +249,7 @@ def find_flat_patches_from_heightfield(
 
 
 def _disc_max(values: np.ndarray, reach: float) -> np.ndarray:
-    """Maximum over the disc of `reach` samples about each sample whose disc fits in the array."""
+    """Return the maximum over the disc of `reach` samples about each sample with a full disc."""
     margin = math.floor(reach)
     rows, cols = values.shape
     result = np.full((rows - 2 * margin, cols - 2 * margin), -np.inf)

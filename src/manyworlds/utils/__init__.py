@@ -1,1 +1,1 @@
-"""The ground floor: small helpers that know nothing of simulation or learning."""
+"""Low-level helpers that do not depend on simulation or learning."""

@@ -1,4 +1,4 @@
-"""Colours, whose channels are in [0, 1], as is the hue."""
+"""Colors with channels in [0, 1], including the hue."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class RGB(NamedTuple):
 
     @staticmethod
     def random(rng: np.random.Generator) -> RGB:
-        """Draw a colour uniformly."""
+        """Draw a color uniformly."""
         return RGB(*rng.random(3).tolist())
 
 
 class RGBA(NamedTuple):
-    """Red, green, blue, and how opaque."""
+    """Red, green, blue, and opacity."""
 
     r: float
     g: float
@@ -38,12 +38,12 @@ class RGBA(NamedTuple):
 
     @classmethod
     def from_rgb(cls, rgb: RGB, alpha: float = 1.0) -> RGBA:
-        """Give a colour an opacity."""
+        """Add an opacity to a color."""
         return cls(*rgb, alpha)
 
     @staticmethod
     def random(rng: np.random.Generator, alpha: float = 1.0) -> RGBA:
-        """Draw a colour uniformly."""
+        """Draw a color uniformly."""
         return RGBA.from_rgb(RGB.random(rng), alpha)
 
 
@@ -71,7 +71,7 @@ def clamp(value: float, min_val: float = 0.0, max_val: float = 1.0) -> float:
 
 
 def brand_ramp(base_rgb: Rgb, t: float, alpha: float = 1.0) -> Rgba:
-    """Return a shade of one colour: half as bright at t = 0, itself at 1/2, half white at 1.
+    """Return a shade of a color: half as bright at t = 0, unchanged at 1/2, half white at 1.
 
     Raises:
         ValueError: `t` is not in [0, 1].
@@ -82,7 +82,7 @@ def brand_ramp(base_rgb: Rgb, t: float, alpha: float = 1.0) -> Rgba:
 
 
 def darken_rgba(rgba: Rgba, factor: float = 0.85) -> Rgba:
-    """Multiply the brightness by `factor`, from black (0) to the colour itself (1).
+    """Multiply the brightness by `factor`, from black (0) to the unchanged color (1).
 
     Raises:
         ValueError: `factor` is not in [0, 1].
@@ -93,7 +93,7 @@ def darken_rgba(rgba: Rgba, factor: float = 0.85) -> Rgba:
 
 
 def lighten_rgba(rgba: Rgba, factor: float = 0.15) -> Rgba:
-    """Mix with white, from the colour itself (0) to white (1).
+    """Mix with white, from the unchanged color (0) to white (1).
 
     Raises:
         ValueError: `factor` is not in [0, 1].
@@ -104,7 +104,7 @@ def lighten_rgba(rgba: Rgba, factor: float = 0.15) -> Rgba:
 
 
 def adjust_saturation(rgb: Rgb, factor: float) -> Rgb:
-    """Multiply the saturation by `factor`, at most to a pure colour."""
+    """Multiply the saturation by `factor`, up to a fully saturated color."""
     h, s, v = rgb_to_hsv(rgb)
     return hsv_to_rgb(HSV(h, clamp(s * factor), v))
 

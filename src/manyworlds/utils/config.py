@@ -1,4 +1,4 @@
-"""Configs as plain data: to YAML and back."""
+"""Conversion of configs to plain data and YAML, and back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ABSENT = object()
 
 
 def to_plain(value: Any) -> Any:
-    """Turn a config into dicts, lists, strings and numbers; functions become their names."""
+    """Convert a config to dicts, lists, strings and numbers; functions become their names."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, dict):
@@ -39,21 +39,21 @@ def to_plain(value: Any) -> Any:
 
 
 def _anywhere(text: str) -> str:
-    """Leave out addresses in memory, so that the same object reads the same in each process."""
+    """Remove memory addresses, so that the text of an object is the same in each process."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def update_from_plain(config: Any, plain: Any) -> Any:
-    """Return `config` with the values of `plain`, as `to_plain` wrote them.
+    """Return `config` with the values of `plain`, as `to_plain` returned them.
 
-    Dataclasses and the dicts that hold them are updated in place, entry by entry; other values are
-    replaced. Functions and other objects stay as they are: only data is taken from outside.
+    Dataclasses and the dicts that contain them are updated in place, entry by entry; other values
+    are replaced. Functions and other objects are kept: only data is restored.
 
     Warns:
-        UserWarning: the code has another function than it had then.
+        UserWarning: the code has a different function than the saved config.
 
     Raises:
-        ValueError: a value cannot be taken over, since the code no longer has such an entry.
+        ValueError: a value cannot be restored, since the code no longer has such an entry.
     """
     updated = _update(config, plain)
     for path, new, saved in _differences(to_plain(updated), plain):
@@ -89,21 +89,21 @@ def _update(config: Any, plain: Any) -> Any:
 
 
 def _holds_code(value: Any) -> bool:
-    """Whether a value is more than data, so that it cannot be replaced from outside."""
+    """Return whether a value contains more than data, so that it cannot be restored."""
     if isinstance(value, dict):
         return any(map(_holds_code, value.values()))
     return not isinstance(value, bool | int | float | str | list | tuple | None)
 
 
 def _data(plain: Any) -> Any:
-    """Turn lists into tuples, which is what configs hold."""
+    """Convert lists to tuples, as configs use them."""
     if isinstance(plain, dict):
         return {key: _data(value) for key, value in plain.items()}
     return tuple(map(_data, plain)) if isinstance(plain, list) else plain
 
 
 def _differences(new: Any, saved: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield path, new and saved value of each saved entry that differs."""
+    """Yield path, present and saved value of each saved entry that differs."""
     if isinstance(new, dict) and isinstance(saved, dict):
         for key, value in saved.items():
             yield from _differences(new.get(key, _ABSENT), value, f"{path}.{key}".lstrip("."))
@@ -112,7 +112,7 @@ def _differences(new: Any, saved: Any, path: str = "") -> Iterator[tuple[str, An
 
 
 def dump_yaml(path: Path, config: Any) -> None:
-    """Write a config as YAML, whole or not at all."""
+    """Write a config as YAML, atomically."""
     write_atomic(path, yaml.safe_dump(to_plain(config), sort_keys=False))
 
 

@@ -1,4 +1,4 @@
-"""What can be drawn over a world, by whoever shows it."""
+"""Interface for drawing debug shapes in a world, implemented by viewers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     import mujoco
 
 Color = tuple[float, float, float, float]
-"""Red, green, blue and opacity, from 0 to 1."""
+"""Red, green, blue and opacity, in [0, 1]."""
 
 _AXIS_COLORS = ((0.9, 0.0, 0.0), (0.0, 0.9, 0.0), (0.0, 0.0, 0.9))
 
 
 class DebugVisualizer(ABC):
-    """Draws shapes in the world frame [m], for one frame."""
+    """Draws shapes in the world frame [m], for one frame of the viewer."""
 
     env_idx: int = 0
     show_all_envs: bool = False
@@ -26,10 +26,10 @@ class DebugVisualizer(ABC):
     @property
     @abstractmethod
     def meansize(self) -> float:
-        """Typical size of a body [m], for shapes that should be neither too big nor too small."""
+        """Typical size of a body [m], for scaling shapes."""
 
     def get_env_indices(self, num_envs: int) -> Iterable[int]:
-        """The worlds that are shown: draw what belongs to each while it is the current one."""
+        """Return the visible worlds: draw the shapes of each world while it is the current one."""
         return range(num_envs) if self.show_all_envs else (self.env_idx,)
 
     @abstractmethod
@@ -41,7 +41,7 @@ class DebugVisualizer(ABC):
         width: float = 0.015,
         label: str | None = None,
     ) -> None:
-        """Draw an arrow."""
+        """Draw an arrow between two points [m], shape (3,)."""
 
     @abstractmethod
     def add_ghost_mesh(
@@ -53,7 +53,16 @@ class DebugVisualizer(ABC):
         alpha: float = 0.5,
         label: str | None = None,
     ) -> None:
-        """Draw the moving geoms of a model at another state; it has the meshes of the scene's."""
+        """Draw the moving geoms of a model in another state.
+
+        Args:
+            qpos: positions of the model, shape (nq,).
+            model: a model whose meshes are also in the scene.
+            mocap_pos: positions of mocap bodies [m], shape (nmocap, 3); None keeps the model's.
+            mocap_quat: orientations of mocap bodies (wxyz), shape (nmocap, 4); likewise.
+            alpha: opacity.
+            label: text label.
+        """
 
     def add_frame(
         self,
@@ -65,7 +74,7 @@ class DebugVisualizer(ABC):
         alpha: float = 1.0,
         axis_colors: tuple[tuple[float, float, float], ...] | None = None,
     ) -> None:
-        """Draw the axes of a frame."""
+        """Draw the axes of a frame at a position [m], with a 3 x 3 rotation matrix."""
         position, axes = np.asarray(position), np.asarray(rotation_matrix).reshape(3, 3).T
         for i, (axis, rgb) in enumerate(zip(axes, axis_colors or _AXIS_COLORS, strict=True)):
             end, color = position + scale * axis, (*rgb, alpha)
@@ -75,7 +84,7 @@ class DebugVisualizer(ABC):
     def add_sphere(
         self, center: np.ndarray, radius: float, color: Color, label: str | None = None
     ) -> None:
-        """Draw a sphere."""
+        """Draw a sphere with a center [m] and a radius [m]."""
 
     @abstractmethod
     def add_cylinder(
@@ -86,7 +95,7 @@ class DebugVisualizer(ABC):
         color: Color,
         label: str | None = None,
     ) -> None:
-        """Draw a cylinder."""
+        """Draw a cylinder between two points [m], with a radius [m]."""
 
     @abstractmethod
     def add_ellipsoid(
@@ -97,7 +106,7 @@ class DebugVisualizer(ABC):
         color: Color,
         label: str | None = None,
     ) -> None:
-        """Draw an ellipsoid from its half axes and its rotation matrix."""
+        """Draw an ellipsoid by its center [m], half axes [m] and 3 x 3 rotation matrix."""
 
     @abstractmethod
     def add_box(
@@ -108,15 +117,15 @@ class DebugVisualizer(ABC):
         color: Color,
         label: str | None = None,
     ) -> None:
-        """Draw a box from its half sizes and its rotation matrix."""
+        """Draw a box by its center [m], half sizes [m] and 3 x 3 rotation matrix."""
 
     @abstractmethod
     def clear(self) -> None:
-        """Take away what was drawn."""
+        """Remove all shapes."""
 
 
 class NullDebugVisualizer(DebugVisualizer):
-    """Draws nothing."""
+    """A visualizer that draws nothing."""
 
     def __init__(self, env_idx: int = 0, meansize: float = 0.1) -> None:
         self.env_idx = env_idx
@@ -124,15 +133,15 @@ class NullDebugVisualizer(DebugVisualizer):
 
     @property
     def meansize(self) -> float:
-        """The size given [m]."""
+        """The given size [m]."""
         return self._meansize
 
     def get_env_indices(self, num_envs: int) -> Iterable[int]:
-        """No worlds."""
+        """Return no worlds."""
         return ()
 
     def _draw_nothing(self, *args: object, **kwargs: object) -> None:
-        """Draw nothing."""
+        """Ignore a shape."""
 
     add_arrow = add_ghost_mesh = add_frame = add_sphere = _draw_nothing
     add_cylinder = add_ellipsoid = add_box = clear = _draw_nothing

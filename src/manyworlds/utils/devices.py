@@ -1,4 +1,4 @@
-"""How torch runs: on which device, with how many cores, how exactly."""
+"""Settings of torch: device, threads, precision, and determinism."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import torch
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def as_device(device: str | torch.device) -> torch.device:
-    """Turn a name into a torch device.
+    """Convert a name to a torch device.
 
     Raises:
-        ValueError: there is no such kind of device, or no such device here.
+        ValueError: the type of device is unknown, or the device is not available.
     """
     try:
         found = torch.device(device)
@@ -35,19 +35,19 @@ def as_device(device: str | torch.device) -> torch.device:
 
 
 def configure_torch_backends(allow_tf32: bool = True, deterministic: bool = False) -> None:
-    """Trade exactness and repeatability for speed, for the whole process.
+    """Configure precision and determinism of torch for the whole process.
 
     Args:
-        allow_tf32: let GPUs round factors of float32 products to 10 bits.
-        deterministic: use only algorithms that give the same result each time; torch warns of
-            operations that have none.
+        allow_tf32: let GPUs round the factors of float32 products to 10 bits.
+        deterministic: use only deterministic algorithms; torch warns about operations without
+            one.
     """
     torch.set_float32_matmul_precision("high" if allow_tf32 else "highest")
     torch.backends.cudnn.allow_tf32 = allow_tf32
     torch.backends.cudnn.benchmark = not deterministic
     torch.backends.cudnn.deterministic = deterministic
     if deterministic:
-        # cuBLAS reads this when it is first used; without it torch refuses to multiply matrices.
+        # cuBLAS reads this at its first use; without it, torch refuses to multiply matrices.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(deterministic, warn_only=True)
 
@@ -56,8 +56,8 @@ def configure_torch_backends(allow_tf32: bool = True, deterministic: bool = Fals
 def torch_threads(count: int) -> Iterator[None]:
     """Run a block with `count` torch threads.
 
-    While physics steps, one thread is best: the engine's own pool has the cores, and idle torch
-    workers that spin for work slow it down.
+    One thread is best while physics steps: the engine's own pool uses the cores, and idle torch
+    workers that busy-wait slow it down.
     """
     before = torch.get_num_threads()
     if before == count:

@@ -1,4 +1,4 @@
-"""Optional dependencies: one clear error where an extra is not installed."""
+"""Optional dependencies, with a clear error for those that are not installed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def require_extra(module: str, extra: str) -> ModuleType:
 
 
 def installed_version(package: str) -> str:
-    """Return the version of a package; empty if it is not installed."""
+    """Return the version of a package, or an empty string if it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

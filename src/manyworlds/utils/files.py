@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and read for specs."""
+"""Atomic writing of files, and loading of checkpoints and assets."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from manyworlds.utils.extras import require_extra
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; rename it there if the block succeeds.
+    """Yield a temporary path beside `path`; rename it to `path` if the block succeeds.
 
-    A block that fails leaves nothing behind, and whatever stood at `path` before.
+    A block that raises leaves no temporary file, and an existing file at `path` unchanged.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     with atomic_path(path) as temporary:
         if isinstance(content, str):
             content = content.encode()
@@ -45,20 +45,20 @@ def write_atomic(path: Path, content: str | bytes) -> None:
 def get_checkpoint_path(
     log_path: Path, run_dir: str = ".*", checkpoint: str = ".*", sort_alpha: bool = True
 ) -> Path:
-    """Find the last checkpoint of the last run in a folder of runs.
+    """Return the last checkpoint of the last run in a folder of runs.
 
     Args:
         log_path: the folder.
-        run_dir: regular expression that a run's whole name must match.
-        checkpoint: the same for a checkpoint's; numbers in names count as numbers.
-        sort_alpha: whether the last run is that of the last name, else that changed last.
+        run_dir: regular expression that must match the whole name of a run.
+        checkpoint: likewise for checkpoints, whose numbers are compared by value.
+        sort_alpha: select the last run by name instead of by modification time.
 
     Raises:
         ValueError: there is no such folder, run or checkpoint.
     """
     log_path = Path(log_path)
     if not log_path.is_dir():
-        raise ValueError(f"There is no folder '{log_path}' to look for runs in.")
+        raise ValueError(f"There is no folder '{log_path}' with runs.")
     runs = [p for p in log_path.iterdir() if p.is_dir() and re.fullmatch(run_dir, p.name)]
     if not runs:
         raise ValueError(f"No runs present in '{log_path}' match '{run_dir}'.")
@@ -72,15 +72,15 @@ def get_checkpoint_path(
 def get_wandb_checkpoint_path(
     log_path: Path, run_path: Path | str, checkpoint_name: str | None = None
 ) -> tuple[Path, bool]:
-    """Download a checkpoint of a run of Weights & Biases, unless it was downloaded before.
+    """Download a checkpoint of a Weights & Biases run, unless it is already present.
 
     Args:
-        log_path: files go to the folder `wandb_checkpoints` in it.
+        log_path: the folder with the subfolder `wandb_checkpoints` for the files.
         run_path: `entity/project/run id`.
-        checkpoint_name: such as `model_100.pt`; None takes the one of the last iteration.
+        checkpoint_name: name such as `model_100.pt`; None selects that of the last iteration.
 
     Returns:
-        The file, and whether it was there already.
+        Path of the file, and whether it was already present.
 
     Raises:
         MissingExtraError: the extra 'wandb' is not installed.
@@ -103,19 +103,19 @@ def get_wandb_checkpoint_path(
 
 
 def update_assets(assets: dict[str, bytes], path: Path, meshdir: str | None = None) -> None:
-    """Add the files of a folder, and of those in it, to the assets of a spec.
+    """Add the files of a folder and of its subfolders to the assets of a spec.
 
     Args:
-        assets: contents by the names that a spec finds them under; extended.
+        assets: file contents by their names in the spec; extended in place.
         path: the folder.
-        meshdir: the spec's `meshdir`, which the names begin with.
+        meshdir: the spec's `meshdir`, which prefixes the names.
 
     Raises:
         NotADirectoryError: there is no such folder.
     """
     path = Path(path)
     if not path.is_dir():
-        raise NotADirectoryError(f"There is no folder '{path}' to read assets from.")
+        raise NotADirectoryError(f"There is no folder '{path}' with assets.")
     for file in sorted(path.rglob("*")):
         if file.is_file():
             assets[Path(meshdir or "", file.relative_to(path)).as_posix()] = file.read_bytes()

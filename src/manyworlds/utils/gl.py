@@ -1,7 +1,7 @@
-"""Choosing an OpenGL that can draw without a window.
+"""Selection of an OpenGL backend that can render without a window.
 
-Asking imports no MuJoCo: with a bad `MUJOCO_GL` even `import mujoco` fails, and a driver that
-fails may take its process along. So each candidate is first tried in a process of its own.
+The probe does not import MuJoCo into this process: with an invalid `MUJOCO_GL`, even
+`import mujoco` fails, and a faulty driver may crash. Each backend is tried in a separate process.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ print("drawn", flush=True)
 
 
 def gl_available() -> str | None:
-    """Say in one line why images cannot be rendered here, or None if they can.
+    """Return one line with the reason why images cannot be rendered, or None if they can.
 
-    The first call for a setting of the environment tries to draw in another process, which takes
-    a second or two; later calls remember.
+    The first call for given environment variables renders in another process, which takes a second
+    or two; later calls use the cached result.
     """
     return _choose(*_settings())[1]
 
 
 def gl_backend() -> str | None:
-    """Return the OpenGL that works here: 'egl', 'osmesa', '' for the window system, or None.
+    """Return the available OpenGL backend: 'egl', 'osmesa', '' for the window system, or None.
 
-    The environment variable `MUJOCO_GL` decides if it is set. Without it, a Linux machine without
-    a display tries EGL, then OSMesa.
+    The environment variable `MUJOCO_GL` takes precedence. Without it, a Linux machine without a
+    display tries EGL, then OSMesa.
     """
     return _choose(*_settings())[0]
 
 
 def use_working_gl() -> None:
-    """Give MuJoCo's renderer the OpenGL that works here.
+    """Make MuJoCo's renderer use an available OpenGL backend.
 
-    MuJoCo chooses when it is imported, long before anyone knows that images are wanted, and then
-    takes the window system. Its renderer looks the context class up when it is made.
+    MuJoCo selects a backend when it is imported, long before images are requested, and defaults to
+    the window system. Its renderer looks up the context class at construction.
 
     Raises:
-        RuntimeError: there is none; the message says what to install.
+        RuntimeError: there is no backend; the message has the packages to install.
     """
     if (reason := gl_available()) is not None:
         raise RuntimeError(reason)
@@ -66,7 +66,7 @@ def use_working_gl() -> None:
 
 
 def _settings() -> tuple[str, bool]:
-    """The `MUJOCO_GL` asked for and whether there is a display."""
+    """Return the value of `MUJOCO_GL` and whether there is a display."""
     asked = os.environ.get("MUJOCO_GL", "").lower().strip()
     linux = sys.platform.startswith("linux")
     display = not linux or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
@@ -75,7 +75,7 @@ def _settings() -> tuple[str, bool]:
 
 @functools.cache
 def _choose(asked: str, display: bool) -> tuple[str | None, str | None]:
-    """Try the candidates in turn; return what works, or None and one line that says why."""
+    """Try the backends in turn; return the first that works, or None and the reason."""
     if asked:
         candidates = [asked]
     elif sys.platform.startswith("linux"):
@@ -96,7 +96,7 @@ def _choose(asked: str, display: bool) -> tuple[str | None, str | None]:
 
 
 def _probe(backend: str) -> str | None:
-    """Draw in another process; return the last line of its error, or None if it drew."""
+    """Render in another process; return the last line of its error, or None on success."""
     environment = {**os.environ, "MUJOCO_GL": backend}
     try:
         result = subprocess.run(
@@ -112,7 +112,7 @@ def _probe(backend: str) -> str | None:
     except OSError as error:
         return f"cannot start Python: {error}"
     if "drawn" in result.stdout:
-        # Drivers may crash while a process ends; what counts is that it drew.
+        # Drivers may crash at process exit; success is having rendered.
         return None
     lines = result.stderr.strip().splitlines()
     return lines[-1].strip()[:200] if lines else f"exit status {result.returncode}"

@@ -1,4 +1,4 @@
-"""Choosing GPUs."""
+"""Selection of GPUs."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from typing import Literal
 
 GpuId = int | str
-"""A GPU as `CUDA_VISIBLE_DEVICES` names it: a number, or the UUID of a GPU or of a MIG slice."""
+"""A GPU as in `CUDA_VISIBLE_DEVICES`: an index, or the UUID of a GPU or of a MIG slice."""
 
 
 def select_gpus(gpu_ids: Sequence[int] | Literal["all"] | None) -> tuple[list[GpuId] | None, int]:
-    """Find the GPUs that positions among the visible ones stand for.
+    """Return the GPUs at positions among the visible ones.
 
     Args:
-        gpu_ids: positions in `CUDA_VISIBLE_DEVICES`, or among all GPUs where it is not set; "all"
-            for all of these; None for the CPU.
+        gpu_ids: positions in `CUDA_VISIBLE_DEVICES`, or among all GPUs if it is not set; "all"
+            selects all of these; None selects the CPU.
 
     Returns:
-        The GPUs as `CUDA_VISIBLE_DEVICES` names them, or None for the CPU, and how many they are.
+        The GPUs as in `CUDA_VISIBLE_DEVICES`, or None for the CPU, and their number.
 
     Raises:
-        ValueError: a GPU was asked for that is not there.
+        ValueError: a GPU is not available.
     """
     if gpu_ids is None:
         return None, 0
@@ -46,7 +46,7 @@ def select_gpus(gpu_ids: Sequence[int] | Literal["all"] | None) -> tuple[list[Gp
                 else (f"there is none{where} that PyTorch can use")
             )
             raise ValueError(
-                f"GPU {i} was asked for, but {there}: leave out --gpu-ids to train on the CPU, or "
+                f"GPU {i} is requested, but {there}: omit --gpu-ids to train on the CPU, or "
                 "install PyTorch's CUDA build and NVIDIA's driver."
             )
     return [visible[int(i)] for i in gpu_ids], len(gpu_ids)

@@ -1,6 +1,6 @@
-"""Warnings of MuJoCo, and its log file.
+"""Handling of MuJoCo's warnings and of its log file.
 
-Importing this module switches off MuJoCo's log file: see `switch_off_log_file`.
+Importing this module disables MuJoCo's log file: see `switch_off_log_file`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _LOG_FILE = "MUJOCO_LOG.TXT"
 
 
 def switch_off_log_file() -> None:
-    """Keep MuJoCo from writing `MUJOCO_LOG.TXT` into whatever folder the process runs in.
+    """Prevent MuJoCo from writing `MUJOCO_LOG.TXT` to the current folder.
 
-    What it would write there goes to the terminal or to a handler in any case. A file that was
-    named by `mujoco.MjLogConfig` beforehand is kept.
+    Its messages go to the terminal or to a handler in any case. A file that was set by
+    `mujoco.MjLogConfig` beforehand is kept.
     """
     config = mujoco.MjLogConfig.get()
     if config.logfile == _LOG_FILE:
@@ -27,7 +27,7 @@ def switch_off_log_file() -> None:
 
 @contextlib.contextmanager
 def mujoco_warnings(handler: Callable[[str], None]) -> Iterator[None]:
-    """Give MuJoCo's warnings to `handler`; else they go to the terminal."""
+    """Pass MuJoCo's warnings to `handler` instead of the terminal."""
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(handler)
     try:

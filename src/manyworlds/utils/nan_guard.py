@@ -1,4 +1,4 @@
-"""Configuration of the guard that records worlds until they go bad."""
+"""Configuration of the recorder of worlds that fail."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from dataclasses import dataclass
 
 @dataclass(kw_only=True)
 class NanGuardCfg:
-    """What to record, and where to write it when a world goes bad."""
+    """Options of the recording, which is written to a file when a world fails."""
 
     enabled: bool = False
     buffer_size: int = 100
-    """Calls of `Simulation.step` to remember; each takes one state row per world."""
+    """Number of `Simulation.step` calls to keep, at one state row per world and call."""
     output_dir: str | None = None
-    """Folder for the files. None takes `nan_dumps` in the run's folder while training, else in the
+    """Folder of the files. None uses `nan_dumps` in the run's folder during training, else in the
     current folder."""
     max_envs_to_dump: int = 5
-    """Worlds to write into one file, when several go bad in one call."""
+    """Maximum number of worlds in one file, if several fail in one call."""
     max_dumps: int = 20
-    """Files to write at most; worlds that go bad later leave none."""
+    """Maximum number of files; later failures are not written."""
 
     def check(self) -> None:
-        """Refuse sizes that record nothing.
+        """Check that the sizes are positive.
 
         Raises:
-            ValueError: names the field, its value and the bound.
+            ValueError: one is not; the message has its name, value and bound.
         """
         for name in ("buffer_size", "max_envs_to_dump", "max_dumps"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(
                     f"NanGuardCfg.{name} must be a whole number of at least 1, got {value!r}: "
-                    "set enabled=False to record nothing."
+                    "set enabled=False to disable recording."
                 )

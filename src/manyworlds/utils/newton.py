@@ -1,8 +1,8 @@
-"""Keeping MuJoCo's Newton solver from a factorization that one release gets wrong.
+"""Workaround for a defective factorization in the Newton solver of one MuJoCo release.
 
 MuJoCo 4.0.0 merges rows of a sparse factor that have different descendants: the factor of the
 Hessian is then wrong, and the solver converges slowly, returns wrong accelerations, or diverges.
-4.0.1 mends that. Remove this module when 4.0.0 is no longer supported.
+4.0.1 fixes this. Remove this module when 4.0.0 is no longer supported.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _DENSE = mujoco.mjtJacobian.mjJAC_DENSE
 _NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
 _DEFECTIVE = "4.0.0"
 SPARSITY_FIELDS = frozenset({"opt.jacobian", "opt.solver"})
-"""Model fields that decide whether a world is stepped by a sparse factorization."""
+"""Model fields that determine whether a sparse factorization is used."""
 
 
 def newton_defect() -> str:
-    """Say in one sentence what is wrong with this MuJoCo and what follows; empty if nothing is."""
+    """Return a sentence on the defect of this MuJoCo and its effect; empty if there is none."""
     if mujoco.mj_versionString() != _DEFECTIVE:
         return ""
     return (
@@ -34,11 +34,11 @@ def newton_defect() -> str:
 
 
 def avoid_sparse_newton(model: mujoco.MjModel) -> None:
-    """Give a model that MuJoCo C is to step dense Jacobians where sparse ones would be wrong.
+    """Select dense Jacobians for a model if MuJoCo C would factorize sparse ones wrongly.
 
-    That is on MuJoCo 4.0.0 with the Newton solver, where the model leaves the choice to MuJoCo
-    (`jacobian="auto"`) and MuJoCo would take sparse ones. It is logged once per process. A model
-    that asks for sparse Jacobians keeps them, with a warning. MuJoCo Warp needs nothing of this.
+    This applies to MuJoCo 4.0.0 with the Newton solver and `jacobian="auto"`, if MuJoCo would
+    select sparse Jacobians. It is logged once per process. A model with explicitly sparse Jacobians
+    keeps them, with a warning. MuJoCo Warp is not affected.
 
     Args:
         model: the model, whose `opt.jacobian` is written.
@@ -51,20 +51,20 @@ def avoid_sparse_newton(model: mujoco.MjModel) -> None:
         _log_once(newton_defect())
     else:
         warnings.warn(
-            "The model asks for jacobian='sparse' with the Newton solver, whose accelerations "
-            f"MuJoCo {_DEFECTIVE} can then get wrong: set 'auto' or 'dense', choose another "
+            "The model sets jacobian='sparse' with the Newton solver, whose accelerations "
+            f"MuJoCo {_DEFECTIVE} may then compute wrongly: set 'auto' or 'dense', choose another "
             "solver, or install MuJoCo 4.0.1 or newer.",
             stacklevel=2,
         )
 
 
 def avoid_sparse_rows(model: mujoco.MjModel, solver: np.ndarray, jacobian: np.ndarray) -> None:
-    """Do as `avoid_sparse_newton` for worlds that have solvers or Jacobians of their own.
+    """Apply `avoid_sparse_newton` to worlds with their own solvers or Jacobians.
 
     Args:
-        model: the model that all worlds share; it is as before afterwards.
+        model: the model that all worlds share; unchanged on return.
         solver: the solver of each world, shape (num_envs,).
-        jacobian: the Jacobian of each world, shape (num_envs,), which is written.
+        jacobian: the Jacobian of each world, shape (num_envs,), written in place.
     """
     option = model.opt
     shared = option.solver, option.jacobian

@@ -6,10 +6,10 @@ import os
 
 
 def limit_openmp_spinning() -> None:
-    """Let OpenMP's idle threads sleep soon; call this before torch loads.
+    """Limit busy-waiting of OpenMP's idle threads; call this before torch is imported.
 
-    Physics and torch take turns on the same cores. Threads of OpenMP that spin for long while they
-    wait take the cores from physics, and on a busy machine make learning several times slower. The
-    environment variable GOMP_SPINCOUNT takes precedence.
+    Physics and torch use the same cores in turn. OpenMP threads that busy-wait for long take the
+    cores from physics, and on a busy machine make learning several times slower. The environment
+    variable GOMP_SPINCOUNT takes precedence.
     """
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")

@@ -1,4 +1,4 @@
-"""MuJoCo's renderer with the OpenGL that works here, safe to drop in any thread."""
+"""MuJoCo's renderer on an available OpenGL backend, safe to delete in any thread."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from manyworlds.utils.gl import gl_backend, use_working_gl
 
 
 class Renderer(mujoco.Renderer):
-    """Draws into images whose size the model need not have announced.
+    """Renders images of any size, without a limit by the model's offscreen buffer.
 
-    MuJoCo's own leaves its OpenGL context current in the thread that drew last, and EGL lets no
-    other thread free it then: the garbage collector, which runs in whatever thread it likes,
-    prints an error. This one holds a context only while it draws.
+    MuJoCo's renderer leaves its OpenGL context current in the last rendering thread, and EGL then
+    lets no other thread free it: the garbage collector, which may run in any thread, prints an
+    error. This renderer holds a context only while it renders.
 
     Args:
-        model: what is drawn; its offscreen buffer grows to the size of the images, and the
-            near plane of its cameras comes close (`draw_near_things`).
-        height: of the images [pixel].
-        width: of the images [pixel].
+        model: the model; its offscreen buffer grows to the image size, and its near clipping
+            distance is reduced (`draw_near_things`).
+        height: image height [pixel].
+        width: image width [pixel].
 
     Raises:
-        RuntimeError: there is no OpenGL here that can draw; the message says what to install.
+        RuntimeError: OpenGL is not available; the message has the packages to install.
     """
 
     def __init__(self, model: mujoco.MjModel, height: int, width: int) -> None:
-        # `close`, which `__del__` calls, asks for these even if nothing was made.
+        # `close`, which `__del__` calls, needs these even if construction failed.
         self._gl_context = None
         self._mjr_context = None
         use_working_gl()
@@ -39,7 +39,7 @@ class Renderer(mujoco.Renderer):
         _leave_context()
 
     def render(self, *, out: np.ndarray | None = None) -> np.ndarray:
-        """Draw what `update_scene` took over; as `mujoco.Renderer.render`."""
+        """Render the updated scene: shape (height, width, 3), or (height, width) for depth."""
         try:
             return super().render(out=out)
         finally:
@@ -47,7 +47,7 @@ class Renderer(mujoco.Renderer):
 
 
 def _leave_context() -> None:
-    """Let other threads have the EGL context that is current here, if there is one."""
+    """Release the current EGL context, if any, for other threads."""
     if gl_backend() != "egl":
         return
     from OpenGL import EGL

@@ -1,4 +1,4 @@
-"""Seeding."""
+"""Seeding of random number generators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def seed_rng(seed: int, torch_deterministic: bool = False) -> None:
 
     Args:
         seed: the seed.
-        torch_deterministic: see `configure_torch_backends`; False leaves torch as it is.
+        torch_deterministic: see `configure_torch_backends`; False leaves torch's setting.
     """
     if torch_deterministic:
         configure_torch_backends(deterministic=True)
@@ -26,7 +26,7 @@ def seed_rng(seed: int, torch_deterministic: bool = False) -> None:
 
 
 def rng_state() -> dict[str, Any]:
-    """State of the generators that `seed_rng` seeds, as tensors and plain data."""
+    """Return the states of the generators that `seed_rng` seeds, as tensors and plain data."""
     version, numbers, gauss = random.getstate()
     numpy_state: Any = np.random.get_state()
     kind, keys, position, has_gauss, cached = numpy_state
@@ -41,7 +41,7 @@ def rng_state() -> dict[str, Any]:
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
-    """Restore what `rng_state` returned."""
+    """Restore states that `rng_state` returned."""
     torch.set_rng_state(state["torch"].cpu())
     version, numbers, gauss = state["python"]
     random.setstate((version, tuple(numbers), gauss))

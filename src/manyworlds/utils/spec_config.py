@@ -1,4 +1,4 @@
-"""Configs of `manyworlds.spec.config` at the path that the project's specification names."""
+"""Configs of `manyworlds.spec.config` under their public import path."""
 
 from manyworlds.spec.config import (
     CameraCfg,

@@ -1,4 +1,4 @@
-"""Saving and restoring whatever has state."""
+"""Saving and restoring of objects with state."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ import numpy as np
 import torch
 
 PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
-"""Types that are saved as they are."""
+"""Types that are saved unchanged."""
 _ARRAY = "__array__"
 
 
 class Stateful:
-    """Names the attributes that make up an object's state.
+    """Base class that declares the attributes of an object's state.
 
     An attribute may be a tensor, an array, a number, text, a random generator, a list, tuple,
     deque, set, dict or dataclass of these, or another object with a `state_dict` (or a dict or
     list of such objects).
 
-    What changes between steps and is in none of the two lists is warned about when an environment
-    is saved; see `UnsavedState`.
+    Saving an environment warns about attributes that change between steps and are in neither list;
+    see `UnsavedState`.
     """
 
     state_attributes: ClassVar[tuple[str, ...]] = ()
     """Attributes that `state_dict` saves; a subclass repeats those of its base."""
     derived_attributes: ClassVar[tuple[str, ...]] = ()
-    """Attributes that change but need no saving, because they are computed anew before they are
-    read; those of base classes count, too."""
+    """Attributes that change but need no saving, because they are recomputed before they are read;
+    those of base classes are included."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Copy the state: tensors, plain data, and nested dicts and lists of them.
+        """Return a copy of the state: tensors, plain data, and nested dicts and lists of them.
 
         Raises:
-            TypeError: an attribute is of a kind that cannot be saved.
+            TypeError: an attribute has a type that cannot be saved.
         """
         what = type(self).__name__
         return {
@@ -46,7 +46,7 @@ class Stateful:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned; tensors are written in place.
+        """Restore a state that `state_dict` returned; tensors are written in place.
 
         Raises:
             ValueError: the saved state does not fit this object.
@@ -61,13 +61,13 @@ class Stateful:
             setattr(self, name, _load(getattr(self, name), state[name], name))
 
     def state_parts(self) -> Iterator[tuple[str, Any]]:
-        """Yield what `state_dict` saves, as far as it exists, each with where it is."""
+        """Yield the existing parts of the saved state, each with its path."""
         for name in self.state_attributes:
             yield f".{name}", getattr(self, name, None)
 
 
 def has_state(value: Any) -> bool:
-    """Tell whether an object saves its own state."""
+    """Return whether an object saves its own state."""
     return not isinstance(value, type) and callable(getattr(value, "state_dict", None))
 
 
@@ -75,7 +75,7 @@ def check_savable(value: Any, name: str) -> None:
     """Check that an attribute can be saved, without copying the state of objects.
 
     Raises:
-        TypeError: it, or something in it, is of another kind.
+        TypeError: it, or a part of it, has an unsupported type.
     """
     if isinstance(value, dict | list | tuple | deque | set | frozenset):
         for item in value.values() if isinstance(value, dict) else value:
@@ -85,7 +85,7 @@ def check_savable(value: Any, name: str) -> None:
 
 
 def is_dataclass(value: Any) -> bool:
-    """Tell whether a value is an instance of a dataclass."""
+    """Return whether a value is an instance of a dataclass."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
@@ -95,7 +95,7 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 
 def generator_state(value: Any) -> Any:
-    """Return the state of a random generator; None for what is none."""
+    """Return the state of a random generator; None for other objects."""
     if isinstance(value, torch.Generator):
         return value.get_state()
     if isinstance(value, np.random.Generator):
@@ -160,7 +160,7 @@ def _load_tensor(value: torch.Tensor, saved: torch.Tensor, name: str) -> torch.T
             "use the same configuration and number of worlds."
         )
     if value.is_inference() and not torch.is_inference_mode_enabled():
-        value = value.clone()  # it came from a rollout, and would take no writes here
+        value = value.clone()  # an inference tensor, which refuses in-place writes here
     return value.copy_(saved)
 
 
@@ -180,14 +180,14 @@ def _set_generator(value: Any, saved: Any) -> None:
 
 
 def _like(value: Any, items: list[Any]) -> Any:
-    """Put items into a collection of the kind of `value`."""
+    """Return a collection of the type of `value` with these items."""
     if isinstance(value, deque):
         return deque(items, value.maxlen)
     return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
 
 def _unsaved(saved: Any) -> Any:
-    """Copy what `_save` returned, where there is nothing yet to write it into."""
+    """Return a copy of a saved value, without an existing object to write to."""
     if isinstance(saved, dict) and [*saved] == [_ARRAY]:
         return saved[_ARRAY].cpu().numpy().copy()[()]
     if isinstance(saved, dict):

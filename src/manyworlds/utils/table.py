@@ -9,7 +9,7 @@ from typing import Any
 def render_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], width: int = 100
 ) -> str:
-    """Lay out a table as plain text of at most `width` columns; numbers stand to the right."""
+    """Render a table as plain text of at most `width` columns; numbers are right-aligned."""
     from rich.console import Console  # slow to import, and few commands draw a table
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""State that no checkpoint holds: attributes that change, but that `state_dict` leaves out."""
+"""State missing from checkpoints: attributes that change but are not in `state_dict`."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from manyworlds.utils.state import (
     has_state,
 )
 
-_NOTHING = b"None;"  # as None, in whose place such a value may come
+_NOTHING = b"None;"  # as None, which such a value may replace
 _NONE = hashlib.blake2b(_NOTHING, digest_size=16).digest()
 
 
 class UnsavedState:
-    """Finds what the checkpoints of an object, and of all that it saves, leave out.
+    """Finds changing attributes that the checkpoints of an object and its parts omit.
 
-    Attributes are compared with what they were when this was made. What has changed since would
-    be lost, unless `state_attributes` or `derived_attributes` names it, an overridden `state_dict`
-    returns it, or it is memory that a saved attribute or the engine restores.
+    Attributes are compared with their values at construction. A change would be lost, unless
+    `state_attributes` or `derived_attributes` lists the attribute, an overridden `state_dict`
+    returns it, or its memory belongs to a saved attribute or to the engine.
 
     Args:
         root: the object that is saved.
-        name: what to call it in messages.
-        engine_memory: returns the tensors that the engine restores.
-        others: objects that are not looked into, such as the simulation.
+        name: name of the object in messages.
+        engine_memory: function that returns the tensors that the engine restores.
+        others: objects to skip, such as the simulation.
 
     Raises:
-        AttributeError: an object lacks an attribute that its `state_attributes` name.
-        TypeError: an attribute named there cannot be saved.
+        AttributeError: an object lacks an attribute in its `state_attributes`.
+        TypeError: an attribute listed there cannot be saved.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class UnsavedState:
         self._warned: set[tuple[Any, str]] = set()
         owners = self._owners()
         for owner, where in owners:
-            if owner is not root:  # a subclass may not have built all of it yet
+            if owner is not root:  # a subclass may not have completed it yet
                 _check_names(owner, where)
-        self._known = {id(owner): owner for owner, _ in owners}  # kept: no id is used again
+        self._known = {id(owner): owner for owner, _ in owners}  # kept, so that ids are unique
         prints = self._printer(owners)
         self._prints = {
             (id(owner), name): prints(value)
@@ -68,7 +68,7 @@ class UnsavedState:
         self._built = self._known.keys() - {id(root)}
 
     def warn(self) -> None:
-        """Warn of what a checkpoint of the present moment leaves out: once of each attribute."""
+        """Warn about changes that a checkpoint would omit now, once per attribute."""
         owners = self._owners()
         prints = self._printer(owners)
         for owner, where in owners:
@@ -89,14 +89,14 @@ class UnsavedState:
                     warnings.warn(_message(owner, where, name), stacklevel=3)
 
     def _before(self, owner: Any, name: str, now: bytes) -> bytes:
-        """Return what an attribute was; one that came later counts from its first checkpoint on."""
+        """Return the print of an attribute's first value, at construction or first checkpoint."""
         if id(owner) not in self._built:
             self._known[id(owner)] = owner
             return self._prints.setdefault((id(owner), name), now)
         return self._prints.get((id(owner), name), _NONE)
 
     def _owners(self) -> list[tuple[Any, str]]:
-        """List the objects that the root saves, itself included, and where each of them is."""
+        """Return the objects that the root saves, including itself, each with its path."""
         found: dict[int, tuple[Any, str]] = {}
 
         def visit(value: Any, where: str) -> None:
@@ -128,11 +128,11 @@ class UnsavedState:
 
 
 class _Printer:
-    """Makes a short print of any value, which changes with the data in it.
+    """Computes a fingerprint of any value, which changes with the data in it.
 
     Args:
-        restored: tensors whose memory counts as nothing.
-        known: objects that count as nothing.
+        restored: tensors whose memory is ignored.
+        known: objects that are ignored.
     """
 
     def __init__(self, restored: Iterable[torch.Tensor], known: list[Any]) -> None:
@@ -141,9 +141,9 @@ class _Printer:
         self._known = {id(value) for value in known}
 
     def __call__(self, value: Any) -> bytes:
-        """Return the print of a value."""
+        """Return the fingerprint of a value."""
         digest = hashlib.blake2b(digest_size=16)
-        seen: dict[int, Any] = {}  # kept alive, so that no id is used again
+        seen: dict[int, Any] = {}  # kept alive, so that ids are unique
         rest = [value]
         while rest:
             value = rest.pop()
@@ -162,7 +162,7 @@ class _Printer:
         return digest.digest()
 
     def of_items(self, value: Any) -> set[bytes]:
-        """Return the prints of all arrays and collections within a value."""
+        """Return the fingerprints of all arrays and collections within a value."""
         items = value.values() if isinstance(value, dict) else value
         if isinstance(value, torch.Tensor | np.ndarray | np.generic):
             return {self(value)}
@@ -180,13 +180,13 @@ class _Printer:
         add(f"{str(value.dtype).removeprefix('torch.')}{(*value.shape,)}".encode())
         if tensor:
             value = value.detach().resolve_conj().resolve_neg().cpu()
-            value = value.clone(memory_format=torch.contiguous_format)  # an expanded one, too
+            value = value.clone(memory_format=torch.contiguous_format)  # or it is expanded
             value = value.reshape(-1).view(torch.uint8).numpy()
         return add(value.tobytes())
 
 
 def _parts(value: Any) -> list[tuple[Any, Any]] | None:
-    """List what a value consists of; None where it holds no data that can be seen."""
+    """Return the parts of a value; None if it has no accessible data."""
     if isinstance(value, dict):
         return [*value.items()]
     if isinstance(value, list | tuple | deque):
@@ -203,7 +203,7 @@ def _parts(value: Any) -> list[tuple[Any, Any]] | None:
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors within a value, but not those of objects."""
+    """Yield the tensors within a value, except those of objects."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, dict | list | tuple | deque):
@@ -212,14 +212,14 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def _may_hold_state(value: Any) -> bool:
-    """Tell whether an object may be a term, a part of one, or a part of the scene."""
+    """Return whether an object may be a term, a part of one, or a part of the scene."""
     if isinstance(value, torch.nn.Module | type | types.BuiltinFunctionType):
         return False
     return has_state(value) or callable(value)
 
 
 def _unnamed(owner: Any) -> dict[str, Any]:
-    """Return the attributes that an object neither saves by name nor declares as derived."""
+    """Return the attributes of an object that are neither saved by name nor declared derived."""
     named = set(getattr(type(owner), "state_attributes", ()))
     for base in type(owner).__mro__:
         named.update(vars(base).get("derived_attributes", ()))
@@ -227,7 +227,7 @@ def _unnamed(owner: Any) -> dict[str, Any]:
 
 
 def _attributes(owner: Any) -> dict[str, Any]:
-    """Return what an object keeps by name: of a function, its closure and defaults, too."""
+    """Return an object's attributes by name; of a function, its closure and defaults."""
     own = dict(getattr(owner, "__dict__", {}))
     if isinstance(owner, functools.partial):
         arguments = {f"args[{i}]": value for i, value in enumerate(owner.args)}
@@ -246,14 +246,14 @@ def _check_names(owner: Any, where: str) -> None:
         if not hasattr(owner, name):
             raise AttributeError(
                 f"{what}.state_attributes names '{name}', which {where} does not have once it is "
-                f"built: make it in __init__ (None will do), or correct the name; it has "
+                f"built: create it in __init__ (None is sufficient), or correct the name; it has "
                 f"{', '.join(_attributes(owner)) or 'no attributes'}."
             )
         check_savable(getattr(owner, name), f"{what}.{name}")
 
 
 def _class_of(owner: Any) -> Any:
-    """Return an object's class; a function stands for itself."""
+    """Return an object's class; for a function, the function itself."""
     while isinstance(owner, functools.partial):
         owner = owner.func
     return owner if isinstance(owner, types.FunctionType) else type(owner)
@@ -261,13 +261,13 @@ def _class_of(owner: Any) -> Any:
 
 def _message(owner: Any, where: str, name: str) -> str:
     what = _class_of(owner).__name__
-    remedy = f"derive it from Stateful (manyworlds.utils.state) and name '{name}' in"
+    remedy = f"derive it from Stateful (manyworlds.utils.state) and list '{name}' in"
     if isinstance(owner, Stateful):
-        remedy = "name it in"
+        remedy = "list it in"
     elif isinstance(owner, types.FunctionType | functools.partial):
-        remedy = "make it a class (ManagerTermBase) that names it in"
+        remedy = "make it a class (ManagerTermBase) that lists it in"
     return (
-        f"{what}.{name} of {where} changes, but is in no checkpoint, so that a resumed run does "
-        f"not go on exactly: {remedy} state_attributes, or in derived_attributes if it is computed "
-        "anew before it is read."
+        f"{what}.{name} of {where} changes, but is not in any checkpoint, so a resumed run does "
+        f"not continue exactly: {remedy} state_attributes, or in derived_attributes if it is "
+        "recomputed before it is read."
     )

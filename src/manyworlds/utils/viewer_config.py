@@ -1,4 +1,4 @@
-"""How a viewer looks at the worlds."""
+"""Camera and display options of viewers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(kw_only=True)
 class ViewerConfig:
-    """Camera, resolution and what to draw."""
+    """Camera, resolution, and visible elements."""
 
     class OriginType(enum.Enum):
-        """What the camera looks at."""
+        """Object that the camera looks at."""
 
         AUTO = enum.auto()
-        """The named entity's body if there is one, else the world."""
+        """The body of the named entity if there is one, else the world."""
         WORLD = enum.auto()
         """The point `lookat` in the world."""
         ASSET_ROOT = enum.auto()
@@ -30,17 +30,17 @@ class ViewerConfig:
     enable_reflections: bool = True
     enable_shadows: bool = True
     geom_group: tuple[int, int, int, int, int, int] = (1, 1, 1, 0, 0, 0)
-    """Which geom groups are drawn."""
+    """Visibility of each geom group."""
     site_group: tuple[int, int, int, int, int, int] = (1, 1, 1, 0, 0, 0)
-    """Which site groups are drawn."""
+    """Visibility of each site group."""
     env_idx: int = 0
-    """The world to show first."""
+    """Index of the world to show first."""
     max_extra_envs: int = 2
-    """How many of the nearest other worlds pictures and MuJoCo's window show, too."""
+    """Number of nearest other worlds that images and MuJoCo's window also show."""
     reward_bar_max_terms: int = 20
-    """How many reward terms the browser shows bars for."""
+    """Maximum number of reward terms with bars in the browser."""
     distance: float = 5.0
-    """Distance from the camera to what it looks at [m]."""
+    """Distance from the camera to its target [m]."""
     elevation: float = -45.0
     """Camera elevation [degrees]."""
     azimuth: float = 90.0
@@ -48,6 +48,6 @@ class ViewerConfig:
     fovy: float | None = None
     """Vertical field of view [degrees]; None keeps the model's."""
     lookat: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """The point to look at, in the world or relative to the body [m]."""
+    """Point to look at, in the world frame or relative to the body [m]."""
     entity_name: str | None = None
     body_name: str | None = None

@@ -1,4 +1,4 @@
-"""Runs of Weights & Biases, where its package is installed."""
+"""Helpers for Weights & Biases, if its package is installed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def add_wandb_tags(tags: Sequence[str]) -> None:
-    """Add tags to the run that this process logs to; without one, nothing happens."""
+    """Add tags to the run that this process logs to, if there is one."""
     wandb = sys.modules.get("wandb")
     if wandb is not None and wandb.run is not None and tags:
         wandb.run.tags = tuple(dict.fromkeys((*(wandb.run.tags or ()), *tags)))

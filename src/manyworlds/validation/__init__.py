@@ -1,1 +1,1 @@
-"""Checks and normal forms of what users pass: values, names, and worlds."""
+"""Validation and normalization of user arguments: values, names, and world ids."""

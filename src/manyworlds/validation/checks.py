@@ -1,4 +1,4 @@
-"""Checks of arguments, each of which raises one sentence with the value and the bound."""
+"""Checks of arguments; each error message has the value and the bound."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 def check_type(name: str, value: Any, wanted: type, remedy: str) -> None:
-    """Refuse an argument of another type; None stands for an argument that was not given.
+    """Check the type of an argument; None counts as an argument that was not given.
 
     Raises:
-        TypeError: names the argument, its type and the type wanted.
+        TypeError: the type is wrong; the message has the argument and both types.
     """
     if value is not None and not isinstance(value, wanted):
         raise TypeError(
@@ -19,10 +19,10 @@ def check_type(name: str, value: Any, wanted: type, remedy: str) -> None:
 
 
 def check_tuple(name: str, values: Any, wanted: type) -> None:
-    """Refuse what is no tuple or list of objects of a type.
+    """Check that a value is a tuple or list of objects of a type.
 
     Raises:
-        TypeError: names the argument, what it is, and how to write it.
+        TypeError: it is not; the message has the argument, its type and the correct form.
     """
     if not isinstance(values, tuple | list):
         raise TypeError(
@@ -30,14 +30,14 @@ def check_tuple(name: str, values: Any, wanted: type) -> None:
             "(value,), with a comma."
         )
     for i, value in enumerate(values):
-        check_type(f"{name}[{i}]", value, wanted, "put only these there.")
+        check_type(f"{name}[{i}]", value, wanted, "all elements must be of this type.")
 
 
 def check_count(name: str, value: Any, least: int, remedy: str = "") -> None:
-    """Refuse what is no whole number of at least `least`.
+    """Check that a value is an integer of at least `least`.
 
     Raises:
-        ValueError: names the count, its value and the bound.
+        ValueError: it is not; the message has the name, the value and the bound.
     """
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise ValueError(f"{name} must be a whole number, got {value!r}{remedy}.")
@@ -46,10 +46,10 @@ def check_count(name: str, value: Any, least: int, remedy: str = "") -> None:
 
 
 def choose(option: str, value: str, choices: dict[str, Any]) -> int:
-    """Look a name up among those that MuJoCo knows.
+    """Return the value of a choice by its name.
 
     Raises:
-        ValueError: it is none of them.
+        ValueError: there is no choice of this name.
     """
     if value not in choices:
         raise ValueError(f"{option} must be one of {', '.join(choices)}, got '{value}'.")

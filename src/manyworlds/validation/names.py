@@ -1,11 +1,11 @@
-"""Selecting names by regular expression: one dialect, full match, everywhere.
+"""Selection of names by regular expressions that must match the whole name.
 
-A selection must use each pattern and take no name twice. In a table of values the first pattern
-that matches a name gives its value.
+In a selection, every pattern must match a name, and no name may match twice. In a table of values
+by pattern, the first pattern that matches a name determines its value.
 
-Parts that were attached with a prefix are called `left/elbow`. A pattern that matches none of the
-names matches the ends of names that follow a `/`, so that `elbow` finds `left/elbow`, unless two
-names end in the same.
+Elements that were attached with a prefix have names such as `left/elbow`. A pattern that matches
+no whole name is matched against the part that follows a `/`, so that `elbow` finds `left/elbow`,
+unless several names end in the same way.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def resolve_matching_names(
     """Select names by patterns that must match the whole name.
 
     Args:
-        keys: one or more regular expressions.
+        keys: one or several regular expressions.
         list_of_strings: the names to select from.
         preserve_order: order the result by pattern instead of by position in the list.
 
     Returns:
-        Positions in the list, and the names at these positions.
+        Indices into the list, and the names at these indices.
 
     Raises:
         ValueError: a pattern matches nothing, or two patterns match the same name.
@@ -45,7 +45,7 @@ def resolve_matching_names_values(
     """Select names by patterns, as `resolve_matching_names` does, each with its pattern's value.
 
     Returns:
-        Positions in the list, the names at these positions, and their values.
+        Indices into the list, the names at these indices, and their values.
 
     Raises:
         TypeError: `data` is not a dictionary.
@@ -61,12 +61,12 @@ def resolve_matching_names_values(
 
 
 def filter_exp(exprs: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names that patterns select, as `resolve_matching_names` does, in their order."""
+    """Return the names that patterns select, in their order; see `resolve_matching_names`."""
     return tuple(resolve_matching_names(exprs, names)[1])
 
 
 def _select(patterns: Iterable[str], names: Sequence[str], preserve_order: bool) -> dict[int, str]:
-    """Return the pattern by position of each selected name."""
+    """Return the pattern of each selected name, by the name's index."""
     selected: dict[int, str] = {}
     for pattern in patterns:
         hits = match_ids(pattern, names)
@@ -100,15 +100,15 @@ def resolve_expr(
 def resolve_expr(
     pattern_map: Mapping[str, V], names: Sequence[str], default_val: V | None = None
 ) -> tuple[V | None, ...]:
-    """Look up one value a name in a table of patterns; the first pattern that matches wins.
+    """Look up the value of each name in a table of patterns; the first match wins.
 
     Args:
         pattern_map: values by regular expression, which must match the whole name.
-        names: the names to find values for.
-        default_val: the value of names that no pattern matches.
+        names: the names to look up.
+        default_val: value of names without a matching pattern.
 
     Raises:
-        ValueError: a pattern other than '.*' matches none of the names, or an ambiguous one.
+        ValueError: a pattern other than '.*' matches none of the names, or is ambiguous.
     """
     found: dict[int, V] = {}
     for pattern, value in pattern_map.items():
@@ -125,20 +125,20 @@ def resolve_expr(
 def resolve_field(
     field: V | Mapping[str, V], names: Sequence[str], default_val: V | None = None
 ) -> tuple[V | None, ...]:
-    """Give each name a value: from a table of patterns, see `resolve_expr`, or one for all."""
+    """Return one value per name: from a table of patterns, see `resolve_expr`, or one for all."""
     if isinstance(field, Mapping):
         return resolve_expr(field, names, default_val)
     return (field,) * len(names)
 
 
 def match_ids(pattern: str, names: Sequence[str]) -> list[int]:
-    """Return the positions of the names that a regular expression matches.
+    """Return the indices of the names that a regular expression matches.
 
-    Those are names that it matches as a whole; if there are none, those of which it matches an end
-    that follows a `/`, which must be the end of no other name.
+    These are the names that it matches as a whole. If there are none, they are the names whose part
+    after a `/` it matches; that part must be the end of no other name.
 
     Raises:
-        ValueError: it is not a regular expression, or an end that it matches is ambiguous.
+        ValueError: it is not a regular expression, or it matches an ambiguous name.
     """
     try:
         matches = re.compile(pattern).fullmatch
@@ -155,20 +155,20 @@ def match_ids(pattern: str, names: Sequence[str]) -> list[int]:
     for end, ids in by_end.items():
         if len(ids) > 1:
             raise ValueError(
-                f"'{pattern}' is ambiguous: '{end}' is the end of {[names[i] for i in ids]}. Write "
-                f"the name that is meant, or '.*/{end}' for all."
+                f"'{pattern}' is ambiguous: '{end}' is the end of {[names[i] for i in ids]}. Give "
+                f"the whole name, or '.*/{end}' for all."
             )
     return sorted({i for ids in by_end.values() for i in ids})
 
 
 def near_matches(name: str, names: Iterable[str]) -> str:
-    """Return ' Did you mean ...?' for a misspelt name, or an empty string."""
+    """Return ' Did you mean ...?' for a misspelled name, or an empty string."""
     close = difflib.get_close_matches(name, sorted({*names} - {name}), n=3)
     return f" Did you mean {', '.join(map(repr, close))}?" if close else ""
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """Return a name that is not taken: `name`, or `name_1`, `name_2` ..."""
+    """Return the first of `name`, `name_1`, `name_2`, ... that is not taken."""
     candidate, i = name, 1
     while candidate in taken:
         candidate, i = f"{name}_{i}", i + 1

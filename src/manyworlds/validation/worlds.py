@@ -1,4 +1,4 @@
-"""World ids as users pass them, checked once and brought to one form."""
+"""Validation of world ids and their conversion to one form."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ EnvIds: TypeAlias = "torch.Tensor | np.ndarray | Sequence[int] | slice | None"
 
 
 def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
-    """Bring world ids to sorted unique int32 ids, or None for all worlds.
+    """Convert world ids to sorted unique int32 ids, shape (n,), or None for all worlds.
 
     Args:
         env_ids: integer ids, a boolean mask of shape (num_envs,), a slice, or None for all.
-        num_envs: how many worlds there are.
+        num_envs: the number of worlds.
 
     Raises:
         ValueError: an id is out of range, a mask has the wrong length, or ids are not integers.
@@ -41,7 +41,7 @@ def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
 
 
 def _checked(env_ids: np.ndarray | Sequence[int], num_envs: int) -> np.ndarray:
-    """Refuse what is neither a mask over worlds nor ids of worlds."""
+    """Check that a value is a mask over worlds or a list of world ids."""
     ids = np.asarray(env_ids)
     if ids.dtype == bool:
         if ids.shape != (num_envs,):
@@ -70,15 +70,17 @@ def _checked(env_ids: np.ndarray | Sequence[int], num_envs: int) -> np.ndarray:
 def as_rows(
     env_ids: EnvIds, num_envs: int, device: torch.device | str | None = None
 ) -> torch.Tensor | slice:
-    """Turn world ids into an index of rows: a slice, a mask, or int64 ids in their order.
+    """Convert world ids to an index of rows: a slice, a mask (num_envs,), or int64 ids (n,).
+
+    Ids keep their order.
 
     Args:
         env_ids: integer ids, a boolean mask, a slice, or None for all.
-        num_envs: how many worlds there are.
-        device: where the index is to be; None leaves a tensor where it is.
+        num_envs: the number of worlds.
+        device: device of the index; None keeps a tensor on its device.
 
     Raises:
-        ValueError: as `resolve_env_ids`; values on a GPU are not looked at, which would wait.
+        ValueError: as `resolve_env_ids`; values on a GPU are not checked, to avoid waiting.
     """
     if env_ids is None or isinstance(env_ids, slice):
         return slice(None) if env_ids is None else env_ids
@@ -95,15 +97,15 @@ def as_rows(
 def as_index(
     ids: Sequence[int] | np.ndarray | slice | torch.Tensor | None, count: int | None = None
 ) -> slice | torch.Tensor:
-    """Turn positions into the cheapest index: a slice (a view) where they are contiguous.
+    """Convert ids to the cheapest index: a slice if they are contiguous, else ids (n,).
 
     Args:
-        ids: positions, or a boolean mask; None for all. A tensor that is no range stays on its
+        ids: ids, or a boolean mask; None for all. A tensor that is not a range stays on its
             device.
-        count: how many positions there are; None does not check them.
+        count: the number of elements; None skips the check of the ids.
 
     Raises:
-        ValueError: a position is out of range or no integer, or a mask has the wrong length.
+        ValueError: an id is out of range or not an integer, or a mask has the wrong length.
     """
     if ids is None or isinstance(ids, slice):
         return slice(None) if ids is None else ids
@@ -137,7 +139,7 @@ def assign(
     """Write `value` to the outer product of rows (worlds) and columns of `target`, in place.
 
     Raises:
-        ValueError: a row is out of range or no integer, or the value does not fit.
+        ValueError: a row is out of range or not an integer, or the shape of `value` is wrong.
     """
     index = as_rows(rows, len(target), target.device)
     try:
@@ -149,7 +151,7 @@ def assign(
         wanted = target[:, slice(None) if columns is None else columns].shape[1:]
         raise ValueError(
             f"Values of shape {(worlds, *wanted)} were expected, got {tuple(np.shape(value))}: "
-            "give a row for each world and a column for each element, or what broadcasts to that."
+            "give one row per world and one column per element, or a shape that broadcasts to it."
         ) from None
 
 

@@ -16,7 +16,7 @@ from manyworlds.sim.diagnostics.flight_replay import FlightRecord, replay
 from tests.scenes import CLUTTER, HINGE
 from tests.sim.plain_loop import assert_replays
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*worlds went bad:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*worlds failed:RuntimeWarning")
 
 
 def _make(folder: Path, num_envs: int = 8, engine: str = "native", xml: str = CLUTTER, **guard):
@@ -42,7 +42,7 @@ def test_a_record_replays_bit_for_bit(tmp_path):
         sim.step(2)
     assert _files(tmp_path) == []
     sim.data.qpos[3, 7], sim.data.qvel[3, 6] = 9.93e9, 9e9  # soon beyond what MuJoCo accepts
-    with pytest.warns(RuntimeWarning, match="1 worlds went bad .*nan.*replay-dump"):
+    with pytest.warns(RuntimeWarning, match="1 worlds failed .*nan.*replay-dump"):
         for _ in range(4):
             sim.step(2)
     (path,) = _files(tmp_path)
@@ -398,8 +398,8 @@ def test_a_bad_file_gives_one_line(damage, tmp_path, capsys):
     assert main(["replay-dump", str(path)]) == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ") and error.count("\n") == 1
-    assert ("No such file" if damage == "missing" else "not a whole flight record") in error
-    assert damage != "garbage" or "it is no NPZ file. Give a nan_dump_*.npz file" in error
+    assert ("No such file" if damage == "missing" else "not a complete flight record") in error
+    assert damage != "garbage" or "it is not an NPZ file. Give a nan_dump_*.npz file" in error
 
 
 @pytest.mark.parametrize("name", ["buffer_size", "max_envs_to_dump", "max_dumps"])

@@ -187,7 +187,7 @@ def test_a_state_that_does_not_fit_leaves_the_variants(bad, message):
     assert sim.world_to_variant["object"].tolist() == [1, 1, 1]
 
 
-@pytest.mark.filterwarnings("ignore:.*worlds went bad:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.*worlds failed:RuntimeWarning")
 def test_worlds_of_variants_are_replayed(tmp_path, capsys):
     """Replay worlds, some of another variant on the way, bit for bit; say which was when."""
     guard = NanGuardCfg(enabled=True, buffer_size=130, output_dir=str(tmp_path))

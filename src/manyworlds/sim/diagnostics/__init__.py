@@ -1,1 +1,1 @@
-"""Status of worlds, and records of the calls before a world diverged."""
+"""Status of worlds, and records of the calls before a world failed."""

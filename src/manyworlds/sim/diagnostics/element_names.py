@@ -1,11 +1,11 @@
-"""What the elements of MuJoCo's arrays belong to, in words."""
+"""Names of the model elements that the entries of MuJoCo's arrays belong to."""
 
 from __future__ import annotations
 
 import mujoco
 import numpy as np
 
-# Arrays whose elements are found through the address of each object's first one.
+# Arrays whose elements are found by the address of each object's first entry.
 _BY_ADDRESS = {
     "qpos": ("joint", "jnt_qposadr"),
     "act": ("actuator", "actuator_actadr"),
@@ -31,12 +31,12 @@ _BODY = ("xpos", "xquat", "xipos", "cinert", "cvel", "cacc", "xfrc_applied")
 
 
 def element_name(model: mujoco.MjModel, field: str, index: int) -> str:
-    """Say what one number of a field of MjData or MjModel belongs to.
+    """Describe the model element that one entry of an MjData or MjModel field belongs to.
 
     Args:
         model: the model.
-        field: such as `qvel` or `body_mass`.
-        index: position in the flattened array.
+        field: name of the field, such as `qvel` or `body_mass`.
+        index: index into the flattened array.
     """
     if field in _BY_ADDRESS:
         kind, addresses = _BY_ADDRESS[field]

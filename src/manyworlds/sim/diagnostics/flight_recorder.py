@@ -1,4 +1,4 @@
-"""The flight recorder: the last calls before a world went bad, in one file that can be replayed."""
+"""Flight recorder: the last calls before a world failed, in one file that can be replayed."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ FORMAT = "manyworlds flight record 3"
 
 
 class FlightRecorder:
-    """Keeps what each of the last steps started from; writes a file when a world goes bad.
+    """Records the start states of the last steps and writes them to a file when a world fails.
 
-    A call costs one copy of what a step may change of the state. On a GPU, where looking at the
-    status would wait for it, worlds are checked before they are reset and once per half a buffer;
-    on the CPU after every call. Each world is written once until it is reset, and its record begins
-    no earlier than its last reset. Model rows that change on the way are kept on the native engine;
-    those of the warp engine are written as they are when the world goes bad.
+    Recording costs one copy per call of the part of the state that a step changes. On a GPU, where
+    reading the status waits for the device, worlds are checked before they are reset and once per
+    half a buffer; on the CPU, after every call. Each world is written at most once between resets,
+    and its record begins no earlier than its last reset. The native engine also records changes of
+    model rows; the warp engine writes the rows that hold when the world fails.
 
     Args:
-        cfg: what to record; read anew at each event.
-        engine: what steps the worlds.
-        variants: which variants there are, and which world has which.
+        cfg: options of the recording; read again at each event.
+        engine: the engine that steps the worlds.
+        variants: the variants of the entities, and the assignment of worlds to them.
     """
 
     def __init__(self, cfg: NanGuardCfg, engine: Engine, variants: VariantRows) -> None:
@@ -59,7 +59,7 @@ class FlightRecorder:
         self._interval = 1 if engine.device.type == "cpu" else max(1, cfg.buffer_size // 2)
 
     def step(self, nsubsteps: int, refresh: bool) -> None:
-        """Record what the worlds start from, step them, and look at what became of them."""
+        """Record the state from which the worlds start, step them, and check their status."""
         slot = self._count % len(self._slots)
         self._variant_slots[slot] = self._variants.snapshot()
         self._engine.step(nsubsteps, refresh, self._slots[slot])
@@ -72,11 +72,11 @@ class FlightRecorder:
 
     @property
     def _oldest(self) -> int:
-        """The first call whose start is still in the ring."""
+        """Index of the oldest call whose start state is in the ring buffer."""
         return max(0, self._count - len(self._slots))
 
     def before_restart(self, env_ids: np.ndarray | None) -> None:
-        """Write bad worlds while their state is still there; watch those anew that start over."""
+        """Write failed worlds before their state is lost; monitor the restarted ones again."""
         if self._interval > 1:
             self.check()
         ids = slice(None) if env_ids is None else env_ids
@@ -84,7 +84,7 @@ class FlightRecorder:
         self._since[ids] = self._count
 
     def check(self) -> None:
-        """Write a file if any world went bad that was well before."""
+        """Write a file if any world has failed since the last check."""
         if self._engine.all_ok():
             return
         status = self._engine.status().cpu().numpy()
@@ -106,12 +106,12 @@ class FlightRecorder:
             with atomic_path(path) as temporary:
                 np.savez_compressed(temporary, **self._record(kept, status[: len(kept)], worlds))
         except OSError as error:
-            message = f"{len(worlds)} worlds went bad ({what}), but '{path}' cannot be written: "
+            message = f"{len(worlds)} worlds failed ({what}), but '{path}' cannot be written: "
             warnings.warn(f"{message}{error.strerror or error}.", RuntimeWarning, 5)
             return
         self.files.append(path)
         warnings.warn(
-            f"{len(worlds)} worlds went bad ({what}): `manyworlds replay-dump '{path}'` tells "
+            f"{len(worlds)} worlds failed ({what}): `manyworlds replay-dump '{path}'` shows "
             "where it began.",
             RuntimeWarning,
             5,
@@ -159,16 +159,16 @@ class FlightRecorder:
 
 
 class _ModelRows:
-    """Model rows of all worlds, and what they were before each change of the last calls."""
+    """Model rows of all worlds, and their values before each change during the last calls."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._seen: dict[str, np.ndarray] = {}
-        # Call, field, worlds, and the rows that these worlds had before that call.
+        # Call, field, worlds, and the rows of these worlds before that call.
         self._changes: deque[tuple[int, str, np.ndarray, np.ndarray]] = deque()
 
     def note(self, call: int, oldest: int) -> None:
-        """Keep the rows that were replaced before `call`; forget changes up to `oldest`."""
+        """Record the rows that were replaced before `call`; drop changes before `oldest`."""
         written = self._engine.take_written_worlds()
         if written is None:
             return
@@ -187,7 +187,10 @@ class _ModelRows:
                 seen[worlds[changed]] = now[changed]
 
     def of(self, worlds: np.ndarray, oldest: int) -> dict[str, np.ndarray]:
-        """Rows of these worlds in call `oldest`, and their changes since, as the file has them."""
+        """Return rows of these worlds in call `oldest` and their later changes, as in the file.
+
+        Rows of a field have shape (number of worlds, ...).
+        """
         found: dict[str, np.ndarray] = {}
         for field, rows in self._engine.model_rows().items():
             present = self._seen.get(field, rows)[worlds]

@@ -1,4 +1,4 @@
-"""Reading a flight record and replaying it in plain MuJoCo C, to find where a world went bad."""
+"""Reading a flight record and replaying it in MuJoCo C to find where a world failed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from manyworlds.utils.newton import avoid_sparse_newton
 
 _INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 _INPUTS = ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
-# What a step computes, in the order in which it does so.
+# Outputs of a step, in the order of computation.
 _COMPUTED = (
     "xpos",
     "xquat",
@@ -40,13 +40,13 @@ _COMPUTED = (
     "qpos",
     "act",
 )
-# MuJoCo calls these bad when they are beyond mjMAXVAL, too.
+# MuJoCo also considers these bad when they exceed mjMAXVAL.
 _BOUNDED = {"qpos", "qvel", "qacc", "ctrl"}
 
 
 @dataclass(frozen=True)
 class FlightRecord:
-    """What a file of the flight recorder holds; arrays as `FlightRecorder` names them."""
+    """Contents of a flight recorder's file; the arrays are named as in `FlightRecorder`."""
 
     metadata: dict[str, Any]
     model: mujoco.MjModel
@@ -54,11 +54,11 @@ class FlightRecord:
 
     @classmethod
     def load(cls, path: Path) -> FlightRecord:
-        """Read a file; nothing in it is executed.
+        """Read a file without executing any of its contents.
 
         Raises:
             OSError: there is no such file.
-            ValueError: it is no flight record, or not a whole one.
+            ValueError: it is not a flight record, or it is incomplete.
         """
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as found:
@@ -79,7 +79,12 @@ class FlightRecord:
         return record
 
     def check(self) -> None:
-        """Raise ValueError or KeyError unless the arrays fit the model and each other."""
+        """Check that the arrays fit the model and each other.
+
+        Raises:
+            KeyError: an array is missing.
+            ValueError: an array has a wrong shape, or there are no calls.
+        """
         a = self.arrays
         calls, worlds = len(a["nsubsteps"]), len(a["worlds"])
         nstate = mujoco.mj_stateSize(self.model, _INTEGRATION)
@@ -105,11 +110,11 @@ class FlightRecord:
             raise ValueError("it holds no calls")
 
     def model_of(self, index: int, call: int | None = None) -> mujoco.MjModel:
-        """The model with the rows of the world at `index` of `worlds`.
+        """Return the model with the rows of the world at `index` of `worlds`.
 
         Args:
-            index: which of the worlds recorded.
-            call: position of the call that had these rows, from 0; None for the last.
+            index: position of the world among those recorded.
+            call: position of the call in which the rows applied, from 0; None for the last.
         """
         model = copy.copy(self.model)
         for name, rows in self._rows():
@@ -119,14 +124,14 @@ class FlightRecord:
         return model
 
     def apply_changes(self, model: mujoco.MjModel, index: int, call: int) -> None:
-        """Write the rows into a world's model that were changed just before a call."""
+        """Write the rows that were changed just before a call into a world's model."""
         for name, _ in self._rows():
             calls, worlds, rows = self._changes(name)
             for change in np.flatnonzero((calls == call) & (worlds == index)):
                 write_field(model, name, rows[change])
 
     def variants(self, index: int) -> Iterator[str]:
-        """Which variant each entity of a world was, in sentences without an end."""
+        """Yield a clause for each entity with variants: the variant that the world had."""
         first = self.metadata["first_call"]
         for entity, calls in self.metadata["variants"].items():
             names = [worlds[index] for worlds in calls][int(self.arrays["begins"][index]) :]
@@ -138,7 +143,7 @@ class FlightRecord:
             yield text
 
     def bad_model_values(self, index: int) -> Iterator[str]:
-        """Sentences on model values of a world that are not finite or absurdly large."""
+        """Yield a clause for each model value of a world that is not finite or absurdly large."""
         for name, rows in self._rows():
             calls, worlds, changed = self._changes(name)
             mine = worlds == index
@@ -156,7 +161,7 @@ class FlightRecord:
         return [(name.removeprefix(prefix), array) for name, array in found]
 
     def _changes(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Calls, indices of worlds, and new rows of a model field, in the order of the changes."""
+        """Return calls, indices of worlds, and new rows of a model field, in order of change."""
         if f"changed_calls.{name}" not in self.arrays:
             none = np.zeros(0, np.int64)
             return none, none, none
@@ -165,10 +170,10 @@ class FlightRecord:
 
 
 def replay(record: FlightRecord, index: int) -> str:
-    """Step a recorded world in MuJoCo C; say in one sentence what went bad first, and when.
+    """Step a recorded world in MuJoCo C; report the first failure and its time in a sentence.
 
     Args:
-        record: the file.
+        record: contents of the file.
         index: position of the world in `record.arrays["worlds"]`.
     """
     a = record.arrays
@@ -196,13 +201,13 @@ def replay(record: FlightRecord, index: int) -> str:
                     return f"{found} {when}"
     bits = WorldStatus(int(a["status"][index]))
     return (
-        f"nothing went bad in MuJoCo C over {calls - begins} calls, though the "
+        f"nothing failed in MuJoCo C over {calls - begins} calls, though the "
         f"{record.metadata['engine']} engine reported {str(bits.name).lower()}"
     )
 
 
 def _what_broke(model: mujoco.MjModel, before: mujoco.MjData, data: mujoco.MjData) -> str | None:
-    """Name what a step made bad, if it did: the first field in the order of computation."""
+    """Describe the first value, in order of computation, that a step made bad; None if none."""
     dropped = {"contacts": mujoco.mjtWarning.mjWARN_CONTACTFULL}
     dropped["constraints"] = mujoco.mjtWarning.mjWARN_CNSTRFULL
     for what, kind in dropped.items():
@@ -236,9 +241,9 @@ def _first_bad(values: np.ndarray, bounded: bool) -> int | None:
 
 def _unreadable(path: Path, error: Exception) -> ValueError:
     why = " ".join(str(error).split()).rstrip(".") or repr(error)
-    if "allow_pickle" in why:  # what NumPy says of whatever is no NPZ file
-        why = "it is no NPZ file"
+    if "allow_pickle" in why:  # NumPy's message about any file that is not an NPZ file
+        why = "it is not an NPZ file"
     return ValueError(
-        f"'{path}' is not a whole flight record: {why}. "
+        f"'{path}' is not a complete flight record: {why}. "
         "Give a nan_dump_*.npz file that the NaN guard wrote."
     )

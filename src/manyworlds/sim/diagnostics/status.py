@@ -1,4 +1,4 @@
-"""What went wrong in which world: one bit field per world, sticky until the world is reset."""
+"""Status of worlds: one bit field of errors per world, kept until the world is reset."""
 
 from __future__ import annotations
 
@@ -13,31 +13,32 @@ from manyworlds.utils.mujoco_messages import mujoco_warnings
 
 
 class WorldStatus(enum.IntFlag):
-    """Bits of `Simulation.status`; a world with none of them is well.
+    """Bits of `Simulation.status`; zero means that no error occurred.
 
-    The first seven are MuJoCo's warnings, in the order of `mjtWarning`. What MuJoCo calls bad is
-    NaN, infinite, or beyond 1e10. MuJoCo Warp has no such warnings and sets `NAN` alone.
+    The first seven are MuJoCo's warnings, in the order of `mjtWarning`. MuJoCo considers a value
+    bad if it is NaN, infinite, or beyond 1e10. MuJoCo Warp has no such warnings and sets only
+    `NAN`.
     """
 
     INERTIA = 1 << 0
     """The inertia matrix is nearly singular."""
     CONTACT_OVERFLOW = 1 << 1
-    """Contacts were dropped for want of room."""
+    """Contacts were dropped because the buffer was full."""
     CONSTRAINT_OVERFLOW = 1 << 2
-    """Constraints were dropped for want of room."""
+    """Constraints were dropped because the buffer was full."""
     BAD_QPOS = 1 << 3
     BAD_QVEL = 1 << 4
     BAD_QACC = 1 << 5
     BAD_CTRL = 1 << 6
-    """MuJoCo C then takes all controls of the world as zero."""
+    """A control is bad; MuJoCo C then uses zero for all controls of the world."""
     NAN = 1 << 7
     """The state diverged: on the native engine, any of BAD_QPOS, BAD_QVEL and BAD_QACC."""
     ENGINE_ERROR = 1 << 8
-    """MuJoCo raised an error in this world, which kept the state it had before the call."""
+    """MuJoCo raised an error in this world, whose state is that before the call."""
     MEMORY = 1 << 9
-    """That error was for want of memory: raise `<size memory="..."/>` in the model."""
+    """The error was a lack of memory: raise `<size memory="..."/>` in the model."""
     SENSOR_OVERFLOW = 1 << 10
-    """A sensor saw more contacts than it has room for."""
+    """A sensor matched more contacts than fit into its buffer."""
 
 
 FATAL = (
@@ -51,14 +52,14 @@ FATAL = (
     | WorldStatus.CONTACT_OVERFLOW
     | WorldStatus.CONSTRAINT_OVERFLOW
 )
-"""Bits of worlds whose results cannot be trusted from here on."""
+"""Bits of worlds whose results are invalid until they are reset."""
 
 _DIVERGED = WorldStatus.BAD_QPOS | WorldStatus.BAD_QVEL | WorldStatus.BAD_QACC
 _WARNING_BITS = (1 << np.arange(int(mujoco.mjtWarning.mjNWARNING))).astype(np.int32)
 
 
 def warning_bits(counters: np.ndarray) -> np.ndarray:
-    """Turn MuJoCo's warning counters into status bits.
+    """Convert MuJoCo's warning counters to status bits.
 
     Args:
         counters: last argument and count of each warning, int32, shape
@@ -68,7 +69,7 @@ def warning_bits(counters: np.ndarray) -> np.ndarray:
         Bits, int32, shape (num_envs,).
     """
     bits = np.zeros(len(counters), np.int32)
-    if np.count_nonzero(counters):  # else nothing happened, as nearly always
+    if np.count_nonzero(counters):  # rarely true
         worlds = np.unique(np.flatnonzero(counters) // counters[0].size)
         found = ((counters[worlds, :, 1] > 0) * _WARNING_BITS).sum(axis=1, dtype=np.int32)
         found[(found & int(_DIVERGED)) != 0] |= int(WorldStatus.NAN)
@@ -77,7 +78,7 @@ def warning_bits(counters: np.ndarray) -> np.ndarray:
 
 
 def error_bits(message: str) -> int:
-    """Status bits of a world in which MuJoCo raised an error with this message."""
+    """Return the status bits of a world in which MuJoCo raised an error with this message."""
     bits = WorldStatus.ENGINE_ERROR
     if "memory" in message:
         bits |= WorldStatus.MEMORY
@@ -85,7 +86,7 @@ def error_bits(message: str) -> int:
 
 
 def status_counts(status: np.ndarray) -> dict[str, int]:
-    """Count the worlds that have each bit; bits that no world has are left out.
+    """Count the worlds that have each bit; bits without worlds are omitted.
 
     Args:
         status: bits, shape (num_envs,).
@@ -98,14 +99,14 @@ def status_counts(status: np.ndarray) -> dict[str, int]:
 
 
 def _ignore(message: str) -> None:
-    """Take a warning of MuJoCo that the status bits tell as well."""
+    """Ignore a warning of MuJoCo that the status bits report as well."""
 
 
 @contextlib.contextmanager
 def quiet_mujoco() -> Iterator[None]:
-    """Keep MuJoCo's line per bad world off the terminal: status bits tell as much.
+    """Suppress MuJoCo's message per failed world, since the status bits report it.
 
-    A warning handler that the user installed keeps getting its lines.
+    A warning handler that the user installed still receives these messages.
     """
     if mujoco.get_mju_user_warning() is not None:
         yield

@@ -1,1 +1,1 @@
-"""The physics engines: MuJoCo C on the CPU and MuJoCo Warp, behind one protocol."""
+"""Physics engines: MuJoCo C on the CPU and MuJoCo Warp, with one protocol."""

@@ -1,7 +1,7 @@
-"""How many contacts and constraints a model meets, counted with MuJoCo C before buffers are made.
+"""Estimates of a model's contacts and constraints, counted with MuJoCo C before allocation.
 
-MuJoCo Warp allocates contacts and constraints once. What a scene needs cannot be read from its
-model, so it is tried out: one world falls, tumbles, and is driven at random for a moment.
+MuJoCo Warp allocates contacts and constraints once. Their number cannot be read from a model, so
+it is measured in short trials, in which one world falls, tumbles, and receives random controls.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _SECONDS = 1.0
 """Simulated time of each trial [s], long enough to fall from the height of a robot."""
 _MAX_STEPS = 500
 _TUMBLES = 2
-"""Trials in which everything that floats starts in a random orientation."""
+"""Trials in which every floating body starts in a random orientation."""
 _KEYFRAMES = 8
 _KEYFRAME_STEPS = 50
 _HOLD = 10
-"""Steps from one set of random controls to the next."""
+"""Steps during which random controls are held."""
 _SAFETY = 2
-"""Worlds differ in more ways than the trials do."""
+"""Safety factor: worlds vary more than the trials do."""
 _MULTIPLE = 16
 
-# Rows of an equality constraint; those of other types are counted where they are active.
+# Rows per equality constraint; those of other types are counted where they are active.
 _EQUALITY_ROWS = {
     int(mujoco.mjtEq.mjEQ_CONNECT): 3,
     int(mujoco.mjtEq.mjEQ_WELD): 6,
@@ -38,20 +38,20 @@ _EQUALITY_ROWS = {
 
 
 def estimate_capacity(model: mujoco.MjModel) -> tuple[int, int]:
-    """Count what to allocate per world for contacts and for constraints.
+    """Estimate the contacts and constraints to allocate per world.
 
-    The trials start from `qpos0`, from `qpos0` with whatever floats tumbled, and from the first
-    keyframes; all are the same in every run. They take up to 1900 steps of one world.
+    The trials start from `qpos0`, from `qpos0` with random orientations of floating bodies, and
+    from the first keyframes; they are the same in every run. They take up to 1900 steps in total.
 
     Args:
-        model: the model; `mj_step` should put a diverged world back by itself.
+        model: the model, with MuJoCo's automatic reset of diverged worlds enabled.
 
     Returns:
-        Contacts (`nconmax`) and constraint rows (`njmax`): twice what the trials met of contacts,
-        of pairs of geoms near each other and of their constraint rows, and all limits, frictions
-        and equalities that can be active at once.
+        Contacts (`nconmax`) and constraint rows (`njmax`): twice the contacts, pairs of nearby
+        geoms and constraint rows found in the trials, plus all limits, frictions and equalities
+        that can be active at once.
     """
-    model = copy.copy(model)  # MuJoCo Warp keeps its own choice of Jacobians
+    model = copy.copy(model)  # the caller's Jacobian option must not change
     avoid_sparse_newton(model)
     near = _NearPairs(model)
     contacts = contact_rows = other_rows = 0
@@ -72,7 +72,7 @@ def estimate_capacity(model: mujoco.MjModel) -> tuple[int, int]:
 
 
 def _trials(model: mujoco.MjModel, rng: np.random.Generator) -> Iterator[tuple[mujoco.MjData, int]]:
-    """Yield start states and how many steps to take from each."""
+    """Yield start states with the number of steps to take from each."""
     steps = int(np.clip(_SECONDS / model.opt.timestep, _KEYFRAME_STEPS, _MAX_STEPS))
     data = mujoco.MjData(model)
     yield data, steps
@@ -93,7 +93,7 @@ def _random_controls(model: mujoco.MjModel, rng: np.random.Generator) -> np.ndar
 
 
 def _possible_rows(model: mujoco.MjModel) -> int:
-    """Count rows that are there whatever touches what, with every constraint active."""
+    """Count the constraint rows that do not depend on contacts, with every constraint active."""
     rows = sum(_EQUALITY_ROWS.get(kind, 0) for kind in model.eq_type.tolist())
     for field in ("jnt_limited", "tendon_limited", "dof_frictionloss", "tendon_frictionloss"):
         rows += np.count_nonzero(getattr(model, field))
@@ -105,7 +105,7 @@ def _round_up(count: float) -> int:
 
 
 class _NearPairs:
-    """Pairs of geoms whose bounds meet: MuJoCo Warp keeps these where it keeps contacts."""
+    """Pairs of geoms with overlapping bounds: MuJoCo Warp stores them in its contact buffer."""
 
     def __init__(self, model: mujoco.MjModel) -> None:
         self.model = model
@@ -128,7 +128,7 @@ class _NearPairs:
         self.reach = model.geom_rbound + model.geom_margin + model.geom_gap
 
     def count(self, data: mujoco.MjData) -> int:
-        """Count the pairs that are near each other, and those that the model names."""
+        """Count the pairs that are near each other, and the model's explicit pairs."""
         a, b, model = self.first, self.second, self.model
         offset = data.geom_xpos[a] - data.geom_xpos[b]
         above = np.einsum("ij,ij->i", offset, data.geom_xmat[b][:, 2::3])

@@ -1,4 +1,4 @@
-"""What the two engines have in common: the contract that `Simulation` calls."""
+"""Protocol of the engines, as `Simulation` uses it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from manyworlds.sim.state import State
 
 
 class AttachedSensors(Protocol):
-    """What sensors that look into the world share."""
+    """Shared state of the sensors that cast rays or render cameras."""
 
     def attach(self, sim: Any) -> None:
-        """Take the simulation that they look into."""
+        """Bind the simulation that the sensors measure."""
         ...
 
     def invalidate(self) -> None:
-        """Let them measure anew when they are next read."""
+        """Mark measurements as outdated, so that the next read repeats them."""
         ...
 
 
@@ -31,8 +31,8 @@ class Engine(Protocol):
     """Steps `num_envs` worlds of one model.
 
     `data` and `model` are structs whose attributes are tensors, nested structs, or scalars;
-    `WarpBridge` turns them into what users see. World ids arrive validated: sorted unique int32,
-    or None for all worlds; those of a state keep their order.
+    `WarpBridge` wraps them for users. World ids are already validated: sorted unique int32, or
+    None for all worlds; the ids passed with a state keep their order.
     """
 
     name: str
@@ -43,70 +43,71 @@ class Engine(Protocol):
     expanded: set[str]
     """Names of the model fields that have one row per world."""
     defaults: dict[str, np.ndarray]
-    """Model fields as compiled, which nobody overwrites; options are named 'opt.<name>'."""
+    """Model fields as compiled, never overwritten; options are named 'opt.<name>'."""
     use_cuda_graph: bool
     graphs: dict[str, Any]
-    """CUDA graphs that were captured, by the name of the call."""
+    """Captured CUDA graphs, by the name of the call."""
     data: Any
     """Struct of per-world arrays, each `(num_envs, ...)`."""
     model: Any
     """Struct of model arrays; shared ones have a leading dimension of 1."""
 
     def create_graph(self) -> None:
-        """Have CUDA graphs captured anew, where there are any."""
+        """Discard captured CUDA graphs, if any, so that they are captured again."""
         ...
 
     def step(self, nsubsteps: int, refresh: bool, record: Any = None) -> None:
         """Take `nsubsteps` physics steps; with `refresh`, then compute the velocity stage.
 
-        `record`, one of `record_slots`, takes what the first step starts from.
+        `record`, one of `record_slots`, receives the state from which the first step starts.
         """
         ...
 
     def forward(self, env_ids: np.ndarray | None) -> None:
-        """Compute all derived fields of the worlds named, without integrating."""
+        """Compute all derived fields of the given worlds, without integrating."""
         ...
 
     def reset(self, env_ids: np.ndarray | None) -> None:
-        """Set the state of the worlds named to the model's defaults."""
+        """Set the state of the given worlds to the model's defaults."""
         ...
 
     def status(self) -> torch.Tensor:
-        """Bits of `WorldStatus` since the last reset, int32, shape (num_envs,)."""
+        """Return the bits of `WorldStatus` since the last reset, int32, shape (num_envs,)."""
         ...
 
     def all_ok(self) -> bool:
-        """Whether no world has a bit of `status`; waits for a GPU."""
+        """Return whether no world has a bit of `status`; waits for a GPU."""
         ...
 
     def state_rows(self) -> torch.Tensor:
-        """The state as `mj_getState` lays it out, shape (num_envs, nstate); do not write."""
+        """Return the state in the layout of `mj_getState`, shape (num_envs, nstate); read-only."""
         ...
 
     def record_slots(self, count: int) -> list[Any]:
-        """Memory for the columns of `state_rows` before `static_inputs`, `count` times."""
+        """Allocate `count` buffers for the columns of `state_rows` before `static_inputs`."""
         ...
 
     def static_inputs(self) -> Any:
-        """The last columns of the state, which no step changes, shape (num_envs, n >= 0).
+        """Return the last columns of the state, which no step changes, shape (num_envs, n >= 0).
 
-        Do not write: the same array comes back for as long as nobody writes these columns.
+        The result is read-only; it is the same array until the user writes these columns.
         """
         ...
 
     def model_rows(self) -> dict[str, np.ndarray]:
-        """Rows of all fields that differ between worlds, each (num_envs, ...); do not write."""
+        """Return rows of all fields that differ between worlds, each (num_envs, ...); read-only."""
         ...
 
     def take_written_worlds(self) -> np.ndarray | None:
-        """Mask of worlds whose model rows may have changed since the last call, or None.
+        """Return a mask, shape (num_envs,), of worlds whose model rows may have been written.
 
-        None stands for no world, and for an engine that does not know.
+        The mask covers writes since the last call. None stands for no world, and for an engine that
+        does not track changes.
         """
         ...
 
     def contacts(self, env_ids: np.ndarray | None) -> Contacts:
-        """Find the contacts of the worlds named at the present state; change nothing."""
+        """Compute the contacts of the given worlds at the present state, without side effects."""
         ...
 
     def ray(
@@ -118,21 +119,24 @@ class Engine(Protocol):
         bodyexclude: torch.Tensor,
         env_ids: np.ndarray | None,
     ) -> Rays:
-        """Cast rays of shape (n, nray, 3) into the n worlds named; `bodyexclude` is (nray,)."""
+        """Cast rays of shape (n, nray, 3) into the n given worlds; `bodyexclude` is (nray,)."""
         ...
 
     def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
-        """Draw what a camera sees in all worlds; None where the engine does not draw."""
+        """Render a camera in all worlds, each image of shape (num_envs, height, width, channels).
+
+        None if the engine does not render; see `Simulation.render_cameras`.
+        """
         ...
 
     def world_copies(
         self, env_ids: np.ndarray | None
     ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
-        """Copy model and state of one world after the other into the same two structs."""
+        """Yield copies of model and state of one world after another, in the same two structs."""
         ...
 
     def expansion_problem(self, field: str) -> str | None:
-        """Say why a model field cannot have one row per world, or None if it can."""
+        """Return the reason why a model field cannot have one row per world; None if it can."""
         ...
 
     def expand(self, field: str) -> None:
@@ -142,20 +146,20 @@ class Engine(Protocol):
     def write_rows(
         self, field: str, env_ids: np.ndarray, columns: np.ndarray, values: np.ndarray
     ) -> None:
-        """Expand a model field, and write some of its columns in the worlds named.
+        """Expand a model field, and write some of its columns in the given worlds.
 
-        `columns` count elements; `values` is (number of worlds, number of columns, ...).
+        `columns` are indices of elements; `values` is (number of worlds, number of columns, ...).
         """
         ...
 
     def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
-        """Bring fields that derive from other model fields up to date in the worlds named."""
+        """Recompute fields that derive from other model fields in the given worlds."""
         ...
 
     def state_dict(self, env_ids: np.ndarray | None = None) -> State:
-        """Everything a later `load_state_dict` needs to go on from here, in the worlds named."""
+        """Return everything that `load_state_dict` needs to continue these worlds from here."""
         ...
 
     def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
-        """Take over a state that `state_dict` returned, in the worlds named."""
+        """Restore a state that `state_dict` returned, in the given worlds."""
         ...

@@ -1,4 +1,4 @@
-"""Which engine steps the worlds, and where."""
+"""Choice of the engine that steps the worlds, and of its device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def choose_device(cfg: SimulationCfg, device: str | torch.device | None) -> torch.device:
-    """Return the device asked for; for None, CUDA where there is one and the engine can use it.
+    """Return the requested device; for None, CUDA if it exists and the engine can use it.
 
     Raises:
         ValueError: there is no such device or engine, or the engine cannot run there.
@@ -40,7 +40,7 @@ def choose_device(cfg: SimulationCfg, device: str | torch.device | None) -> torc
 def make_engine(
     cfg: SimulationCfg, mj_model: mujoco.MjModel, num_envs: int, device: str | torch.device | None
 ) -> Engine:
-    """Make the engine that a configuration asks for."""
+    """Make the engine that a configuration requests."""
     device = choose_device(cfg, device)
     kind = _asked(cfg)
     if kind == "auto":
@@ -56,5 +56,5 @@ def make_engine(
 
 
 def _asked(cfg: SimulationCfg) -> str:
-    """Return the engine that a configuration asks for."""
+    """Return the engine that a configuration requests."""
     return cfg.engine

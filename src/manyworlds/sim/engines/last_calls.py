@@ -1,7 +1,7 @@
 """The last call of each world on the native engine, which can be repeated.
 
-A derived field that nobody has read is never copied. So that its first reading shows what the last
-call left, and not the present state, the last call is repeated from where it began.
+A derived field that has not been read is never copied. Its first read must return the values of
+the last call, not of the present state, so the last call is repeated from its start state.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _FORWARD = (0, int(mujoco.mjtStage.mjSTAGE_ACC))
 
 
 class LastCalls:
-    """What the derived fields of each world were computed from: a state, model rows, and a call.
+    """Inputs of each world's derived fields: a state, model rows, and the last call.
 
     Args:
         batch: the worlds, a `mujoco.batch.Batch`.
-        moving: how many of the first columns of the state a step may change.
-        steady: a copy of the other columns, which nobody writes.
+        moving: number of leading state columns that a step may change.
+        steady: a copy of the other columns; read-only.
     """
 
     def __init__(self, batch: Any, moving: int, steady: np.ndarray) -> None:
@@ -30,13 +30,13 @@ class LastCalls:
         self._columns = batch.state[:, :moving]
         self._moving = self._columns.copy()
         self._steady = steady
-        # Substeps, of which `forward` takes none, and the last stage that was computed.
+        # Substeps, zero for `forward`, and the last stage that was computed.
         self._calls = np.tile(np.array(_FORWARD, np.int32), (batch.nsim, 1))
         # By model field: the rows of those worlds that were written since their last call.
         self._rows: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def note(self, steady: np.ndarray, nsubsteps: int, stage: int) -> None:
-        """Take note that all worlds step from the present state; `steady` as in the constructor."""
+        """Record that all worlds step from the present state; `steady` as in the constructor."""
         np.copyto(self._moving, self._columns)
         self._steady = steady
         self._calls[:] = nsubsteps, stage
@@ -44,11 +44,11 @@ class LastCalls:
             written[:] = False
 
     def note_forward(self, env_ids: np.ndarray | None) -> None:
-        """Take note that `mj_forward` runs in the worlds named."""
+        """Record that `mj_forward` runs in the given worlds."""
         self._take(slice(None) if env_ids is None else env_ids, self._batch.state, _FORWARD)
 
     def keep(self, field: str, rows: np.ndarray, worlds: Any) -> None:
-        """Keep rows of a model field that are about to be written in some worlds."""
+        """Copy rows of a model field that are about to be overwritten in some worlds."""
         if field not in self._rows:
             self._rows[field] = np.empty_like(rows), np.zeros(len(rows), bool)
         kept, written = self._rows[field]
@@ -64,12 +64,12 @@ class LastCalls:
         rows: Mapping[str, np.ndarray],
         worlds: np.ndarray | None = None,
     ) -> None:
-        """Have the batch compute its outputs once more, as the last calls of some worlds did.
+        """Compute the outputs of the batch again by repeating the last calls of some worlds.
 
         States, model rows and counts of warnings stay as they are.
 
         Args:
-            run: calls a function of the batch, whatever fails there.
+            run: calls a function of the batch, and ignores failures.
             rows: the batch's rows of expanded model fields.
             worlds: sorted ids; None for all.
         """
@@ -97,11 +97,11 @@ class LastCalls:
     def arrays(
         self, rows: Mapping[str, np.ndarray], of: Collection[str] = ()
     ) -> dict[str, np.ndarray]:
-        """What `load` needs, one row a world.
+        """Return the arrays that `load` needs, one row per world, shape (num_envs, ...).
 
         Args:
             rows: the batch's rows of expanded model fields.
-            of: model fields to include, besides those that were written since the last calls.
+            of: model fields to include in addition to those written since the last calls.
         """
         arrays = {"state": np.hstack([self._moving, self._steady]), "call": self._calls}
         for field, present in rows.items():
@@ -114,7 +114,7 @@ class LastCalls:
     def load(
         self, saved: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray], worlds: Any
     ) -> None:
-        """Take over what `arrays` returned; without it, the worlds count as after `forward`."""
+        """Restore what `arrays` returned; if absent, the worlds count as after `forward`."""
         states = self._batch.state.copy()
         if "state" in saved:
             states[worlds] = saved["state"]
@@ -129,7 +129,7 @@ class LastCalls:
         self._moving[worlds] = states[worlds, :width]
         self._calls[worlds] = calls
         if not np.array_equal(self._steady[worlds], states[worlds, width:], equal_nan=True):
-            self._steady = self._steady.copy()  # The engine's, which others hold, too.
+            self._steady = self._steady.copy()  # The original belongs to the engine.
             self._steady[worlds] = states[worlds, width:]
         for _, written in self._rows.values():
             written[worlds] = False

@@ -20,14 +20,14 @@ class Mirror:
     def __init__(self, array: np.ndarray, shape: tuple[int, ...], dtype: type | None = None):
         self.array = array.reshape(shape)
         self.buffer = np.empty(shape, dtype or _TORCH_DTYPES[array.dtype.kind])
-        # A tensor born in inference mode has no version counter and refuses later writes.
+        # A tensor created in inference mode has no version counter and refuses later writes.
         with torch.inference_mode(False):
             self.tensor = torch.from_numpy(self.buffer)
         with np.errstate(over="ignore"):
             self.pull()
 
     def pull(self, ids: np.ndarray | None = None) -> None:
-        """Refresh the tensor from the batch, for all worlds or the ones named."""
+        """Refresh the tensor from the batch, for all worlds or the given ones."""
         if ids is None:
             np.copyto(self.buffer, self.array, casting="unsafe")
         else:
@@ -35,13 +35,13 @@ class Mirror:
         self.version = self.tensor._version
 
     def refresh(self, ids: Any) -> None:
-        """Pull what was recomputed, and let caches see by the version that it changed."""
+        """Pull recomputed values, and raise the version by which caches detect changes."""
         self.tensor[:0].zero_()
         self.pull(ids)
 
     def changed(self) -> np.ndarray:
-        """Mask of the elements that the user changed."""
-        # An element equal to the rounded record keeps the record's exact value.
+        """Return a mask of the elements that the user changed, with the shape of the tensor."""
+        # An element equal to the rounded record keeps its exact double-precision value.
         return self.array.astype(self.buffer.dtype) != self.buffer
 
     def push(self, changed: np.ndarray) -> None:
@@ -51,7 +51,7 @@ class Mirror:
 
 
 def engine_shape(field: str, array: np.ndarray) -> tuple[int, ...]:
-    """Shape in which both engines show a field; MuJoCo C stores matrices flat."""
+    """Return the shape that both engines give a field; MuJoCo C stores matrices flat."""
     if field in MATRIX_SHAPES:
         return (*array.shape[:2], *MATRIX_SHAPES[field])
     return array.shape

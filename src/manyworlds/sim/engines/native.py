@@ -1,15 +1,15 @@
 """The CPU engine: MuJoCo C through `mujoco.batch`.
 
-The record of truth is float64: state rows and expanded model rows. Users see float32 tensors; only
-the elements that they changed are written back, so that an untouched world follows `mj_step` bit
-for bit. A tensor's version counter tells cheaply whether anything was written at all.
+The authoritative values are float64: state rows and expanded model rows. Users get float32
+tensors; only the elements that they changed are written back, so that a world without writes
+follows `mj_step` bit for bit. A tensor's version counter is a cheap test for writes.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from _ctypes import CFuncPtr  # what every type of C function derives from
+from _ctypes import CFuncPtr  # base class of C function types
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -36,16 +36,16 @@ from manyworlds.validation.names import near_matches
 
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
 
-# Structs that lie in a thread's scratch memory, which the next world overwrites.
+# Structs in a thread's scratch memory, which the next world overwrites.
 _TRANSIENT = ("contact", "efc")
 
-# What precedes the names of what `LastCalls` saves.
+# Prefix of the names under which `LastCalls` is saved.
 _LAST = "last_call."
 
-# What a list of contacts or their forces is not whole for.
+# Status bits with which a list of contacts, or their forces, is incomplete.
 _LOST = int(WorldStatus.CONTACT_OVERFLOW | WorldStatus.CONSTRAINT_OVERFLOW)
 
-# What a step reads and leaves as it is, in the order of the state's columns.
+# State components that a step reads and does not change, in the order of the state's columns.
 _STATIC_INPUTS = {
     "qfrc_applied": mujoco.mjtState.mjSTATE_QFRC_APPLIED,
     "xfrc_applied": mujoco.mjtState.mjSTATE_XFRC_APPLIED,
@@ -106,35 +106,35 @@ class NativeEngine:
         self._pull()
 
     def forward(self, env_ids: np.ndarray | None) -> None:
-        """Run `mj_forward` on the worlds named."""
+        """Run `mj_forward` on the given worlds."""
         self._push()
         self._last_calls.note_forward(env_ids)
         self._run(self.batch.forward, env_ids)
         self._pull(env_ids)
 
     def reset(self, env_ids: np.ndarray | None) -> None:
-        """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
-        self._push_rows()  # qpos0; what was written to other worlds' state stays pending
+        """Set the state of the given worlds to defaults; `forward` computes derived fields."""
+        self._push_rows()  # qpos0; pending writes to the state of other worlds are kept
         # MuJoCo clears the warning counters, too.
         _call(self.batch.reset, env_ids, -1, mujoco.mjtStage.mjSTAGE_NONE.value)
         ids = slice(None) if env_ids is None else env_ids
         self._errors[ids] = 0
-        # Nearly every step resets some worlds, and nearly none of them has forces to forget.
+        # Nearly every step resets some worlds, but few of these have applied forces to clear.
         if self._steady is not None and (self._steady[ids] != self._resting[ids]).any():
             self._steady = None
         for mirror in self._state.values():
             mirror.pull(env_ids)
 
     def all_ok(self) -> bool:
-        """Whether no world has a bit of `WorldStatus`."""
+        """Return whether no world has a bit of `WorldStatus`."""
         return not (np.count_nonzero(self.batch.warning) or np.count_nonzero(self._errors))
 
     def status(self) -> torch.Tensor:
-        """Bits of `WorldStatus`, int32, shape (num_envs,)."""
+        """Return bits of `WorldStatus`, int32, shape (num_envs,)."""
         return torch.from_numpy(warning_bits(self.batch.warning) | self._errors)
 
     def contacts(self, env_ids: np.ndarray | None) -> Contacts:
-        """Run `mj_forward` on copies of the worlds named, one after the other."""
+        """Run `mj_forward` on copies of the given worlds, one after another."""
         reader, counters = ContactReader(), self.batch.warning.copy()
         with quiet_mujoco():
             worlds = range(self.num_envs) if env_ids is None else env_ids.tolist()
@@ -146,7 +146,7 @@ class NativeEngine:
     def _read_contacts(
         self, world: int, model: mujoco.MjModel, data: mujoco.MjData, reader: ContactReader
     ) -> np.ndarray:
-        """Read one world; return how often MuJoCo has warned in it, by warning."""
+        """Read the contacts of one world; return its number of MuJoCo warnings of each kind."""
         try:
             mujoco.mj_forward(model, data)
         except mujoco.FatalError as error:
@@ -157,23 +157,23 @@ class NativeEngine:
         return data.warning.number
 
     def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
-        """None: MuJoCo C draws with OpenGL, for which there is `world_copies`."""
+        """Return None instead of images, (num_envs, ...): OpenGL renders the `world_copies`."""
         return None
 
     def world_copies(
         self, env_ids: np.ndarray | None
     ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
-        """Copy model and state of one world after the other into the same two structs."""
+        """Yield copies of model and state of one world after another, in the same two structs."""
         self._push()
         if self._scratch is None:
-            # A whole model, assets included, is slow to copy; its other fields are not.
+            # Copying a whole model is slow because of its assets; copying the other fields is fast.
             model = self.batch.get_model(0)
             self._scratch = model, mujoco.MjData(model)
         for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
             model, data = self._scratch
             if self.expanded:
                 if model.ngravcomp != self.mj_model.ngravcomp:
-                    # Another number of bodies that hover counts as another size of the model.
+                    # A different number of gravity-compensated bodies is a different model size.
                     model.body_gravcomp[:] = self.mj_model.body_gravcomp
                     mujoco.mj_setConst(model, data)
                 self.batch.get_model(world, model)
@@ -199,7 +199,7 @@ class NativeEngine:
         return Rays(dist.float(), geomid, normal.float())
 
     def expansion_problem(self, field: str) -> str | None:
-        """Say why a model field cannot have one row per world, or None if it can."""
+        """Return the reason why a model field cannot have one row per world; None if it can."""
         if field in MODEL_FIELDS:
             return None
         return (
@@ -218,11 +218,11 @@ class NativeEngine:
         self.expanded.add(field)
 
     def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
-        """Run `mj_setConst` on the worlds named; there is no cheaper level."""
+        """Run `mj_setConst` on the given worlds; there is no cheaper level."""
         if level == RecomputeLevel.none:
             return
         self._push()
-        # The batch puts bounds of mesh geoms back to the template's, which mj_setConst leaves be.
+        # The batch resets bounds of mesh geoms to the template's, which mj_setConst keeps.
         rbound, types = self._rows.get("geom_rbound"), self._rows.get("geom_type")
         geom_type = self.mj_model.geom_type[None] if types is None else types.array
         meshes = np.broadcast_to(geom_type == _MESH, (self.num_envs, self.mj_model.ngeom))
@@ -236,7 +236,7 @@ class NativeEngine:
             if "compiled as simple" not in str(error):
                 raise
             raise RuntimeError(
-                f"{error} A body whose inertial frame is to move must not be compiled as simple: "
+                f"{error} A body with a variable inertial frame must not be compiled as simple: "
                 "set body.simple = False in the MjSpec, or simple='false' in MJCF."
             ) from None
         finally:
@@ -251,7 +251,7 @@ class NativeEngine:
                 mirror.refresh(env_ids)
 
     def bind(self, field: str) -> torch.Tensor:
-        """Return the tensor of a data field, bound on its first use."""
+        """Return the tensor of a data field, shape (num_envs, ...), bound on its first use."""
         for mirrors in (self._state, self._derived):
             if field in mirrors:
                 return mirrors[field].tensor
@@ -270,14 +270,14 @@ class NativeEngine:
         array = self.batch.bind(field)
         mirrors = self._state if array.flags.writeable else self._derived
         if mirrors is self._derived:
-            # An output reads zero until the first call after it was bound.
+            # An output is zero until the first call after it was bound.
             self._repeat_last_calls(None)
         dtype = np.bool_ if field == "eq_active" else None
         mirrors[field] = Mirror(array, engine_shape(field, array), dtype)
         return mirrors[field].tensor
 
     def state_dict(self, env_ids: np.ndarray | None = None) -> State:
-        """State rows, model rows, derived fields, what these come from, and status."""
+        """Return state rows, model rows, derived fields, inputs of the last calls, and status."""
         self._push()
         ids = slice(None) if env_ids is None else env_ids
         sizes = model_sizes(self.mj_model)
@@ -290,7 +290,7 @@ class NativeEngine:
         return {name: torch.from_numpy(array[ids].copy()) for name, array in arrays.items()}
 
     def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
-        """Take over rows, derived fields and status, element for element."""
+        """Restore rows, derived fields and status, element for element."""
         check_shapes(state, {"state": self._shape_of(self.batch.state, env_ids)})
         check_sizes(state, model_sizes(self.mj_model))
         for key in state:
@@ -339,7 +339,7 @@ class NativeEngine:
 
     def _repeat_last_calls(self, env_ids: np.ndarray | None) -> None:
         def run(*call: Any) -> None:
-            # The same worlds failed in the call that is repeated, which told of it.
+            # The same worlds failed in the call that is repeated, which reported the errors.
             with suppress(SimulationError):
                 call[0](*call[1:])
 
@@ -347,17 +347,17 @@ class NativeEngine:
             self._last_calls.repeat(run, self.model_rows(), env_ids)
 
     def state_rows(self) -> torch.Tensor:
-        """The state as `mj_getState` lays it out, float64; the engine's own memory."""
+        """Return the state, float64, (num_envs, nstate), as `mj_getState`; the engine's memory."""
         self._push()
         return torch.from_numpy(self.batch.state)
 
     def record_slots(self, count: int) -> list[np.ndarray]:
-        """Arrays for what a step may change of the state."""
-        # Filled, which makes the memory real now rather than during the first steps.
+        """Allocate arrays (num_envs, n) for the n columns of the state that a step may change."""
+        # Filled, so that pages are allocated now rather than during the first steps.
         return list(np.full((count, *self._moving.shape), 0.0))
 
     def static_inputs(self) -> np.ndarray:
-        """Applied forces, active equalities and mocap poses: a copy that is kept while it holds."""
+        """Return forces, active equalities and mocap poses, (num_envs, n), as a reused copy."""
         if self._steady is None:
             self._steady = self._resting.copy()
         return self._steady
@@ -365,7 +365,7 @@ class NativeEngine:
     def write_rows(
         self, field: str, env_ids: np.ndarray, columns: np.ndarray, values: np.ndarray
     ) -> None:
-        """Write some columns of a model field in the worlds named, in double precision."""
+        """Write some columns of a model field in the given worlds, in double precision."""
         self.expand(field)
         self._push_row(field)
         mirror = self._rows[field]
@@ -377,16 +377,16 @@ class NativeEngine:
         mirror.refresh(env_ids)
 
     def take_written_worlds(self) -> np.ndarray | None:
-        """Mask of the worlds whose model rows may have changed since the last call, or None."""
+        """Return a mask, (num_envs,), of worlds with rows written since the last call, or None."""
         written, self._written = self._written, None
         return written
 
     def model_rows(self) -> dict[str, np.ndarray]:
-        """Float64 rows of all fields that may differ between worlds."""
+        """Return float64 rows, (num_envs, ...), of all fields that may differ between worlds."""
         return {field: mirror.array for field, mirror in self._rows.items()}
 
     def _compiled(self, field: str) -> np.ndarray:
-        """Rows of an expanded field as compiled, the same for all worlds."""
+        """Return the rows of an expanded field as compiled, the same for all worlds."""
         rows = self._rows[field].array
         # bvh_aabb has rows for bodies only.
         compiled = self.defaults[field].ravel()[: rows[0].size]
@@ -419,7 +419,7 @@ class NativeEngine:
             self._fail({w: self.batch.error(w) for w in error.ids.tolist()}, _failure(error))
 
     def _fail(self, errors: dict[int, str], message: str) -> None:
-        """Mark worlds in which MuJoCo raised an error; warn of the first."""
+        """Mark worlds in which MuJoCo raised an error; warn about the first."""
         for world, error in errors.items():
             self._errors[world] |= error_bits(error)
         if not self._error_shown:
@@ -428,9 +428,9 @@ class NativeEngine:
 
     @np.errstate(over="ignore")
     def _push(self) -> None:
-        # State is compared in any case: a write through `.numpy()` or `.data` has no version.
+        # State is always compared: a write through `.numpy()` or `.data` has no version.
         for field, mirror in self._state.items():
-            # Except for what is large and seldom written by anyone but MuJoCo.
+            # Exceptions are large fields that users seldom write.
             if field == "history" and mirror.tensor._version == mirror.version:
                 continue
             changed = mirror.changed()
@@ -447,7 +447,7 @@ class NativeEngine:
             self._check_rows()
 
     def _check_rows(self) -> None:
-        """Look at fields that were written since the last check and may not be just anything."""
+        """Validate fields with restricted values that were written since the last check."""
         if self._unchecked & ABSENCE_FIELDS and "geom_dataid" in self._rows:
             rows = {f: m.array for f, m in self._rows.items() if f in ABSENCE_FIELDS}
             check_absent_geoms(self.mj_model, rows)
@@ -474,12 +474,12 @@ class NativeEngine:
 
     @np.errstate(over="ignore")
     def _pull(self, env_ids: np.ndarray | None = None) -> None:
-        # What a diverging world has beyond float32's range becomes infinite.
+        # Values of a diverging world beyond float32's range become infinite.
         for mirror in self._state.values():
             mirror.pull(env_ids)
         for mirror in self._derived.values():
             mirror.pull(env_ids)
-        # MuJoCo looks at the state only. A sum is finite only if every element is.
+        # MuJoCo checks only the state. A sum is finite only if every element is.
         if (sensors := self._derived.get("sensordata")) is not None:
             ids = slice(None) if env_ids is None else env_ids
             if not math.isfinite(sensors.buffer[ids].sum()):
@@ -488,7 +488,7 @@ class NativeEngine:
 
 
 class _NativeData:
-    """Struct of data fields: tensors, bound on first use."""
+    """Struct of data fields: tensors that are bound on first use."""
 
     def __init__(self, engine: NativeEngine) -> None:
         self._engine = engine
@@ -542,14 +542,14 @@ class _NativeModel:
 def computed_constants(
     mj_model: mujoco.MjModel, rows: dict[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Return what `mj_setConst` computes from rows of model fields.
+    """Return the fields that `mj_setConst` computes from rows of model fields.
 
     Args:
         mj_model: the compiled model.
-        rows: model fields, each [number of rows, ...].
+        rows: model fields, each of shape (n, ...).
 
     Returns:
-        The fields that it wrote, each [number of rows, ...].
+        The fields that it changed, each of shape (n, ...).
     """
     if not rows:
         return {}
@@ -563,7 +563,7 @@ def computed_constants(
 
 
 def _check_supported(mj_model: mujoco.MjModel) -> None:
-    """Refuse what keeps part of a world outside of its state row, or cannot run on threads."""
+    """Check that each world's state row is complete, and that the model can run on threads."""
     for flag in (mujoco.mjtEnableBit.mjENBL_SLEEP, mujoco.mjtEnableBit.mjENBL_IPC):
         if mj_model.opt.enableflags & flag:
             name = flag.name.removeprefix("mjENBL_").lower()
@@ -582,7 +582,7 @@ def _check_supported(mj_model: mujoco.MjModel) -> None:
 
 
 def _call(function: Any, *args: Any) -> Any:
-    """Call into the batch; an error in any world raises, and names the worlds."""
+    """Call into the batch; an error in any world raises, and lists the worlds."""
     try:
         return function(*args)
     except SimulationError as error:
@@ -593,5 +593,5 @@ def _failure(error: SimulationError) -> str:
     shown = ", ".join(map(str, error.ids[:5])) + (", ..." if len(error.ids) > 5 else "")
     return (
         f"MuJoCo failed in {len(error.ids)} worlds ({shown}), which kept the state they had "
-        f"before the call: {error}. Reset these worlds or mend their model fields."
+        f"before the call: {error}. Reset these worlds or correct their model fields."
     )

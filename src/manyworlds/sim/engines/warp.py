@@ -1,8 +1,8 @@
 """The GPU engine: MuJoCo Warp.
 
-Tensors share memory with Warp's arrays: what users write is the input of the next call without a
-copy. On CUDA every call replays a captured graph. On the CPU this engine is slow and serves to
-check that both engines agree.
+Tensors share memory with Warp's arrays: values that users write are the input of the next call,
+without a copy. On CUDA, every call replays a captured graph. On the CPU, this engine is slow and
+serves to check that both engines agree.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from manyworlds.sim.config import SimulationCfg
 
-# What a world carries from one step to the next; its other arrays are computed from these.
+# State that a world carries from one step to the next; other arrays are computed from it.
 _STATE = (
     "time",
     "qpos",
@@ -69,16 +69,16 @@ _STATE = (
     "tree_asleep",
 )
 
-# Those that `mj_getState` knows, in its order; MuJoCo Warp has no plugins.
+# Those in `mj_getState`, in its order; MuJoCo Warp has no plugins.
 _ROW = (*(f for f in _STATE if f not in ("plastic", "tree_asleep")), "plastic")
 
-# Flags that MuJoCo Warp refuses although it behaves as they ask.
+# Flags that MuJoCo Warp rejects although it already behaves accordingly.
 _MEANINGLESS = mujoco.mjtDisableBit.mjDSBL_AUTORESET | mujoco.mjtDisableBit.mjDSBL_MIDPHASE
 
-# Type of a contact that only a distance sensor asked for; MuJoCo Warp does not export its enum.
+# Type of a contact made only for a distance sensor; MuJoCo Warp does not export its enum.
 _SENSOR_CONTACT = 1 << 1
 
-# The bits of `data.overflow` that each bit of `Simulation.status` stands for.
+# Bits of `data.overflow` that each bit of `Simulation.status` stands for.
 _STATUS = {
     WorldStatus.CONSTRAINT_OVERFLOW: (
         mjw.OverflowType.NEFC | mjw.OverflowType.NJMAX_NNZ | mjw.OverflowType.NVMAX
@@ -93,7 +93,7 @@ _STATUS = {
     WorldStatus.SENSOR_OVERFLOW: mjw.OverflowType.CONTACT_MATCH | mjw.OverflowType.TACTILE,
 }
 
-# MuJoCo Warp leaves a whole pass out of the step if these fields are zero in the compiled model.
+# MuJoCo Warp omits a whole pass of the step if these fields are zero in the compiled model.
 _PASSES = {
     "geom_adhesion": "flg_adhesion",
     "pair_adhesion": "flg_adhesion",
@@ -116,7 +116,7 @@ _CONST_GROUPS = {
     RecomputeLevel.set_const: mjw.SetConstGroup.ALL,
 }
 
-# What these computations write.
+# Fields that these computations write.
 _CONST_OUTPUTS = {
     RecomputeLevel.set_const_fixed: ("body_subtreemass", "geom_aabb", "geom_rbound"),
     RecomputeLevel.set_const_0: (
@@ -127,7 +127,7 @@ _CONST_OUTPUTS = {
 }
 _CONST_OUTPUTS[RecomputeLevel.set_const] = sum(_CONST_OUTPUTS.values(), ())
 
-# What mj_setConst writes besides, which MuJoCo Warp has once for all worlds or not at all.
+# Other outputs of mj_setConst, which MuJoCo Warp holds once for all worlds or not at all.
 _SHARED_OUTPUTS = {*mujoco.MjModel._setconst_outputs} - {*_CONST_OUTPUTS[RecomputeLevel.set_const]}
 _SHARED_OUTPUTS -= {"geom_size"}  # of height fields, which MuJoCo Warp computes like the others
 
@@ -135,15 +135,15 @@ _SHARED_OUTPUTS -= {"geom_size"}  # of height fields, which MuJoCo Warp computes
 class WarpEngine:
     """Steps worlds with MuJoCo Warp.
 
-    `data.overflow` holds one bit mask per world (`mujoco_warp.OverflowType`) that says what did not
-    fit into its buffers since the world was last reset.
+    `data.overflow` holds one bit mask per world (`mujoco_warp.OverflowType`) of the buffers that
+    have overflowed since the world was last reset.
 
     Args:
         mj_model: the compiled model.
         num_envs: the number of worlds.
         device: a CUDA device, or the CPU.
-        nconmax: contacts to allocate per world; None calibrates, see `estimate_capacity`.
-        njmax: constraints to allocate per world; None calibrates.
+        nconmax: contacts to allocate per world; None estimates them, see `estimate_capacity`.
+        njmax: constraints to allocate per world; None estimates them.
         configure: writes further options into MuJoCo Warp's `Option`.
     """
 
@@ -173,7 +173,7 @@ class WarpEngine:
                 self.wp_model = _put_model(accepted)
                 if configure is not None:
                     configure(self.wp_model.opt)
-                self.wp_model.opt.warn_overflow = 0  # `status` tells, world by world
+                self.wp_model.opt.warn_overflow = 0  # `status` reports it for each world
                 nconmax, njmax = _room(accepted, nconmax, njmax)
                 self.wp_data = mjw.make_data(accepted, num_envs, nconmax=nconmax, njmax=njmax)
                 self._resets = wp.zeros(num_envs, dtype=bool)
@@ -191,17 +191,17 @@ class WarpEngine:
         self._spare_data: SpareData | None = None
         self.data = WarpData(self.wp_data, mj_model, self.device)
         self.model = WarpModel(self.wp_model, mj_model, self.device)
-        # Derived fields are zero until something computes them.
+        # Derived fields are zero until the first call computes them.
         self.forward(None)
 
     def create_graph(self) -> None:
-        """Have CUDA graphs captured anew; call it after replacing an array of model or data."""
+        """Discard captured CUDA graphs; required after replacing an array of model or data."""
         self.graphs.clear()
         self._spare_data = None
 
     @property
     def _spare(self) -> SpareData:
-        """Derived fields that users do not see, made on first use."""
+        """Second set of derived fields, hidden from users and created on first use."""
         if self._spare_data is None:
             with _quiet(), wp.ScopedDevice(self.wp_device):
                 self._spare_data = SpareData(self.wp_data, _STATE)
@@ -222,7 +222,7 @@ class WarpEngine:
             sensors[:, self._late_sensors] = values
 
     def forward(self, env_ids: np.ndarray | None) -> None:
-        """Compute derived fields of the worlds named."""
+        """Compute derived fields of the given worlds."""
         if env_ids is None:
             self._unsensed.zero_()
             self.run("forward", mjw.forward)
@@ -231,7 +231,7 @@ class WarpEngine:
             self._forward_some(env_ids, self._spare.fields, "forward some")
 
     def _forward_some(self, env_ids: np.ndarray, fields: Collection[str], name: str) -> None:
-        """Compute some derived fields of the worlds named; `name` is that of the graph."""
+        """Compute some derived fields of the given worlds; `name` is that of the graph."""
         spare = self._spare
 
         def forward(model: Any, data: Any) -> None:
@@ -244,18 +244,18 @@ class WarpEngine:
         self.run(name, forward)
 
     def reset(self, env_ids: np.ndarray | None) -> None:
-        """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
+        """Set the state of the given worlds to defaults; `forward` computes derived fields."""
         mask = to_torch(self._resets)
         mask[:] = env_ids is None
         if env_ids is not None:
             mask[torch.from_numpy(env_ids).long().to(self.device)] = True
         self._status.masked_fill_(mask, 0)
         self._unsensed |= mask
-        data = self._spare.without_contacts  # since it clears derived fields, too
+        data = self._spare.without_contacts  # a reset also clears derived fields
         self.run("reset", lambda m, d: mjw.reset_data(m, data, reset=self._resets))
 
     def status(self) -> torch.Tensor:
-        """Bits of `WorldStatus`, int32, shape (num_envs,); does not wait for the GPU."""
+        """Return bits of `WorldStatus`, int32, shape (num_envs,); does not wait for the GPU."""
         data = self.data
         # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
         sensors = data.sensordata.sum(dim=1).masked_fill(self._unsensed, 0.0)
@@ -267,38 +267,38 @@ class WarpEngine:
         return self._status.clone()
 
     def all_ok(self) -> bool:
-        """Whether no world has a bit of `WorldStatus`; waits for the GPU."""
+        """Return whether no world has a bit of `WorldStatus`; waits for the GPU."""
         return not self.status().any()
 
     def state_rows(self, out: torch.Tensor | None = None) -> torch.Tensor:
-        """The state as `mj_getState` lays it out, float32, a copy."""
+        """Return a copy of the state in `mj_getState`'s layout, float32, (num_envs, nstate)."""
         fields = [getattr(self.data, field) for field in _ROW]
         rows = [field.reshape(self.num_envs, -1).float() for field in fields]
         return torch.cat(rows, dim=1, out=out)
 
     def record_slots(self, count: int) -> list[torch.Tensor]:
-        """Tensors for the state rows."""
+        """Allocate `count` tensors of the shape of the state rows."""
         rows = self.state_rows()
         with torch.inference_mode(False):
             return list(torch.zeros(count, *rows.shape, device=rows.device).unbind(0))
 
     def static_inputs(self) -> torch.Tensor:
-        """Nothing: users write to the engine's own memory."""
+        """Return an empty tensor of shape (num_envs, 0): users write to the engine's own memory."""
         return self._no_rows
 
     def take_written_worlds(self) -> np.ndarray | None:
-        """None: users write to the engine's own memory."""
+        """Return None instead of a mask, (num_envs,): users write to the engine's own memory."""
         return None
 
     def model_rows(self) -> dict[str, np.ndarray]:
-        """Rows of expanded model fields under MuJoCo C's names, float32."""
+        """Return rows of expanded fields under MuJoCo C's names, float32, (num_envs, ...)."""
         rows = {name: self._rows(name).cpu().numpy() for name in sorted(self.expanded)}
         if (inverse_root := rows.pop("opt.impratio_invsqrt", None)) is not None:
             rows["opt.impratio"] = inverse_root**-2.0
         return rows
 
     def contacts(self, env_ids: np.ndarray | None) -> Contacts:
-        """Compute a copy of the data, and take the contacts of the worlds named from there."""
+        """Compute a copy of the data, and return the contacts of the given worlds from it."""
         with _quiet(), wp.ScopedDevice(self.wp_device):
             data = _clone(self.wp_data)
             mjw.forward(self.wp_model, data)
@@ -310,13 +310,13 @@ class WarpEngine:
             mjw.contact_force(self.wp_model, data, ids, False, force)
         arrays = {name: to_torch(getattr(data.contact, name)) for name in CONTACT_FIELDS}
         world = to_torch(data.contact.worldid)[: len(ids)]
-        # Some contacts are there for distance sensors only.
+        # Some contacts exist for distance sensors only.
         wanted = to_torch(data.contact.type)[: len(ids)] != _SENSOR_CONTACT
         if env_ids is not None:
             wanted &= torch.isin(world, torch.from_numpy(env_ids).to(self.device))
         order = wanted.nonzero().flatten()
         order = order[torch.argsort(world[order], stable=True)]
-        # Ids of flexes have no memory in a model without flexes.
+        # Ids of flexes are not allocated in a model without flexes.
         rows = {
             name: array[order] if len(array) else array.new_full((len(order), 2), -1)
             for name, array in arrays.items()
@@ -338,14 +338,14 @@ class WarpEngine:
             return cast_rays(self.wp_model, self.wp_data, pnt, vec, *options)
 
     def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
-        """Draw what a camera sees in all worlds, at poses as last computed."""
+        """Render a camera at poses as last computed; images have shape (num_envs, ...)."""
         with _quiet(), wp.ScopedDevice(self.wp_device):
             return self._camera_renderer.draw(self, view)
 
     def world_copies(
         self, env_ids: np.ndarray | None
     ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
-        """Copy model and state of one world after the other into the same two structs."""
+        """Yield copies of model and state of one world after another, in the same two structs."""
         if self._scratch is None:
             self._scratch = copy.copy(self.mj_model), mujoco.MjData(self.mj_model)
         model, data = self._scratch
@@ -359,7 +359,7 @@ class WarpEngine:
             yield model, data
 
     def expansion_problem(self, field: str) -> str | None:
-        """Say why a model field cannot have one row per world, or None if it can."""
+        """Return the reason why a model field cannot have one row per world; None if it can."""
         struct, name = self._owner(field)
         if not struct._per_world(name):
             options = filter(self.model.opt._per_world, dir(self.model.opt))
@@ -373,7 +373,7 @@ class WarpEngine:
             flag = flag or _DISCRETE_PASSES.get(field)
         if flag and not getattr(self.wp_model, flag):
             return (
-                f"Model field '{field}' is zero in the compiled model, so MuJoCo Warp leaves out "
+                f"Model field '{field}' is zero in the compiled model, so MuJoCo Warp omits "
                 "its part of the step: give one element a nonzero value before compiling."
             )
         return None
@@ -394,7 +394,7 @@ class WarpEngine:
     def write_rows(
         self, field: str, env_ids: np.ndarray, columns: np.ndarray, values: np.ndarray
     ) -> None:
-        """Write some columns of a model field in the worlds named."""
+        """Write some columns of a model field in the given worlds."""
         self.expand(field)
         rows = self._rows(field)
         worlds = torch.from_numpy(env_ids).long().to(self.device)
@@ -403,7 +403,7 @@ class WarpEngine:
         rows[worlds[:, None], torch.from_numpy(columns).to(self.device)] = new
 
     def _owner(self, field: str) -> tuple[WarpStruct, str]:
-        """Return the struct that holds a model field, and the field's name in there."""
+        """Return the struct that holds a model field, and the field's name in that struct."""
         if field.startswith("opt."):
             return self.model.opt, field.removeprefix("opt.")
         return self.model, field
@@ -413,7 +413,7 @@ class WarpEngine:
         return getattr(struct, name)
 
     def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
-        """Compute constants and poses of static geoms of all worlds, and keep the worlds named."""
+        """Compute constants and static geom poses of all worlds; keep those of the given worlds."""
         if level == RecomputeLevel.none:
             return
         outputs = [f for f in _CONST_OUTPUTS[level] if getattr(self.wp_model, f).shape[1]]
@@ -426,7 +426,7 @@ class WarpEngine:
         spare = self._spare.data
         with _quiet(), wp.ScopedDevice(self.wp_device):
             mjw.set_const(self.wp_model, spare, _CONST_GROUPS[level], restore=False)
-            # Kinematics leave out geoms that are welded to the world, unless told that none is.
+            # Kinematics skip geoms that are welded to the world, unless none is marked as such.
             unwelded = wp.ones_like(self.wp_model.body_weldid)
             mjw.kinematics(dataclasses.replace(self.wp_model, body_weldid=unwelded), spare)
         # MuJoCo C leaves the inverse weight of a body that only slides at zero for rotations.
@@ -443,7 +443,7 @@ class WarpEngine:
         self.model._forget(_SHARED_OUTPUTS)
 
     def state_dict(self, env_ids: np.ndarray | None = None) -> State:
-        """State, expanded model rows, derived fields as last computed, and status."""
+        """Return state, expanded model rows, derived fields as last computed, and status."""
         ids = self._index(env_ids)
         state = {field: getattr(self.data, field) for field in _STATE}
         for field in sorted(self.expanded):
@@ -455,7 +455,7 @@ class WarpEngine:
         return {key: tensor[ids].clone() for key, tensor in state.items()}
 
     def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
-        """Take over state, model rows, derived fields and status."""
+        """Restore state, model rows, derived fields and status."""
         targets = {field: getattr(self.data, field) for field in _STATE}
         self._check(state, targets, env_ids)
         for key in state:
@@ -491,10 +491,10 @@ class WarpEngine:
         return slice(None) if env_ids is None else torch.from_numpy(env_ids).long().to(self.device)
 
     def run(self, name: str, function: Callable[[Any, Any], None]) -> None:
-        """Call a function of model and data, through its graph where graphs can be used.
+        """Call a function of model and data, through its graph if graphs can be used.
 
         Warp's stream and PyTorch's default stream wait for each other; with another PyTorch stream
-        the caller has to synchronise.
+        the caller must synchronize.
         """
         with _quiet(), wp.ScopedDevice(self.wp_device):
             if not self.use_cuda_graph:
@@ -505,7 +505,7 @@ class WarpEngine:
             wp.capture_launch(self.graphs[name])
 
     def _capture(self, function: Callable[[Any, Any], None]) -> Any:
-        # A collection would free CUDA memory in the middle of the capture and break it.
+        # A garbage collection could free CUDA memory during the capture and break it.
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -518,7 +518,7 @@ class WarpEngine:
 
 
 def can_capture(device: Any) -> bool:
-    """Whether a Warp device can run MuJoCo Warp from CUDA graphs, loops of its solver included."""
+    """Return whether a Warp device supports CUDA graphs with the loops of MuJoCo Warp's solver."""
     return device.is_cuda and wp.is_mempool_enabled(device) and wp.is_conditional_graph_supported()
 
 
@@ -532,7 +532,7 @@ def _put_model(mj_model: mujoco.MjModel) -> Any:
 
 
 def apply_options(opt: Any, cfg: SimulationCfg) -> None:
-    """Write the options that only MuJoCo Warp has; None keeps its own choice."""
+    """Write the options that only MuJoCo Warp has; None keeps its default."""
     opt.contact_sensor_maxmatch = cfg.contact_sensor_maxmatch
     if cfg.broadphase is not None:
         opt.broadphase = mjw.BroadphaseType[cfg.broadphase.upper()]
@@ -543,7 +543,7 @@ def apply_options(opt: Any, cfg: SimulationCfg) -> None:
 
 
 def _clone(struct: Any) -> Any:
-    """Copy a dataclass, its arrays, and the dataclasses within."""
+    """Copy a dataclass, its arrays, and its nested dataclasses."""
     values = {field.name: getattr(struct, field.name) for field in dataclasses.fields(struct)}
     for name, value in values.items():
         if isinstance(value, wp.array):
@@ -554,7 +554,7 @@ def _clone(struct: Any) -> Any:
 
 
 def _room(mj_model: mujoco.MjModel, nconmax: int | None, njmax: int | None) -> tuple[int, int]:
-    """Fill in the sizes that are None: what trials met, or MuJoCo Warp's guess if that is more."""
+    """Replace sizes that are None by estimates, or by MuJoCo Warp's defaults if larger."""
     if nconmax is not None and njmax is not None:
         return nconmax, njmax
     contacts, rows = estimate_capacity(mj_model)
@@ -579,7 +579,7 @@ def _static_geoms(model: mujoco.MjModel) -> np.ndarray:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hold back Warp's banner and module messages, unless the user changed the log level."""
+    """Suppress Warp's banner and module messages, unless the user changed the log level."""
     level = wp.config.log_level
     if level == wp.LOG_INFO:
         wp.config.log_level = wp.LOG_WARNING

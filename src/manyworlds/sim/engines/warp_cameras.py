@@ -1,4 +1,4 @@
-"""Rays and pictures with MuJoCo Warp."""
+"""Ray casting and camera rendering with MuJoCo Warp."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from manyworlds.sim.rays import CameraRequest, Rays
 if TYPE_CHECKING:
     from manyworlds.sim.engines.warp import WarpEngine
 
-# Fields of a camera that rays prepared in advance would not follow.
+# Camera fields that MuJoCo Warp's precomputed rays would not follow.
 _OPTICS = {"cam_fovy", "cam_intrinsic"}
-# Fields from whose compiled values MuJoCo Warp concludes what its kernel may leave out.
+# Fields from whose compiled values MuJoCo Warp decides what to omit from its kernel.
 _SPECIALIZED = _OPTICS | {"light_attenuation", "light_type"}
 
 
@@ -32,12 +32,15 @@ def cast_rays(
     bodyexclude: torch.Tensor,
     worlds: Any,
 ) -> Rays:
-    """Cast rays into the worlds that an index names."""
+    """Cast rays into the worlds that an index selects.
+
+    See `Simulation.ray` for the shapes of the arguments.
+    """
     shape = (data.nworld, pnt.shape[1])
-    # Rays of the other worlds start far out and lead away.
+    # Rays of the other worlds start far away and point outward.
     origins, directions = torch.full((2, *shape, 3), 1e9, device=pnt.device).unbind()
     origins[worlds], directions[worlds] = pnt.float(), vec.float()
-    # MuJoCo Warp takes -1 throughout for no choice.
+    # MuJoCo Warp treats -1 in all entries as no selection.
     flags = [-1] * mujoco.mjNGROUP if geomgroup is None else map(bool, geomgroup)
     groups: Any = wp.spatial_vector(*map(float, flags))
     rays: list[Any] = [wp.from_torch(part, dtype=wp.vec3) for part in (origins, directions)]
@@ -53,14 +56,17 @@ def _empty(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 class CameraRenderer:
-    """Draws cameras' views by tracing rays; each view keeps its buffers and its hierarchies."""
+    """Renders cameras by ray tracing; each view keeps its buffers and bounding hierarchies."""
 
     def __init__(self) -> None:
-        # Context, buffer of colours if any, and name of the graph.
+        # Context, color buffer if any, and name of the graph.
         self._views: dict[tuple[CameraRequest, frozenset[str]], tuple[Any, Any, str]] = {}
 
     def draw(self, engine: WarpEngine, view: CameraRequest) -> dict[str, torch.Tensor]:
-        """Draw a view in all worlds, at poses as last computed."""
+        """Render a view in all worlds, at poses as last computed.
+
+        See `Simulation.render_cameras` for the shapes of the images.
+        """
         key = view, frozenset(_SPECIALIZED & engine.expanded)
         new = key not in self._views
         if new:
@@ -73,7 +79,7 @@ class CameraRenderer:
             if rgb is not None:
                 mjw.get_rgb(context, 0, rgb)
 
-        if new:  # builds a kernel, which must not happen during a capture
+        if new:  # builds a kernel, which is not allowed during a capture
             draw(engine.wp_model, engine.wp_data)
         else:
             engine.run(name, draw)

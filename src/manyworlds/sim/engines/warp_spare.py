@@ -1,7 +1,7 @@
-"""A second set of MuJoCo Warp's derived fields, for calls that must not show in every world.
+"""A second set of MuJoCo Warp's derived fields, for calls that must not affect every world.
 
-MuJoCo Warp's functions compute all worlds. What concerns only some of them, or no derived field at
-all, is computed here and then copied.
+MuJoCo Warp's functions compute all worlds. Results for only some worlds, or of functions that must
+not change derived fields, are computed in this set and then copied.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import warp as wp
 
 from manyworlds.sim.engines.warp_views import to_torch
 
-# What MuJoCo Warp keeps from one call to the next, besides the state.
+# Data that MuJoCo Warp keeps from one call to the next, besides the state.
 _KEPT = {
     *("overflow", "flex_hessian_valid", "ntree_awake", "nbody_awake", "nv_awake"),
     *("tree_awake", "body_awake", "body_awake_ind", "dof_awake_ind"),
 }
-# What a forward finds there: poses of geoms that do not move, and samples that sensors hold.
+# Inputs of `forward`: poses of static geoms, and samples that sensors hold.
 _INPUTS = ("geom_xpos", "geom_xmat", "sensordata")
 
 
@@ -34,7 +34,7 @@ def _copy_rows(worlds: wp.array[bool], source: wp.array2d[Any], target: wp.array
 
 
 class SpareData:
-    """Data with derived fields of its own, which shares all else with the data given.
+    """Data with its own derived fields that shares all other arrays with the given data.
 
     Args:
         data: MuJoCo Warp's data.
@@ -51,26 +51,26 @@ class SpareData:
             and hasattr(mujoco.MjData, field.name)
             and field.name not in {*state, *_KEPT}
         ]
-        """MjData's fields that calls compute for each world."""
+        """Fields of MjData that calls compute for each world."""
         own = {name: wp.clone(getattr(data, name)) for name in self.fields}
         self.data: Any = dataclasses.replace(data, **own)
-        # With a count of its own, a reset leaves the contacts alone, which all worlds share.
+        # The separate counter prevents a reset from clearing contacts, which all worlds share.
         self.without_contacts: Any = dataclasses.replace(self.data, nacon=wp.zeros(1, dtype=int))
-        self.share(self.fields)  # for no world: builds kernels, which a capture cannot
+        self.share(self.fields)  # for no world; builds kernels, which a capture cannot do
 
     def name_worlds(self, env_ids: np.ndarray) -> None:
-        """Choose the worlds that `share` copies."""
+        """Select the worlds that `share` copies."""
         mask = to_torch(self._worlds)
         mask.zero_()
         mask.index_fill_(0, to_torch(wp.array(env_ids, dtype=int)).long(), True)
 
     def take_inputs(self) -> None:
-        """Copy what a forward leaves as it finds it."""
+        """Copy inputs that `forward` does not change."""
         for name in _INPUTS:
             wp.copy(getattr(self.data, name), getattr(self._data, name))
 
     def share(self, fields: Collection[str]) -> None:
-        """Copy some derived fields of the worlds chosen to the data that users see."""
+        """Copy some derived fields of the selected worlds to the data that users see."""
         for name in fields:
             source, target = (_words(getattr(data, name)) for data in (self.data, self._data))
             if source.size:
@@ -78,7 +78,7 @@ class SpareData:
 
 
 def _words(array: Any) -> Any:
-    """CameraRequest rows of an array as plain numbers."""
+    """View the rows of an array as plain numbers."""
     kind = wp.uint8 if array.dtype is wp.bool else wp.uint32
     size = wp.types.type_size_in_bytes(array.dtype) // wp.types.type_size_in_bytes(kind)
     shape = (array.shape[0], math.prod(array.shape[1:]) * size)

@@ -1,4 +1,4 @@
-"""MuJoCo Warp's dataclasses as structs of tensors over the same memory."""
+"""MuJoCo Warp's dataclasses as structs of tensors that share their memory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import warp as wp
 from manyworlds.sim.fields.shared import conditional_field_reason
 from manyworlds.validation.names import near_matches
 
-# Arrays that MuJoCo Warp has, but fills differently from MuJoCo C or only while bodies may sleep.
+# Arrays that MuJoCo Warp fills differently from MuJoCo C, or only while bodies may sleep.
 _INTERNAL = {"qH", "qHDiagInv", "nisland", "nidof", "body_awake_ind", "dof_awake_ind"}
 
 
 def to_torch(array: Any) -> torch.Tensor:
-    """Return a tensor over a Warp array's memory."""
-    # A tensor born in inference mode refuses writes outside of it.
+    """Return a tensor that shares a Warp array's memory, with the array's shape."""
+    # A tensor created in inference mode cannot be written in place outside of it.
     with torch.inference_mode(False):
         return wp.to_torch(array)
 
@@ -33,24 +33,24 @@ def repeat_rows(array: Any, nworld: int) -> Any:
 
 
 class WarpStruct:
-    """Attributes of one of MuJoCo Warp's dataclasses, as tensors over the same memory."""
+    """Attributes of a MuJoCo Warp dataclass, as tensors that share their memory."""
 
     _kind = ""
     _batched = ""
     """Name of the leading dimension of arrays with one row per world."""
     _nested: tuple[str, ...] = ()
-    """Names of dataclasses within, which are handed out as they are."""
+    """Names of nested dataclasses, which are returned unwrapped."""
 
     def __init__(self, struct: Any, mj_model: mujoco.MjModel, device: torch.device) -> None:
         self._struct = struct
         self._mj_model = mj_model
         self._device = device
         self._specs: dict[str, Any] = {f.name: f.type for f in dataclasses.fields(struct)}
-        # The array that each tensor shows, which may have been replaced since.
+        # The Warp array behind each tensor, which may have been replaced since.
         self._tensors: dict[str, tuple[Any, torch.Tensor]] = {}
 
     def _per_world(self, field: str) -> bool:
-        """Whether an array has one row per world, or may have."""
+        """Return whether an array has, or may have, one row per world."""
         return getattr(self._specs.get(field), "shape", ())[:1] == (self._batched,)
 
     def __getattr__(self, field: str) -> Any:
@@ -81,11 +81,11 @@ class WarpStruct:
         return getattr(self._struct, field)
 
     def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
-        """Finish the view of an array, given as None if Warp has no such array."""
+        """Return the final view of an array; `tensor` is None if Warp has no such array."""
         return tensor
 
     def _absence(self, field: str) -> str | None:
-        """Say why an array that Warp has is not shown."""
+        """Return the reason why an existing Warp array is not shown; None if it is."""
         return None
 
     def __dir__(self) -> list[str]:
@@ -94,7 +94,7 @@ class WarpStruct:
 
 
 class WarpData(WarpStruct):
-    """State, inputs, and what steps compute."""
+    """State, inputs, and outputs of steps."""
 
     _kind = "data"
     _batched = "nworld"
@@ -106,12 +106,12 @@ class WarpData(WarpStruct):
         return conditional_field_reason(self._mj_model, field)
 
     def _bound(self) -> dict[str, torch.Tensor]:
-        """Per-world tensors that somebody has asked for."""
+        """Per-world tensors that have been accessed."""
         return {field: getattr(self, field) for field in self._tensors if self._per_world(field)}
 
 
 class WarpModel(WarpStruct):
-    """The model, with fields of MuJoCo's that Warp does not need, and options as `opt`."""
+    """The model, including MuJoCo's fields that Warp does not need, and options as `opt`."""
 
     _kind = "model"
     _batched = "*"
@@ -123,7 +123,7 @@ class WarpModel(WarpStruct):
         self._stale: frozenset[str] = frozenset()
 
     def _forget(self, fields: Collection[str]) -> None:
-        """Refuse to show fields whose compiled values may no longer hold."""
+        """Hide fields whose compiled values may no longer be valid."""
         self._stale = frozenset(fields)
         for field in self._stale:
             self._tensors.pop(field, None)
@@ -132,13 +132,13 @@ class WarpModel(WarpStruct):
         if field not in self._stale:
             return None
         return (
-            "mj_setConst computes it, but MuJoCo Warp does not for each world, so that after "
+            "mj_setConst computes it, but MuJoCo Warp does not do so for each world; after "
             "recompute_constants its compiled value may be wrong; use engine='native'"
         )
 
     def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
         if tensor is None:
-            # Colours, groups and the like do not matter to physics, but users read them.
+            # Colors, groups and similar fields do not affect physics, but users read them.
             value = getattr(self._mj_model, field, None)
             if not isinstance(value, np.ndarray):
                 return None

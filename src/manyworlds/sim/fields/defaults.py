@@ -8,12 +8,15 @@ import mujoco
 import numpy as np
 import torch
 
-# Assets are large, shared by all worlds, and never randomised.
+# Assets are large, shared by all worlds, and never randomized.
 _ASSETS = ("mesh_", "tex_", "skin_", "hfield_data", "name", "path", "oct_", "sig")
 
 
 def pristine_fields(mj_model: mujoco.MjModel) -> dict[str, np.ndarray]:
-    """Copy every field of a model but its assets; options are named 'opt.<name>'."""
+    """Copy every field of a model except assets; options are named 'opt.<name>'.
+
+    The arrays have the shapes of the model's fields.
+    """
     fields: dict[str, np.ndarray] = {}
     for owner, prefix in ((mj_model, ""), (mj_model.opt, "opt.")):
         for name in dir(owner):
@@ -26,7 +29,7 @@ def pristine_fields(mj_model: mujoco.MjModel) -> dict[str, np.ndarray]:
 
 
 def as_tensor(value: np.ndarray, shape: tuple[int, ...], device: torch.device) -> torch.Tensor:
-    """Return a new tensor of a field's values; float64 becomes float32."""
+    """Return a new tensor of the given shape with a field's values; float64 becomes float32."""
     dtype = np.float32 if value.dtype.kind == "f" else value.dtype
     with torch.inference_mode(False):
         return torch.from_numpy(value.reshape(shape).astype(dtype)).to(device)
@@ -36,7 +39,7 @@ def write_field(model: mujoco.MjModel, field: str, row: np.ndarray) -> None:
     """Write one world's row of a field into a model; options are named 'opt.<name>'.
 
     MuJoCo skips gravity compensation if no body had any when constants were last computed, so
-    these are computed anew where that number changes, and all other fields kept.
+    they are recomputed if the number of such bodies changes, with all other fields kept.
     """
     owner: Any = model.opt if field.startswith("opt.") else model
     name = field.removeprefix("opt.")
@@ -44,7 +47,7 @@ def write_field(model: mujoco.MjModel, field: str, row: np.ndarray) -> None:
     if not isinstance(target, np.ndarray):
         setattr(owner, name, row.item())
         return
-    # Of some fields the batch keeps fewer elements than MuJoCo C.
+    # The batch stores fewer elements than MuJoCo C for some fields.
     target.reshape(-1)[: row.size] = row.reshape(-1)
     if field == "body_gravcomp" and np.count_nonzero(target) != model.ngravcomp:
         kept = pristine_fields(model)

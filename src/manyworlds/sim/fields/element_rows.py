@@ -1,4 +1,4 @@
-"""Which model fields an element of a model has, and where its rows are."""
+"""Model fields of a spec element, and the rows that it occupies in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VARIANT_DEPENDENT_FIELDS = (
     *("body_mass", "body_subtreemass", "body_inertia", "body_invweight0"),
     *("body_ipos", "body_iquat"),
 )
-"""What follows from a geom's mesh."""
+"""Fields that derive from a geom's mesh."""
 
 # Kind of element -> the attribute of MjSpec that lists it.
 _LISTS = {
@@ -37,8 +37,8 @@ _LISTS = {
 # Rows that belong to a joint or a tendon.
 _PARTS = ("dof", "qpos", "wrap")
 
-# Ends of the names of fields that say where something is, and of others that are no choice of who
-# wrote the model: MuJoCo computes them from the rest.
+# Suffixes of the names of address fields, and of other fields that MuJoCo computes rather than
+# takes from the author of the model.
 _STRUCTURE = ("id", "adr", "num", "plugin", "signature", "sameframe", "history", "user", "length0")
 _COMPUTED = frozenset(
     (
@@ -58,7 +58,7 @@ Elements = Mapping[str, Sequence[Any]]
 
 
 def list_elements(spec: mujoco.MjSpec) -> dict[str, tuple[Any, ...]]:
-    """List what a spec holds by kind, without the world body."""
+    """List the elements of a spec by kind, without the world body."""
     elements = {kind: tuple(getattr(spec, name)) for kind, name in _LISTS.items()}
     elements["body"] = elements["body"][1:]
     return elements
@@ -66,7 +66,7 @@ def list_elements(spec: mujoco.MjSpec) -> dict[str, tuple[Any, ...]]:
 
 @functools.cache
 def fields_of(kind: str) -> tuple[str, ...]:
-    """Return the fields that whoever writes a model chooses for elements of a kind."""
+    """Return the fields that the author of a model chooses for elements of a kind."""
     model = mujoco.MjSpec().compile()
     return tuple(
         name
@@ -79,17 +79,17 @@ def fields_of(kind: str) -> tuple[str, ...]:
 
 
 def kinds() -> tuple[str, ...]:
-    """All kinds of rows that elements have."""
+    """Return all kinds of rows that elements have."""
     return (*_LISTS, *_PARTS)
 
 
 def kind_of(field: str) -> str:
-    """Return which kind of rows a field has."""
+    """Return the kind of rows that a field has."""
     return field.split("_")[0].rstrip("0")
 
 
 def element_ids(model: mujoco.MjModel, elements: Elements) -> dict[str, np.ndarray]:
-    """Return the rows of elements in a model that their spec was compiled to, by kind."""
+    """Return row indices, shape (n,), of elements in a model compiled from their spec, by kind."""
     ids = {
         kind: np.array([e.id for e in items], np.int64) if items else _NONE
         for kind, items in elements.items()

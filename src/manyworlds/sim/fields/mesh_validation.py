@@ -1,11 +1,11 @@
-"""Geoms without a mesh: what a row of `geom_dataid` may not say."""
+"""Validation of `geom_dataid` rows: geoms without a mesh must not collide."""
 
 from __future__ import annotations
 
 import mujoco
 import numpy as np
 
-# Writes to these fields can turn a geom without a mesh into one that collides.
+# Writes to these fields can make a geom without a mesh collide.
 ABSENCE_FIELDS = frozenset({"geom_dataid", "geom_type", "geom_contype", "geom_conaffinity"})
 
 _WITH_DATA = [
@@ -16,14 +16,14 @@ _WITH_DATA = [
 
 
 def check_absent_geoms(mj_model: mujoco.MjModel, rows: dict[str, np.ndarray]) -> None:
-    """Refuse a colliding mesh geom that has no mesh, which would crash the process.
+    """Check that no colliding mesh geom lacks its mesh, which would crash the process.
 
     Args:
         mj_model: the compiled model.
         rows: expanded model fields, each `(num_envs, ngeom)`; `geom_dataid` is among them.
 
     Raises:
-        ValueError: names the first such world and geom.
+        ValueError: a geom collides without a mesh; the message names the world and the geom.
     """
     contype = rows.get("geom_contype", mj_model.geom_contype)
     conaffinity = rows.get("geom_conaffinity", mj_model.geom_conaffinity)
@@ -38,6 +38,6 @@ def check_absent_geoms(mj_model: mujoco.MjModel, rows: dict[str, np.ndarray]) ->
     name = mj_model.geom(geom).name or geom
     remedy = "remove the pair" if paired[geom] else "zero geom_contype and geom_conaffinity there"
     raise ValueError(
-        f"Geom '{name}' has geom_dataid -1 in world {world} but collides: without a mesh it must "
-        f"not, so {remedy}, or give it a mesh."
+        f"Geom '{name}' has geom_dataid -1 in world {world} but collides: it "
+        f"must not without a mesh, so {remedy}, or give it a mesh."
     )

@@ -1,8 +1,8 @@
-"""Which model fields may differ between worlds, and what a change of each asks for.
+"""Model fields that may differ between worlds, and the recomputation that their changes need.
 
 The list holds every field that MuJoCo Warp can keep per world. The native engine can keep nearly
-every model field per world; one that is not in this list asks for what `_setconst_inputs` of
-MuJoCo says. `tests/sim/fields/test_model_fields.py` tests each row.
+every model field per world; `_setconst_inputs` of MuJoCo determines the level of a field that is
+not in this list. `tests/sim/fields/test_model_fields.py` tests each row.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ FULL = RecomputeLevel.set_const
 
 @dataclass(frozen=True)
 class ModelField:
-    """What there is to know about a model field before worlds differ in it."""
+    """Properties of a model field that matter when worlds differ in it."""
 
     name: str
     element: str
-    """What the field has a row for: body, joint, dof, geom, ..."""
+    """Kind of element that each row belongs to: body, joint, dof, geom, ..."""
     shape: tuple[int, ...]
     """Shape of one element's values, as in MuJoCo Warp."""
     native: RecomputeLevel | None
-    """What to recompute on the native engine; None if it has no such field."""
+    """Level to recompute on the native engine; None if it has no such field."""
     warp: RecomputeLevel | None
-    """What to recompute on the warp engine; None if it cannot differ there."""
+    """Level to recompute on the warp engine; None if the field cannot differ there."""
     derived: bool
-    """Whether recomputing overwrites the field."""
+    """True if recomputing overwrites the field."""
     cached: bool
-    """Whether entities keep values that were computed from it."""
+    """True if entities cache values that were computed from it."""
     note: str
 
 
-# Fields that `recompute_constants` writes, and from which level on.
+# Fields that `recompute_constants` writes, with the lowest level that does so.
 _DERIVED = {
     "actuator_acc0": ZERO,
     "body_invweight0": ZERO,
@@ -268,7 +268,7 @@ MODEL_FIELD_TABLE: dict[str, ModelField] = {
 }
 
 
-# What tendons and actuators may pass at, and how.
+# Elements that tendons and actuators may attach to, and the kinds of attachment.
 _AT_PATHS = {"geom_pos", "geom_quat", "geom_size", "site_pos", "site_quat"}
 _WRAP, _TRN = mujoco.mjtWrap, mujoco.mjtTrn
 _WRAPS = [int(_WRAP.mjWRAP_SITE), int(_WRAP.mjWRAP_SPHERE), int(_WRAP.mjWRAP_CYLINDER)]
@@ -276,12 +276,12 @@ _SITES = [int(_TRN.mjTRN_SITE), int(_TRN.mjTRN_SLIDERCRANK)]
 
 
 def recompute_level(fields: set[str], engine: str, mj_model: mujoco.MjModel) -> RecomputeLevel:
-    """Return the strongest level that a change of some fields asks for on an engine.
+    """Return the strongest level that a change of some fields requires on an engine.
 
     Args:
         fields: names of model fields; one that is not in the table counts as `none`.
         engine: 'native' or 'warp'.
-        mj_model: the model, in which tendons may pass at geoms and sites.
+        mj_model: the model, in which tendons may attach to geoms and sites.
     """
     known = [MODEL_FIELD_TABLE[field] for field in fields & MODEL_FIELD_TABLE.keys()]
     levels = [getattr(field, engine) or NONE for field in known]

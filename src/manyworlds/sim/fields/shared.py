@@ -1,4 +1,4 @@
-"""Facts about MuJoCo's fields that both engines share.
+"""Properties of MuJoCo's fields that both engines share.
 
 Shapes are MuJoCo Warp's, which differ from MuJoCo C's where C stores matrices flat.
 """
@@ -57,7 +57,7 @@ CONDITIONAL_FIELDS: dict[str, tuple[mujoco.mjtSensor, ...] | None] = {
 
 
 def conditional_field_reason(model: mujoco.MjModel, field: str) -> str | None:
-    """Say why a step of `model` does not compute `field`, or None if it does."""
+    """Return the reason why a step of `model` does not compute `field`; None if it does."""
     if field not in CONDITIONAL_FIELDS:
         return None
     sensors = CONDITIONAL_FIELDS[field]
@@ -81,15 +81,15 @@ def field_shape(field: str, array_shape: tuple[int, ...]) -> tuple[int, ...]:
 def check_model_fields(
     mj_model: mujoco.MjModel, fields: Collection[str], known: Collection[str]
 ) -> None:
-    """Refuse names that are no arrays or options of a model.
+    """Check that names are arrays or options of a model.
 
     Args:
         mj_model: the compiled model.
         fields: the names; options are named 'opt.<name>'.
-        known: the model's fields but for assets, which only the model itself lists.
+        known: the model's fields except assets, which only the model itself lists.
 
     Raises:
-        ValueError: names all that there are not.
+        ValueError: some are not; the message names all of these.
     """
     unknown = [
         name

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from manyworlds.sim.engines.engine import Engine
 
 VariantInfo = Sequence[tuple[str, "VariantMetadata"]]
-"""Names of entities, and how their variants differ."""
+"""Names of entities, each with a description of its variants."""
 
-# What a geom has in the worlds that lack it. Rays and cameras leave out what is transparent.
+# Values of a geom in the worlds that lack it. Rays and cameras ignore transparent geoms.
 _OFF: dict[str, Any] = {
     "geom_dataid": -1,
     "geom_matid": -1,
@@ -39,7 +39,7 @@ _STATE = "variant."
 
 _DERIVED = frozenset(derived_fields(RecomputeLevel.set_const)) - {"geom_aabb", "geom_rbound"}
 
-# What these are computed from. Tendons and actuators may pass at sites.
+# Inputs of these computations. Tendons and actuators may attach to sites.
 _SOURCES = frozenset(
     name for name, field in MODEL_FIELD_TABLE.items() if (field.native or 0) > 0
 ) - frozenset(derived_fields(RecomputeLevel.set_const))
@@ -48,21 +48,21 @@ _NO_ROWS = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class _Table:
-    """Values of a field by variant: [variant, column, ...]."""
+    """Values of a field by variant, shape [variant, column, ...]."""
 
     columns: np.ndarray
     values: np.ndarray
 
 
 class VariantRows:
-    """Knows the rows of all variants, and gives them to the worlds.
+    """Holds the rows of all variants, and writes them to the worlds.
 
     Args:
-        engine: what steps the worlds.
+        engine: the engine that steps the worlds.
         variant_info: the entities that have variants; their specs are compiled.
 
     Raises:
-        ValueError: variants differ in what the engine holds once for all worlds.
+        ValueError: variants differ in a field that the engine holds once for all worlds.
     """
 
     def __init__(self, engine: Engine, variant_info: VariantInfo) -> None:
@@ -91,7 +91,7 @@ class VariantRows:
 
     @functools.cached_property
     def _derived(self) -> dict[str, dict[str, _Table]]:
-        """What MuJoCo C computes from the tables; only defaults and MuJoCo Warp need it."""
+        """Fields that MuJoCo C computes from the tables, needed for defaults and by MuJoCo Warp."""
         model = self._engine.mj_model
         return {
             name: _derived_tables(model, len(self.names[name]), tables, self._ids[name])
@@ -109,10 +109,10 @@ class VariantRows:
         return frozenset(self._tables.get(entity, ()))
 
     def assign(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> np.ndarray:
-        """Make an entity another variant in the worlds named; call `complete` afterwards.
+        """Change an entity's variant in the given worlds; call `complete` afterwards.
 
         Returns:
-            Ids of the worlds that held another variant before; the others stay as they are.
+            Ids of the changed worlds, shape (n,); worlds that had the variant already are skipped.
 
         Raises:
             ValueError: there is no such entity or variant.
@@ -131,7 +131,7 @@ class VariantRows:
         return env_ids
 
     def restore(self, entity: str, fields: Iterable[str], env_ids: np.ndarray) -> None:
-        """Write an entity's rows of some fields as the variants of the worlds were compiled."""
+        """Restore an entity's rows of some fields to the compiled values of its variants."""
         ids, tables = self._ids[entity], self._tables[entity]
         variants = self.worlds[entity].cpu().numpy()[env_ids]
         for field in fields:
@@ -144,7 +144,7 @@ class VariantRows:
                 self._write_tables(own, env_ids, variants)
 
     def complete(self, entity: str, env_ids: np.ndarray) -> None:
-        """Recompute what follows from the rows of worlds that `assign` changed."""
+        """Recompute the fields that derive from rows of worlds that `assign` changed."""
         self._recompute(entity, env_ids)
         if self._engine.name == "warp":
             plain = env_ids[self._is_plain(entity, env_ids)]
@@ -152,7 +152,7 @@ class VariantRows:
             self._write_tables(self._derived[entity], plain, variants)
 
     def snapshot(self) -> dict[str, torch.Tensor]:
-        """Return a copy of `worlds` as they are now: the same one while nothing changes."""
+        """Return a copy of `worlds`, each of shape (num_envs,), reused until a variant changes."""
         if self._snapshot is None:
             self._snapshot = {name: worlds.clone() for name, worlds in self.worlds.items()}
         return self._snapshot
@@ -171,7 +171,7 @@ class VariantRows:
         return {f"{_STATE}{name}": worlds[ids].clone() for name, worlds in self.worlds.items()}
 
     def split(self, state: State, env_ids: np.ndarray | None) -> tuple[State, State]:
-        """Part a saved state into the variants, by entity, and the rest.
+        """Split a saved state into the variants, by entity, and the rest.
 
         Raises:
             ValueError: the variants are not those of these entities and worlds.
@@ -189,14 +189,14 @@ class VariantRows:
         return saved, {k: v for k, v in state.items() if not k.startswith(_STATE)}
 
     def take(self, saved: State, env_ids: np.ndarray | None) -> None:
-        """Take note of the variants that a state was saved with."""
+        """Restore the variants in a saved state."""
         self._snapshot = None
         ids = slice(None) if env_ids is None else torch.from_numpy(env_ids)
         for name, variants in saved.items():
             self.worlds[name][ids] = variants.to(self._engine.device)
 
     def default(self, field: str) -> torch.Tensor:
-        """Return a field's values in a world as its variants were compiled, (num_envs, ...)."""
+        """Return a field's compiled values for the variants of each world, (num_envs, ...)."""
         engine = self._engine
         compiled = engine.defaults[field]
         value = as_tensor(compiled, field_shape(field, compiled.shape), engine.device)
@@ -212,7 +212,7 @@ class VariantRows:
         return rows
 
     def _total_mass(self) -> torch.Tensor:
-        """Return what is in each world together [kg], (num_envs,); no entity owns the world's."""
+        """Return the total mass in each world [kg], (num_envs,); no entity owns the world's row."""
         engine = self._engine
         compiled = torch.from_numpy(engine.defaults["body_subtreemass"]).to(engine.device)
         masses = compiled.repeat(engine.num_envs, 1)
@@ -222,7 +222,7 @@ class VariantRows:
                 masses[:, torch.from_numpy(table.columns).to(engine.device)] = values[
                     self.worlds[name]
                 ]
-        # As MuJoCo sums, from the last body to the first.
+        # Sum in MuJoCo's order, from the last body to the first.
         total = torch.zeros_like(masses[:, 0])
         for body in np.flatnonzero(engine.mj_model.body_parentid == 0)[:0:-1].tolist():
             total += masses[:, body]
@@ -235,9 +235,9 @@ class VariantRows:
             self._engine.recompute_constants(RecomputeLevel.set_const, everything)
 
     def _is_plain(self, entity: str, env_ids: np.ndarray) -> np.ndarray:
-        """Mask of the worlds in which the entity's constants are those of its variant.
+        """Return a mask of the worlds in which the entity's constants are those of its variant.
 
-        Only there may what MuJoCo C computed replace what MuJoCo Warp did, in single precision.
+        Only there may MuJoCo C's values replace those of MuJoCo Warp, which are single precision.
         """
         engine = self._engine
         worlds = torch.from_numpy(env_ids).to(engine.device)
@@ -257,10 +257,10 @@ class VariantRows:
 
 
 def variant_indices(variant_ids: Any, count: int) -> np.ndarray:
-    """Bring indices of variants to one for each of `count` worlds.
+    """Convert indices of variants to one for each of `count` worlds, shape (count,).
 
     Raises:
-        ValueError: they are no integers, or of another number.
+        ValueError: they are not integers, or their number is not 1 or `count`.
     """
     variants = torch.as_tensor(variant_ids).cpu().numpy()
     integers = variants.dtype.kind in "iu" or not variants.size
@@ -275,7 +275,7 @@ def variant_indices(variant_ids: Any, count: int) -> np.ndarray:
 def _tables(
     engine: Engine, entity: str, info: VariantMetadata, ids: dict[str, np.ndarray]
 ) -> dict[str, _Table]:
-    """Return what differs, by field; compare it with what the engine can hold."""
+    """Return the values that differ between variants, by field; check the engine can hold them."""
     model = engine.mj_model
     _check_pairs(engine, entity, info, ids["geom"])
     rows = dict(info.rows)
@@ -291,7 +291,7 @@ def _tables(
         values = np.array(np.broadcast_to({field: compiled, **rows}[field], shape))
         problem = engine.expansion_problem(field)
         if field in _OFF:
-            # Where a geom cannot be told not to collide, having no mesh must do.
+            # Without per-world collision flags, a geom is disabled by removing its mesh.
             values[absent & info.has_primitive if problem else absent] = _OFF[field]
         differs = _columns_that_differ(values)
         if not differs.any():
@@ -303,9 +303,9 @@ def _tables(
 
 
 def _check_pairs(engine: Engine, entity: str, info: VariantMetadata, geoms: np.ndarray) -> None:
-    """Refuse contact pairs of geoms that a world may lack: pairs ignore contype."""
+    """Check that explicit contact pairs, which ignore contype, have geoms of all variants."""
     model = engine.mj_model
-    # MuJoCo Warp leaves out what has no mesh.
+    # MuJoCo Warp ignores pairs of geoms without a mesh.
     gone = ~info.filled & (info.has_primitive if engine.name == "warp" else True)
     for pair, ends in enumerate(zip(model.pair_geom1, model.pair_geom2, strict=True)):
         found = np.argwhere(gone & np.isin(geoms, ends))
@@ -319,7 +319,7 @@ def _check_pairs(engine: Engine, entity: str, info: VariantMetadata, geoms: np.n
 
 
 def _columns_that_differ(values: np.ndarray) -> np.ndarray:
-    """Mask of the columns of [variant, column, ...] in which a variant differs from the first."""
+    """Return a mask of the columns of [variant, column, ...] in which the variants differ."""
     return (values != values[:1]).any(axis=(0, *range(2, values.ndim)))
 
 
@@ -343,7 +343,7 @@ def _refusal(
     return (
         f"The variants of entity '{entity}' differ in {field}, which the {engine.name} engine "
         f"holds once for all worlds: it is {values[0, column].tolist()} for '{names[0]}' and "
-        f"{values[other, column].tolist()} for '{names[other]}'. To mend it, {remedy} all "
+        f"{values[other, column].tolist()} for '{names[other]}'. To fix it, {remedy} all "
         "variants one value."
     )
 
@@ -351,7 +351,7 @@ def _refusal(
 def _derived_tables(
     mj_model: mujoco.MjModel, count: int, tables: dict[str, _Table], ids: dict[str, np.ndarray]
 ) -> dict[str, _Table]:
-    """Return what MuJoCo C computes for the entity from the rows of its variants."""
+    """Return the fields that MuJoCo C computes from the rows of the entity's variants."""
     from manyworlds.sim.engines.native import computed_constants
 
     rows: dict[str, np.ndarray] = {}

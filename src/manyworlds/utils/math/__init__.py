@@ -1,4 +1,4 @@
-"""Mathematics on tensors: rotations as unit quaternions, scalar first (wxyz), frames, samples."""
+"""Math on tensors: rotations as unit quaternions, scalar first (wxyz), frames, sampling."""
 
 from manyworlds.utils.math.camera import (
     convert_camera_frame_orientation_convention,

@@ -1,4 +1,4 @@
-"""Cameras: depth images, pixels and points, and which way a camera frame looks.
+"""Cameras: depth images, pixels and points, and conventions of camera frames.
 
 Points [m] are in the ROS camera frame: x right, y down, z forward. Intrinsics are matrices
 [[fx, s, cx], [0, fy, cy], [0, 0, 1]] in pixels, shape [3, 3] or [N, 3, 3]; column u and row v of
@@ -18,7 +18,7 @@ from manyworlds.utils.math.vectors import cross, normalize, require_shape
 
 CameraFrame = Literal["opengl", "ros", "world"]
 
-# Orientation of each camera frame in the OpenGL one.
+# Orientation of each camera frame relative to the OpenGL one.
 _CAMERA_FRAMES = {
     "opengl": (1.0, 0.0, 0.0, 0.0),
     "ros": (0.0, 1.0, 0.0, 0.0),
@@ -27,7 +27,7 @@ _CAMERA_FRAMES = {
 
 
 def orthogonalize_perspective_depth(depth: torch.Tensor, intrinsics: torch.Tensor) -> torch.Tensor:
-    """Turn distances from the eye into distances from the plane through it.
+    """Convert distances from the camera center to distances along the optical axis.
 
     Args:
         depth: lengths of the rays [m], shape [H, W], [H, W, 1], [N, H, W] or [N, H, W, 1].
@@ -48,7 +48,7 @@ def orthogonalize_perspective_depth(depth: torch.Tensor, intrinsics: torch.Tenso
 def unproject_depth(
     depth: torch.Tensor, intrinsics: torch.Tensor, is_ortho: bool = True
 ) -> torch.Tensor:
-    """Return the points that a depth image shows.
+    """Return the points of a depth image.
 
     Args:
         depth: depth [m], shape [H, W], [H, W, 1], [N, H, W] or [N, H, W, 1].
@@ -69,7 +69,7 @@ def unproject_depth(
 
 
 def project_points(points: torch.Tensor, intrinsics: torch.Tensor) -> torch.Tensor:
-    """Return where points are seen: the inverse of `unproject_depth`.
+    """Return the pixels of points: the inverse of `unproject_depth`.
 
     Args:
         points: points [m], shape [P, 3] or [N, P, 3].
@@ -94,12 +94,12 @@ def project_points(points: torch.Tensor, intrinsics: torch.Tensor) -> torch.Tens
 def convert_camera_frame_orientation_convention(
     orientation: torch.Tensor, origin: CameraFrame = "opengl", target: CameraFrame = "ros"
 ) -> torch.Tensor:
-    """Say the orientation of cameras, shape [..., 4], in another convention.
+    """Convert camera orientations, shape [..., 4], to another convention.
 
-    opengl looks along -z with y up, ros along z with y down, world along x with z up.
+    An opengl camera looks along -z with y up, ros along z with y down, world along x with z up.
 
     Raises:
-        ValueError: there is no such convention.
+        ValueError: a convention is unknown.
     """
     for name in (origin, target):
         if name not in _CAMERA_FRAMES:
@@ -114,20 +114,20 @@ def create_rotation_matrix_from_view(
     up_axis: Literal["Y", "Z"] = "Z",
     device: torch.device | str | None = None,
 ) -> torch.Tensor:
-    """Orient OpenGL cameras at `eyes` [m] towards `targets` [m], both shape [..., 3].
+    """Return orientations of OpenGL cameras at `eyes` that look at `targets` [m], [..., 3] each.
 
     Args:
-        eyes: positions of the cameras.
-        targets: what they look at.
-        up_axis: the world axis that is up in the image; a camera that looks along it has its
-            right side along x.
-        device: where to put the result; None is where the eyes are.
+        eyes: positions of the cameras [m].
+        targets: points to look at [m].
+        up_axis: the world axis that is up in the image; if a camera looks along it, the right
+            side of its image is along x.
+        device: device of the result; None is that of `eyes`.
 
     Returns:
         Rotation matrices, shape [..., 3, 3], whose columns are the camera's x, y and z.
 
     Raises:
-        ValueError: there is no such axis.
+        ValueError: the axis is unknown.
     """
     if up_axis not in ("Y", "Z"):
         raise ValueError(f"There is no up axis '{up_axis}': use 'Y' or 'Z'.")
@@ -141,7 +141,7 @@ def create_rotation_matrix_from_view(
 
 
 def _image(depth: torch.Tensor, intrinsics: torch.Tensor) -> torch.Tensor:
-    """Drop a trailing channel of depth images; check both arguments."""
+    """Remove a trailing channel of depth images; check both arguments."""
     _require_intrinsics(intrinsics)
     image = depth.squeeze(-1) if depth.ndim > 2 and depth.shape[-1] == 1 else depth
     if image.ndim not in (2, 3):
@@ -161,7 +161,7 @@ def _require_intrinsics(intrinsics: torch.Tensor) -> None:
 
 
 def _rays(height: int, width: int, intrinsics: torch.Tensor) -> torch.Tensor:
-    """Points with depth 1 that the pixels see, shape [H, W, 3] or [N, H, W, 3]."""
+    """Return the points with depth 1 at the pixels, shape [H, W, 3] or [N, H, W, 3]."""
     rows, columns = torch.meshgrid(
         torch.arange(height, dtype=intrinsics.dtype, device=intrinsics.device),
         torch.arange(width, dtype=intrinsics.dtype, device=intrinsics.device),

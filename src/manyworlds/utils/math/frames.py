@@ -1,7 +1,7 @@
 """Frames: positions [m], shape [..., 3], with quaternions (wxyz), shape [..., 4], or 4x4 poses.
 
-`t01` and `q01` are the position and orientation of frame 1, seen from frame 0. Leading dimensions
-broadcast.
+`t01` and `q01` are the position and orientation of frame 1, expressed in frame 0. Leading
+dimensions broadcast.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from manyworlds.utils.math.vectors import cross, require_shape
 
 
 def is_identity_pose(pos: torch.Tensor, rot: torch.Tensor) -> bool:
-    """Whether all poses are the identity, to rounding; reads the values back to the host."""
+    """Return whether all poses are the identity up to rounding; waits for the device."""
     identity = torch.zeros_like(rot)
     identity[..., 0] = 1.0
     return torch.allclose(pos, torch.zeros_like(pos)) and torch.allclose(quat_unique(rot), identity)
@@ -36,7 +36,14 @@ def combine_frame_transforms(
     t12: torch.Tensor | None = None,
     q12: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return frame 2 seen from frame 0; None is no translation or no rotation."""
+    """Return position [..., 3] and orientation [..., 4] of frame 2, expressed in frame 0.
+
+    Args:
+        t01: position of frame 1 in frame 0 [m], shape [..., 3].
+        q01: orientation of frame 1 in frame 0, shape [..., 4].
+        t12: position of frame 2 in frame 1 [m], shape [..., 3]; None is no translation.
+        q12: orientation of frame 2 in frame 1, shape [..., 4]; None is no rotation.
+    """
     return (
         t01 if t12 is None else t01 + quat_apply(q01, t12),
         q01 if q12 is None else quat_mul(q01, q12),
@@ -49,7 +56,14 @@ def subtract_frame_transforms(
     t02: torch.Tensor | None = None,
     q02: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return frame 2 seen from frame 1; None is frame 0's own position or orientation."""
+    """Return position [..., 3] and orientation [..., 4] of frame 2, expressed in frame 1.
+
+    Args:
+        t01: position of frame 1 in frame 0 [m], shape [..., 3].
+        q01: orientation of frame 1 in frame 0, shape [..., 4].
+        t02: position of frame 2 in frame 0 [m], shape [..., 3]; None is the origin.
+        q02: orientation of frame 2 in frame 0, shape [..., 4]; None is no rotation.
+    """
     q10 = quat_conjugate(q01)
     return (
         quat_apply(q10, -t01 if t02 is None else t02 - t01),
@@ -60,7 +74,7 @@ def subtract_frame_transforms(
 def rigid_body_twist_transform(
     v0: torch.Tensor, w0: torch.Tensor, t01: torch.Tensor, q01: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Move the velocity of a rigid body from frame 0 to frame 1, both fixed to it.
+    """Transform the velocity of a rigid body from frame 0 to frame 1, both fixed to it.
 
     Args:
         v0: velocity of the origin of frame 0 [m/s], in frame 0, shape [..., 3].
@@ -69,7 +83,7 @@ def rigid_body_twist_transform(
         q01: orientation of frame 1 in frame 0, shape [..., 4].
 
     Returns:
-        Velocity of the origin of frame 1 and angular velocity, in frame 1.
+        Velocity of the origin of frame 1 [m/s] and angular velocity [rad/s], in frame 1.
     """
     v1 = v0 + cross(w0, t01)
     return quat_apply_inverse(q01, v1), quat_apply_inverse(q01, w0)
@@ -82,7 +96,7 @@ def compute_pose_error(
     q02: torch.Tensor,
     rot_error_type: Literal["quat", "axis_angle"] = "axis_angle",
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what takes frame 1 to frame 2, in frame 0: t02 - t01 [m], and q02 * inverse(q01).
+    """Return the errors from frame 1 to frame 2, in frame 0: t02 - t01 [m], q02 * inverse(q01).
 
     Args:
         t01: positions [m], shape [..., 3].
@@ -91,8 +105,11 @@ def compute_pose_error(
         q02: desired orientations, shape [..., 4].
         rot_error_type: rotation as a quaternion, or as the shortest rotation vector [rad].
 
+    Returns:
+            Position error [m], shape [..., 3], and rotation error, shape [..., 4] or [..., 3].
+
     Raises:
-        ValueError: there is no such `rot_error_type`.
+        ValueError: `rot_error_type` is unknown.
     """
     if rot_error_type not in ("quat", "axis_angle"):
         raise ValueError(
@@ -108,13 +125,16 @@ def apply_delta_pose(
     delta_pose: torch.Tensor,
     eps: float = 1e-6,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Move poses by what `compute_pose_error` returns.
+    """Apply pose errors, as `compute_pose_error` returns them, to poses.
 
     Args:
         source_pos: positions [m], shape [..., 3].
         source_rot: orientations, shape [..., 4].
         delta_pose: translation [m] and rotation vector [rad], shape [..., 6].
         eps: half angle [rad] below which a series replaces the closed form.
+
+    Returns:
+            Positions [m], shape [..., 3], and orientations, shape [..., 4].
     """
     return source_pos + delta_pose[..., :3], quat_box_plus(source_rot, delta_pose[..., 3:], eps)
 
@@ -122,10 +142,10 @@ def apply_delta_pose(
 def transform_points(
     points: torch.Tensor, pos: torch.Tensor | None = None, quat: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Bring clouds of points from frames to where the frames are seen from.
+    """Transform point clouds from frames to the parent frame, shape [..., P, 3].
 
     Args:
-        points: points [m], shape [..., P, 3]; a single cloud serves several frames.
+        points: points [m], shape [..., P, 3]; a single cloud broadcasts to several frames.
         pos: positions of the frames [m], shape [..., 3]; None is no translation.
         quat: orientations of the frames, shape [..., 4]; None is no rotation.
 
@@ -144,18 +164,18 @@ def transform_points(
 
 
 def make_pose(pos: torch.Tensor, rot: torch.Tensor) -> torch.Tensor:
-    """Put positions, shape [..., 3], and rotation matrices, [..., 3, 3], into poses [..., 4, 4]."""
+    """Return poses [..., 4, 4] of positions, shape [..., 3], and rotation matrices [..., 3, 3]."""
     pose = torch.nn.functional.pad(torch.cat([rot, pos.unsqueeze(-1)], dim=-1), (0, 0, 0, 1))
     return pose + torch.nn.functional.pad(pose.new_ones(1, 1), (3, 0, 3, 0))
 
 
 def unmake_pose(pose: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Take positions, shape [..., 3], and rotation matrices, [..., 3, 3], out of [..., 4, 4]."""
+    """Return positions [..., 3] and rotation matrices [..., 3, 3] of poses, shape [..., 4, 4]."""
     return pose[..., :3, 3], pose[..., :3, :3]
 
 
 def pose_inv(pose: torch.Tensor) -> torch.Tensor:
-    """Invert poses, shape [..., 4, 4]: the rotation is transposed."""
+    """Return inverse poses, shape [..., 4, 4], using the transpose of the rotation."""
     pos, rot = unmake_pose(pose)
     return make_pose(-(rot.mT @ pos.unsqueeze(-1)).squeeze(-1), rot.mT)
 
@@ -173,10 +193,11 @@ def transform_poses_from_frame_A_to_frame_B(  # noqa: N802
     frame_A: torch.Tensor,  # noqa: N803
     frame_B: torch.Tensor,  # noqa: N803
 ) -> torch.Tensor:
-    """Carry poses along as frame A moves to frame B, so that they stand to B as they did to A.
+    """Transform poses so that they have the same pose relative to B as they had relative to A.
 
     Args:
-        src_poses: poses, shape [..., 4, 4], in the frame that A and B are seen from.
+        src_poses: poses, shape [..., 4, 4], in the common parent frame of A and B.
+
         frame_A: pose of A, shape [4, 4].
         frame_B: pose of B, shape [4, 4].
     """

@@ -1,4 +1,4 @@
-"""Inertia of rigid bodies, changed in ways that some distribution of mass really has."""
+"""Perturbations of rigid-body inertia that remain physically consistent."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import torch
 from manyworlds.utils.math.quaternion import matrix_from_quat, quat_mul
 from manyworlds.utils.math.vectors import normalize
 
-# Each takes two axes into each other, about the third.
+# Each plane's rotation is about the third axis.
 _PLANES = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
-# Of 3 x 3 matrices, four rounds leave nothing that float64 could show: each at least squares what
-# is left.
+# For 3 x 3 matrices, four rounds reduce the residual below float64 precision, since each round at
+# least squares it.
 _ROUNDS = 4
 
 
@@ -24,45 +24,46 @@ def perturb_inertia(
     shear: torch.Tensor,
     shift: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Move the mass of bodies along `x -> A x + t`, and make it denser by `e^(2 alpha)`.
+    """Move the mass of bodies along `x -> A x + t`, and scale its density by `e^(2 alpha)`.
 
     That is `J' = U J U^T` for the pseudo-inertia `J = int rho(x) [x 1]^T [x 1] dV`, with
 
         U = e^alpha [[A, t], [0, 1]],   A = [[e^d1, s12, s13], [0, e^d2, s23], [0, 0, e^d3]],
 
-    and thus an inertia that some distribution of mass has, whatever the numbers. Source: C. Rucker,
-    P. Wensing, "Smooth Parameterization of Rigid-Body Inertia", IEEE RA-L 7(2), 2022. Written about
-    the center of mass, where `J` is block-diagonal, it takes no Cholesky factor: with
+    so that the inertia is that of a mass distribution for all parameter values. Source: C. Rucker,
+    P. Wensing, "Smooth Parameterization of Rigid-Body Inertia", IEEE RA-L 7(2), 2022. Expressed
+    about the center of mass, where `J` is block-diagonal, no Cholesky factor is needed: with
     `Sigma = int rho (x - c) (x - c)^T dV`,
 
         m' = e^(2 alpha) m,   c' = A c + t,   Sigma' = e^(2 alpha) A Sigma A^T,
 
-    so that thin plates, rods and points, whose `J` is singular, are bodies like any other. Axes are
-    those of the body, and the origin is the body's. No change gives back what was given, and small
-    changes turn the principal axes as little as they can.
+    so that thin plates, rods and points, whose `J` is singular, need no special treatment. Axes and
+    origin are those of the body. Zero parameters return the inputs, and small parameters rotate the
+    principal axes as little as possible.
 
     Args:
         mass: masses [kg], shape [...].
         ipos: centers of mass in the bodies' frames [m], shape [..., 3].
         inertia: principal moments of inertia [kg m^2], shape [..., 3].
         iquat: orientations of the principal axes in the bodies' frames (wxyz), shape [..., 4].
-        alpha: half the logarithms of the densities' factors, shape [...].
+        alpha: half the logarithms of the density factors, shape [...].
         stretch: logarithms d1, d2, d3 of stretches along the axes, shape [..., 3].
         shear: shears s12, s13, s23, shape [..., 3].
         shift: shifts t1, t2, t3 of the center of mass [m], shape [..., 3].
 
     Returns:
-        New masses, centers of mass, principal moments and orientations, computed in float64.
+        New masses [kg], centers of mass [m], principal moments [kg m^2] and orientations (wxyz), in
+        float64, with the shapes of the inputs.
     """
     mass, ipos, inertia, iquat = mass.double(), ipos.double(), inertia.double(), iquat.double()
     density = torch.exp(2.0 * alpha.double())
-    # A - 1, so that no change is exactly none, and small ones keep their digits.
+    # A - 1, so that zero parameters change nothing, and small ones keep their precision.
     change = torch.zeros(*stretch.shape, 3, dtype=torch.float64, device=stretch.device)
     change.diagonal(dim1=-2, dim2=-1).copy_(torch.expm1(stretch.double()))
     change[..., 0, 1:], change[..., 1, 2] = shear[..., :2], shear[..., 2]
     frame = matrix_from_quat(iquat)
     moved = frame.mT @ change @ frame + torch.eye(3, dtype=torch.float64, device=change.device)
-    # Second moments of mass along the principal axes: half the trace, less the moment of inertia.
+    # Second moments of mass along the principal axes: half the trace minus the moment of inertia.
     second = (0.5 * inertia.sum(dim=-1, keepdim=True) - inertia).clamp_min_(0.0)
     diagonal, turn = diagonalize((moved * second.unsqueeze(-2)) @ moved.mT)
     return (
@@ -74,18 +75,17 @@ def perturb_inertia(
 
 
 def diagonalize(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Find eigenvalues [..., 3] and the rotation to the eigenvectors (wxyz) [..., 4].
+    """Return eigenvalues, shape [..., 3], and the rotation to the eigenvectors (wxyz), [..., 4].
 
-    Jacobi's method: each rotation is by 45 degrees at most, so that eigenvectors stay by the axes
-    that they are closest to, and a matrix that is diagonal already is left as it is. It needs no
-    more memory than a few copies of the matrices. Source: G. Golub, C. Van Loan, "Matrix
-    Computations", section 8.5.
+    Jacobi's method: each rotation is by at most 45 degrees, so that each eigenvector stays near its
+    closest axis, and a diagonal matrix is unchanged. It needs only the memory of a few copies of
+    the matrices. Source: G. Golub, C. Van Loan, "Matrix Computations", section 8.5.
 
     Args:
         matrix: symmetric positive semidefinite matrices, float64, shape [..., 3, 3].
     """
     diagonal = [matrix[..., i, i] for i in range(3)]
-    # The other elements, each by the axis that is neither its row nor its column.
+    # Off-diagonal elements, each at the axis that is neither its row nor its column.
     beside = [matrix[..., 1, 2], matrix[..., 2, 0], matrix[..., 0, 1]]
     w, *axis = torch.ones_like(beside[0]), *(torch.zeros_like(each) for each in beside)
     tiny = torch.finfo(matrix.dtype).tiny
@@ -99,7 +99,7 @@ def diagonalize(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         diagonal[p], diagonal[q] = diagonal[p] + step, diagonal[q] - step
         beside[p], beside[q] = cos * beside[p] - sin * beside[q], cos * beside[q] + sin * beside[p]
         beside[r] = torch.zeros_like(cos)
-        # Times the quaternion (1 + cos, sin), which turns by the angle; its length goes at the end.
+        # Multiply by the quaternion (1 + cos, sin) of the rotation; normalization is at the end.
         cos += 1.0
         w, axis[r] = w * cos - axis[r] * sin, axis[r] * cos + w * sin
         axis[p], axis[q] = axis[p] * cos + axis[q] * sin, axis[q] * cos - axis[p] * sin

@@ -1,4 +1,4 @@
-"""Ways between rotations and between poses."""
+"""Interpolation of rotations and of poses."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from manyworlds.utils.math.quaternion import (
 
 
 def quat_slerp(q1: torch.Tensor, q2: torch.Tensor, tau: torch.Tensor | float) -> torch.Tensor:
-    """Go from `q1` to `q2` along the shortest great arc, at constant speed.
+    """Interpolate from `q1` to `q2` along the shortest great arc, at constant speed.
 
     Source: K. Shoemake, "Animating rotation with quaternion curves" (1985).
 
     Args:
         q1: unit quaternions, shape [..., 4].
         q2: unit quaternions, shape [..., 4].
-        tau: how far to go, from 0 to 1; one number, or shape [...].
+        tau: fraction of the arc, from 0 to 1; one number, or shape [...].
+
+    Returns:
+            Unit quaternions, shape [..., 4].
     """
     q2 = torch.where((q1 * q2).sum(dim=-1, keepdim=True) < 0.0, -q2, q2)
     tau = torch.as_tensor(tau, dtype=q1.dtype, device=q1.device).unsqueeze(-1)
-    # Unlike the arc cosine of the product, exact for small angles too: W. Kahan, "How futile are
+    # Unlike the arc cosine of the product, also exact for small angles: W. Kahan, "How futile are
     # mindless assessments of roundoff" (2006). Divided by pi, since sinc multiplies by it.
     chord, sum_ = (torch.linalg.vector_norm(q, dim=-1, keepdim=True) for q in (q1 - q2, q1 + q2))
     arc = 2.0 / math.pi * torch.atan2(chord, sum_)
@@ -46,9 +49,9 @@ def interpolate_rotations(
     Args:
         R1: the first rotation matrix, shape [3, 3].
         R2: the last rotation matrix, shape [3, 3].
-        num_steps: how many rotations to put between them.
-        axis_angle: turn about the axis between them, instead of using `quat_slerp`: the same way,
-            but for opposite rotations, where there are two.
+        num_steps: number of rotations between them.
+        axis_angle: rotate about the fixed axis between them, instead of using `quat_slerp`. The
+            results differ only for opposite rotations, where two paths exist.
     """
     tau = torch.linspace(0.0, 1.0, num_steps + 2, dtype=R1.dtype, device=R1.device)
     return _rotations(R1, R2, tau, axis_angle)
@@ -61,14 +64,14 @@ def interpolate_poses(
     step_size: float | None = None,
     perturb: bool = False,
 ) -> tuple[torch.Tensor, int]:
-    """Return poses along a straight line, turning at constant speed, and how many are between.
+    """Return poses along a straight line with constant angular speed, and the number between.
 
     Args:
         pose_1: the first pose, shape [4, 4].
         pose_2: the last pose, shape [4, 4].
-        num_steps: how many poses to put between them.
-        step_size: the longest step [m], instead of `num_steps`; reads the distance to the host.
-        perturb: move each pose between them along the line by up to half a step, at random.
+        num_steps: number of poses between them.
+        step_size: largest step [m], instead of `num_steps`; copies the distance to the host.
+        perturb: move each intermediate pose along the line by up to half a step, at random.
 
     Returns:
         Poses, shape [num_steps + 2, 4, 4], and num_steps.

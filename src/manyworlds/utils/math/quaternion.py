@@ -1,7 +1,7 @@
-"""Rotations: unit quaternions, scalar first (wxyz), and their other forms.
+"""Rotations: unit quaternions, scalar first (wxyz), and other representations.
 
-A quaternion q and its negative mean the same rotation. Shapes are batched over any leading
-dimensions, which broadcast. Formulas are those of J. Solà, "Quaternion kinematics for the
+A quaternion q and its negative represent the same rotation. Shapes are batched over any leading
+dimensions, which broadcast. Formulas are from J. Solà, "Quaternion kinematics for the
 error-state Kalman filter" (2017), unless another source is named.
 """
 
@@ -25,7 +25,7 @@ ArrayOrTensor = TypeVar("ArrayOrTensor", "torch.Tensor", np.ndarray)
 
 
 def quat_unique(q: torch.Tensor) -> torch.Tensor:
-    """Choose, of the two quaternions of each rotation, shape [..., 4], the one with w >= 0."""
+    """Return the quaternion with w >= 0 of each rotation, shape [..., 4]."""
     return torch.where(q[..., :1] < 0.0, -q, q)
 
 
@@ -33,11 +33,11 @@ def convert_quat(quat: ArrayOrTensor, to: Literal["xyzw", "wxyz"] = "xyzw") -> A
     """Move the scalar of quaternions, shape [..., 4], from first to last, or back.
 
     Args:
-        quat: quaternions in the other order than `to`.
-        to: the order wanted.
+        quat: quaternions in the opposite order of `to`.
+        to: order of the result.
 
     Raises:
-        ValueError: the last dimension is not 4, or there is no such order.
+        ValueError: the last dimension is not 4, or the order is unknown.
     """
     if to not in ("xyzw", "wxyz"):
         raise ValueError(f"There is no quaternion order '{to}': use 'xyzw' or 'wxyz'.")
@@ -55,12 +55,12 @@ def quat_conjugate(q: torch.Tensor) -> torch.Tensor:
 
 
 def quat_inv(q: torch.Tensor, eps: float = 1e-9) -> torch.Tensor:
-    """Invert quaternions of any length, shape [..., 4]; a squared length below `eps` is `eps`."""
+    """Invert quaternions of any norm, shape [..., 4]; squared norms are clamped to `eps`."""
     return quat_conjugate(q) / (q * q).sum(dim=-1, keepdim=True).clamp_min(eps)
 
 
 def quat_mul(q1: torch.Tensor, q2: torch.Tensor) -> torch.Tensor:
-    """Multiply quaternions, shape [..., 4]: the rotation q2, followed by q1.
+    """Multiply quaternions, shape [..., 4]; the product applies rotation q2, then q1.
 
     Raises:
         ValueError: the shapes do not end in 4 or do not broadcast.
@@ -91,13 +91,13 @@ def quat_apply_inverse(quat: torch.Tensor, vec: torch.Tensor) -> torch.Tensor:
 
 
 def yaw_quat(quat: torch.Tensor) -> torch.Tensor:
-    """Return the rotations about z, shape [..., 4], that turn x to where `quat` heads."""
+    """Return rotations about z, shape [..., 4], with the heading of the x axis under `quat`."""
     w, x, y, z = quat.unbind(-1)
     return axis_quat(torch.atan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z), "Z")
 
 
 def quat_apply_yaw(quat: torch.Tensor, vec: torch.Tensor) -> torch.Tensor:
-    """Rotate vectors, shape [..., 3], by the heading alone of `quat`, shape [..., 4]."""
+    """Rotate vectors, shape [..., 3], by the heading of `quat`, shape [..., 4]."""
     return quat_apply(yaw_quat(quat), vec)
 
 
@@ -113,7 +113,7 @@ def quat_from_angle_axis(angle: torch.Tensor, axis: torch.Tensor) -> torch.Tenso
 
 
 def axis_angle_from_quat(quat: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
-    """Return rotation vectors (axis times angle) [rad], of angles in [0, pi].
+    """Return rotation vectors (axis times angle) [rad], with angles in [0, pi].
 
     Args:
         quat: quaternions, shape [..., 4].
@@ -133,17 +133,20 @@ def axis_angle_from_quat(quat: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
 
 
 def quat_box_minus(q1: torch.Tensor, q2: torch.Tensor) -> torch.Tensor:
-    """Return the shortest rotation vectors [rad], shape [..., 3], in the fixed frame, q2 to q1."""
+    """Return the shortest rotation vectors [rad], shape [..., 3], q2 to q1 in the fixed frame."""
     return axis_angle_from_quat(quat_mul(q1, quat_conjugate(q2)))
 
 
 def quat_box_plus(q: torch.Tensor, delta: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
-    """Rotate by rotation vectors in the fixed frame: the inverse of `quat_box_minus`.
+    """Apply rotation vectors in the fixed frame: the inverse of `quat_box_minus`.
 
     Args:
         q: quaternions, shape [..., 4].
         delta: rotation vectors [rad], shape [..., 3].
         eps: half angle [rad] below which a series replaces the closed form.
+
+    Returns:
+            Quaternions, shape [..., 4].
     """
     half = 0.5 * torch.linalg.vector_norm(delta, dim=-1, keepdim=True)
     safe = half.clamp_min(eps)
@@ -181,9 +184,9 @@ def euler_xyz_from_quat(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return roll, pitch and yaw [rad], shape [...] each: the inverse of `quat_from_euler_xyz`.
 
-    At a pitch of +-pi/2 only the difference or the sum of roll and yaw is determined; what comes
-    back still is the same rotation. Source: E. Bernardes and S. Viollet, "Quaternion to Euler
-    angles conversion: a direct, general and computationally efficient method" (2022).
+    At a pitch of +-pi/2, only the difference or the sum of roll and yaw is determined; the result
+    is still the same rotation. Source: E. Bernardes and S. Viollet, "Quaternion to Euler angles
+    conversion: a direct, general and computationally efficient method" (2022).
 
     Args:
         quat: quaternions, shape [..., 4].
@@ -201,7 +204,7 @@ def euler_xyz_from_quat(
 
 
 def matrix_from_quat(quaternions: torch.Tensor) -> torch.Tensor:
-    """Return rotation matrices, shape [..., 3, 3], of quaternions of any length, shape [..., 4]."""
+    """Return rotation matrices, shape [..., 3, 3], of quaternions of any norm, shape [..., 4]."""
     w, xyz = quaternions[..., :1, None], quaternions[..., 1:]
     square = (quaternions * quaternions).sum(dim=-1)[..., None, None]
     scale = 2.0 / square.clamp_min(torch.finfo(square.dtype).tiny)
@@ -214,7 +217,7 @@ def matrix_from_quat(quaternions: torch.Tensor) -> torch.Tensor:
 def quat_from_matrix(matrix: torch.Tensor) -> torch.Tensor:
     """Return quaternions with w >= 0, shape [..., 4], of rotation matrices, shape [..., 3, 3].
 
-    Divides by the largest component, so that every rotation is exact to rounding. Source:
+    Division by the largest component makes every rotation exact to rounding. Source:
     S. W. Shepperd, "Quaternion from rotation matrix" (1978).
 
     Raises:
@@ -242,7 +245,7 @@ def matrix_from_euler(euler_angles: torch.Tensor, convention: str) -> torch.Tens
         convention: three of the letters X, Y and Z, such as 'XYZ': R = R_X(a0) R_Y(a1) R_Z(a2).
 
     Raises:
-        ValueError: the last dimension is not 3, or there is no such convention.
+        ValueError: the last dimension is not 3, or the convention is unknown.
     """
     require_shape("euler_angles", euler_angles, (3,))
     if len(convention) != 3 or not set(convention) <= set("XYZ"):
@@ -251,8 +254,8 @@ def matrix_from_euler(euler_angles: torch.Tensor, convention: str) -> torch.Tens
         )
     if convention[1] in (convention[0], convention[2]):
         raise ValueError(
-            f"The Euler convention '{convention}' turns twice in a row about the same axis, which "
-            "does not reach all rotations: choose another middle axis."
+            f"The Euler convention '{convention}' repeats an axis consecutively, which "
+            "cannot represent all rotations: choose another middle axis."
         )
     first, second, third = (
         axis_quat(angle, axis)

@@ -1,4 +1,4 @@
-"""Drawing numbers, positions and rotations from torch's generator of the device."""
+"""Random numbers, positions and rotations from the default torch generator of a device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POSE_AXES = ("x", "y", "z", "roll", "pitch", "yaw")
 
 
 def default_orientation(num: int, device: torch.device | str) -> torch.Tensor:
-    """Return quaternions of no rotation, shape [num, 4]."""
+    """Return identity quaternions, shape [num, 4]."""
     return torch.tensor([1.0, 0.0, 0.0, 0.0], device=device).repeat(num, 1)
 
 
@@ -36,7 +36,7 @@ def random_yaw_orientation(num: int, device: torch.device | str) -> torch.Tensor
 def sample_triangle(
     lower: float, upper: float, size: Size, device: torch.device | str
 ) -> torch.Tensor:
-    """Draw from the symmetric triangular distribution over [lower, upper]: most in the middle."""
+    """Draw from the symmetric triangular distribution over [lower, upper]; shape `size`."""
     mean = 0.5 * (torch.rand(size, device=device) + torch.rand(size, device=device))
     return lower + (upper - lower) * mean
 
@@ -47,27 +47,27 @@ def sample_uniform(
     size: Size,
     device: torch.device | str,
 ) -> torch.Tensor:
-    """Draw uniformly from [lower, upper); bounds broadcast to `size`."""
+    """Draw uniformly from [lower, upper), shape `size`; bounds broadcast to it."""
     return lower + (upper - lower) * torch.rand(size, device=device)
 
 
 def sample_pose_range(
     ranges: Mapping[str, tuple[float, float]], num: int, device: torch.device | str
 ) -> torch.Tensor:
-    """Draw rows of x, y, z, roll, pitch, yaw, shape [num, 6], uniformly from a range for each.
+    """Draw rows of x, y, z, roll, pitch, yaw, shape [num, 6], uniformly from one range each.
 
     Args:
-        ranges: lowest and highest value by name; what is left out is zero.
-        num: how many rows.
-        device: where to.
+        ranges: minimum and maximum by name [m or rad]; missing names give zero.
+        num: number of rows.
+        device: device of the result.
 
     Raises:
-        ValueError: a name is none of the six.
+        ValueError: a name is not one of the six.
     """
     if unknown := set(ranges) - set(_POSE_AXES):
         raise ValueError(
-            f"A range of poses or velocities has keys {sorted(unknown)}, but can have "
-            f"{', '.join(_POSE_AXES)} only."
+            f"A range of poses or velocities has keys {sorted(unknown)}, but keys must "
+            f"be among {', '.join(_POSE_AXES)}."
         )
     bounds = torch.tensor([ranges.get(axis, (0.0, 0.0)) for axis in _POSE_AXES], device=device)
     return sample_uniform(bounds[:, 0], bounds[:, 1], (num, len(_POSE_AXES)), device)
@@ -79,7 +79,7 @@ def sample_log_uniform(
     size: Size,
     device: torch.device | str,
 ) -> torch.Tensor:
-    """Draw from [lower, upper), whose logarithm is uniform; bounds are positive."""
+    """Draw from [lower, upper), uniform in the logarithm, shape `size`; bounds are positive."""
     low, high = (
         torch.log(bound) if isinstance(bound, torch.Tensor) else math.log(bound)
         for bound in (lower, upper)
@@ -93,20 +93,20 @@ def sample_gaussian(
     size: Size,
     device: torch.device | str,
 ) -> torch.Tensor:
-    """Draw from normal distributions; `mean` and `std` broadcast to `size`."""
+    """Draw from normal distributions, shape `size`; `mean` and `std` broadcast to it."""
     return mean + std * torch.randn(size, device=device)
 
 
 def sample_cylinder(
     radius: float, h_range: tuple[float, float], size: Size, device: torch.device | str
 ) -> torch.Tensor:
-    """Draw points [m], shape [*size, 3], uniformly on the side of a cylinder about z.
+    """Draw points [m], shape [*size, 3], uniformly on the lateral surface of a cylinder about z.
 
     Args:
         radius: radius of the cylinder [m].
-        h_range: lowest and highest z [m].
-        size: how many points.
-        device: where to put them.
+        h_range: minimum and maximum z [m].
+        size: leading dimensions of the result.
+        device: device of the result.
     """
     angle = sample_uniform(-math.pi, math.pi, size, device)
     height = sample_uniform(*h_range, size, device)
@@ -114,7 +114,7 @@ def sample_cylinder(
 
 
 def generate_random_rotation(rot_boundary: float = 2.0 * math.pi) -> torch.Tensor:
-    """Draw a rotation matrix, shape [3, 3], of Euler angles that are uniform in [0, boundary)."""
+    """Draw a rotation matrix, shape [3, 3], with Euler angles uniform in [0, rot_boundary)."""
     roll, pitch, yaw = sample_uniform(0.0, rot_boundary, 3, "cpu")
     return matrix_from_quat(quat_from_euler_xyz(roll, pitch, yaw))
 
@@ -127,7 +127,7 @@ def generate_random_translation(pos_boundary: float = 1.0) -> torch.Tensor:
 def generate_random_transformation_matrix(
     pos_boundary: float = 1.0, rot_boundary: float = 2.0 * math.pi
 ) -> torch.Tensor:
-    """Draw a pose, shape [4, 4], of a random translation and a random rotation."""
+    """Draw a pose, shape [4, 4], with random translation and rotation."""
     return make_pose(
         generate_random_translation(pos_boundary), generate_random_rotation(rot_boundary)
     )

@@ -1,4 +1,4 @@
-"""Numbers and vectors."""
+"""Operations on numbers and vectors."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ def scale_transform(x: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -
 
 
 def unscale_transform(x: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
-    """Map [-1, 1] to [lower, upper] linearly: the inverse of `scale_transform`."""
+    """Map [-1, 1] to [lower, upper] linearly; shapes broadcast. Inverse of `scale_transform`."""
     return 0.5 * (x * (upper - lower) + lower + upper)
 
 
 def saturate(x: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
-    """Clip to [lower, upper], element by element."""
+    """Clip elements to [lower, upper]; the result has the shape of `x`."""
     return torch.clamp(x, lower, upper)
 
 
 def normalize(x: torch.Tensor, eps: float = 1e-9) -> torch.Tensor:
-    """Divide vectors, shape [..., n], by their lengths; a length below `eps` counts as `eps`."""
+    """Divide vectors, shape [..., n], by their norms, clamped to at least `eps`."""
     return x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp_min(eps)
 
 
 def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Inner products over the last dimension of a few columns, shape [...].
+    """Return inner products over a short last dimension, shape [...].
 
-    Adds column to column, which on a CPU is several times faster than summing so short a dimension.
+    Columns are added one by one, which on a CPU is several times faster than a sum over them.
     """
     total, *columns = (a * b).unbind(-1)
     for column in columns:
@@ -39,16 +39,16 @@ def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def wrap_to_pi(angles: torch.Tensor) -> torch.Tensor:
-    """Bring angles [rad] to [-pi, pi] by whole turns; odd multiples of pi keep their sign.
+    """Wrap angles [rad] to [-pi, pi], in the same shape; odd multiples of pi keep their sign.
 
-    Angles that are already there come back unchanged, however small.
+    Angles within the interval are returned unchanged, without rounding.
     """
     turns = torch.ceil(angles.abs() / (2.0 * math.pi) - 0.5)
     return angles - 2.0 * math.pi * torch.copysign(turns, angles)
 
 
 def copysign(mag: float, other: torch.Tensor) -> torch.Tensor:
-    """Return `mag` with the sign of each element of `other`."""
+    """Return `mag` with the sign of each element of `other`, in its shape."""
     return torch.full_like(other, mag).copysign(other)
 
 
@@ -70,10 +70,10 @@ def skew_symmetric_matrix(vec: torch.Tensor) -> torch.Tensor:
 
 
 def require_shape(name: str, x: torch.Tensor, trailing: tuple[int, ...]) -> None:
-    """Check the last dimensions of an argument.
+    """Check the last dimensions of an argument's shape.
 
     Raises:
-        ValueError: they are others than `trailing`.
+        ValueError: they differ from `trailing`.
     """
     if tuple(x.shape[-len(trailing) :]) != trailing:
         raise ValueError(
