@@ -209,7 +209,7 @@ def test_depth_tells_how_far_things_are():
     assert depth.shape == (2, 1, 48, 48) and depth.min() > 0.01 and depth.max() == 1.0
     column = depth[0, 0, :, 2]
     assert (column.diff() <= 1e-6).all() and column[-1] < 0.7 < column[0]
-    with pytest.raises(ValueError, match="'front' makes no rgb pictures"):
+    with pytest.raises(ValueError, match="'front' provides no rgb images"):
         mdp.camera_rgb(env, "front")
 
 

@@ -1,4 +1,4 @@
-"""The arm lifts cubes."""
+"""Registry entries of the built-in arm's tasks."""
 
 from manyworlds.tasks.manipulation.config.arm.env_cfgs import (
     arm_lift_cube_depth_env_cfg,

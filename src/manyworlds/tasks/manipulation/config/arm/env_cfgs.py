@@ -1,4 +1,4 @@
-"""The arm lifts cubes."""
+"""Cube lifting with the built-in arm."""
 
 from __future__ import annotations
 

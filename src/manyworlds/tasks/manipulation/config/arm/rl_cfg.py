@@ -1,4 +1,4 @@
-"""How the arm learns to lift cubes."""
+"""PPO settings of the built-in arm for cube lifting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""I2RT's YAM lifts cubes."""
+"""Registry entries of the tasks of I2RT's YAM arm."""
 
 from manyworlds.tasks.manipulation.config.yam.env_cfgs import (
     yam_lift_cube_depth_env_cfg,

@@ -1,4 +1,4 @@
-"""I2RT's YAM lifts cubes."""
+"""Cube lifting with I2RT's YAM arm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How YAM learns to lift cubes."""
+"""PPO settings of I2RT's YAM arm for cube lifting."""
 
 from __future__ import annotations
 

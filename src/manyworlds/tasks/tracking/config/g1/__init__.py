@@ -1,4 +1,4 @@
-"""Unitree's G1, whose model is not part of this package."""
+"""Tracking task of Unitree's G1, whose model is not part of this package."""
 
 from manyworlds.tasks.tracking.config.g1.env_cfgs import (
     unitree_g1_flat_tracking_env_cfg,

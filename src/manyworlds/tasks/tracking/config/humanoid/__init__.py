@@ -1,4 +1,4 @@
-"""The humanoid of our own."""
+"""Tracking task of the built-in humanoid."""
 
 from manyworlds.tasks.tracking.config.humanoid.env_cfgs import (
     humanoid_flat_tracking_env_cfg,

@@ -1,4 +1,4 @@
-"""The humanoid tracks motions."""
+"""Motion tracking with the built-in humanoid."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLIP = ClipRobot(
 
 
 def humanoid_clip() -> Motion:
-    """Make the clip that is tracked where no file is given."""
+    """Compute the clip that is tracked if no motion file is given."""
     return wave_and_squat(CLIP)
 
 
@@ -74,10 +74,10 @@ HUMANOID = TrackedRobot(
 def humanoid_flat_tracking_env_cfg(
     has_state_estimation: bool = True, play: bool = False
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task; see `with_robot`."""
+    """Return the task; see `with_robot`."""
     return with_robot(HUMANOID, has_state_estimation, play)
 
 
 def humanoid_flat_tracking_no_state_estimation_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Make the task of a robot that knows neither where it is nor how fast it moves."""
+    """Return the task without observations of the anchor's position and of the linear velocity."""
     return with_robot(HUMANOID, has_state_estimation=False, play=play)

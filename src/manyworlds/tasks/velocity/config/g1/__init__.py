@@ -1,4 +1,4 @@
-"""Unitree's G1, whose model is not part of this package."""
+"""Velocity tasks of Unitree's G1, whose model is not part of this package."""
 
 from manyworlds.tasks.velocity.config.g1.env_cfgs import (
     unitree_g1_flat_env_cfg,

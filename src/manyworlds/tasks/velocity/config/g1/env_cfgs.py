@@ -1,4 +1,4 @@
-"""G1 follows velocity commands: the humanoid's task, as their parts have the same names."""
+"""Velocity tasks of G1, configured like the humanoid's, whose parts have the same names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ G1 = replace(HUMANOID, entity=get_g1_robot_cfg, action_scale=G1_ACTION_SCALE)
 
 
 def unitree_g1_rough_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Make the task on rough ground."""
+    """Return the task on rough terrain."""
     return humanoid_rough_env_cfg(play, G1)
 
 
 def unitree_g1_flat_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Make the task on a plane."""
+    """Return the task on a plane."""
     return humanoid_flat_env_cfg(play, G1)

@@ -1,4 +1,4 @@
-"""Unitree's Go1, whose model is not part of this package."""
+"""Velocity tasks of Unitree's Go1, whose model is not part of this package."""
 
 from manyworlds.tasks.velocity.config.go1.env_cfgs import (
     unitree_go1_flat_env_cfg,

@@ -1,4 +1,4 @@
-"""Go1 follows velocity commands: the quadruped's task, as their parts have the same names."""
+"""Velocity tasks of Go1, configured like the quadruped's, whose parts have the same names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ GO1 = replace(QUADRUPED, entity=get_go1_robot_cfg, action_scale=GO1_ACTION_SCALE
 
 
 def unitree_go1_rough_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Make the task on rough ground, where the trunk is to be upright to the slope."""
+    """Return the task on rough terrain, with the trunk aligned to the slope."""
     return quadruped_rough_env_cfg(play, GO1)
 
 
 def unitree_go1_flat_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Make the task on a plane."""
+    """Return the task on a plane."""
     return quadruped_flat_env_cfg(play, GO1)

@@ -1,4 +1,4 @@
-"""A humanoid that is part of this package."""
+"""Velocity tasks of the built-in humanoid."""
 
 from manyworlds.tasks.velocity.config.humanoid.env_cfgs import (
     humanoid_flat_env_cfg,

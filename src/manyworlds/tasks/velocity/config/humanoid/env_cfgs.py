@@ -1,4 +1,4 @@
-"""A humanoid follows velocity commands, ours or another whose parts have the same names."""
+"""Velocity tasks of the built-in humanoid, or of another robot with the same names of parts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from manyworlds.sim import MujocoCfg
 from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
 from manyworlds.utils.viewer_config import ViewerConfig
 
-# Deviations of joints from their stance [rad], walking and running: legs swing, ankles and waist
-# do less, arms balance.
+# Standard deviations of joints from their default [rad], walking and running: large for legs,
+# smaller for ankles and waist; arms are used for balance.
 _POSTURE = {
     ".*_hip_pitch_joint": (0.3, 0.5),
     ".*_hip_(roll|yaw)_joint": (0.15, 0.2),
@@ -58,14 +58,14 @@ HUMANOID = LeggedRobot(
 def humanoid_rough_env_cfg(
     play: bool = False, robot: LeggedRobot = HUMANOID
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task on rough ground."""
+    """Return the task on rough terrain."""
     return _with_high_arrows(robot, rough=True, play=play)
 
 
 def humanoid_flat_env_cfg(
     play: bool = False, robot: LeggedRobot = HUMANOID
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task on a plane."""
+    """Return the task on a plane."""
     return _with_high_arrows(robot, rough=False, play=play)
 
 

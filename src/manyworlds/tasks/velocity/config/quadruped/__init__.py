@@ -1,4 +1,4 @@
-"""A quadruped that is part of this package."""
+"""Velocity tasks of the built-in quadruped."""
 
 from manyworlds.tasks.velocity.config.quadruped.env_cfgs import (
     quadruped_flat_env_cfg,

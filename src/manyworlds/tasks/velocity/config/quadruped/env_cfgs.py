@@ -1,4 +1,4 @@
-"""A quadruped follows velocity commands, ours or another whose parts have the same names."""
+"""Velocity tasks of the built-in quadruped, or of another robot with the same names of parts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ QUADRUPED = LeggedRobot(
 def quadruped_rough_env_cfg(
     play: bool = False, robot: LeggedRobot = QUADRUPED
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task on rough ground, where the trunk is to be upright to the slope."""
+    """Return the task on rough terrain, with the trunk aligned to the slope."""
     cfg = _with_touches(robot, rough=True, play=play)
     rewards: dict[str, Any] = cfg.rewards
     rewards["upright"].params["terrain_sensor_names"] = ("terrain_scan",)
@@ -82,7 +82,7 @@ def quadruped_rough_env_cfg(
 def quadruped_flat_env_cfg(
     play: bool = False, robot: LeggedRobot = QUADRUPED
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task on a plane."""
+    """Return the task on a plane."""
     return _with_touches(robot, rough=False, play=play)
 
 

@@ -1,9 +1,9 @@
-"""How a quadruped learns to follow velocity commands."""
+"""PPO settings of a quadruped for the velocity tasks."""
 
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.tasks.velocity.velocity_rl_cfg import velocity_ppo_runner_cfg
 
 
 def quadruped_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
-    """Settings of PPO."""
+    """Return the PPO settings."""
     return velocity_ppo_runner_cfg("quadruped_velocity", max_iterations=10000)
