@@ -23,11 +23,7 @@ _COMMANDED, _ACTUAL = (0.2, 0.6, 0.2, 0.7), (0.2, 0.4, 0.9, 0.7)
 
 @dataclass(kw_only=True)
 class UniformVelocityCommandCfg(CommandTermCfg):
-    """Configuration of uniformly sampled velocities, with some worlds of special kinds.
-
-    Raises:
-        ValueError: headings are enabled without a range, or a probability is not within [0, 1].
-    """
+    """Configuration of uniformly sampled velocities, with some worlds of special kinds."""
 
     @dataclass
     class Ranges:
@@ -71,7 +67,14 @@ class UniformVelocityCommandCfg(CommandTermCfg):
     viz: VizCfg = field(default_factory=VizCfg)
 
     def __post_init__(self) -> None:
-        """Check heading ranges and probabilities."""
+        self.validate()
+
+    def validate(self) -> None:
+        """Check heading ranges and probabilities.
+
+        Raises:
+            ValueError: headings are enabled without a range, or a probability is not within [0, 1].
+        """
         if self.heading_command and self.ranges.heading is None:
             raise ValueError(
                 "UniformVelocityCommandCfg has heading_command=True, but ranges.heading is None: "
@@ -104,7 +107,7 @@ class UniformVelocityCommand(CommandTerm):
 
     def __init__(self, cfg: UniformVelocityCommandCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
-        cfg.__post_init__()  # fields may have been set since
+        cfg.validate()  # fields may have been set since
         self.robot = env.scene[cfg.entity_name]
         if self.robot.is_fixed_base:
             raise ValueError(
