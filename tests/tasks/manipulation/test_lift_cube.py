@@ -14,7 +14,7 @@ from manyworlds.envs import ManagerBasedRlEnv, check_env
 from manyworlds.lab import PRESETS, Pose, world_from_scene
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.tasks.manipulation import mdp
-from manyworlds.tasks.manipulation.config.arm.env_cfgs import ARM
+from manyworlds.tasks.manipulation.config.arm import ARM
 from manyworlds.tasks.manipulation.lift_cube_env_cfg import get_cube_spec, multi_cube_seg_env_cfg
 from tests.robots import robot_file
 

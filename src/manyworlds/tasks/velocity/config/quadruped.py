@@ -7,11 +7,21 @@ from typing import Any
 from manyworlds.asset_zoo.quadruped import LEGS, QUADRUPED_ACTION_SCALE, get_quadruped_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.managers import RewardTermCfg, TerminationTermCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import ContactMatch, RingPatternCfg
 from manyworlds.sim import MujocoCfg
 from manyworlds.tasks.velocity import mdp
+from manyworlds.tasks.velocity.velocity_cpu import use_cpu_preset
 from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
+from manyworlds.tasks.velocity.velocity_rl_cfg import velocity_ppo_runner_cfg
 from manyworlds.utils.viewer_config import ViewerConfig
+
+__all__ = [
+    "quadruped_flat_env_cfg",
+    "quadruped_ppo_runner_cfg",
+    "quadruped_rough_env_cfg",
+    "use_cpu_preset",
+]
 
 _UPPER, _CALVES = ".*_(hip|thigh)_joint", ".*_calf_joint"
 
@@ -98,3 +108,8 @@ def _with_touches(robot: LeggedRobot, rough: bool, play: bool) -> ManagerBasedRl
         func=mdp.illegal_contact, params={"sensor_name": "thigh_ground_touch"}
     )
     return cfg
+
+
+def quadruped_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
+    """Return the PPO settings."""
+    return velocity_ppo_runner_cfg("quadruped_velocity", max_iterations=10000)

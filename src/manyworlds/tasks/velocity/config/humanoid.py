@@ -6,10 +6,20 @@ from typing import Any
 
 from manyworlds.asset_zoo.humanoid import FEET, HUMANOID_ACTION_SCALE, get_humanoid_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import ContactMatch, RingPatternCfg
 from manyworlds.sim import MujocoCfg
+from manyworlds.tasks.velocity.velocity_cpu import use_biped_cpu_preset as use_cpu_preset
 from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
+from manyworlds.tasks.velocity.velocity_rl_cfg import velocity_ppo_runner_cfg
 from manyworlds.utils.viewer_config import ViewerConfig
+
+__all__ = [
+    "humanoid_flat_env_cfg",
+    "humanoid_ppo_runner_cfg",
+    "humanoid_rough_env_cfg",
+    "use_cpu_preset",
+]
 
 # Standard deviations of joints from their default [rad], walking and running: large for legs,
 # smaller for ankles and waist; arms are used for balance.
@@ -74,3 +84,8 @@ def _with_high_arrows(robot: LeggedRobot, rough: bool, play: bool) -> ManagerBas
     command: Any = cfg.commands["twist"]
     command.viz.z_offset = 1.15
     return cfg
+
+
+def humanoid_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
+    """Return the PPO settings."""
+    return velocity_ppo_runner_cfg("humanoid_velocity", max_iterations=30000)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from manyworlds.asset_zoo.humanoid import HUMANOID_ACTION_SCALE, get_humanoid_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sim import MujocoCfg
 from manyworlds.tasks.tracking.clip import ClipRobot, wave_and_squat
 from manyworlds.tasks.tracking.motion import Motion
+from manyworlds.tasks.tracking.tracking_cpu import use_cpu_preset
 from manyworlds.tasks.tracking.tracking_env_cfg import TrackedRobot, with_robot
+from manyworlds.tasks.tracking.tracking_rl_cfg import tracking_ppo_runner_cfg
 from manyworlds.utils.viewer_config import ViewerConfig
+
+__all__ = [
+    "humanoid_flat_tracking_env_cfg",
+    "humanoid_flat_tracking_no_state_estimation_env_cfg",
+    "humanoid_tracking_ppo_runner_cfg",
+    "use_cpu_preset",
+]
 
 CLIP = ClipRobot(
     entity=get_humanoid_cfg,
@@ -81,3 +91,8 @@ def humanoid_flat_tracking_env_cfg(
 def humanoid_flat_tracking_no_state_estimation_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Return the task without observations of the anchor's position and of the linear velocity."""
     return with_robot(HUMANOID, has_state_estimation=False, play=play)
+
+
+def humanoid_tracking_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
+    """Return the PPO settings."""
+    return tracking_ppo_runner_cfg("humanoid_tracking", max_iterations=30000)

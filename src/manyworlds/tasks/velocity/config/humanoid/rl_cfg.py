@@ -1,9 +1,0 @@
-"""PPO settings of a humanoid for the velocity tasks."""
-
-from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
-from manyworlds.tasks.velocity.velocity_rl_cfg import velocity_ppo_runner_cfg
-
-
-def humanoid_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
-    """Return the PPO settings."""
-    return velocity_ppo_runner_cfg("humanoid_velocity", max_iterations=30000)
