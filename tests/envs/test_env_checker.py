@@ -73,7 +73,7 @@ class Shown:
     "shown",
     [
         Shown(lambda env: torch.full((4, 1), torch.nan), "is not finite: look for a division"),
-        Shown(lambda env: torch.full((4, 2), 3.0), "is always 3, in all worlds: leave it out"),
+        Shown(lambda env: torch.full((4, 2), 3.0), "is always 3, in all worlds: remove it"),
         Shown(lambda env: 5e3 * torch.rand(4, 1).round(), "reaches 5e+03: give it a scale"),
         Shown(lambda env: 5.0 * torch.rand(4, 1).round(), "reaches 5e+03: give it", scale=1e3),
         Shown(lambda env: 5e3 * torch.rand(4, 1).round(), "", scale=1e-3),

@@ -207,5 +207,5 @@ class NanReport:
             raise ValueError(
                 f"{message}: look for a diverged simulation, or set nan_policy='sanitize'."
             )
-        warnings.warn(f"{message}: they are replaced by zero.", stacklevel=2)
+        warnings.warn(f"{message}: its values are replaced by zero there.", stacklevel=2)
         return _sanitize(value)

@@ -77,7 +77,7 @@ def randomize_variant(
         asset_cfg: the entity.
 
     Raises:
-        ValueError: the entity has no variants, or weights are not a dict by variant name.
+        ValueError: the entity has no variants, or weights are not by name or name no variant.
     """
     ids = resolve_env_ids(env, env_ids)
     cfg = env.scene[asset_cfg.name].cfg

@@ -250,14 +250,26 @@ class MotionCommand(CommandTerm):
     anchor_quat_w = _asked(3, True, "Orientation of the motion's anchor (wxyz), [num_envs, 4].")
     anchor_lin_vel_w = _asked(4, True, "Linear velocity of this anchor [m/s], [num_envs, 3].")
     anchor_ang_vel_w = _asked(5, True, "Angular velocity of this anchor [rad/s], [num_envs, 3].")
-    robot_body_pos_w = _actual("pos_w", False, "Positions of the robot's tracked bodies [m].")
-    robot_body_quat_w = _actual("quat_w", False, "Orientations of these bodies (wxyz).")
-    robot_body_lin_vel_w = _actual("lin_vel_w", False, "Linear velocities of these bodies [m/s].")
-    robot_body_ang_vel_w = _actual("ang_vel_w", False, "Angular velocities of these [rad/s].")
-    robot_anchor_pos_w = _actual("pos_w", True, "Position of the robot's anchor [m].")
-    robot_anchor_quat_w = _actual("quat_w", True, "Orientation of the robot's anchor (wxyz).")
-    robot_anchor_lin_vel_w = _actual("lin_vel_w", True, "Linear velocity of the anchor [m/s].")
-    robot_anchor_ang_vel_w = _actual("ang_vel_w", True, "Angular velocity of the anchor [rad/s].")
+    robot_body_pos_w = _actual(
+        "pos_w", False, "Positions of the robot's bodies [m], [num_envs, n, 3]."
+    )
+    robot_body_quat_w = _actual("quat_w", False, "Orientations of these (wxyz), [num_envs, n, 4].")
+    robot_body_lin_vel_w = _actual(
+        "lin_vel_w", False, "Velocities of these [m/s], [num_envs, n, 3]."
+    )
+    robot_body_ang_vel_w = _actual(
+        "ang_vel_w", False, "Angular velocities [rad/s], [num_envs, n, 3]."
+    )
+    robot_anchor_pos_w = _actual(
+        "pos_w", True, "Position of the robot's anchor [m], [num_envs, 3]."
+    )
+    robot_anchor_quat_w = _actual(
+        "quat_w", True, "Orientation of this anchor (wxyz), [num_envs, 4]."
+    )
+    robot_anchor_lin_vel_w = _actual(
+        "lin_vel_w", True, "Velocity of this anchor [m/s], [num_envs, 3]."
+    )
+    robot_anchor_ang_vel_w = _actual("ang_vel_w", True, "Angular velocity [rad/s], [num_envs, 3].")
 
     @property
     def command(self) -> torch.Tensor:

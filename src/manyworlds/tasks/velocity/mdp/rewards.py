@@ -193,7 +193,7 @@ def feet_clearance(
     command_threshold: float = 0.01,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> torch.Tensor:
-    """Sum of the feet's height errors during swing, weighted by speed [m^2/s], shape [num_envs].
+    """Sum of the feet's height errors, weighted by their speeds [m^2/s], shape [num_envs].
 
     Equal to the sum of `|height - target_height| * |v_xy|` over the feet.
     """
