@@ -288,18 +288,12 @@ class MotionCommand(CommandTerm):
 
     @property
     def body_pos_relative_w(self) -> torch.Tensor:
-        """Body positions of the aligned motion in the world frame [m], shape [num_envs, bodies, 3].
-
-        The motion is moved horizontally and rotated about z to the robot's anchor.
-        """
+        """Body positions [m] of the motion, moved and yawed to the robot's anchor, [num_envs, n, 3]."""
         return self._relative_poses()[0]
 
     @property
     def body_quat_relative_w(self) -> torch.Tensor:
-        """Body orientations of the aligned motion (wxyz), shape [num_envs, bodies, 4].
-
-        The motion is rotated about z to the heading of the robot's anchor.
-        """
+        """Body orientations (wxyz) of the motion, yawed to the robot's anchor, [num_envs, n, 4]."""
         return self._relative_poses()[1]
 
     def update_relative_body_poses(self) -> None:
