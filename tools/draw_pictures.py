@@ -19,7 +19,7 @@ from PIL import Image
 from manyworlds.asset_zoo.humanoid import get_humanoid_cfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation
-from manyworlds.tasks.tracking.config.humanoid.env_cfgs import humanoid_clip
+from manyworlds.tasks.tracking.config.humanoid import humanoid_clip
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer import OffscreenRenderer

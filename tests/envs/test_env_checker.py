@@ -35,7 +35,7 @@ def test_cartpole_is_clean(task):
     before = repr(cfg)
     report = check_env(cfg)
     assert report.ok and str(report).startswith(
-        "ok: nothing found\nnote: terms that wait for a GPU"
+        "ok: nothing found\nnote: terms that synchronize with a GPU"
     )
     assert repr(cfg) == before
 
@@ -73,7 +73,7 @@ class Shown:
     "shown",
     [
         Shown(lambda env: torch.full((4, 1), torch.nan), "is not finite: look for a division"),
-        Shown(lambda env: torch.full((4, 2), 3.0), "is always 3, in all worlds: leave it out"),
+        Shown(lambda env: torch.full((4, 2), 3.0), "is always 3, in all worlds: remove it"),
         Shown(lambda env: 5e3 * torch.rand(4, 1).round(), "reaches 5e+03: give it a scale"),
         Shown(lambda env: 5.0 * torch.rand(4, 1).round(), "reaches 5e+03: give it", scale=1e3),
         Shown(lambda env: 5e3 * torch.rand(4, 1).round(), "", scale=1e-3),
@@ -125,7 +125,7 @@ def test_a_reset_that_leaves_state_behind_is_found(env_cfg):
 
     env_cfg.events["mass"] = EventTermCfg(func=drift, mode="reset")
     [line] = found(env_cfg)
-    assert line.startswith("sim.data.qpos after a reset depends on what went before it: let an")
+    assert line.startswith("sim.data.qpos after a reset depends on the state before it: let an")
 
 
 def test_a_term_that_remembers_the_old_episode_is_found(env_cfg):
@@ -157,7 +157,7 @@ def test_what_may_outlive_a_reset_is_no_finding(env_cfg):
 
     env_cfg.events["drift"] = EventTermCfg(func=drift, mode="reset", min_step_count_between_reset=3)
     report = check_env(env_cfg, num_envs=4, steps=10)
-    assert report.ok and "timers of the events ['drift'] go on through them" in str(report)
+    assert report.ok and "timers of the events ['drift'] continue through them" in str(report)
 
 
 def test_a_sensor_that_nobody_reads_is_found(env_cfg):

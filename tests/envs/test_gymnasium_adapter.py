@@ -96,5 +96,5 @@ def test_worlds_can_be_reset_by_a_mask_and_seeds_by_a_list(env_cfg):
 
 def test_mistakes_are_named(env_cfg):
     """Name the groups that there are."""
-    with pytest.raises(ValueError, match=r"no observation group 'x': choose one of \['actor'\]"):
+    with pytest.raises(ValueError, match=r"group 'x' does not exist: choose one of \['actor'\]"):
         GymEnv(env_cfg, obs_group="x")

@@ -294,7 +294,7 @@ def test_terms_that_do_not_fit_together_are_refused(env):
     group.terms["c"] = replace(terms["a"])
     for dim in (0, -2):
         message = (
-            r"group 'g' cannot put term 'b' of shape \(2, 1\) together with 'a' of shape \(2, 3\) "
+            r"group 'g' cannot concatenate term 'b' of shape \(2, 1\) with 'a' of shape \(2, 3\) "
             f"along concatenate_dim={dim}"
         )
         with pytest.raises(ValueError, match=message):
@@ -304,7 +304,7 @@ def test_terms_that_do_not_fit_together_are_refused(env):
         with pytest.raises(ValueError, match=message):
             ObservationManager({"g": replace(group, concatenate_dim=dim)}, env)
     flat = {**terms, "d": ObservationTermCfg(func=lambda e: torch.zeros(4, 6))}
-    with pytest.raises(ValueError, match=r"cannot put term 'd' of shape \(6,\) together with 'a'"):
+    with pytest.raises(ValueError, match=r"cannot concatenate term 'd' of shape \(6,\) with 'a'"):
         ObservationManager({"g": ObservationGroupCfg(terms=flat)}, env)
     empty = {"g": group, "none": None, "without": ObservationGroupCfg(terms={"a": None})}
     assert list(ObservationManager(empty, env).active_terms) == ["g"]

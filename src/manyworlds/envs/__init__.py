@@ -1,4 +1,4 @@
-"""What to optimise: the manager-based environment and the terms that come with it."""
+"""Manager-based environment and its general terms."""
 
 from manyworlds.envs.env_checker import EnvReport, Finding, check_env
 from manyworlds.envs.gymnasium_adapter import GymEnv, GymVectorEnv

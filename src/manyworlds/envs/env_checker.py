@@ -1,4 +1,4 @@
-"""Finding the usual mistakes of a task by running it a little."""
+"""Check of a task for common mistakes, by a short run with random actions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COMPARED = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "xfrc_app
 
 @dataclass(frozen=True)
 class Finding:
-    """One mistake, and how to mend it."""
+    """Mistake in a task, and its remedy."""
 
     where: str
     problem: str
@@ -33,15 +33,15 @@ class Finding:
 
 @dataclass
 class EnvReport:
-    """What `check_env` found."""
+    """Findings of `check_env`."""
 
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What could not be checked."""
+    """Checks that could not be done."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found."""
+        """True if there are no findings."""
         return not self.findings
 
     def __str__(self) -> str:
@@ -50,12 +50,12 @@ class EnvReport:
 
 
 class _Watch:
-    """Stands in for a term's function and keeps the range of what it returned.
+    """Wrapper of a term's function that records the range of its return values.
 
     Args:
-        where: the term, for messages.
-        func: what it stands in for.
-        shown: what becomes of a value before a policy sees it.
+        where: name of the term in messages.
+        func: wrapped function.
+        shown: processing of a value before the policy receives it.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class _Watch:
         return value
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.func, name)  # what class terms offer besides
+        return getattr(self.func, name)  # other attributes of class terms
 
     def _call_on_gpu(self, *args: Any, **kwargs: Any) -> Any:
         before = torch.cuda.get_sync_debug_mode()
@@ -112,9 +112,9 @@ class _Checker:
         self.report.findings.append(Finding(where, problem, remedy))
 
     def run(self, steps: int) -> None:
-        """Run one short rollout, a longer one, and the short one again."""
+        """Run a short rollout, a longer one, and the short one again."""
         env, curriculum = self.env, self.env.curriculum_manager
-        env.curriculum_manager = NullCurriculumManager()  # as what it does outlives a reset
+        env.curriculum_manager = NullCurriculumManager()  # its effects persist through resets
         actions = [self.draw() for _ in range(_ROLLOUT)]
         first = self._rollout(actions)
         for _ in range(steps):
@@ -154,7 +154,7 @@ class _Checker:
         return watches
 
     def _rollout(self, actions: list[torch.Tensor]) -> dict[str, Any]:
-        """Begin anew with the seed and act; return what came of it, by what it belongs to."""
+        """Reset with the seed and apply actions; return the results by the part they belong to."""
         env = self.env
         watches = [*self.observations, *self.rewards]
         env.reset(seed=self.seed)
@@ -192,7 +192,7 @@ class _Checker:
             return
         if lasting := [name for name, term in self._events() if _outlives_resets(term)]:
             self.report.notes.append(
-                f"resets are not compared, as timers of the events {lasting} go on through them"
+                f"resets are not compared: the timers of the events {lasting} continue through them"
             )
             return
         differ = {key for key in first if not _same(first[key], second.get(key))}
@@ -200,14 +200,14 @@ class _Checker:
         for key in state:
             self.find(
                 key,
-                "after a reset depends on what went before it",
-                "let an event of mode 'reset' write it, from defaults, not from its present value",
+                "after a reset depends on the state before it",
+                "let an event of mode 'reset' write it, from defaults, not from its current value",
             )
         for key in sorted(differ - set(state)) if not state else ():
             self.find(
                 key,
-                "after a reset depends on what went before it",
-                "give the class of the term a reset(env_ids) that forgets the old episode",
+                "after a reset depends on the state before it",
+                "give the class of the term a reset(env_ids) that clears its state",
             )
 
     def _events(self) -> list[tuple[str, EventTermCfg]]:
@@ -218,19 +218,21 @@ class _Checker:
     def _judge_observation(self, watch: _Watch) -> None:
         if not watch.finite:
             self.find(
-                watch.where, "is not finite", "look for a division by zero or a root below it"
+                watch.where,
+                "is not finite",
+                "look for a division by zero or a root of a negative number",
             )
         elif watch.low == watch.high:
             self.find(
                 watch.where,
                 f"is always {watch.low:g}, in all worlds",
-                "leave it out, or see whether it names the right entity and elements",
+                "remove it, or check that it names the right entity and elements",
             )
         elif max(-watch.low, watch.high) > _LARGE:
             self.find(
                 watch.where,
                 f"reaches {max(-watch.low, watch.high):.3g}",
-                f"give it a scale or a clip, as networks learn badly from values beyond {_LARGE:g}",
+                f"give it a scale or a clip: networks train poorly on values beyond {_LARGE:g}",
             )
 
     def _judge_reward(self, watch: _Watch) -> None:
@@ -244,18 +246,18 @@ class _Checker:
             self.find(
                 watch.where,
                 f"is always {watch.low:g}, in all worlds, under random actions",
-                "see whether its parameters are right, as what is constant teaches nothing",
+                "check its parameters: a constant reward provides no learning signal",
             )
 
     def _judge_host_reads(self) -> None:
         if self.env.device.type != "cuda":
-            self.report.notes.append("terms that wait for a GPU are only found on one")
+            self.report.notes.append("terms that synchronize with a GPU are only found on a GPU")
             return
         for watch in (*self.observations, *self.rewards, *self.terminations):
             if watch.reads_host:
                 self.find(
                     watch.where,
-                    "makes the host wait for the GPU",
+                    "synchronizes the host with the GPU",
                     "replace .item(), .tolist(), nonzero() and `if tensor` by tensor operations",
                 )
 
@@ -268,19 +270,19 @@ def check_env(
     seed: int = 0,
     device: str | torch.device | None = None,
 ) -> EnvReport:
-    """Build a task with few worlds, run it under random actions, and look for usual mistakes.
+    """Build a task with few worlds, run it with random actions, and look for common mistakes.
 
-    It finds terms that cannot be built or have the wrong shape; observations that are not finite,
-    never change or are out of scale; rewards that are not finite or constant; episodes that end at
-    once; sensors that nobody reads; resets after which a world still depends on what went before;
-    and, on a GPU, terms that make the host wait.
+    It detects terms that cannot be built or have the wrong shape; observations that are not finite,
+    constant or badly scaled; rewards that are not finite or constant; episodes that end in their
+    first step; sensors that no term reads; resets after which a world still depends on its earlier
+    state; and, on a GPU, terms that synchronize the host with the device.
 
     Args:
-        cfg: the task, which is copied.
-        num_envs: how many worlds to run.
-        steps: how many control steps to run.
-        seed: for the task and for the actions. The random generators are seeded with it.
-        device: a torch device; None takes CUDA where there is one, else the CPU.
+        cfg: the task; it is copied.
+        num_envs: number of worlds.
+        steps: number of control steps.
+        seed: seed of the task and of the actions. The global random generators are seeded with it.
+        device: torch device; None selects CUDA if it is available, else the CPU.
     """
     report = EnvReport()
     cfg = copy.deepcopy(cfg)
@@ -289,7 +291,7 @@ def check_env(
         env = ManagerBasedRlEnv(cfg, device)
         with torch.inference_mode():
             _Checker(env, seed, report).run(steps)
-    except Exception as error:  # whatever a user's term may raise is what is looked for
+    except Exception as error:  # any error of a user's term is a finding
         notes = " ".join([str(error), *getattr(error, "__notes__", ())])
         report.findings.append(
             Finding("the task", f"raises {type(error).__name__}", " ".join(notes.split()))
@@ -302,7 +304,7 @@ def check_env(
 
 
 def _watch_sensors(env: ManagerBasedRlEnv) -> set[str]:
-    """Let the scene's own sensors tell when they are read; return the names of the others."""
+    """Record reads of the scene's own sensors; return the names of those that are not read."""
     unread: set[str] = set()
 
     def watch(sensor: Any, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Environments as gymnasium wants them, with NumPy arrays in and out."""
+"""Adapters of environments to gymnasium's interfaces, with NumPy arrays."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
 class _Adapter:
-    """What both adapters share: an environment, spaces with bounds, and arrays.
+    """Common part of both adapters: an environment, bounded spaces, and arrays.
 
     Args:
-        cfg: the task, which is copied.
-        device: a torch device; None takes CUDA where there is one, else the CPU.
+        cfg: the task; it is copied.
+        device: torch device; None selects CUDA if it is available, else the CPU.
         render_mode: "rgb_array" or None; see `ManagerBasedRlEnv.render`.
-        obs_group: the only group to observe, as a box; None observes all, as a dict of boxes.
-        action_limit: bound of the action space. Actions beyond it are taken as they are.
+        obs_group: observation group to return as a box; None returns all groups as a dict of boxes.
+        action_limit: bound of the action space. Actions beyond it are not clipped.
     """
 
     env: ManagerBasedRlEnv
-    """The environment inside."""
+    """Adapted environment."""
 
     def _open(
         self,
@@ -44,7 +44,7 @@ class _Adapter:
         groups: Any = self.env.single_observation_space
         if obs_group is not None and obs_group not in groups.spaces:
             raise ValueError(
-                f"There is no observation group '{obs_group}': choose one of {[*groups.spaces]}."
+                f"Observation group '{obs_group}' does not exist: choose one of {[*groups.spaces]}."
             )
         seen = groups if obs_group is None else groups[obs_group]
         width = self.env.action_manager.total_action_dim
@@ -64,10 +64,10 @@ class _Adapter:
 
 
 class GymVectorEnv(_Adapter, gymnasium.vector.VectorEnv):  # type: ignore[type-arg]
-    """All worlds of a task as one vector environment, each with NumPy rows.
+    """Vector environment with all worlds of a task, one row per world in each NumPy array.
 
     Finished worlds are reset within the step (`AutoresetMode.SAME_STEP`): `infos["final_obs"]`
-    then holds the observation that each ended with, where `infos["_final_obs"]` is true.
+    then holds the final observation of each episode, where `infos["_final_obs"]` is true.
     """
 
     def __init__(
@@ -93,12 +93,15 @@ class GymVectorEnv(_Adapter, gymnasium.vector.VectorEnv):  # type: ignore[type-a
         seed: int | list[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin new episodes, in all worlds or where `options["reset_mask"]` is true.
+        """Reset all worlds, or those for which `options["reset_mask"]` is true.
 
         Args:
-            seed: for all random draws; the numbers of a list are put together, because worlds
-                draw from one generator.
-            options: see above.
+            seed: seed of all random numbers. The numbers of a list are combined into one seed,
+                because worlds share a generator.
+            options: may hold "reset_mask", booleans of shape [num_envs].
+
+        Returns:
+            Observations, shape [num_envs, ...], and infos.
         """
         if isinstance(seed, list):
             numbers = [number for number in seed if number is not None]
@@ -109,7 +112,14 @@ class GymVectorEnv(_Adapter, gymnasium.vector.VectorEnv):  # type: ignore[type-a
         return self._arrays(obs), _log(extras)
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Advance every world by one control step."""
+        """Advance every world by one control step.
+
+        Args:
+            actions: shape [num_envs, total_action_dim].
+
+        Returns:
+            Observations, rewards, terminated, truncated, each of shape [num_envs, ...], and infos.
+        """
         obs, rewards, terminated, truncated, extras = self.env.step(self._tensor(actions))
         infos = _log(extras)
         ends, cuts = _to_numpy(terminated), _to_numpy(truncated)
@@ -122,7 +132,7 @@ class GymVectorEnv(_Adapter, gymnasium.vector.VectorEnv):  # type: ignore[type-a
         return self._arrays(obs), _to_numpy(rewards), ends, cuts, infos
 
     def render(self) -> tuple[Any, ...] | None:
-        """The picture that the environment draws."""
+        """Render the environment's image, shape [height, width, 3], as a tuple of one element."""
         picture = self.env.render()
         return None if picture is None else (picture,)
 
@@ -132,7 +142,7 @@ class GymVectorEnv(_Adapter, gymnasium.vector.VectorEnv):  # type: ignore[type-a
 
 
 class GymEnv(_Adapter, gymnasium.Env):  # type: ignore[type-arg]
-    """One world of a task as a plain environment, which is reset by its user."""
+    """Environment with one world of a task, which the caller resets."""
 
     def __init__(
         self,
@@ -151,19 +161,19 @@ class GymEnv(_Adapter, gymnasium.Env):  # type: ignore[type-arg]
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin a new episode; `seed` is for all random draws, `options` is not used."""
+        """Reset the world; `seed` is for all random numbers, `options` is not used."""
         super().reset(seed=seed)
         obs, extras = self.env.reset(seed=seed)
         return _row(self._arrays(obs), 0), _log(extras)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Advance by one control step."""
+        """Advance the world by one control step; `action` has shape [total_action_dim]."""
         obs, reward, terminated, truncated, extras = self.env.step(self._tensor(action)[None])
         obs = _row(self._arrays(obs), 0)
         return obs, float(reward), bool(terminated), bool(truncated), _log(extras)
 
     def render(self) -> Any:
-        """The picture that the environment draws."""
+        """Render the environment's image, shape [height, width, 3]."""
         return self.env.render()
 
     def close(self) -> None:
@@ -172,14 +182,14 @@ class GymEnv(_Adapter, gymnasium.Env):  # type: ignore[type-arg]
 
 
 def _bounded(space: Any) -> Any:
-    """The same space with the largest finite bounds, as gymnasium's checker asks."""
+    """Return the space with the largest finite bounds, as gymnasium's checker requires."""
     if isinstance(space, gymnasium.spaces.Dict):
         return gymnasium.spaces.Dict({k: _bounded(v) for k, v in space.spaces.items()})
     return gymnasium.spaces.Box(-_FLOAT_MAX, _FLOAT_MAX, space.shape, np.float32)
 
 
 def _to_numpy(value: Any) -> Any:
-    """Copy tensors, which later steps may write to, into arrays."""
+    """Copy tensors to arrays, because later steps may overwrite the tensors."""
     if isinstance(value, dict):
         return {key: _to_numpy(item) for key, item in value.items()}
     return value.detach().cpu().numpy().copy()

@@ -1,4 +1,4 @@
-"""A vectorised environment put together from managers."""
+"""Vectorized environment that is composed of managers."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def _default_events() -> dict[str, EventTermCfg | None]:
 
 @dataclass(kw_only=True)
 class ManagerBasedRlEnvCfg:
-    """A task: what exists, what is observed, done, rewarded, and when an episode ends."""
+    """Configuration of a task: scene, simulation, and the terms of all managers."""
 
     decimation: int
-    """Physics steps per control step."""
+    """Number of physics steps per control step."""
     scene: SceneCfg
     observations: dict[str, ObservationGroupCfg | None] = field(default_factory=dict)
     actions: dict[str, ActionTermCfg | None] = field(default_factory=dict)
@@ -73,29 +73,29 @@ class ManagerBasedRlEnvCfg:
     metrics: dict[str, MetricsTermCfg | None] = field(default_factory=dict)
     recorders: dict[str, RecorderTermCfg | None] = field(default_factory=dict)
     seed: int | None = None
-    """Seed of all random draws; None draws one."""
+    """Seed of all random numbers; None samples a seed."""
     sim: SimulationCfg = field(default_factory=SimulationCfg)
     viewer: ViewerConfig = field(default_factory=ViewerConfig)
     episode_length_s: float = 0.0
-    """Length of an episode [s], for terminations that limit time."""
+    """Maximum length of an episode [s], for terminations that limit time."""
     is_finite_horizon: bool = False
-    """Whether running out of time is part of the task, so that values are not bootstrapped."""
+    """True if the time limit is part of the task, so that values are not bootstrapped."""
     auto_reset: bool = True
-    """Whether `step` resets the worlds whose episode ended."""
+    """Reset worlds whose episode ended within `step`."""
     scale_rewards_by_dt: bool = True
-    """Whether rewards are multiplied by the control period."""
+    """Multiply rewards by the control period."""
 
 
 class ManagerBasedRlEnv(Stateful):
-    """Many worlds, each an episode of one task.
+    """Vectorized environment: many worlds, each of which runs episodes of one task.
 
     Args:
-        cfg: the task, which is copied.
-        device: a torch device; None takes CUDA where there is one, else the CPU.
-        render_mode: "rgb_array" for pictures from `render`; None for none.
+        cfg: the task; it is copied.
+        device: torch device; None selects CUDA if it is available, else the CPU.
+        render_mode: "rgb_array" to get images from `render`; None for no rendering.
 
     Raises:
-        ValueError: the configuration contradicts itself; the message names the term.
+        ValueError: the configuration is inconsistent; the message names the term.
     """
 
     is_vector_env = True
@@ -105,7 +105,8 @@ class ManagerBasedRlEnv(Stateful):
         "autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP,
     }
     renderer_factory: ClassVar[str] = "manyworlds.viewer:attach_renderer"
-    """Function that gives an environment its `renderer`; a name, since drawing is a layer above."""
+    """Function that attaches a `renderer` to an environment; given by name, because rendering
+    belongs to a higher layer."""
     state_attributes = (
         "common_step_counter",
         "episode_length_buf",
@@ -123,7 +124,7 @@ class ManagerBasedRlEnv(Stateful):
         "metrics_manager",
         "recorder_manager",
     )
-    # Set by every step; `extras` is for the user alone, and drawing is no part of a run.
+    # Set by every step. `extras` is only for the caller, and rendering is not part of the state.
     derived_attributes = (
         *("extras", "reset_terminated", "reset_time_outs", "reward_buf"),
         *("render_mode", "renderer"),
@@ -142,7 +143,8 @@ class ManagerBasedRlEnv(Stateful):
         self.cfg = copy.deepcopy(cfg)
         self.render_mode = render_mode
         self.renderer: Callable[[], np.ndarray] | None = None
-        """Draws the worlds; the first `render` makes one as `cfg.viewer` says if it is None."""
+        """Renderer of the worlds; if None, the first `render` creates one according to
+        `cfg.viewer`."""
         self.seed_used = self.seed(-1 if cfg.seed is None else cfg.seed)
         self.num_envs = cfg.scene.num_envs
         self.device = choose_device(self.cfg.sim, device)
@@ -164,7 +166,7 @@ class ManagerBasedRlEnv(Stateful):
         self.reset_terminated = self._zeros(torch.bool)
         self.reset_time_outs = self._zeros(torch.bool)
         self.reward_buf = self._zeros(torch.float32)
-        self._must_reset = torch.zeros(self.num_envs, dtype=torch.bool)  # the host decides by it
+        self._must_reset = torch.zeros(self.num_envs, dtype=torch.bool)  # on the host
         self._all_ids = torch.arange(self.num_envs, device=self.device)
         self.extras: dict[str, Any] = {"log": {}}
         self.obs_buf: VecEnvObs = {}
@@ -187,29 +189,29 @@ class ManagerBasedRlEnv(Stateful):
 
     @property
     def max_episode_length_s(self) -> float:
-        """Length of an episode [s]."""
+        """Maximum length of an episode [s]."""
         return self.cfg.episode_length_s
 
     @property
     def max_episode_length(self) -> int:
-        """Length of an episode in control steps."""
+        """Maximum length of an episode [control steps]."""
         return math.ceil(self.max_episode_length_s / self.step_dt - 1e-9)
 
     @property
     def unwrapped(self) -> ManagerBasedRlEnv:
-        """The environment itself."""
+        """Environment itself."""
         return self
 
     @staticmethod
     def seed(seed: int = -1) -> int:
-        """Seed Python's, NumPy's and torch's generators; -1 draws a seed. Returns the seed."""
+        """Seed Python's, NumPy's and torch's generators; -1 samples a seed. Returns the seed."""
         if seed == -1:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         seed_rng(seed)
         return seed
 
     def load_managers(self) -> None:
-        """Build the managers, in the order in which they may depend on each other."""
+        """Build the managers, in order of their dependencies."""
 
         def build(manager: Any, null: Any, cfg: dict[str, Any]) -> Any:
             return manager(cfg, self) if any(cfg.values()) else null()
@@ -242,7 +244,7 @@ class ManagerBasedRlEnv(Stateful):
         self.setup_manager_visualizers()
 
     def setup_manager_visualizers(self) -> None:
-        """Find what can draw itself into a viewer: managers and sensors with a `debug_vis`."""
+        """Collect the managers and sensors that have a `debug_vis`."""
         managers = {
             name: manager
             for name, manager in vars(self).items()
@@ -257,15 +259,15 @@ class ManagerBasedRlEnv(Stateful):
         env_ids: EnvIds = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[VecEnvObs, dict[str, Any]]:
-        """Begin new episodes.
+        """Start new episodes.
 
         Args:
-            seed: seed for all random draws from here on; None goes on with the present ones.
-            env_ids: the worlds; None for all.
+            seed: seed of all random numbers from now on; None keeps the current generators.
+            env_ids: ids of the worlds; None for all.
             options: unused.
 
         Returns:
-            Observations of all worlds, and extras.
+            Observations of all worlds by group, shape [num_envs, ...], and extras.
         """
         if seed is not None:
             self.seed_used = self.seed(seed)
@@ -276,7 +278,7 @@ class ManagerBasedRlEnv(Stateful):
         worlds = self._all_ids
         if ids is not None:
             worlds = torch.from_numpy(ids).long().to(self.device)
-        if self.obs_buf:  # else there was no episode yet
+        if self.obs_buf:  # empty before the first episode
             self.recorder_manager.record_pre_reset(worlds)
         self._reset_worlds(ids, worlds)
         self.command_manager.compute(dt=0.0, env_ids=worlds)
@@ -287,30 +289,30 @@ class ManagerBasedRlEnv(Stateful):
     def step(self, action: torch.Tensor) -> VecEnvStepReturn:
         """Advance every world by one control step of `step_dt`.
 
-        The action is processed once and applied through `decimation` physics steps. Terminations,
-        rewards and metrics then see positions and velocities at the new state; what depends on
-        accelerations (forces, accelerometers) is one physics step old. Step and interval events
-        come next, and kinematics are computed again if any happened. Then worlds whose episode
-        ended are reset; commands advance (by no time in these worlds); and observations are
-        computed, so that those of finished worlds belong to their new episode.
+        The action is processed once and applied in `decimation` physics steps. Terminations,
+        rewards and metrics are then computed with positions and velocities of the new state;
+        quantities that depend on accelerations (forces, accelerometers) are one physics step old.
+        Step and interval events follow, and kinematics are recomputed if any event was applied.
+        Then worlds whose episode ended are reset; commands advance (by zero time in these worlds);
+        and observations are computed, so that those of finished worlds belong to the new episode.
 
-        The host waits for a GPU once, to learn which episodes ended and which intervals ran out;
-        commands that pick their worlds by ids, and terms that look at values, wait once more.
+        On a GPU, the host synchronizes once, to read ended episodes and expired intervals. Commands
+        that select worlds by ids and terms that read values on the host synchronize once more.
 
         Args:
-            action: shape [num_envs, total_action_dim].
+            action: unprocessed actions, shape [num_envs, total_action_dim].
 
         Returns:
             Observations by group, rewards [num_envs], terminated [num_envs], truncated [num_envs],
-            and extras, which are new in every step:
+            and extras, which are created in every step:
 
-            - "log": what finished episodes report, and under `Status/` how many worlds have each
-              bit of `WorldStatus`. Its values may be tensors on the device.
-            - "final_obs", only where auto_reset reset some world: observations in the form of the
-              first value, in which the rows of finished worlds are what the policy would have seen
-              of their final state, delays and history included, and the other rows are of no use.
-              Noise is drawn anew; no delay, history or noise model advances by it. What is not
-              finite is zero there, unless the group's nan_policy is "disabled".
+            - "log": values about finished episodes, and under `Status/` the number of worlds with
+              each bit of `WorldStatus`. Values may be tensors on the device.
+            - "final_obs", only if auto_reset reset at least one world: observations in the form of
+              the first value. The rows of finished worlds are the observations of their final
+              state, delays and history included; the other rows have no meaning. Noise is sampled
+              again; delays, histories and noise models do not advance. Values that are not finite
+              are zero, unless the group's nan_policy is "disabled".
 
         Raises:
             ValueError: the action has the wrong shape or is not finite.
@@ -346,32 +348,32 @@ class ManagerBasedRlEnv(Stateful):
         )
 
     def get_observations(self) -> VecEnvObs:
-        """The observations that the last step or reset returned."""
+        """Return the observations of the last step or reset, by group, shape [num_envs, ...]."""
         return self.obs_buf
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on from here, the state of random generators included.
+        """Return everything that is needed to continue, including the state of random generators.
 
-        It warns once of each attribute that changed since the build and is not in it.
+        Warn once about each attribute that has changed since the build and is not included.
         """
         self._unsaved_state.warn()
         return {**super().state_dict(), "sim": self.sim.state_dict(), "rng": rng_state()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned."""
+        """Load a state that `state_dict` returned."""
         self.sim.load_state_dict(state["sim"])
-        self.obs_buf = copy.deepcopy(self.obs_buf)  # users may still hold the present one
+        self.obs_buf = copy.deepcopy(self.obs_buf)  # callers may still hold the current one
         super().load_state_dict(state)
         set_rng_state(state["rng"])
 
     def render(self) -> np.ndarray | None:
-        """Draw the world `cfg.viewer.env_idx` and its neighbors as they are now.
+        """Render the world `cfg.viewer.env_idx` and its neighbors in their current state.
 
         Returns:
             An RGB image, uint8, shape [height, width, 3]; None unless `render_mode` is "rgb_array".
 
         Raises:
-            RuntimeError: there is no OpenGL here that can draw; the message says what to install.
+            RuntimeError: no working OpenGL is found; the message says what to install.
         """
         if self.render_mode != "rgb_array":
             return None
@@ -381,12 +383,12 @@ class ManagerBasedRlEnv(Stateful):
         return self.renderer()
 
     def update_visualizers(self, visualizer: Any) -> None:
-        """Let managers and sensors draw what they are told to draw."""
+        """Draw the managers and sensors whose visualization is enabled."""
         for source in self.manager_visualizers.values():
             source.debug_vis(visualizer)
 
     def close(self) -> None:
-        """Let recorders write what is left, and let go of the renderer's OpenGL context."""
+        """Close the recorders and release the renderer's OpenGL context."""
         self.recorder_manager.close()
         self.renderer = None
 
@@ -411,11 +413,12 @@ class ManagerBasedRlEnv(Stateful):
             raise RuntimeError(f"Environments {worlds} must be reset via reset(env_ids=...) first.")
 
     def _read_device(self) -> tuple[np.ndarray, np.ndarray]:
-        """Read all that the host must know of a step, at once.
+        """Transfer all values that the host needs from a step at once.
 
         Returns:
-            For each world whether it finished and, times two, its status; and for each interval
-            event that has timers of its own, where it is due, shape [num_terms, num_envs].
+            Code of each world: 1 if its episode ended, plus twice its status, shape [num_envs]; and
+            flags of the interval events with per-world timers that are due, shape [num_terms,
+            num_envs].
         """
         codes = torch.add(self.reset_buf, self.sim.status, alpha=2)
         due = self.event_manager.tick(self.step_dt)
@@ -423,10 +426,10 @@ class ManagerBasedRlEnv(Stateful):
         return host[0], host[1:]
 
     def _apply_events(self, due: np.ndarray) -> None:
-        """Let step and interval events happen, and compute kinematics where they did.
+        """Apply step and interval events, and recompute kinematics in the worlds that they changed.
 
-        Only there: `forward` also renews accelerations and warmstarts, and no world is to depend
-        on what happens to another.
+        Other worlds are left out: `forward` also updates accelerations and warmstarts, and no world
+        may depend on events in another.
         """
         everywhere = self.event_manager.apply("step", dt=self.step_dt)
         worlds = self.event_manager.touched
@@ -438,11 +441,11 @@ class ManagerBasedRlEnv(Stateful):
         self.sim.forward(ids)
 
     def _observe(self, env_ids: torch.Tensor | None = None) -> VecEnvObs:
-        """Compute what the policy sees now; worlds named begin anew, the others stand still."""
+        """Compute observations; the given worlds start an episode, the others do not advance."""
         return self.observation_manager.compute(update_history=True, env_ids=env_ids)
 
     def _finish_episodes(self, codes: np.ndarray) -> torch.Tensor | None:
-        """Log what went wrong; reset finished worlds. Return their ids on the device, if any."""
+        """Log error statuses; reset finished worlds. Return their ids on the device, if any."""
         for name, count in status_counts(codes >> 1).items():
             self.extras["log"][f"Status/{name}"] = count
         if not self.cfg.auto_reset:
@@ -458,11 +461,11 @@ class ManagerBasedRlEnv(Stateful):
         return worlds
 
     def _reset_worlds(self, ids: np.ndarray | None, worlds: torch.Tensor) -> None:
-        """Begin new episodes.
+        """Start new episodes.
 
         Args:
-            ids: the worlds as the simulation takes them; None for all.
-            worlds: their ids on the device.
+            ids: ids of the worlds for the simulation; None for all.
+            worlds: ids of the same worlds on the device.
         """
         env_ids = None if ids is None else worlds
         log = self.extras["log"]
@@ -489,7 +492,7 @@ class ManagerBasedRlEnv(Stateful):
         self.sim.forward(ids)
 
     def _define_spaces(self) -> None:
-        """Describe observations and actions in gymnasium's terms."""
+        """Define the gymnasium spaces of observations and actions."""
 
         def box(shape: tuple[int, ...]) -> gymnasium.spaces.Box:
             return gymnasium.spaces.Box(-np.inf, np.inf, shape, np.float32)

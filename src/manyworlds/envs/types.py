@@ -1,4 +1,4 @@
-"""What an environment returns."""
+"""Types of an environment's return values."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import Any
 import torch
 
 VecEnvObs = dict[str, "torch.Tensor | dict[str, torch.Tensor]"]
-"""Observations by group."""
+"""Observations by group, each of shape [num_envs, ...]."""
 VecEnvStepReturn = tuple[VecEnvObs, "torch.Tensor", "torch.Tensor", "torch.Tensor", dict[str, Any]]
 """Observations, rewards, terminated, truncated, extras."""

@@ -1,4 +1,4 @@
-"""The MDP's clerks: each runs one kind of term."""
+"""Managers of the environment: each runs the terms of one kind."""
 
 from manyworlds.managers.action_manager import ActionManager, ActionTerm, ActionTermCfg
 from manyworlds.managers.command_manager import (

@@ -1,4 +1,4 @@
-"""Actions: from a policy's output to targets in the simulation."""
+"""Action terms and their manager: from the policy's output to actuator targets."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class ActionTermCfg(ABC):
-    """Which entity an action moves."""
+    """Configuration of an action term."""
 
     entity_name: str
     """Name of the entity in the scene."""
     clip: dict[str, tuple[float, float]] | None = None
-    """Bounds of processed actions by regular expression on target names."""
+    """Bounds of processed actions, by regular expression on target names."""
 
     @abstractmethod
     def build(self, env: ManagerBasedRlEnv) -> ActionTerm:
-        """Make the term."""
+        """Build the term."""
 
 
 class ActionTerm(ManagerTermBase):
-    """Turns its slice of the action vector into targets of an entity."""
+    """Action term that converts its slice of the action vector into targets of an entity."""
 
     needs_substeps: bool = False
-    """Whether `apply_actions` depends on the state, so that it must run every physics step."""
+    """True if `apply_actions` depends on the state and must run before every physics step."""
 
     def __init__(self, cfg: ActionTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
@@ -44,24 +44,28 @@ class ActionTerm(ManagerTermBase):
     @property
     @abstractmethod
     def action_dim(self) -> int:
-        """Width of its slice."""
+        """Width of the term's slice."""
 
     @property
     @abstractmethod
     def raw_action(self) -> torch.Tensor:
-        """The slice as the policy gave it, shape [num_envs, action_dim]."""
+        """Unprocessed slice of the policy's action, shape [num_envs, action_dim]."""
 
     @abstractmethod
     def process_actions(self, actions: torch.Tensor) -> None:
-        """Take in a slice, once per control step."""
+        """Process the term's slice, once per control step.
+
+        Args:
+            actions: unprocessed actions, shape [num_envs, action_dim].
+        """
 
     @abstractmethod
     def apply_actions(self) -> None:
-        """Set the entity's targets."""
+        """Write the targets to the entity."""
 
 
 class ActionManager(BuiltTermManager[ActionTerm]):
-    """Splits the action vector among its terms, in the order of their dict."""
+    """Manager of action terms: splits the action vector among them, in the order of the dict."""
 
     state_attributes = ("_action", "_prev_action", "_prev_prev_action")
 
@@ -75,36 +79,36 @@ class ActionManager(BuiltTermManager[ActionTerm]):
 
     @property
     def action_term_dim(self) -> list[int]:
-        """Width of each term's slice."""
+        """Width of each term's slice, in the order of the terms."""
         return [term.action_dim for term in self._class_terms.values()]
 
     @property
     def total_action_dim(self) -> int:
-        """Width of the action vector."""
+        """Width of the action vector, summed over all terms."""
         return sum(self.action_term_dim)
 
     @property
     def needs_substeps(self) -> bool:
-        """Whether a term must be applied before every physics step."""
+        """True if at least one term must be applied before every physics step."""
         return any(term.needs_substeps for term in self._class_terms.values())
 
     @property
     def action(self) -> torch.Tensor:
-        """The last action as the policy gave it, shape [num_envs, total_action_dim]."""
+        """Unprocessed action of the last step, shape [num_envs, total_action_dim]."""
         return self._action
 
     @property
     def prev_action(self) -> torch.Tensor:
-        """The action before the last."""
+        """Unprocessed action of the step before the last, shape [num_envs, total_action_dim]."""
         return self._prev_action
 
     @property
     def prev_prev_action(self) -> torch.Tensor:
-        """The action before `prev_action`."""
+        """Action of the step before `prev_action`, shape [num_envs, total_action_dim]."""
         return self._prev_prev_action
 
     def get_active_iterable_terms(self, env_idx: int) -> Sequence[tuple[str, Sequence[float]]]:
-        """Return each term's slice of the last action in one world, as the policy gave it."""
+        """Return each term's unprocessed slice of the last action in one world."""
         parts = self._action[env_idx].cpu().split(self.action_term_dim)
         return [(n, part.tolist()) for n, part in zip(self._class_terms, parts, strict=True)]
 
@@ -116,10 +120,10 @@ class ActionManager(BuiltTermManager[ActionTerm]):
         yield self.kind, ("index", "name", "term", "width"), rows
 
     def process_action(self, action: torch.Tensor) -> None:
-        """Take in a new action, once per control step.
+        """Store a new action and let each term process its slice, once per control step.
 
         Args:
-            action: shape [num_envs, total_action_dim].
+            action: unprocessed action, shape [num_envs, total_action_dim].
 
         Raises:
             ValueError: the shape is wrong or, on the CPU, an element is not finite.
@@ -129,7 +133,7 @@ class ActionManager(BuiltTermManager[ActionTerm]):
                 f"The action has shape {tuple(action.shape)}, expected "
                 f"{tuple(self._action.shape)} for terms {self.active_terms}."
             )
-        # On a GPU this check would make the host wait for the device in every step.
+        # On a GPU this check would synchronize the host with the device in every step.
         if action.device.type == "cpu" and not torch.isfinite(action).all():
             world, column = (~torch.isfinite(action)).nonzero()[0].tolist()
             raise ValueError(
@@ -143,12 +147,12 @@ class ActionManager(BuiltTermManager[ActionTerm]):
             term.process_actions(part)
 
     def apply_action(self) -> None:
-        """Let every term set its targets."""
+        """Write the targets of all terms to their entities."""
         for term in self._class_terms.values():
             term.apply_actions()
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, Any]:
-        """Forget the actions of the worlds named."""
+        """Set the stored actions of the given worlds to zero and reset the terms."""
         for buffer in (self._action, self._prev_action, self._prev_prev_action):
             assign(buffer, 0.0, env_ids)
         return super().reset(env_ids)

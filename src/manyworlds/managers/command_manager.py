@@ -1,4 +1,4 @@
-"""Commands: what a policy is asked to do, drawn anew from time to time."""
+"""Command terms and their manager: goals for the policy, resampled at random times."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class CommandTermCfg(ABC):
-    """How often a command is drawn, and whether viewers draw it."""
+    """Configuration of a command term."""
 
     resampling_time_range: tuple[float, float]
-    """Bounds of the time between two draws [s]."""
+    """Bounds of the time between two resamplings [s]."""
     debug_vis: bool = False
-    """Whether viewers draw it."""
+    """True to draw the command in viewers."""
 
     @abstractmethod
     def build(self, env: ManagerBasedRlEnv) -> CommandTerm:
-        """Make the term."""
+        """Build the term."""
 
 
 class CommandTerm(ManagerTermBase):
-    """A command per world.
+    """Command term: one command per world.
 
-    A subclass with state of its own lists it beside that of this class:
+    A subclass with state of its own extends the attributes of this class:
     `state_attributes = (*CommandTerm.state_attributes, "my_buffer")`.
 
     Raises:
@@ -57,36 +57,36 @@ class CommandTerm(ManagerTermBase):
             )
         self.cfg = cfg
         self.metrics: dict[str, torch.Tensor] = {}
-        """What is logged at the end of an episode, by name, each of shape [num_envs]."""
+        """Metrics that are logged at the end of an episode, by name, each of shape [num_envs]."""
         self.time_left = torch.zeros(self.num_envs, device=self.device)
-        """Time until the next draw [s], shape [num_envs]."""
+        """Time until the next resampling [s], shape [num_envs]."""
         self.command_counter = torch.zeros(self.num_envs, dtype=torch.long, device=self.device)
-        """Draws since the episode began, shape [num_envs]."""
+        """Number of resamplings since the episode began, shape [num_envs]."""
 
     @property
     @abstractmethod
     def command(self) -> torch.Tensor:
-        """The present commands, shape [num_envs, ...]."""
+        """Current commands, shape [num_envs, ...]."""
 
     @abstractmethod
     def _resample_command(self, env_ids: torch.Tensor) -> None:
-        """Draw new commands for the worlds named."""
+        """Sample new commands for the given worlds; `env_ids` has shape [num_ids]."""
 
     @abstractmethod
     def _update_command(self, env_ids: torch.Tensor | None) -> None:
-        """Follow the state between draws, in the worlds named; None for all."""
+        """Update commands that depend on the state, in the given worlds; None for all."""
 
     @abstractmethod
     def _update_metrics(self) -> None:
-        """Compare the state with the command, and add to `metrics`."""
+        """Compare the state with the command, and accumulate the result in `metrics`."""
 
     def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
-        """Let time go by: update metrics, draw where the time is over, follow the state.
+        """Advance the term by `dt`: update metrics, resample expired commands, update commands.
 
         Args:
-            dt: time since the last call [s], one for all worlds or shape [num_envs].
-            env_ids: the worlds whose commands are updated after a partial reset; the others, and
-                all metrics and timers, stay as they are. None for all.
+            dt: time since the last call [s], a scalar or shape [num_envs].
+            env_ids: worlds whose commands are updated after a partial reset. The commands of the
+                other worlds, and all metrics and timers, do not change. None for all worlds.
         """
         if env_ids is not None:
             self._update_command(env_ids)
@@ -97,7 +97,7 @@ class CommandTerm(ManagerTermBase):
         self._update_command(None)
 
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Draw anew in the worlds named; return the means of their metrics."""
+        """Resample the commands of given worlds; return the means of their metrics, shape []."""
         log = {}
         for name, values in self.metrics.items():
             log[name] = values[env_ids].mean()
@@ -107,10 +107,10 @@ class CommandTerm(ManagerTermBase):
         return log
 
     def _resample_where(self, mask: torch.Tensor) -> None:
-        """Draw anew in the worlds of a mask.
+        """Resample the commands of the worlds in a mask of shape [num_envs].
 
-        On a GPU the host waits here to learn their ids. A term that draws for all worlds and keeps
-        what the mask selects overrides this, and waits for nothing.
+        On a GPU this synchronizes the host with the device to get the ids. A term that samples for
+        all worlds and keeps the masked rows can override this method to avoid that.
         """
         if len(ids := mask.nonzero().squeeze(-1)):
             self._resample(ids)
@@ -122,12 +122,12 @@ class CommandTerm(ManagerTermBase):
         self._resample_command(env_ids)
 
     def debug_vis(self, visualizer: Any) -> None:
-        """Draw the command where `cfg.debug_vis` asks for it."""
+        """Draw the command if `cfg.debug_vis` is set."""
         if self.cfg.debug_vis:
             self._debug_vis_impl(visualizer)
 
     def _debug_vis_impl(self, visualizer: Any) -> None:
-        """Draw the command."""
+        """Draw the command; a hook."""
 
     def create_gui(
         self,
@@ -137,18 +137,22 @@ class CommandTerm(ManagerTermBase):
         on_change: Callable[[], None] | None = None,
         request_action: Callable[[str, Any], None] | None = None,
     ) -> None:
-        """Offer controls in a viewer's page; a hook that does nothing unless overridden."""
+        """Add controls to a viewer's page; a hook that does nothing by default."""
 
     def on_viewer_pause(self, paused: bool) -> None:
-        """Take note that a viewer paused or went on; a hook."""
+        """Handle a viewer that pauses or resumes; a hook."""
 
     def apply_gui_reset(self, env_ids: torch.Tensor) -> bool:
-        """Put what a viewer asks for in place of a reset's draw; a hook. Return whether it did."""
+        """Replace a reset's sample by the command that a viewer requests; a hook.
+
+        Returns:
+            True if the command was replaced.
+        """
         return False
 
 
 class CommandManager(BuiltTermManager[CommandTerm]):
-    """Runs the commands."""
+    """Manager of command terms."""
 
     def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
         rows = [
@@ -158,27 +162,27 @@ class CommandManager(BuiltTermManager[CommandTerm]):
         yield self.kind, ("index", "name", "term", "drawn every [s]"), rows
 
     def get_command(self, name: str) -> torch.Tensor:
-        """Return a command by name, shape [num_envs, ...].
+        """Return the current commands of a term, shape [num_envs, ...].
 
         Raises:
-            ValueError: there is no such term.
+            ValueError: the term does not exist.
         """
         return self.get_term(name).command
 
     def get_active_iterable_terms(self, env_idx: int) -> list[tuple[str, list[float]]]:
-        """Each command of one world, for viewers."""
+        """Return the current command of each term in one world."""
         return [
             (name, term.command[env_idx].flatten().tolist())
             for name, term in self._class_terms.items()
         ]
 
     def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
-        """Let `dt` [s] go by in all commands; see `CommandTerm.compute`."""
+        """Advance all commands by `dt` [s]; see `CommandTerm.compute`."""
         for term in self._class_terms.values():
             term.compute(dt, env_ids)
 
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:  # type: ignore[override]
-        """Draw anew in the worlds named; log the means of their metrics."""
+        """Resample the commands of given worlds; log the means of their metrics, shape []."""
         return {
             f"Metrics/{name}/{metric}": value
             for name, term in self._class_terms.items()
@@ -192,22 +196,26 @@ class CommandManager(BuiltTermManager[CommandTerm]):
         on_change: Callable[[], None] | None = None,
         request_action: Callable[[str, Any], None] | None = None,
     ) -> None:
-        """Let the commands offer controls in a viewer's page."""
+        """Add the controls of all terms to a viewer's page."""
         for name, term in self._class_terms.items():
             term.create_gui(name, server, get_env_idx, on_change, request_action)
 
     def on_viewer_pause(self, paused: bool) -> None:
-        """Tell the commands that a viewer paused or went on."""
+        """Notify the terms that a viewer paused or resumed."""
         for term in self._class_terms.values():
             term.on_viewer_pause(paused)
 
     def apply_gui_reset(self, env_ids: torch.Tensor) -> bool:
-        """Put what a viewer asks for in place of a reset's draws; return whether any did."""
+        """Replace the samples of a reset by the commands that a viewer requests.
+
+        Returns:
+            True if any command was replaced.
+        """
         return any([term.apply_gui_reset(env_ids) for term in self._class_terms.values()])
 
 
 class NullCommandManager(CommandManager):
-    """A manager without commands."""
+    """Command manager without terms."""
 
     def __init__(self) -> None:
         self._terms, self._class_terms = {}, {}

@@ -1,4 +1,4 @@
-"""Curricula: changes to the task as training goes on."""
+"""Curriculum terms and their manager: changes of the task in the course of training."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class CurriculumTermCfg(ManagerTermBaseCfg):
-    """One curriculum; `func(env, env_ids, **params)` returns what to log.
+    """Configuration of a curriculum term; `func(env, env_ids, **params)` returns values to log.
 
-    That is a number, a tensor of one element, a dict of them, or None.
+    The return value is a number, a tensor of one element, a dict of these, or None.
     """
 
 
 class CurriculumManager(ManagerBase[CurriculumTermCfg]):
-    """Runs curricula for worlds that are about to be reset."""
+    """Manager of curriculum terms, which run for worlds that are about to be reset."""
 
     derived_attributes = ("_log",)
 
@@ -32,7 +32,7 @@ class CurriculumManager(ManagerBase[CurriculumTermCfg]):
         self._log: dict[str, Any] = {}
 
     def compute(self, env_ids: torch.Tensor) -> None:
-        """Run all curricula for the worlds whose episodes ended, before they are reset."""
+        """Run all terms for the worlds whose episodes ended, before the worlds are reset."""
         for name, term in self._terms.items():
             value = self._call(name, term, env_ids)
             values = value if isinstance(value, dict) else {"": value}
@@ -41,17 +41,17 @@ class CurriculumManager(ManagerBase[CurriculumTermCfg]):
                     self._log[f"Curriculum/{name}/{key}".rstrip("/")] = item
 
     def reset(self, env_ids: torch.Tensor | None = None) -> dict[str, Any]:
-        """Log what the curricula returned last."""
+        """Return the last values of all terms for the log."""
         super().reset(env_ids)
         return dict(self._log)
 
     def get_active_iterable_terms(self, env_idx: int) -> list[tuple[str, list[float]]]:
-        """What the curricula returned last, for viewers; the same for all worlds."""
+        """Return the last values of all terms, which are the same in all worlds."""
         return [(key.split("/", 1)[1], [float(value)]) for key, value in self._log.items()]
 
 
 class NullCurriculumManager(CurriculumManager):
-    """A manager without curricula."""
+    """Curriculum manager without terms."""
 
     def __init__(self) -> None:
         self._terms, self._class_terms, self._log = {}, {}, {}

@@ -1,4 +1,4 @@
-"""Events: what happens to worlds at startup, at resets, and while they run."""
+"""Event terms and their manager: changes to worlds at startup, at resets and during episodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
-_DUE = 1e-6  # a timer with less time left has run out, whatever rounding left of it [s]
+_DUE = 1e-6  # a timer with less time left [s] has expired: tolerance for rounding
 
 Worlds: TypeAlias = "np.ndarray | torch.Tensor | None"
 EventMode = Literal["startup", "reset", "interval", "step"]
@@ -36,11 +36,11 @@ EventMode = Literal["startup", "reset", "interval", "step"]
 def requires_model_fields(
     *fields: str, recompute: RecomputeLevel = RecomputeLevel.none
 ) -> Callable[[F], F]:
-    """Declare which model fields an event changes, on its function or class.
+    """Declare the model fields that an event changes, on its function or class.
 
-    The event manager gives each of them one row per world. After the event it recomputes what
-    derives from them, in the worlds concerned: as much as the table of model fields says for the
-    engine in use, and at least `recompute`.
+    The event manager gives each of these fields one row per world. After the event it recomputes
+    the quantities that depend on them, in the affected worlds: as required by the table of model
+    fields for the active engine, and at least at the level `recompute`.
     """
 
     def declare(func: F) -> F:
@@ -53,25 +53,27 @@ def requires_model_fields(
 
 @dataclass(kw_only=True)
 class EventTermCfg(ManagerTermBaseCfg):
-    """One event; called as `func(env, env_ids, **params)`."""
+    """Configuration of an event term, called as `func(env, env_ids, **params)`."""
 
     func: EventTerm
-    """Changes the worlds named; a class is first instantiated with `cfg=` and `env=`."""
+    """Function that changes the given worlds; a class is first instantiated with `cfg=` and
+    `env=`."""
     mode: EventMode
-    """When it happens: once at startup, at resets, at random intervals, or every control step."""
+    """Trigger: once at startup, at resets, at random intervals, or every control step."""
     interval_range_s: tuple[float, float] | None = None
     """Bounds of the time between two events of mode 'interval' [s]."""
     is_global_time: bool = False
-    """Whether all worlds share one interval timer."""
+    """True if all worlds share one interval timer."""
     min_step_count_between_reset: int = 0
-    """Control steps that must pass in a world before a reset triggers the event again."""
+    """Minimum number of control steps between two resets of a world that trigger the event."""
 
 
 class EventManager(ManagerBase[EventTermCfg]):
-    """Applies events by mode.
+    """Manager of event terms, which are applied by mode.
 
-    Events of mode 'reset' are given ids of worlds, those of the other modes None for all worlds.
-    Which worlds' intervals ran out `tick` tells on the device, for the one read of a step.
+    Events of mode 'reset' receive world ids; events of the other modes receive None, for all
+    worlds. `tick` returns on the device the worlds whose intervals have expired, so that they are
+    part of the step's only transfer to the host.
     """
 
     state_attributes = ("_time_left", "_global_time_left", "_last_step", "_triggered_once")
@@ -83,8 +85,8 @@ class EventManager(ManagerBase[EventTermCfg]):
         for name, term in self._terms.items():
             self._check(name, term)
         self.touched: np.ndarray | torch.Tensor | None = None
-        """Ids of the worlds that the last events happened in, maybe repeated; None for all. Those
-        of mode 'interval' are on the host."""
+        """Ids of the worlds that the last events changed, possibly repeated; None for all. Ids from
+        mode 'interval' are on the host."""
         self._modes: dict[EventMode, list[str]] = {}
         for name, term in self._terms.items():
             self._modes.setdefault(term.mode, []).append(name)
@@ -100,7 +102,7 @@ class EventManager(ManagerBase[EventTermCfg]):
         self._triggered_once = {
             name: torch.zeros_like(self._all_ids, dtype=torch.bool) for name in throttled
         }
-        self._fields: dict[str, None] = {}  # in the order of the terms, each once
+        self._fields: dict[str, None] = {}  # in the order of the terms, without duplicates
         self._levels: dict[str, RecomputeLevel] = {}
         for name, term in self._terms.items():
             fields, level = _declared(term.func)
@@ -118,34 +120,35 @@ class EventManager(ManagerBase[EventTermCfg]):
 
     @property
     def available_modes(self) -> list[EventMode]:
-        """Modes that have terms."""
+        """Modes that have at least one term."""
         return list(self._modes)
 
     @property
     def domain_randomization_fields(self) -> tuple[str, ...]:
-        """Model fields that events change, and those that are then recomputed, each once."""
+        """Model fields that events change and fields that are recomputed from them, each once."""
         level = max(self._levels.values(), default=RecomputeLevel.none)
         return tuple(dict.fromkeys([*self._fields, *derived_fields(level)]))
 
     def check_terms(self) -> None:
-        """Call terms that accept it for no world, which tells of wrong parameters at build time."""
+        """Call terms that accept it with no worlds, to detect wrong parameters at build time."""
         for name, term in self._terms.items():
             if getattr(plain_function(term.func), "accepts_no_worlds", False):
                 self._call(name, term, self._all_ids[:0])
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
-        """Restart the interval timers of the worlds named."""
+        """Restart the interval timers of the given worlds; return values to log, shape []."""
         if len(self._time_left):
             ids = slice(None) if env_ids is None else env_ids
-            # Drawn for all worlds, so that random numbers do not depend on how many are reset.
+            # Sampled for all worlds, so that random numbers do not depend on the number of reset
+            # worlds.
             drawn = self._draw(self._low, self._span, self.num_envs)
             self._time_left[:, ids] = drawn[:, ids]
         return super().reset(env_ids)
 
     def randomize_timers(self) -> None:
-        """Multiply the time left of each interval timer by a random number in [0, 1).
+        """Multiply the time left on each interval timer by a random number in [0, 1).
 
-        The timers then have the phases of worlds that have run for long.
+        Afterwards the timers have the phases of worlds that have run for a long time.
         """
         for left in (self._time_left, self._global_time_left):
             left.mul_(torch.rand_like(left))
@@ -158,27 +161,29 @@ class EventManager(ManagerBase[EventTermCfg]):
         global_env_step_count: int | None = None,
         due: np.ndarray | None = None,
     ) -> bool:
-        """Apply all events of a mode; return whether any happened, `touched` tells where.
+        """Apply all events of a mode; return True if any was applied, and set `touched`.
 
         Args:
-            mode: which events.
-            env_ids: the worlds concerned; None for all. Not for mode 'interval'.
+            mode: mode of the events.
+            env_ids: the affected worlds; None for all. Not allowed for mode 'interval'.
             dt: time since the last call [s], for modes 'interval' and 'step'.
             global_env_step_count: control steps so far, for mode 'reset'.
-            due: what `tick` returned for this `dt`, for mode 'interval'; None calls it.
+            due: result of `tick` for this `dt`, for mode 'interval'; None calls `tick`.
 
         Raises:
-            ValueError: an argument that the mode needs is missing, or one that it cannot use is
-                given.
+            ValueError: an argument that the mode needs is missing, or an argument is given that it
+                cannot use.
         """
         if mode in ("interval", "step") and dt is None:
             raise ValueError(
                 f"Events of mode '{mode}' need dt: pass the control period in seconds."
             )
         if mode == "interval" and env_ids is not None:
-            raise ValueError("Events of mode 'interval' pick their worlds: do not pass env_ids.")
+            raise ValueError("Events of mode 'interval' select their worlds: do not pass env_ids.")
         if mode == "reset" and global_env_step_count is None:
-            raise ValueError("Events of mode 'reset' need global_env_step_count.")
+            raise ValueError(
+                "Events of mode 'reset' need global_env_step_count: pass the step counter."
+            )
         if mode not in self._modes:
             return False
         if mode == "interval":
@@ -196,30 +201,31 @@ class EventManager(ManagerBase[EventTermCfg]):
         return self._recompute(fired)
 
     def state_dict(self) -> dict[str, Any]:
-        """State of the manager and of its terms, and what they drew, where that is kept."""
+        """Return the state of the manager and its terms, and the random numbers that are kept."""
         kept = {} if self._memory is None else {"memory": self._memory.state_dict()}
         return {**super().state_dict(), **kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned.
+        """Load a state that `state_dict` returned.
 
         Raises:
             ValueError: the saved state does not fit this manager.
         """
         if ("memory" in state) != (self._memory is not None):
             raise ValueError(
-                "The saved state has draws of events to apply again after changes of variants, or "
-                "lacks them: was it saved from another configuration, or by an older version?"
+                "The saved state and this manager disagree on whether the draws of events are kept "
+                "(to reapply them when variants change): load it with the configuration and "
+                "version that saved it."
             )
         super().load_state_dict(state)
         if self._memory is not None:
             self._memory.load_state_dict(state["memory"])
 
     def tick(self, dt: float) -> torch.Tensor:
-        """Let `dt` [s] go by for interval events; tell where those with own timers are due.
+        """Advance interval timers by `dt` [s]; return the terms with per-world timers that are due.
 
         Returns:
-            A row of flags for each of these terms, on the device, shape [num_terms, num_envs].
+            Flags of these terms, on the device, shape [num_terms, num_envs].
         """
         self._global_time_left.sub_(dt)
         return self._time_left.sub_(dt) < _DUE
@@ -255,7 +261,7 @@ class EventManager(ManagerBase[EventTermCfg]):
         following: Sequence[str] = (),
         within: torch.Tensor | None = None,
     ) -> None:
-        """Let a term happen in some worlds, before others of its mode happen in worlds `within`."""
+        """Apply a term in some worlds; other terms of its mode follow in the worlds `within`."""
         term, memory = self._terms[name], self._memory
         if memory is None:
             self._call(name, term, env_ids)
@@ -265,7 +271,7 @@ class EventManager(ManagerBase[EventTermCfg]):
             self._call(name, term, env_ids)
 
     def _recompute(self, fired: list[tuple[RecomputeLevel, Worlds]]) -> bool:
-        """Recompute the strongest level once, for the worlds of all terms that ask for any."""
+        """Recompute once, at the strongest level, the worlds of all terms that require it."""
         asking = [(level, ids) for level, ids in fired if level > RecomputeLevel.none]
         if asking:
             worlds = _worlds([ids for _, ids in asking])
@@ -276,7 +282,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     def _ready(
         self, name: str, term: EventTermCfg, env_ids: torch.Tensor, step: int
     ) -> torch.Tensor:
-        """Those of the worlds that were not treated too recently; waits for the device."""
+        """Return the given worlds whose last event is old enough; synchronizes with the device."""
         last, once = self._last_step[name], self._triggered_once[name]
         waited = step - last[env_ids] >= term.min_step_count_between_reset
         ids = env_ids[waited | ~once[env_ids]]
@@ -285,13 +291,13 @@ class EventManager(ManagerBase[EventTermCfg]):
         return ids
 
     def _ranges(self, terms: list[EventTermCfg]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Shortest interval and spread of intervals of each term [s], shapes [num_terms, 1]."""
+        """Return the minimum and the spread of each term's interval [s], shapes [num_terms, 1]."""
         bounds = torch.tensor([t.interval_range_s for t in terms]).reshape(-1, 2).to(self.device)
         return bounds[:, :1], bounds[:, 1:] - bounds[:, :1]
 
     @staticmethod
     def _draw(low: torch.Tensor, span: torch.Tensor, count: int) -> torch.Tensor:
-        """Draw intervals [s], shape [num_terms, count]."""
+        """Sample intervals [s], shape [num_terms, count]."""
         return low + span * torch.rand(len(low), count, device=low.device)
 
     def _check(self, name: str, term: EventTermCfg) -> None:
@@ -302,7 +308,8 @@ class EventManager(ManagerBase[EventTermCfg]):
             )
         if term.mode == "interval" and term.interval_range_s is None:
             raise ValueError(
-                f"EventManager term '{name}' of mode 'interval' needs interval_range_s."
+                f"EventManager term '{name}' of mode 'interval' needs interval_range_s: "
+                "give two bounds [s] with 0 <= lower <= upper."
             )
         if (
             term.interval_range_s is not None
@@ -315,13 +322,13 @@ class EventManager(ManagerBase[EventTermCfg]):
 
 
 def _declared(func: Any) -> tuple[tuple[str, ...], RecomputeLevel]:
-    """What `requires_model_fields` says of a term."""
+    """Return the fields and the recompute level that `requires_model_fields` declared."""
     func = plain_function(func)
     return getattr(func, "model_fields", ()), getattr(func, "recompute", RecomputeLevel.none)
 
 
 def _worlds(drawn: list[Worlds]) -> Worlds:
-    """Put ids together; None, which stands for all worlds, if any of them is."""
+    """Concatenate world ids; None, for all worlds, if any element is None."""
     ids: list[Any] = [worlds for worlds in drawn if worlds is not None]
     if not ids or len(ids) < len(drawn):
         return None

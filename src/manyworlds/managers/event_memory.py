@@ -1,4 +1,4 @@
-"""What events drew in each world, so that a world that becomes another variant keeps its draws."""
+"""Random numbers of events by world, so that a world keeps them when its variant changes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class Draws:
-    """The random numbers that a term drew last in each world.
+    """Last random numbers of a term in each world.
 
     Args:
-        num_envs: how many worlds there are.
-        device: where the numbers are.
+        num_envs: number of worlds.
+        device: device of the numbers.
     """
 
     def __init__(self, num_envs: int, device: torch.device) -> None:
@@ -33,7 +33,7 @@ class Draws:
         self._values: dict[str, torch.Tensor] = {}
         self._layouts: dict[str, str] = {}
         self.repeats = False
-        """Whether worlds get the numbers that they have, instead of new ones."""
+        """True to return the stored numbers of a world instead of new ones."""
 
     def draw(
         self,
@@ -42,17 +42,17 @@ class Draws:
         worlds: torch.Tensor,
         sample: Callable[[int], torch.Tensor],
     ) -> torch.Tensor:
-        """Draw numbers for some worlds, or repeat those that they have.
+        """Sample numbers for some worlds, or repeat the stored ones.
 
         Args:
-            what: name of the numbers, of which a term may draw several.
-            layout: what the numbers are for. Where it is not as in the last draw, those of all
-                worlds are drawn anew, since the old ones mean something else.
+            what: name of the numbers; a term may use several.
+            layout: elements that the numbers apply to. If it differs from the last call, the stored
+                numbers no longer apply, and numbers are sampled for all worlds.
             worlds: ids of the worlds.
-            sample: called with a number of worlds; returns a row for each.
+            sample: function of a number of worlds that returns one row per world.
 
         Returns:
-            Shape [len(worlds), ...].
+            Numbers of the given worlds, shape [len(worlds), ...].
         """
         known = self._layouts.get(what)
         if known == layout and self.repeats:
@@ -70,12 +70,12 @@ class Draws:
         return drawn
 
     def state_dict(self) -> dict[str, Any]:
-        """Copy the numbers, and what they are for."""
+        """Return a copy of the numbers and of their layouts."""
         values = {what: drawn.clone() for what, drawn in self._values.items()}
         return {"layouts": dict(self._layouts), "values": values}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned."""
+        """Load a state that `state_dict` returned."""
         self._layouts = dict(state["layouts"])
         with torch.inference_mode(False):
             self._values = {
@@ -84,16 +84,16 @@ class Draws:
 
 
 class EventMemory(Stateful):
-    """Applies events again in worlds that became other variants: `Simulation.after_assignment`.
+    """Reapplication of events in worlds that change variants: `Simulation.after_assignment`.
 
-    It concerns the terms that declare a model field in which the variants of an entity differ, and
-    those that share a field with such a term. Terms of `mdp.dr` get the numbers that the world has;
-    others are called again. Terms happen in the order in which they happened last in the world.
+    A term is affected if it declares a model field in which the variants of an entity differ, or
+    shares a field with an affected term. Terms of `mdp.dr` repeat the world's stored numbers; other
+    terms are called again. Terms run in the order in which they last ran in the world.
 
     Args:
         sim: the simulation.
         terms: all events by name, in their order.
-        call: calls a term by name for the worlds named.
+        call: function that calls a term by name for given worlds.
     """
 
     state_attributes = ("_count", "_last", "_draws")
@@ -108,7 +108,7 @@ class EventMemory(Stateful):
         self._terms = terms
         self._call = call
         self._concerned: dict[str, tuple[list[str], set[str]]] = {}
-        """By entity, names of terms, and the fields that they change."""
+        """Names of the affected terms and the fields that they change, by entity."""
         for entity in sim.world_to_variant:
             mine = {name: term for name, term in terms.items() if _may_concern(term, entity)}
             self._concerned[entity] = _connected(mine, sim.variant_fields(entity))
@@ -122,11 +122,11 @@ class EventMemory(Stateful):
         with torch.inference_mode(False):
             shape = (len(self._rows), sim.num_envs)
             self._last = torch.zeros(shape, dtype=torch.long, device=sim.device)
-            """When each term happened last in each world, as counted by `_count`; 0 for never."""
+            """Value of `_count` when each term last ran in each world; 0 for never."""
         self._due: tuple[Sequence[str], torch.Tensor | None] = (), None
 
     def __bool__(self) -> bool:
-        """Whether any term is concerned."""
+        """Return True if any term is affected."""
         return bool(self._rows)
 
     @contextlib.contextmanager
@@ -137,13 +137,13 @@ class EventMemory(Stateful):
         due: Sequence[str],
         within: torch.Tensor | None,
     ) -> Iterator[None]:
-        """Note that a term happens, and which terms follow at once.
+        """Record that a term runs, and the terms that follow it immediately.
 
         Args:
-            name: the term.
+            name: name of the term.
             env_ids: the worlds; None for all.
-            due: names of the terms that follow, and so need not happen again before.
-            within: the worlds in which they do; None for all.
+            due: names of the terms that follow, and so need not be reapplied before.
+            within: worlds in which those terms run; None for all.
         """
         before, self._due = self._due, ((name, *due), within)
         try:
@@ -155,7 +155,7 @@ class EventMemory(Stateful):
             self._last[self._rows[name], slice(None) if env_ids is None else env_ids] = self._count
 
     def apply_again(self, entity: str, worlds: torch.Tensor) -> None:
-        """Randomize an entity in worlds where it became another variant."""
+        """Apply the events of an entity again in worlds where its variant changed."""
         names, fields = self._concerned[entity]
         if not names:
             return
@@ -183,7 +183,7 @@ class EventMemory(Stateful):
                 draws.repeats = False
 
     def _are_due(self, worlds: torch.Tensor) -> np.ndarray:
-        """Mask of the worlds in which the terms that are due will happen."""
+        """Return a mask of the worlds in which the terms that are due will run."""
         within = self._due[1]
         if within is None:
             return np.ones(len(worlds), bool)
@@ -191,21 +191,21 @@ class EventMemory(Stateful):
 
 
 def plain_function(func: Any) -> Any:
-    """Return the function within partial ones."""
+    """Return the function inside `functools.partial` objects."""
     while isinstance(func, functools.partial):
         func = func.func
     return func
 
 
 def _selection(term: EventTermCfg) -> SceneEntityCfg | None:
-    """The only selection of a term that keeps its draws with it; None for other terms."""
+    """Return the only entity selection of a term that stores its numbers there; None otherwise."""
     selections = list(entity_cfgs(term.params))
     keeps = getattr(plain_function(term.func), "keeps_draws", False)
     return selections[0] if keeps and len(selections) == 1 else None
 
 
 def _may_concern(term: EventTermCfg, entity: str) -> bool:
-    """Whether a term may change an entity: it names this one, or none at all."""
+    """Return True if a term may change an entity: it selects that entity, or none at all."""
     names = {selection.name for selection in entity_cfgs(term.params)}
     return not names or entity in names
 
@@ -213,7 +213,7 @@ def _may_concern(term: EventTermCfg, entity: str) -> bool:
 def _connected(
     terms: Mapping[str, EventTermCfg], fields: frozenset[str]
 ) -> tuple[list[str], set[str]]:
-    """Names of the terms that some fields concern, directly or through others, and their fields."""
+    """Return the terms that change given fields, directly or through others, and their fields."""
     functions = {name: plain_function(term.func) for name, term in terms.items()}
     written = {name: set(getattr(f, "model_fields", ())) for name, f in functions.items()}
     read = {name: set(getattr(f, "reads_fields", ())) for name, f in functions.items()}

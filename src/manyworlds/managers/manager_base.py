@@ -1,4 +1,4 @@
-"""What all managers share: copying, resolving and calling terms."""
+"""Base classes of managers and terms: copying configs, resolving entities and calling terms."""
 
 from __future__ import annotations
 
@@ -25,35 +25,36 @@ _SHORT.maxdict, _SHORT.maxother, _SHORT.maxstring = 12, 200, 200
 
 
 class TensorFunc(Protocol):
-    """Computes a tensor of all worlds: `func(env, **params)`."""
+    """Function that computes a tensor for all worlds: `func(env, **params)`."""
 
     def __call__(self, env: ManagerBasedRlEnv, /, *args: Any, **params: Any) -> torch.Tensor:
-        """Return one row per world."""
+        """Return one row per world, shape [num_envs, ...]."""
         ...
 
 
 class EventFunc(Protocol):
-    """Changes worlds: `func(env, env_ids, **params)`."""
+    """Function that changes worlds: `func(env, env_ids, **params)`."""
 
     def __call__(
         self, env: ManagerBasedRlEnv, env_ids: Any, /, *args: Any, **params: Any
     ) -> object:
-        """Change the worlds named, all of them for None."""
+        """Change the given worlds; None for all."""
         ...
 
 
 TensorTerm = TensorFunc | Callable[..., TensorFunc]
-"""A function, or a class whose instances are called like one."""
+"""Function, or class whose instances are called like one."""
 EventTerm = EventFunc | Callable[..., EventFunc]
-"""A function, or a class whose instances are called like one."""
+"""Function, or class whose instances are called like one."""
 
 
 @dataclass(kw_only=True)
 class ManagerTermBaseCfg:
-    """A term: a function of the environment, with parameters."""
+    """Base configuration of a term: a function of the environment with parameters."""
 
     func: Callable[..., Any]
-    """Called as `func(env, **params)`; a class is first instantiated with `cfg=` and `env=`."""
+    """Function called as `func(env, **params)`; a class is first instantiated with `cfg=` and
+    `env=`."""
     params: dict[str, Any] = field(default_factory=dict)
     """Keyword arguments; every `SceneEntityCfg` among them is resolved against the scene."""
 
@@ -63,7 +64,7 @@ TermT = TypeVar("TermT")
 
 
 class _OfEnv(Stateful):
-    """Belongs to an environment."""
+    """Object that belongs to an environment."""
 
     def __init__(self, env: ManagerBasedRlEnv) -> None:
         self._env = env
@@ -75,14 +76,14 @@ class _OfEnv(Stateful):
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors live."""
+        """Device of the tensors."""
         return self._env.device
 
 
 class ManagerTermBase(_OfEnv):
-    """A term that keeps state between calls."""
+    """Base class of terms that keep state between calls."""
 
-    derived_attributes = ("cfg",)  # a curriculum that changes it restores it
+    derived_attributes = ("cfg",)  # a curriculum that changes the config restores it
 
     @property
     def name(self) -> str:
@@ -90,7 +91,7 @@ class ManagerTermBase(_OfEnv):
         return type(self).__name__
 
     def reset(self, env_ids: EnvIds = None) -> Any:
-        """Forget what belongs to the episodes of the worlds named."""
+        """Reset the state of the given worlds; None for all."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the term."""
@@ -98,14 +99,14 @@ class ManagerTermBase(_OfEnv):
 
 
 class ManagerBase(_OfEnv, Generic[CfgT]):
-    """Runs the terms of one kind.
+    """Base class of managers, each of which runs the terms of one kind.
 
-    The configuration is copied: terms that are None are left out, entities in parameters are
-    resolved, and classes are instantiated in the copy.
+    The configuration is copied. In the copy, terms that are None are left out, entities in
+    parameters are resolved, and classes are instantiated.
     """
 
     _shown: ClassVar[tuple[str, ...]] = ()
-    """Attributes of a term's config that `str()` shows."""
+    """Attributes of a term's config that `str()` includes."""
     derived_attributes = ("_terms",)  # curricula that change configs restore them
     _functions: Mapping[str, Any] = MappingProxyType({})
 
@@ -115,12 +116,12 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         self._terms = self._prepare_terms(cfg)
 
     def __str__(self) -> str:
-        """Lay out the terms as a table."""
+        """Return a table of the terms."""
         return "\n".join(render_table(*table) for table in self._tables())
 
     @property
     def kind(self) -> str:
-        """Name of the manager, for messages."""
+        """Name of the manager, used in messages."""
         return type(self).__name__
 
     @property
@@ -132,39 +133,39 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         """Return the manager's own copy of a term's config.
 
         Raises:
-            ValueError: there is no such term.
+            ValueError: the term does not exist.
         """
         if term_name not in self._terms:
             raise ValueError(self._missing(term_name, self._terms))
         return self._terms[term_name]
 
     def get_active_iterable_terms(self, env_idx: int) -> Sequence[tuple[str, Sequence[float]]]:
-        """Return the present values of each term in one world, for viewers."""
+        """Return the current values of each term in one world."""
         return []
 
     def get_visualizable_terms(self) -> list[tuple[str, Any]]:
-        """Return the terms that can draw themselves, by name."""
+        """Return the terms with a `debug_vis` method, by name."""
         return [(n, term) for n, term in self._class_terms.items() if hasattr(term, "debug_vis")]
 
     def debug_vis(self, visualizer: Any) -> None:
-        """Let terms draw themselves."""
+        """Draw all terms in a viewer."""
         for _, term in self.get_visualizable_terms():
             term.debug_vis(visualizer)
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
-        """Begin new episodes in the worlds named; return what to log about the old ones."""
+        """Reset the terms in given worlds; return values to log of their episodes, shape []."""
         for term in self._class_terms.values():
             if hasattr(term, "reset"):
                 term.reset(env_ids)
         return {}
 
     def state_dict(self) -> dict[str, Any]:
-        """State of the manager and of the terms that keep state."""
+        """Return the state of the manager and of its stateful terms."""
         terms = {name: term.state_dict() for name, term in self._stateful_terms()}
         return {**super().state_dict(), "terms": terms}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned.
+        """Load a state that `state_dict` returned.
 
         Raises:
             ValueError: the saved state does not fit this manager.
@@ -177,7 +178,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             term.load_state_dict(saved[name])
 
     def state_parts(self) -> Iterator[tuple[str, Any]]:
-        """Yield what `state_dict` saves, and all terms; see `Stateful.state_parts`."""
+        """Yield the parts that `state_dict` saves, and all terms; see `Stateful.state_parts`."""
         yield from super().state_parts()
         for name, term in {**self._functions, **self._class_terms}.items():
             yield f" term '{name}'", term
@@ -186,7 +187,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         return ((n, term) for n, term in self._class_terms.items() if hasattr(term, "state_dict"))
 
     def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
-        """Title, columns and rows of each table that `str()` shows."""
+        """Yield title, columns and rows of each table that `str()` includes."""
         rows = [
             [i, name, _name_of(term.func), *(getattr(term, key) for key in self._shown)]
             for i, (name, term) in enumerate(self._terms.items())
@@ -226,7 +227,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         return term_cfg
 
     def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
-        """Call a term; an error says which term of which manager raised it."""
+        """Call a term; errors name the manager and the term."""
         try:
             return term_cfg.func(self._env, *args, **term_cfg.params)
         except Exception as error:
@@ -234,7 +235,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             raise
 
     def _blame(self, error: Exception, name: str, params: dict[str, Any]) -> None:
-        """Put the term in front of the error's message, or in a note if that is not one string."""
+        """Prepend the term to the error's message; add a note if the message is not one string."""
         shown = " ".join(_SHORT.repr(params).split())
         where = f"{self.kind} term '{name}' with params {shown}"
         plain = type(error).__str__ in (BaseException.__str__, KeyError.__str__)
@@ -256,7 +257,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
 
 class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
-    """Runs terms that are objects, each of which its configuration builds."""
+    """Manager of terms that are objects, each built by its configuration."""
 
     _class_terms: dict[str, TermT]
 
@@ -277,7 +278,7 @@ class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
         """Return a term by name.
 
         Raises:
-            ValueError: there is no such term.
+            ValueError: the term does not exist.
         """
         if name not in self._class_terms:
             raise ValueError(self._missing(name, self._class_terms))
@@ -287,7 +288,7 @@ class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
         """Return the manager's own copy of a term's config.
 
         Raises:
-            ValueError: there is no such term.
+            ValueError: the term does not exist.
         """
         term: Any = self.get_term(term_name)
         return term.cfg
@@ -305,11 +306,11 @@ def _name_of(func: Any) -> str:
 
 
 def _default_entities(func: Callable[..., Any]) -> Iterator[tuple[str, SceneEntityCfg]]:
-    """Yield the parameters of a term whose default names an entity."""
+    """Yield the parameters of a term that default to a `SceneEntityCfg`."""
     called = func.__call__ if inspect.isclass(func) else func
     try:
         parameters = inspect.signature(called).parameters
-    except (TypeError, ValueError):  # a built-in, which has no such defaults
+    except (TypeError, ValueError):  # a built-in without such defaults
         return
     for key, parameter in parameters.items():
         if isinstance(parameter.default, SceneEntityCfg):
@@ -317,7 +318,7 @@ def _default_entities(func: Callable[..., Any]) -> Iterator[tuple[str, SceneEnti
 
 
 def entity_cfgs(value: Any) -> Iterator[SceneEntityCfg]:
-    """Yield every `SceneEntityCfg` in a value, also within lists, tuples and dicts."""
+    """Yield every `SceneEntityCfg` in a value, including those in lists, tuples and dicts."""
     if isinstance(value, SceneEntityCfg):
         yield value
     elif isinstance(value, dict | list | tuple):

@@ -1,4 +1,4 @@
-"""Metrics: what is logged about an episode without being rewarded."""
+"""Metric terms and their manager: quantities that are logged per episode but not rewarded."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ REDUCE_OPTIONS = ("last", "max", "mean", "sum")
 
 @dataclass(kw_only=True)
 class MetricsTermCfg(ManagerTermBaseCfg):
-    """One metric; `func(env, **params)` returns shape [num_envs]."""
+    """Configuration of a metric term; `func(env, **params)` returns shape [num_envs]."""
 
     per_substep: bool = False
-    """Whether it is evaluated after every physics step; its value for the control step is the mean
-    of these."""
+    """Evaluate the term after every physics step; its value for the control step is the mean of
+    these values."""
     reduce: Literal["mean", "last", "max", "sum"] = "mean"
-    """How an episode's values become one."""
+    """Reduction of an episode's values to one value."""
 
 
 class MetricsManager(ManagerBase[MetricsTermCfg]):
-    """Evaluates metrics and logs them when episodes end.
+    """Manager of metric terms, which are logged when episodes end.
 
     Raises:
         ValueError: a term returns the wrong shape, or has an unknown `reduce`.
@@ -67,18 +67,18 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
 
     @property
     def needs_substeps(self) -> bool:
-        """Whether a term is evaluated after every physics step."""
+        """True if a term is evaluated after every physics step."""
         return any(term.per_substep for term in self._terms.values())
 
     def compute_substep(self) -> None:
-        """Evaluate what wants to see every physics step."""
+        """Evaluate the terms with `per_substep` after a physics step."""
         self._substep_count += 1
         for i, (name, term) in enumerate(self._terms.items()):
             if term.per_substep:
                 self._substep_accum[i] += self._call(name, term)
 
     def compute(self) -> None:
-        """Evaluate all terms for a control step."""
+        """Evaluate all terms after a control step."""
         if not self._terms:
             return
         for i, (name, term) in enumerate(self._terms.items()):
@@ -95,9 +95,9 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
             self._substep_count = 0
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
-        """Begin new episodes; log each term, reduced over time, as the mean over the old ones.
+        """Reset given worlds; log the mean of each reduced term over their episodes, shape [].
 
-        Episodes without a step count as zero.
+        Episodes without steps count as zero.
         """
         super().reset(env_ids)
         if not self._terms:
@@ -118,13 +118,13 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
         return {f"Episode_Metrics/{n}": m for n, m in zip(self._terms, means, strict=True)}
 
     def get_active_iterable_terms(self, env_idx: int) -> list[tuple[str, list[float]]]:
-        """Each term's last value in one world, for viewers."""
+        """Return the last value of each term in one world."""
         values = self._values[:, env_idx].tolist()
         return [(name, [value]) for name, value in zip(self._terms, values, strict=True)]
 
 
 class NullMetricsManager(MetricsManager):
-    """A manager without metrics."""
+    """Metrics manager without terms."""
 
     state_attributes = ()
 

@@ -1,4 +1,4 @@
-"""Observations: groups of terms, each corrupted, clipped, scaled, delayed and remembered."""
+"""Observation terms in groups and their manager: noise, clip, scale, delay and history."""
 
 from __future__ import annotations
 
@@ -33,66 +33,68 @@ GroupObs: TypeAlias = "torch.Tensor | dict[str, torch.Tensor]"
 
 @dataclass(kw_only=True)
 class ObservationTermCfg(ManagerTermBaseCfg):
-    """One observed quantity.
+    """Configuration of an observation term.
 
-    Its values get noise, if the group asks for corruption, are clipped, scaled, checked for NaN,
-    delayed, and gathered over the last control steps, in this order.
+    The values pass these stages in order: noise (if the group enables corruption), clip, scale, NaN
+    policy, delay, and history.
     """
 
     func: TensorTerm
-    """Returns shape [num_envs, ...]; a class is first instantiated with `cfg=` and `env=`."""
+    """Function that returns shape [num_envs, ...]; a class is first instantiated with `cfg=`,
+    `env=`."""
     noise: NoiseCfg | NoiseModelCfg | None = None
-    """Noise of each step, or noise with a bias that is drawn at resets."""
+    """Noise of each step, or noise with a bias that is sampled at resets."""
     clip: tuple[float, float] | None = None
-    """Bounds, applied before scaling."""
+    """Bounds (min, max), applied before scaling."""
     scale: tuple[float, ...] | float | Tensor | None = None
     """Factor: one for all elements, one for each column, or a tensor that broadcasts."""
     delay_min_lag: int = 0
-    """Smallest delay [control steps]."""
+    """Minimum delay [control steps]."""
     delay_max_lag: int = 0
-    """Largest delay [control steps]; 0 for none. A world that began later gets its oldest value."""
+    """Maximum delay [control steps]; 0 for none. A world whose episode is younger than its delay
+    gets its oldest value."""
     delay_per_env: bool = True
-    """Draw a delay for each world, instead of one for all."""
+    """Sample a delay for each world, instead of one for all."""
     delay_hold_prob: float = 0.0
-    """Probability that a delay is kept when it is due to be drawn."""
+    """Probability that a delay is kept when it is due for resampling."""
     delay_update_period: int = 0
-    """Draw delays every so many control steps; 0 for every step."""
+    """Number of control steps between two samplings of delays; 0 samples in every step."""
     delay_per_env_phase: bool = True
-    """Let each world's period begin at a random step."""
+    """Start each world's update period at a random step."""
     history_length: int = 0
-    """Return the values of so many control steps, oldest first; 0 for the present one only."""
+    """Number of control steps to stack, oldest first; 0 for the current values without history."""
     flatten_history_dim: bool = True
     """Return a history as [num_envs, length * size] instead of [num_envs, length, ...]."""
 
 
 @dataclass(kw_only=True)
 class ObservationGroupCfg:
-    """Terms that are observed together."""
+    """Configuration of a group of terms that are observed together."""
 
     terms: dict[str, ObservationTermCfg]
     concatenate_terms: bool = True
     """Return one tensor instead of a dict of tensors."""
     concatenate_dim: int = -1
-    """The dimension along which terms are put together, among those after that of worlds: 0 is the
-    first of these, -1 the last."""
+    """Dimension along which terms are concatenated, not counting the world dimension: 0 is the
+    first of these dimensions, -1 the last."""
     enable_corruption: bool = False
-    """Whether terms get their noise."""
+    """True to add the noise of the terms."""
     history_length: int | None = None
-    """History of every term, in place of their own; None leaves theirs."""
+    """History length of every term, replacing their own; None keeps theirs."""
     flatten_history_dim: bool = True
-    """With `history_length`, used in place of the terms' own."""
+    """Value of `flatten_history_dim` for all terms, used if `history_length` is set."""
     nan_policy: NanPolicy = "disabled"
-    """What to do about values that are not finite: nothing, warn and put zero, put zero without a
-    word, or raise. To 'warn' and 'error' the host must wait for the device in every step."""
+    """Handling of values that are not finite: none, replace by zero with a warning, replace by zero
+    silently, or raise. 'warn' and 'error' synchronize the host with the device in every step."""
     nan_check_per_term: bool = True
-    """Check each term, before it is delayed and remembered, instead of the group's result."""
+    """Check each term, before delay and history, instead of the group's result."""
 
 
 class ObservationManager(ManagerBase[ObservationTermCfg]):
-    """Computes groups of observations."""
+    """Manager of observation terms, which are computed by group."""
 
     state_attributes = ("_pipelines",)
-    derived_attributes = ("_groups", "_calls")  # configs, as `_terms` of other managers
+    derived_attributes = ("_groups", "_calls")  # configs, like `_terms` of other managers
 
     def __init__(
         self, cfg: Mapping[str, ObservationGroupCfg | None], env: ManagerBasedRlEnv
@@ -145,17 +147,17 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
 
     @property
     def group_obs_concatenate(self) -> dict[str, bool]:
-        """Whether each group is one tensor."""
+        """True for each group that is concatenated to one tensor."""
         return {name: group.concatenate_terms for name, group in self._groups.items()}
 
     @property
     def group_obs_concatenate_dim(self) -> dict[str, int]:
-        """The dimension, worlds not counted, along which each group's terms are put together."""
+        """Dimension along which each group's terms are concatenated, not counting worlds."""
         return {name: group.concatenate_dim for name, group in self._groups.items()}
 
     @property
     def group_obs_dim(self) -> dict[str, tuple[int, ...] | list[tuple[int, ...]]]:
-        """Shape of each group, or of its terms where they are not concatenated."""
+        """Shape of each group, or of its terms if they are not concatenated, without worlds."""
         dims: dict[str, tuple[int, ...] | list[tuple[int, ...]]] = {}
         for name, group in self._groups.items():
             shapes = self.group_obs_term_dim[name]
@@ -169,7 +171,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     def _check_concatenation(
         self, name: str, group: ObservationGroupCfg, shapes: list[tuple[int, ...]]
     ) -> None:
-        """Check that all terms have the dimension, and that their others are equal."""
+        """Check that all terms have the dimension, and that their other dimensions are equal."""
         axis, rank = group.concatenate_dim, len(shapes[0])
         first, *names = group.terms
         if axis not in range(-rank, rank):
@@ -185,9 +187,9 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
                 row[axis] = rows[0][axis]
             if row != rows[0]:
                 raise ValueError(
-                    f"Observation group '{name}' cannot put term '{term}' of shape {shape} "
-                    f"together with '{first}' of shape {shapes[0]} along concatenate_dim={axis}: "
-                    "give them equal other dimensions, choose another concatenate_dim, or set "
+                    f"Observation group '{name}' cannot concatenate term '{term}' of shape {shape} "
+                    f"with '{first}' of shape {shapes[0]} along concatenate_dim={axis}: "
+                    "make the other dimensions equal, choose another concatenate_dim, or set "
                     "concatenate_terms=False."
                 )
 
@@ -195,7 +197,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         """Return the manager's own copy of a term's config.
 
         Raises:
-            ValueError: there is no such group or term.
+            ValueError: the group or the term does not exist.
         """
         terms = self._group(group_name).terms
         if term_name not in terms:
@@ -206,7 +208,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         return terms[term_name]
 
     def get_active_iterable_terms(self, env_idx: int) -> Sequence[tuple[str, Sequence[float]]]:
-        """Return what was last observed of each term in one world, flat, as 'group/term'."""
+        """Return the last observation of each term in one world, flat, named 'group/term'."""
         shown: list[tuple[str, Sequence[float]]] = []
         for name, group in self._groups.items():
             obs = self.compute_group(name)
@@ -227,11 +229,14 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         return {name: self.compute_group(name, update_history, env_ids) for name in self._groups}
 
     def compute_final(self) -> dict[str, GroupObs]:
-        """Observe what episodes end with, and leave no trace in delays, histories and noise.
+        """Observe the final state of episodes without advancing delays, histories and noise.
 
-        Values that are not finite become zero without a word, unless the policy for them is
-        'disabled': a world that diverged has ended its episode for that, and is reset. If one goes
-        on, the next observation tells.
+        Returns:
+            Observations by group, shapes as in `compute_group`.
+
+        Values that are not finite are replaced by zero silently, unless the group's policy is
+        'disabled': the episode of a diverged world has ended for that reason, and the world is
+        reset. If a diverged world continues, the next observation reports it.
         """
         buffers = dict(self._obs_buffer), dict(self._began_anew)
         before = super().state_dict()
@@ -253,17 +258,18 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     ) -> GroupObs:
         """Return one group: shape [num_envs, ...], or a dict of such tensors by term.
 
-        Tensors that were returned never change later.
+        Returned tensors are never overwritten.
 
         Args:
-            group_name: the group.
-            update_history: compute anew and advance delays and histories: once a control step.
-                Otherwise return what was last computed, anew only for worlds reset since.
-            env_ids: with update_history, the worlds that begin a new episode with this
-                observation. Rows, delays and histories of the others stay as they are.
+            group_name: name of the group.
+            update_history: compute all terms and advance delays and histories; once per control
+                step. False returns the last observation, recomputed only for worlds reset since.
+            env_ids: with update_history, the worlds whose episode begins with this observation.
+                Rows, delays and histories of the other worlds do not change.
 
         Raises:
-            ValueError: there is no such group, or a value is not finite and that is an error.
+            ValueError: the group does not exist, or a value is not finite and the policy is
+                'error'.
         """
         group = self._group(group_name)
         began = self._began_anew.pop(group_name, None)
@@ -290,16 +296,20 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         check = self._nan_stages[name]
         if group.concatenate_terms:
             axis = group.concatenate_dim
-            obs = torch.cat(list(values.values()), dim=axis + (axis >= 0))  # worlds come first
+            obs = torch.cat(list(values.values()), dim=axis + (axis >= 0))  # dimension 0 is worlds
             return obs if check is None else check(obs)
         for term, _, _, pipeline in self._calls[name]:
             value = values[term] if check is None else check(values[term])
-            # A term may return a view of the simulation, which later steps overwrite.
+            # A term may return a view of simulation memory, which later steps overwrite.
             values[term] = value if pipeline.copies else value.clone()
         return values
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
-        """Begin new episodes in the worlds named: empty their histories, draw delays and biases."""
+        """Reset the given worlds: empty their histories, resample delays and biases.
+
+        Returns:
+            Values to log, shape [].
+        """
         for name, pipelines in self._pipelines.items():
             for pipeline in pipelines.values():
                 pipeline.reset(env_ids)
@@ -311,14 +321,14 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         return super().reset(env_ids)
 
     def state_dict(self) -> dict[str, Any]:
-        """State of delays, histories and noise, and what was last computed."""
+        """Return the state of delays, histories and noise, and the last observation."""
         last = {"_obs_buffer": _clone(self._obs_buffer), "_began_anew": _clone(self._began_anew)}
         return {**super().state_dict(), **last}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned."""
+        """Load a state that `state_dict` returned."""
         super().load_state_dict(state)
-        # New tensors, as users may still hold the present ones.
+        # New tensors: callers may still hold the current ones.
         self._obs_buffer = _clone(state["_obs_buffer"], self.device)
         self._began_anew = _clone(state["_began_anew"], self.device)
 
@@ -335,7 +345,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
 
 
 def _merge(last: GroupObs, new: GroupObs, ids: torch.Tensor) -> GroupObs:
-    """Return a copy of `last` with some rows of `new`."""
+    """Return a copy of `last` with the rows `ids` replaced by `new`."""
     if isinstance(last, torch.Tensor) and isinstance(new, torch.Tensor):
         return last.index_copy(0, ids, new[ids])
     assert isinstance(last, dict) and isinstance(new, dict)

@@ -1,4 +1,4 @@
-"""What happens to the values of an observation term before a policy sees them."""
+"""Processing of one observation term: noise, clip, scale, NaN policy, delay and history."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class ObservationPipeline(Stateful):
     """Noise, clip, scale, NaN policy, delay and history of one term of one group.
 
     Args:
-        where: names the term in messages.
-        cfg: the term.
-        nan_policy: what to do about values that are not finite.
-        sample: values of the term, shape [num_envs, ...], to learn their shape from.
+        where: name of the term in messages.
+        cfg: configuration of the term.
+        nan_policy: handling of values that are not finite.
+        sample: values of the term, shape [num_envs, ...], from which the shape is taken.
         num_envs: number of worlds.
 
     Raises:
-        ValueError: the values, or what the config says about them, do not fit.
+        ValueError: the values or the configuration do not fit.
     """
 
     state_attributes = ("_noise", "_delay", "_history")
@@ -75,20 +75,20 @@ class ObservationPipeline(Stateful):
             length = cfg.history_length
             shape = (length * math.prod(shape),) if self._flatten else (length, *shape)
         self.shape: tuple[int, ...] = shape
-        """Shape of what a world observes."""
+        """Shape of one world's observation."""
         remembers = self._delay is not None or self._history is not None
         self.works = remembers or bool(self._stages)
-        """Whether calling it does anything."""
+        """True if a call changes or stores the values."""
         self.copies = remembers or bool(self._noise or cfg.clip or cfg.scale is not None)
-        """Whether results never share memory with what the term returned."""
+        """True if results never share memory with the values that the term returned."""
 
     def __call__(self, value: torch.Tensor, ids: torch.Tensor | None) -> torch.Tensor:
-        """Take in the values of a control step; return what is observed, [num_envs, ...].
+        """Process the values of a control step; return the observation, shape [num_envs, ...].
 
         Args:
-            value: what the term returned.
-            ids: worlds that begin anew with this value, while delays and histories of the others
-                stay as they are; None takes one step in all worlds.
+            value: values that the term returned, shape [num_envs, ...].
+            ids: worlds whose episode begins with this value; delays and histories of the others
+                do not change. None advances all worlds by one step.
         """
         for stage in self._stages:
             value = stage(value)
@@ -110,7 +110,7 @@ class ObservationPipeline(Stateful):
         return value
 
     def reset(self, env_ids: EnvIds) -> None:
-        """Begin new episodes in the worlds named."""
+        """Reset noise, delay and history of the given worlds."""
         for part in (self._noise, self._delay, self._history):
             if part is not None:
                 part.reset(env_ids)  # type: ignore[arg-type]
@@ -167,10 +167,10 @@ def _scale(scale: tuple[float, ...] | float | torch.Tensor, sample: torch.Tensor
 
 
 def nan_stage(policy: NanPolicy, where: str) -> Stage | None:
-    """Return what to do about values that are not finite; None for nothing.
+    """Return the stage that handles values that are not finite; None if there is nothing to do.
 
     Raises:
-        ValueError: there is no such policy.
+        ValueError: the policy is unknown.
     """
     if policy not in get_args(NanPolicy):
         raise ValueError(
@@ -188,12 +188,12 @@ def _sanitize(value: torch.Tensor) -> torch.Tensor:
 
 
 class NanReport:
-    """Raises, or warns and puts zero, where a value is not finite; waits for the device."""
+    """Check that raises, or warns and replaces values that are not finite; synchronizes."""
 
     def __init__(self, where: str, strict: bool) -> None:
         self._where, self._strict = where, strict
         self.quiet = False
-        """Whether to put zero without a word."""
+        """True to replace values by zero without a warning."""
 
     def __call__(self, value: torch.Tensor) -> torch.Tensor:
         """Check and return values, shape [num_envs, ...]."""
@@ -207,5 +207,5 @@ class NanReport:
             raise ValueError(
                 f"{message}: look for a diverged simulation, or set nan_policy='sanitize'."
             )
-        warnings.warn(f"{message}: it is observed as zero there.", stacklevel=2)
+        warnings.warn(f"{message}: its values are replaced by zero there.", stacklevel=2)
         return _sanitize(value)

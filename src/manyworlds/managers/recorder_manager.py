@@ -1,4 +1,4 @@
-"""Recorders: terms that watch episodes and keep what they want."""
+"""Recorder terms and their manager: hooks that record data of episodes."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class RecorderTermCfg(ManagerTermBaseCfg):
-    """One recorder; `func` is a subclass of `RecorderTerm`."""
+    """Configuration of a recorder; `func` is a subclass of `RecorderTerm`."""
 
 
 class RecorderTerm(ManagerTermBase):
-    """Watches episodes; a subclass overrides the hooks that it needs."""
+    """Base class of recorders; a subclass overrides the hooks that it needs."""
 
     def __init__(self, cfg: RecorderTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         self.cfg = cfg
 
     def record_pre_reset(self, env_ids: torch.Tensor) -> None:
-        """See the worlds named in their final state, with the last action.
+        """Record worlds in the final state of their episodes, before they are reset.
 
-        `env.obs_buf` is what the policy saw before that action; the observation of the final state
+        `env.obs_buf` is the observation before the last action; the observation of the final state
         is `env.extras["final_obs"]`.
         """
 
     def record_post_reset(self, env_ids: torch.Tensor) -> None:
-        """See the worlds named at the beginning of an episode, with its first observation."""
+        """Record worlds at the beginning of an episode, with its first observation."""
 
     def record_post_step(self) -> None:
-        """See all worlds at the end of a control step."""
+        """Record all worlds at the end of a control step."""
 
     def close(self) -> None:
-        """Write what is left, and release files."""
+        """Write remaining data and close files."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: recorders work through their hooks."""
 
 
 class RecorderManager(ManagerBase[RecorderTermCfg]):
-    """Runs the hooks of all recorders, in the order of their dict.
+    """Manager of recorders, whose hooks run in the order of the dict.
 
     Raises:
-        TypeError: a term is no recorder.
+        TypeError: a term is not a subclass of `RecorderTerm`.
     """
 
     def __init__(self, cfg: Mapping[str, RecorderTermCfg | None], env: ManagerBasedRlEnv) -> None:
@@ -75,35 +75,35 @@ class RecorderManager(ManagerBase[RecorderTermCfg]):
         """Return a recorder by name.
 
         Raises:
-            KeyError: there is no such term.
+            KeyError: the term does not exist.
         """
         if name not in self._terms:
             raise KeyError(self._missing(name, self._terms))
         return self._terms[name].func  # type: ignore[return-value]
 
     def record_pre_reset(self, env_ids: torch.Tensor) -> None:
-        """Let recorders see worlds whose episodes ended."""
+        """Call `record_pre_reset` of all recorders for worlds whose episodes ended."""
         for term in self._recorders:
             term.record_pre_reset(env_ids)
 
     def record_post_reset(self, env_ids: torch.Tensor) -> None:
-        """Let recorders see worlds whose episodes begin."""
+        """Call `record_post_reset` of all recorders for worlds whose episodes begin."""
         for term in self._recorders:
             term.record_post_reset(env_ids)
 
     def record_post_step(self) -> None:
-        """Let recorders see the end of a control step."""
+        """Call `record_post_step` of all recorders."""
         for term in self._recorders:
             term.record_post_step()
 
     def close(self) -> None:
-        """Let recorders write what is left."""
+        """Close all recorders."""
         for term in self._recorders:
             term.close()
 
 
 class NullRecorderManager(RecorderManager):
-    """A manager without recorders."""
+    """Recorder manager without terms."""
 
     def __init__(self) -> None:
         self._terms, self._class_terms = {}, {}

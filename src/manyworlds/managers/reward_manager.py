@@ -1,4 +1,4 @@
-"""Rewards: a weighted sum of terms."""
+"""Reward terms and their manager: a weighted sum of terms."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class RewardTermCfg(ManagerTermBaseCfg):
-    """One reward; `func(env, **params)` returns shape [num_envs]."""
+    """Configuration of a reward term; `func(env, **params)` returns shape [num_envs]."""
 
     func: TensorTerm
-    """Returns values of shape [num_envs]; a class is first instantiated with `cfg=` and `env=`."""
+    """Function that returns values of shape [num_envs]; a class is first instantiated with `cfg=`
+    and `env=`."""
     weight: float
-    """Factor; a term of weight 0 is not computed."""
+    """Factor of the term; a term of weight 0 is not computed."""
 
 
 class RewardManager(ManagerBase[RewardTermCfg]):
-    """Sums `weight * term * dt` over its terms.
+    """Manager of reward terms: the reward is the sum of `weight * term * dt`.
 
-    A term that is not finite counts as zero.
+    Values that are not finite count as zero.
 
     Args:
         cfg: the terms by name.
@@ -68,7 +69,7 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         """Compute the reward of a control step of `dt` [s], shape [num_envs].
 
         Raises:
-            ValueError: a term returns another shape than [num_envs].
+            ValueError: a term returns a shape other than [num_envs].
         """
         for column, (name, term) in zip(self._columns, self._terms.items(), strict=True):
             if term.weight == 0.0:
@@ -83,9 +84,9 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         return self._step_reward.sum(dim=1).mul_(scale)
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
-        """Begin new episodes; log each term's mean over the finished ones, per second.
+        """Reset given worlds; log each term's mean over their episodes, per second, shape [].
 
-        Without a length of episodes, log the mean sum.
+        If the environment has no episode length, log the mean sum.
         """
         ids = slice(None) if env_ids is None else env_ids
         means = self._episode_sums[ids].mean(dim=0) / (self._env.max_episode_length_s or 1.0)

@@ -1,4 +1,4 @@
-"""Terminations: when an episode ends, and whether it merely ran out of time."""
+"""Termination terms and their manager: the end of episodes, by failure, success or time limit."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class TerminationTermCfg(ManagerTermBaseCfg):
-    """One condition; `func(env, **params)` returns booleans of shape [num_envs]."""
+    """Configuration of a termination term; `func(env, **params)` returns booleans, [num_envs]."""
 
     func: TensorTerm
-    """Returns booleans of shape [num_envs]; a class is first instantiated with `cfg=`, `env=`."""
+    """Function that returns booleans of shape [num_envs]; a class is first instantiated with `cfg=`
+    and `env=`."""
     time_out: bool = False
-    """Whether it is a limit on time (truncation) rather than a failure or success."""
+    """True for a time limit (truncation) rather than a failure or success."""
 
 
 class TerminationManager(ManagerBase[TerminationTermCfg]):
-    """Tells which episodes end."""
+    """Manager of termination terms, which determine the episodes that end."""
 
     state_attributes = ("_term_dones", "_terminated", "_time_outs")
     _shown = ("time_out",)
@@ -45,34 +46,34 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
 
     @property
     def terminated(self) -> torch.Tensor:
-        """Episodes that ended for a reason other than time, shape [num_envs]."""
+        """Mask of episodes that ended for a reason other than time, shape [num_envs]."""
         return self._terminated
 
     @property
     def time_outs(self) -> torch.Tensor:
-        """Episodes that ran out of time, shape [num_envs]."""
+        """Mask of episodes that reached a time limit, shape [num_envs]."""
         return self._time_outs
 
     @property
     def dones(self) -> torch.Tensor:
-        """Episodes that ended, shape [num_envs]."""
+        """Mask of episodes that ended, shape [num_envs]."""
         return self._terminated | self._time_outs
 
     def get_term(self, name: str) -> torch.Tensor:
-        """Return which episodes a term ended in the last step, shape [num_envs]."""
+        """Return a mask of the episodes that a term ended in the last step, shape [num_envs]."""
         self.get_term_cfg(name)
         return self._rows[self.active_terms.index(name)]
 
     def get_active_iterable_terms(self, env_idx: int) -> Sequence[tuple[str, Sequence[float]]]:
-        """Return 1 for each term that ended one world's episode in the last step, else 0."""
+        """Return 1 for each term that ended the world's episode in the last step, else 0."""
         values = self._term_dones[:, env_idx].float().tolist()
         return [(name, [value]) for name, value in zip(self._terms, values, strict=True)]
 
     def compute(self) -> torch.Tensor:
-        """Evaluate all conditions; return `dones`.
+        """Evaluate all terms; return `dones`, shape [num_envs].
 
         Raises:
-            ValueError: a term returns another shape than [num_envs].
+            ValueError: a term returns a shape other than [num_envs].
         """
         self._terminated.zero_()
         self._time_outs.zero_()
@@ -84,7 +85,7 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
         return self.dones
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
-        """Log how many of the finished episodes each term ended."""
+        """Reset given worlds; log the number of their episodes that each term ended, shape []."""
         ids = slice(None) if env_ids is None else env_ids
         counts = self._term_dones[:, ids].sum(dim=1)
         log = {f"Episode_Termination/{name}": counts[i] for i, name in enumerate(self._terms)}

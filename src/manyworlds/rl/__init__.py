@@ -1,4 +1,4 @@
-"""Learning: rsl_rl's PPO behind adapters of our own. Needs the extra `train`."""
+"""Reinforcement learning with rsl_rl's PPO; needs the extra `train`."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs rsl_rl or onnxruntime only when it is asked for."""
+    """Import objects that need rsl_rl or onnxruntime on first access."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _LAZY[name]

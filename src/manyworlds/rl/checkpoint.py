@@ -1,4 +1,4 @@
-"""Checkpoints as files."""
+"""Loading of checkpoint files."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 import torch
 
-# What networks were called before rsl_rl 4 (in one state dict) and in rsl_rl 4, and are called now.
+# Names of networks before rsl_rl 4 (in one state dict), in rsl_rl 4, and in current releases.
 _OLD_NAMES = {"std": "distribution.std_param", "log_std": "distribution.log_std_param"}
 
 
 def load_checkpoint(path: Path, map_location: str = "cpu") -> dict[str, Any]:
-    """Read a checkpoint without running anything that it contains.
+    """Read a checkpoint without running code that it contains.
 
-    Checkpoints of older releases of rsl_rl are turned into today's.
+    Checkpoints of older releases of rsl_rl are converted to the current format.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: the file does not exist.
         ValueError: the file is not a checkpoint.
     """
     if not path.is_file():
@@ -27,7 +27,7 @@ def load_checkpoint(path: Path, map_location: str = "cpu") -> dict[str, Any]:
         _ = checkpoint["actor_state_dict"], checkpoint["iter"]
     except Exception:
         raise ValueError(
-            f"'{path}' is not a checkpoint that training wrote, or it is damaged: choose another."
+            f"'{path}' is not a checkpoint of a training run, or it is damaged: choose another."
         ) from None
     return checkpoint
 
@@ -49,7 +49,7 @@ def _migrate(checkpoint: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_name(name: str, network: str) -> str | None:
-    """What an entry of the common state dict is called in one network; None in the other."""
+    """Return the name of a common entry in one network's state dict; None if it has none."""
     if name in _OLD_NAMES:
         return name if network == "actor" else None
     for prefix, new in ((f"{network}.", "mlp."), (f"{network}_obs_normalizer.", "obs_normalizer.")):

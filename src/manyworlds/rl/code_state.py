@@ -1,4 +1,4 @@
-"""The state of the code that a run was trained with: commit, status and changes, as git tells."""
+"""State of the code that a run is trained with: commit, status and changes, as reported by git."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _QUESTIONS = {
 
 
 def write_code_state(folder: Path, places: Iterable[Path]) -> list[Path]:
-    """Write a file for each repository that one of the places lies in.
+    """Write a file for each repository that contains one of the places.
 
-    A run does not need it: where git is not installed, nothing is written.
+    Training does not need these files: if git is not installed, nothing is written.
 
     Args:
-        folder: where `<name of the repository>.diff` is written, in the bytes that git gives
-            (changed files may be in any encoding); made if it is needed.
+        folder: folder of the files `<name of the repository>.diff`, which hold git's output as
+            bytes (changed files may have any encoding); created if necessary.
         places: folders. Those outside of repositories, or in one without a commit, are left out.
 
     Returns:
@@ -43,7 +43,7 @@ def write_code_state(folder: Path, places: Iterable[Path]) -> list[Path]:
 
 
 def _git(place: Path, *words: str) -> bytes:
-    """What git says in a folder; empty if it says that it cannot."""
+    """Return git's output in a folder; empty if git fails."""
     command = ["git", "-C", str(place), *words]
     try:
         run = subprocess.run(command, capture_output=True, check=False)

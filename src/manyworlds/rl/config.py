@@ -1,4 +1,4 @@
-"""Settings of the learner, as rsl_rl understands them."""
+"""Configuration of the learner, in the structure of rsl_rl's settings."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal
 
 SPATIAL_SOFTMAX_CNN = "manyworlds.rl.spatial_softmax:SpatialSoftmaxCNNModel"
-"""Class name of the model of convolutions that tell where in the image something is."""
+"""Class name of a CNN model whose features are the image positions of activations."""
 
 
 def gaussian_distribution() -> dict[str, Any]:
-    """Settings of a Gaussian policy whose standard deviation does not depend on observations."""
+    """Return settings of a Gaussian policy with a state-independent standard deviation."""
     return {"class_name": "GaussianDistribution", "init_std": 1.0, "std_type": "scalar"}
 
 
 @dataclass(kw_only=True)
 class RslRlModelCfg:
-    """A network."""
+    """Configuration of a network."""
 
     hidden_dims: tuple[int, ...] = (128, 128, 128)
     """Widths of the hidden layers."""
     activation: str = "elu"
     obs_normalization: bool = False
-    """Normalise observations by their running mean and standard deviation."""
+    """Normalize observations by their running mean and standard deviation."""
     cnn_cfg: dict[str, Any] | None = None
-    """Settings of convolutions over groups of images, for `CNNModel` and `SPATIAL_SOFTMAX_CNN`."""
+    """Settings of convolutions over image groups, for `CNNModel` and `SPATIAL_SOFTMAX_CNN`."""
     distribution_cfg: dict[str, Any] | None = None
     """Settings of the action distribution; None for a network without one (a critic)."""
     rnn_type: str | None = None
@@ -38,13 +38,13 @@ class RslRlModelCfg:
 
 @dataclass(kw_only=True)
 class RslRlPpoAlgorithmCfg:
-    """PPO."""
+    """Configuration of PPO."""
 
     num_learning_epochs: int = 5
     num_mini_batches: int = 4
     learning_rate: float = 0.001
     schedule: Literal["adaptive", "fixed"] = "adaptive"
-    """`adaptive` follows the desired KL divergence between policies."""
+    """`adaptive` adjusts the learning rate to reach the desired KL divergence between policies."""
     gamma: float = 0.99
     lam: float = 0.95
     entropy_coef: float = 0.005
@@ -56,7 +56,7 @@ class RslRlPpoAlgorithmCfg:
     normalize_advantage_per_mini_batch: bool = False
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
     share_cnn_encoders: bool = False
-    """Whether the critic uses the actor's convolutions."""
+    """Share the actor's convolutions with the critic."""
     class_name: str = "PPO"
 
 
@@ -66,42 +66,44 @@ def _obs_groups() -> dict[str, tuple[str, ...]]:
 
 @dataclass(kw_only=True)
 class RslRlBaseRunnerCfg:
-    """A training run."""
+    """Configuration of a training run."""
 
     seed: int = 42
     num_steps_per_env: int = 24
-    """Control steps in each world between two updates."""
+    """Number of control steps in each world between two updates."""
     max_iterations: int = 300
-    """Updates in total."""
+    """Total number of updates."""
     max_minutes: float | None = None
-    """Stop, with a checkpoint, before training has taken longer than this [min]."""
+    """Time limit [min]; training stops with a checkpoint before it is exceeded. None for no
+    limit."""
     obs_groups: dict[str, tuple[str, ...]] = field(default_factory=_obs_groups)
-    """Which observation groups each network sees."""
+    """Observation groups of each network."""
     save_interval: int = 50
-    """Iterations between checkpoints."""
+    """Number of iterations between checkpoints."""
     experiment_name: str = "exp1"
-    """Folder for the runs of this experiment."""
+    """Name of the folder for the runs of this experiment."""
     run_name: str = ""
-    """Appended to the name of the run's folder."""
+    """Suffix of the run folder's name."""
     logger: Literal["tensorboard", "wandb"] = "tensorboard"
-    """Where curves go: local files for TensorBoard, or these and Weights & Biases."""
+    """Destination of the curves: local files for TensorBoard, or these and Weights & Biases."""
     wandb_project: str = "manyworlds"
     wandb_tags: tuple[str, ...] = ()
     resume: bool = False
-    """Go on from an earlier run of the task."""
+    """Continue from an earlier run of the task."""
     load_run: str = ".*"
-    """Which run: the newest whose folder's name this regular expression matches as a whole."""
+    """Run to resume: the newest whose folder name this regular expression matches as a whole."""
     load_checkpoint: str = r"model_.*.pt"
-    """Which checkpoint of that run: the last whose file name this matches as a whole."""
+    """Checkpoint of that run: the last whose file name this regular expression matches as a
+    whole."""
     clip_actions: float | None = None
-    """Bound on the magnitude of raw actions; None leaves them as they are."""
+    """Bound on the magnitude of raw actions; None for no bound."""
     upload_model: bool = True
-    """Whether checkpoints go to Weights & Biases, too."""
+    """Upload checkpoints to Weights & Biases."""
 
 
 @dataclass(kw_only=True)
 class RslRlOnPolicyRunnerCfg(RslRlBaseRunnerCfg):
-    """A training run of PPO."""
+    """Configuration of a PPO training run."""
 
     class_name: str = "OnPolicyRunner"
     actor: RslRlModelCfg = field(
@@ -112,10 +114,10 @@ class RslRlOnPolicyRunnerCfg(RslRlBaseRunnerCfg):
 
 
 def runner_settings(cfg: RslRlBaseRunnerCfg | dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of a configuration as rsl_rl wants it, which rsl_rl may change.
+    """Return a copy of a configuration in rsl_rl's format, which rsl_rl may modify.
 
     Raises:
-        ValueError: a recurrent network without the model for it.
+        ValueError: a recurrent network is configured with a model that does not support it.
     """
     settings = asdict(cfg) if is_dataclass(cfg) else copy.deepcopy(cfg)
     for name in ("actor", "critic"):

@@ -1,4 +1,4 @@
-"""Training in several processes, as `torchrun` starts them."""
+"""Training in several processes that `torchrun` starts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from manyworlds.utils.devices import usable_cores
 
 @dataclass(frozen=True)
 class Ranks:
-    """Which of the processes this is, from the variables that `torchrun` sets."""
+    """Rank of this process and number of processes, from the variables that `torchrun` sets."""
 
     rank: int = 0
-    """Number of this process among all; rank 0 writes files and talks."""
+    """Rank of this process among all; rank 0 writes files and prints."""
     world_size: int = 1
     """Number of processes."""
     local_rank: int = 0
-    """Number of this process among those on its host."""
+    """Rank of this process among those on its host."""
     local_world_size: int = 1
     """Number of processes on this host."""
 
@@ -30,7 +30,7 @@ class Ranks:
         """Read the environment's variables.
 
         Raises:
-            ValueError: a variable is no number that can be.
+            ValueError: a variable is not a number, or not in its range.
         """
         names = {
             "rank": "RANK",
@@ -59,28 +59,28 @@ class Ranks:
 
     @property
     def is_distributed(self) -> bool:
-        """Whether there are several processes."""
+        """Return True if there are several processes."""
         return self.world_size > 1
 
     @property
     def is_main(self) -> bool:
-        """Whether this process writes files and talks."""
+        """Return True if this process writes files and prints."""
         return self.rank == 0
 
     @property
     def threads(self) -> int:
-        """This process's share of its host's cores."""
+        """Number of CPU cores for this process: its share of the host's cores."""
         return max(1, usable_cores() // self.local_world_size)
 
     def device(self, device: str | None) -> str | None:
-        """The device for this process: a GPU of its own where GPUs are used."""
+        """Return the device of this process: a separate GPU per process if GPUs are used."""
         if self.is_distributed and (device or "cuda") == "cuda" and torch.cuda.is_available():
             return f"cuda:{self.local_rank}"
         return device
 
 
 def connect(ranks: Ranks, device: torch.device | str) -> None:
-    """Connect the processes, if there are several: by nccl between GPUs, else by gloo."""
+    """Initialize the process group if there are several processes: nccl for GPUs, else gloo."""
     if not ranks.is_distributed or dist.is_initialized():
         return
     device = torch.device(device)
@@ -90,13 +90,13 @@ def connect(ranks: Ranks, device: torch.device | str) -> None:
 
 
 def disconnect() -> None:
-    """End the connection, if there is one."""
+    """Destroy the process group, if there is one."""
     if dist.is_initialized():
         dist.destroy_process_group()
 
 
 def share(value: Any) -> Any:
-    """Return what rank 0 passed, in all processes; alone, the value itself."""
+    """Return rank 0's value in all processes; with one process, the value itself."""
     if not dist.is_initialized():
         return value
     box = [value]
@@ -105,7 +105,7 @@ def share(value: Any) -> Any:
 
 
 def gather(value: Any) -> list[Any]:
-    """Return what each process passed, by rank, on rank 0; nothing elsewhere."""
+    """Return the values of all processes by rank, on rank 0; an empty list on other ranks."""
     if not dist.is_initialized():
         return [value]
     values = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
@@ -114,7 +114,7 @@ def gather(value: Any) -> list[Any]:
 
 
 def any_rank(flag: bool, device: torch.device | str) -> bool:
-    """Whether the flag is set in any process."""
+    """Return True if the flag is set in any process."""
     if not dist.is_initialized():
         return flag
     found = torch.tensor(float(flag), device=device)

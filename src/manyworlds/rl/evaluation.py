@@ -1,4 +1,4 @@
-"""How well a policy does what its task rewards."""
+"""Evaluation of a policy by the rewards of its task."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from manyworlds.utils.table import render_table
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """Means over one episode in each world."""
+    """Mean results over one episode in each world."""
 
     episodes: int
     episode_length_s: float
-    """Longest that an episode can be [s]."""
+    """Maximum length of an episode [s]."""
     mean_length_s: float
-    """How long they were [s]."""
+    """Mean length of the episodes [s]."""
     mean_return: float
-    """Sum of rewards of an episode."""
+    """Mean sum of rewards of an episode."""
     ends: dict[str, int]
-    """How many episodes each termination ended; several may end one."""
+    """Number of episodes that each termination ended; several terminations may end one episode."""
     weights: dict[str, float]
     """Weights of the rewards."""
     terms: dict[str, float]
-    """Each reward before its weight, added up and divided by the longest possible length, so that
-    time after a fall counts as zero. Of a reward that is at most 1, its share of the maximum."""
+    """Sum of each unweighted reward divided by the maximum episode length, so that time after a
+    failure counts as zero. For a reward of at most 1, this is its fraction of the maximum."""
 
     def __str__(self) -> str:
-        """Lay out on one screen."""
+        """Return a summary as text."""
         rewards = render_table(
             f"{self.episodes} episodes of at most {self.episode_length_s:g} s",
             ("reward", "mean", "weight", "weighted"),
@@ -58,8 +58,8 @@ def evaluate(env: ManagerBasedRlEnv, policy: Callable[[Any], torch.Tensor]) -> E
     """Run one episode in each world, from its reset to its end.
 
     Args:
-        env: the environment, which resets finished worlds.
-        policy: from observations to actions.
+        env: the environment, with `auto_reset`.
+        policy: function from observations to actions, shape [num_envs, total_action_dim].
     """
     with torch_threads(1):
         obs, _ = env.reset()

@@ -1,4 +1,4 @@
-"""Policies as ONNX, with what is needed to run them elsewhere."""
+"""Export of policies as ONNX, with a description for use outside of the environment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Metadata = dict[str, list[Any] | str | float]
 def list_to_csv_str(
     arr: Sequence[Any], *, decimals: int = 3, delimiter: str = ",", sub_delimiter: str = ";"
 ) -> str:
-    """Write a list as one line; numbers are rounded, lists in it joined by `sub_delimiter`."""
+    """Format a list as one line, with rounded numbers; join nested lists by `sub_delimiter`."""
 
     def text(value: Any) -> str:
         if isinstance(value, list | tuple):
@@ -40,10 +40,10 @@ def list_to_csv_str(
 
 
 def get_base_metadata(env: ManagerBasedRlEnv, run_path: str) -> Metadata:
-    """Describe a policy by the keys that deployment tools for mjlab read.
+    """Return metadata with the keys that deployment tools for mjlab read.
 
-    They hold for the entity that the first action moves, and for its joints in model order;
-    `describe_policy` tells everything.
+    The values describe the entity of the first action, and its joints in model order; the complete
+    description is that of `describe_policy`.
     """
     entity = action_entity(env)
     stiffness, damping = gains(entity)
@@ -75,7 +75,7 @@ def get_base_metadata(env: ManagerBasedRlEnv, run_path: str) -> Metadata:
 
 
 def attach_metadata_to_onnx(onnx_path: str | Path, metadata: Metadata) -> None:
-    """Add entries to an ONNX file's metadata; lists are written by `list_to_csv_str`."""
+    """Add entries to an ONNX file's metadata; lists are formatted by `list_to_csv_str`."""
     onnx = require_extra("onnx", "train")
     model = onnx.load(str(onnx_path))
     for key, value in metadata.items():
@@ -88,11 +88,11 @@ def attach_metadata_to_onnx(onnx_path: str | Path, metadata: Metadata) -> None:
 def export_policy(
     runner: OnPolicyRunner, path: Path, *, task: str | None = None, verbose: bool = False
 ) -> Path:
-    """Write the policy's mean action as ONNX: input `obs`, output `actions`.
+    """Export the policy's mean action as ONNX: input `obs`, output `actions`.
 
-    Images have an input for each group; recurrent policies have `h_in` and `h_out`, and `c_in` and
-    `c_out` if they are LSTMs. The metadata hold `describe_policy` as JSON under `manyworlds`, and
-    the entries of `get_base_metadata`.
+    Each image group is an additional input; recurrent policies have `h_in` and `h_out`, and `c_in`
+    and `c_out` if they are LSTMs. The metadata hold `describe_policy` as JSON under `manyworlds`,
+    and the entries of `get_base_metadata`.
     """
     require_extra("onnx", "train")
     require_extra("onnxscript", "train")
@@ -100,7 +100,7 @@ def export_policy(
     model: Any = runner.onnx_model(verbose).cpu().eval()
     recurrent = getattr(model, "is_recurrent", False)
     names = [*model.input_names, *model.output_names]
-    # A recurrent network's state has a row for each layer before those of the batch.
+    # The state of a recurrent network has the dimension of layers before the batch dimension.
     axes = {name: {1 if name[1:] in ("_in", "_out") else 0: "batch"} for name in names}
     env = runner.env.unwrapped
     description = describe_policy(env, runner.env.clip_actions, task)
@@ -130,7 +130,7 @@ def export_policy(
 
 
 def export_scene(env: ManagerBasedRlEnv, output_dir: Path) -> Path:
-    """Write the scene with the options that it is simulated with, as `export_spec` does."""
+    """Export the scene with its simulation options, as `export_spec` does."""
     spec = env.scene.spec.copy()
     set_options(spec, env.sim.mj_model.opt)
     return export_spec(spec, output_dir)

@@ -1,4 +1,4 @@
-"""A picture of how training went."""
+"""Plot of the progress of training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manyworlds.utils.files import atomic_path
 
 
 def plot_learning_curve(records: Sequence[IterationRecord], path: Path) -> Path:
-    """Draw mean return and speed over training time; return the path of the PNG."""
+    """Plot mean return and speed over training time; return the path of the PNG."""
     require_extra("matplotlib", "train")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

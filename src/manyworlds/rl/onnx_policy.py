@@ -1,4 +1,4 @@
-"""Exported policies in plain MuJoCo: one world, no environment, only the ONNX file."""
+"""Exported policies in plain MuJoCo: one world, from the ONNX file alone."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ from manyworlds.utils.extras import require_extra
 from manyworlds.utils.newton import avoid_sparse_newton
 
 ObservationFn = Callable[["OnnxPolicy", mujoco.MjData, dict[str, Any]], Any]
-"""Computes one observation, shape [n], from the policy, the state, and the term's parameters."""
+"""Function that computes an observation, shape [n], from the policy, the state and its
+parameters."""
 
 
 class OnnxPolicy:
-    """Runs an exported policy in a MuJoCo model that has the joints and actuators it names.
+    """Exported policy that runs in a MuJoCo model with the joints and actuators that it names.
 
-    The model is usually `scene/scene.xml` beside the policy. Per control step: observe, infer,
-    and `decimation` physics steps with controls as the trained actuators computed them. Noise is
-    left out, and delays that were drawn in training are the middle of their range.
+    The model is usually `scene/scene.xml` next to the policy. In each control step, the policy
+    observes and infers, and `decimation` physics steps follow with controls computed as by the
+    trained actuators. Noise is left out, and randomized delays are set to the middle of their
+    range.
 
     Args:
         path: the ONNX file.
-        model: the compiled model; on MuJoCo 4.0.0 its Jacobians may be made dense, as in training.
-        observation_fns: functions for terms that are none of `manyworlds.envs.mdp`, by the name
-            of the term or of its function.
-        commands: what each command term asks for; 0 where nothing is given.
-        check_timestep: whether to refuse a model of another timestep than the policy's; else
-            whoever runs it sets that.
+        model: the compiled model; on MuJoCo 4.0.0, its Jacobians may be made dense, as in training.
+        observation_fns: functions for terms that are not in `manyworlds.envs.mdp`, by the name of
+            the term or of its function.
+        commands: values of command terms by name; 0 for the others.
+        check_timestep: refuse a model whose timestep differs from the policy's. If False, the
+            caller sets the timestep.
 
     Raises:
-        ValueError: the file is no policy, has no description, or one of a newer version; the model
-            lacks what it names; a term or an actuator is of a kind that cannot run here; it knows
-            no such command.
+        ValueError: the file is not a policy, or its description is missing or of a newer version;
+            the model lacks an object that the policy names; a term or an actuator is not supported
+            here; a command is unknown.
     """
 
     def __init__(
@@ -59,14 +61,14 @@ class OnnxPolicy:
         options.intra_op_num_threads = 1
         try:
             self._session = runtime.InferenceSession(str(path), options)
-        except Exception as error:  # ONNX Runtime's have no base class of their own
+        except Exception as error:  # ONNX Runtime's errors have no common base class
             raise ValueError(f"'{path}' is not a policy in the ONNX format: {error}") from error
         self.description = self._read_description()
         avoid_sparse_newton(model)
         self.model = model
         given = {name: np.array(value, float) for name, value in (commands or {}).items()}
         self.commands: dict[str, np.ndarray] = {}
-        """What command terms ask for, which may be changed at any time."""
+        """Values of command terms by name, which may be changed at any time."""
         self._fns = dict(observation_fns or {})
         if check_timestep:
             self._check_timestep()
@@ -81,17 +83,17 @@ class OnnxPolicy:
         self._check_terms()
         self._take_commands(given)
         self.motion = PlainMotion.of(self._session, self.description)
-        """The motion that the file holds, for policies that track one."""
+        """Motion in the file, for policies that track one."""
         self.reset()
 
     @property
     def actuator_names(self) -> list[str]:
-        """Actuators that the policy moves, as the model calls them."""
+        """Names of the model's actuators that the policy drives."""
         return [name for item in self.description["actuators"] for name in item["controls"]]
 
     @property
     def timestep(self) -> float:
-        """Time of a physics step in training [s]."""
+        """Timestep of the physics in training [s]."""
         return self.description["physics_timestep_s"]
 
     @property
@@ -100,10 +102,10 @@ class OnnxPolicy:
         return self.description["control_period_s"]
 
     def reset(self, data: mujoco.MjData | None = None) -> None:
-        """Forget everything; with `data`, also go to the state in which the scene begins."""
+        """Reset the policy's state; with `data`, also set the initial state of the scene."""
         dims = [action["dim"] for action in self.description["actions"].values()]
         self.action = np.zeros(sum(dims), np.float32)
-        """The last action, before it was scaled."""
+        """Last action before scaling, shape [action_dim]."""
         ends = np.cumsum(dims)
         self.action_slices = {
             name: slice(end - dim, end)
@@ -129,7 +131,7 @@ class OnnxPolicy:
         self._refresh(data)
 
     def state_dict(self) -> dict[str, Any]:
-        """What it remembers and is asked for, as plain data that JSON holds to the last digit."""
+        """Return the policy's state and commands as plain data, which JSON stores without loss."""
         arrays = {"hidden": self._hidden, "histories": self._histories, "commands": self.commands}
         return {
             "action": self.action.tolist(),
@@ -142,7 +144,7 @@ class OnnxPolicy:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Remember what `state_dict` returned."""
+        """Load a state that `state_dict` returned."""
         self.action = np.array(state["action"], np.float32)
         for name, value in state["commands"].items():
             self.commands[name][:] = value
@@ -154,7 +156,7 @@ class OnnxPolicy:
         )
 
     def act(self, data: mujoco.MjData) -> np.ndarray:
-        """Observe and infer: return the action, shape [action_dim]."""
+        """Observe and infer; return the action, shape [action_dim]."""
         feed = {name: np.array(value) for name, value in self._hidden.items()}
         if self.motion is not None:
             feed["time_step"] = np.array([[self.time_step]], np.float32)
@@ -171,7 +173,7 @@ class OnnxPolicy:
         return self.action
 
     def step(self, data: mujoco.MjData) -> np.ndarray:
-        """Act, and advance the world by one control period; return the action."""
+        """Act and advance by one control period; return the action, shape [action_dim]."""
         action = self.begin_period(data)
         for _ in range(self.description["decimation"]):
             self.apply(data)
@@ -180,48 +182,48 @@ class OnnxPolicy:
         return action
 
     def begin_period(self, data: mujoco.MjData) -> np.ndarray:
-        """Act, for whoever steps by himself; return the action.
+        """Start a control period without physics steps; return the action, shape [action_dim].
 
-        Then come `decimation` times `apply` and a physics step, and `end_period`.
+        The caller then runs `decimation` times `apply` and a physics step, and `end_period`.
         """
         action = self.act(data)
         self._actuators.take(action, self._offsets())
         return action
 
     def apply(self, data: mujoco.MjData) -> None:
-        """Write `ctrl`, before each physics step."""
+        """Write `ctrl`; call before each physics step."""
         self._actuators.apply(data)
 
     def end_period(self, data: mujoco.MjData) -> None:
-        """Compute what the next action is chosen by."""
+        """Compute the quantities that the next action depends on."""
         self._refresh(data)
         self._go_to_frame(self.time_step + 1)
 
     def observe(self, data: mujoco.MjData, group: str) -> np.ndarray:
-        """Compute a group of observations, in the shape of one world; histories advance by one."""
+        """Compute an observation group in the shape of one world; histories advance by one step."""
         described = self.description["observations"][group]
         terms = described["terms"].items()
         values = [self._term(data, group, name, t).reshape(t["shape"]) for name, t in terms]
         return np.concatenate(values, axis=described.get("concatenate_dim", -1))
 
     def joint_positions(self, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
-        """Positions of the joints that a term's parameters choose [rad or m], shape [n]."""
+        """Positions of the joints that a term's parameters select [rad or m], shape [n]."""
         return data.qpos[[self.addresses[name][0] for name in self.joints_of(params)[0]]]
 
     def joints_of(self, params: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-        """Names of the joints that a term's parameters choose, and the entity's description."""
+        """Return the joints that a term's parameters select, and the entity's description."""
         asset: dict[str, Any] = params.get("asset_cfg") or {"entity": "robot"}
         entity = self.entities[asset["entity"]]
         return asset.get("joint_names", entity["joint_names"]), entity
 
     def _go_to_frame(self, time_step: int) -> None:
         self.time_step = time_step
-        """Frame of the motion that is to be tracked now."""
+        """Current frame of the motion."""
         if self.motion is not None:
             self.commands[self.motion.command_name] = self.motion.command(time_step)
 
     def _offsets(self) -> dict[str, np.ndarray]:
-        """Offsets of actions that are relative to the motion."""
+        """Return the offsets of actions that are relative to the motion."""
         return {
             name: self.motion.joint_positions(action["targets"], self.time_step)
             for name, action in self.description["actions"].items()
@@ -229,7 +231,7 @@ class OnnxPolicy:
         }
 
     def _refresh(self, data: mujoco.MjData) -> None:
-        """Compute positions, velocities and their sensors at the new state, as training does."""
+        """Compute positions, velocities and their sensors at the new state, as in training."""
         mujoco.mj_step1(self.model, data)
 
     def _term(self, data: mujoco.MjData, group: str, name: str, term: dict[str, Any]) -> np.ndarray:
@@ -246,7 +248,7 @@ class OnnxPolicy:
         return value.astype(np.float32)
 
     def _remember(self, key: str, value: np.ndarray, length: int) -> np.ndarray:
-        """Return the last values, the oldest first; the first value fills them all."""
+        """Return the last values, oldest first; the first value fills the whole history."""
         rows = self._histories.setdefault(key, np.repeat(value[None], length, axis=0))
         rows[:-1] = rows[1:]
         rows[-1] = value
@@ -254,13 +256,13 @@ class OnnxPolicy:
 
     def _function(self, name: str, term: dict[str, Any]) -> ObservationFn:
         module, _, function = term["function"].rpartition(":")
-        # A term may be called as one of our functions and be computed by another.
+        # A term may have the name of a built-in function and be computed by another one.
         known = {**_functions_of(module), **OBSERVATION_FNS, **self._fns}
         found = self._fns.get(name) or known.get(function)
         if found is None:
             raise ValueError(
                 f"Observation term '{name}' of '{self.path}' is computed by {term['function']}, "
-                "which plain MuJoCo does not know: pass observation_fns={"
+                "which plain MuJoCo does not provide: pass observation_fns={"
                 f"'{name}': function}} with function(policy, data, params) -> array of shape "
                 f"{tuple(term['shape'])}, or define PLAIN_OBSERVATION_FNS in the task's module."
             )
@@ -278,7 +280,7 @@ class OnnxPolicy:
         return description
 
     def _check_names(self) -> None:
-        """Refuse a model that lacks what the description names, with all that it lacks."""
+        """Raise an error that lists all objects that the description names and the model lacks."""
         wanted = {
             "joint": [n for entity in self.entities.values() for n in entity["joint_names"]],
             "actuator": self.actuator_names,
@@ -316,7 +318,7 @@ class OnnxPolicy:
                         self.commands.setdefault(command, np.zeros(term["shape"][-1] // rows))
 
     def _take_commands(self, given: dict[str, np.ndarray]) -> None:
-        """Take over what command terms ask for; refuse what the policy was not trained with."""
+        """Set the values of command terms; refuse commands that the policy does not have."""
         trained = self._session.get_modelmeta().custom_metadata_map.get("command_names", "")
         known = dict.fromkeys([*self.commands, *filter(None, trained.split(","))])
         for name, value in given.items():
@@ -329,9 +331,9 @@ class OnnxPolicy:
 
 
 def _functions_of(module: str) -> dict[str, ObservationFn]:
-    """`PLAIN_OBSERVATION_FNS` of a task's module: of our own, or of one that is loaded already.
+    """Return `PLAIN_OBSERVATION_FNS` of a module of this package, or of one that is loaded already.
 
-    A policy's file must not make us import just anything.
+    Other modules are not imported, because a policy's file must not run arbitrary code.
     """
     if module.startswith("manyworlds."):
         importlib.import_module(module)
@@ -391,4 +393,4 @@ OBSERVATION_FNS: dict[str, ObservationFn] = {
     "projected_gravity": _projected_gravity,
     "projected_gravity_from_sensor": lambda *args: -_builtin_sensor(*args),
 }
-"""Observations by the name of their function in `manyworlds.envs.mdp`."""
+"""Observation functions by name, for those of `manyworlds.envs.mdp`."""

@@ -1,4 +1,4 @@
-"""From a policy's action to `ctrl` of one `MjData`, as the trained actuators do it."""
+"""Conversion of a policy's action to `ctrl` of one `MjData`, as by the trained actuators."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _LAWS = {cls.__name__: cls.control_law for cls in (IdealPdActuator, DcMotorActua
 
 
 class PlainActuators:
-    """Scales actions to targets, holds them back, and turns them into controls.
+    """Actuators that scale actions to targets, delay them, and convert them to controls.
 
     Args:
         model: the compiled model.
-        description: as `describe_policy` wrote it.
+        description: result of `describe_policy`.
 
     Raises:
         KeyError: the model lacks a target or an actuator.
-        ValueError: an action or an actuator is of a kind that cannot run here.
+        ValueError: an action or an actuator is of a kind that is not supported here.
     """
 
     def __init__(self, model: mujoco.MjModel, description: dict[str, Any]) -> None:
@@ -43,14 +43,14 @@ class PlainActuators:
         self.reset()
 
     def reset(self) -> None:
-        """Forget targets and what is on its way."""
+        """Clear targets and delayed targets."""
         self._targets: dict[tuple[str, str], float] = {}
         self._relative: dict[str, float] = {}
         for actuator in self._actuators:
             actuator.reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """Targets and what is on its way, as plain data."""
+        """Return targets and delayed targets as plain data."""
         return {
             "targets": [[*key, value] for key, value in self._targets.items()],
             "relative": dict(self._relative),
@@ -61,7 +61,7 @@ class PlainActuators:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what `state_dict` returned."""
+        """Load a state that `state_dict` returned."""
         self._targets = {(field, name): value for field, name, value in state["targets"]}
         self._relative = dict(state["relative"])
         for actuator, rows in zip(self._actuators, state["late"], strict=True):
@@ -74,8 +74,8 @@ class PlainActuators:
         """Scale, offset and clip an action, once per control step.
 
         Args:
-            action: the action.
-            offsets: present offsets of terms whose offsets move.
+            action: unprocessed action, shape [action_dim].
+            offsets: current offsets of terms whose offsets change, by name.
         """
         start = 0
         for name, term in self._actions.items():
@@ -96,7 +96,7 @@ class PlainActuators:
                 self._targets |= {(term["command"], name): v for name, v in values.items()}
 
     def apply(self, data: mujoco.MjData) -> None:
-        """Write `ctrl`, before each physics step."""
+        """Write `ctrl`; call before each physics step."""
         for name, offset in self._relative.items():
             position = float(data.qpos[self._model.joint(name).qposadr[0]])
             self._targets["position", name] = position + offset
@@ -110,8 +110,8 @@ class _PlainActuator:
         self._law = _LAWS.get(item["type"])
         if item["commands"] is None and self._law is None:
             raise ValueError(
-                f"The actuator of {item['targets']} is a {item['type']}, whose law plain MuJoCo "
-                "does not know: run the policy in its environment."
+                f"The actuator of {item['targets']} is a {item['type']}, whose control law is not "
+                "available in plain MuJoCo: run the policy in its environment."
             )
         ids = [model.actuator(name).id for name in item["controls"]]
         self._controls = model.actuator_ctrladr[ids]
@@ -125,14 +125,14 @@ class _PlainActuator:
             self._state = (("ten_length", self._elements), ("ten_velocity", self._elements))
         lag = (item["delay"]["min_lag"] + item["delay"]["max_lag"]) // 2
         self.late: deque[dict[str, torch.Tensor]] = deque(maxlen=lag + 1)
-        """Targets on their way, the oldest first."""
+        """Delayed targets, oldest first."""
         self._params = {
             name: torch.tensor([math.inf if v is None else v for v in values])
             for name, values in item["params"].items()
         }
 
     def reset(self) -> None:
-        """Forget what is on its way; as in an environment's reset, targets of zero come first."""
+        """Clear delayed targets; as after an environment's reset, the first targets are zero."""
         self.late.clear()
         self.late.append({f: torch.zeros(len(self._item["targets"])) for f in COMMAND_FIELDS})
 
@@ -144,7 +144,7 @@ class _PlainActuator:
         cmd = cmd | {field: self.late[0][field] for field in self._item["delay"]["commands"]}
         if self._law is None:
             ctrl = torch.cat([cmd[field] for field in self._item["commands"]])
-            # Only descriptions of policies that learned to count effort behind gears have this.
+            # Only descriptions of policies trained with effort applied behind gears have this.
             ctrl = ctrl * self._item.get("ctrl_per_target", 1.0)
         else:
             pos, vel = (torch.tensor(getattr(data, f)[i]).float() for f, i in self._state)

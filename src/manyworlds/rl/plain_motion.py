@@ -1,4 +1,4 @@
-"""The motion in the file of a policy that tracks one, for plain MuJoCo."""
+"""Motion in the file of a tracking policy, for plain MuJoCo."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 
 class PlainMotion:
-    """What is to be tracked, frame by frame; after the last frame it stays as it is.
+    """Frames of a motion to track; after the last frame, the motion stays there.
 
     Args:
-        about: what the policy's description says of its motion.
-        arrays: joint and body quantities by name, a row for each frame.
-        joints: the robot's joints as named in the model.
+        about: the motion's part of the policy's description.
+        arrays: joint and body quantities by name, one row per frame.
+        joints: names of the robot's joints in the model.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class PlainMotion:
 
     @classmethod
     def of(cls, session: Any, description: dict[str, Any]) -> PlainMotion | None:
-        """Read the motion out of a policy; None if it tracks none."""
+        """Read the motion from a policy; None if it does not track one."""
         about = description["policy"]
         if "motion_command" not in about:
             return None
@@ -41,22 +41,25 @@ class PlainMotion:
         return cls(about, dict(zip(names, arrays, strict=True)), joints)
 
     def frame(self, name: str, time_step: int) -> np.ndarray:
-        """One quantity in one frame, as the model's outputs are named."""
+        """Return a quantity in one frame by name; its shape is that of the policy's output."""
         rows = self._arrays[name]
         return rows[min(time_step, len(rows) - 1)]
 
     def command(self, time_step: int) -> np.ndarray:
-        """Joint positions and velocities asked for, shape [2 joints]."""
+        """Joint positions and velocities of the motion, shape [2 * joints]."""
         return np.concatenate([self.frame(n, time_step) for n in ("joint_pos", "joint_vel")])
 
     def joint_positions(self, names: list[str], time_step: int) -> np.ndarray:
-        """Positions asked for of the joints named [rad or m]."""
+        """Return positions of the given joints in the motion [rad or m], shape [len(names)]."""
         return self.frame("joint_pos", time_step)[[self._joints.index(name) for name in names]]
 
     def anchor(
         self, model: mujoco.MjModel, data: mujoco.MjData, time_step: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The anchor asked for, seen from the robot's: position [m] and rotation matrix."""
+        """Return the motion's anchor relative to the robot's: position [m] and rotation matrix.
+
+        The position has shape [3], the matrix shape [3, 3].
+        """
         body = model.body(f"{self._entity}/{self._bodies[self._anchor]}").id
         matrix, actual = np.zeros(9), data.xmat[body].reshape(3, 3)
         quat = self.frame("body_quat_w", time_step)[self._anchor].astype(float)
@@ -65,7 +68,7 @@ class PlainMotion:
         return actual.T @ offset, actual.T @ matrix.reshape(3, 3)
 
     def put(self, model: mujoco.MjModel, data: mujoco.MjData, time_step: int) -> None:
-        """Put the robot into a frame, its root only if that is tracked."""
+        """Set the robot's state to a frame; its root only if the root is tracked."""
         for name, position, velocity in zip(
             self._joints,
             self.frame("joint_pos", time_step),
@@ -84,7 +87,7 @@ class PlainMotion:
             )
             turn = np.zeros(9)
             mujoco.mju_quat2Mat(turn, quat)
-            # A free joint's angular velocity is seen from the body.
+            # A free joint's angular velocity is in the body's frame.
             local = turn.reshape(3, 3).T @ angular
             q, v = model.jnt_qposadr[start], model.jnt_dofadr[start]
             data.qpos[q : q + 7], data.qvel[v : v + 6] = [*pos, *quat], [*linear, *local]

@@ -1,4 +1,4 @@
-"""What a policy needs from the world around it, as plain data."""
+"""Description of a policy's interface to the simulation, as plain data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def describe_policy(
 ) -> dict[str, Any]:
     """Describe timing, observations, actions and actuators, with names as in the scene's model.
 
-    Values are those of the first world; None stands for no limit.
+    Values are those of world 0; None stands for no limit.
 
     Args:
         env: the environment.
@@ -72,19 +72,19 @@ def describe_policy(
 
 
 def action_entity(env: ManagerBasedRlEnv) -> Entity:
-    """The entity that the first action moves."""
+    """Return the entity of the first action."""
     name = env.action_manager.active_terms[0]
     return env.scene[env.action_manager.get_term(name).cfg.entity_name]
 
 
 def gains(entity: Entity) -> tuple[list[float], list[float]]:
-    """Stiffness and damping of each joint's actuators, 0 where they have none."""
+    """Return stiffness and damping of each joint's actuators, 0 for joints without actuators."""
     found = {name: torch.zeros(entity.num_joints) for name in ("stiffness", "damping")}
     for actuator in entity.actuators:
         if actuator.transmission_type != TransmissionType.JOINT:
             continue
         for name in set(found) & set(actuator.param_names):
-            # Two actuators may share a joint, such as one of position and one of velocity.
+            # Two actuators may act on one joint, such as one of position and one of velocity.
             row = actuator.default_param(name)[0].cpu()
             found[name].index_add_(0, actuator.target_ids.cpu(), row)
     return found["stiffness"].tolist(), found["damping"].tolist()
@@ -99,7 +99,7 @@ def _describe_observation(
     function = fields.pop("func")
     if not isinstance(cfg.func, type) and not hasattr(cfg.func, "__qualname__"):
         function = f"{type(cfg.func).__module__}:{type(cfg.func).__qualname__}"
-    # A group may set the history of all its terms.
+    # A group may override the history of all its terms.
     if getattr(group_cfg, "history_length", None) is not None:
         for key in ("history_length", "flatten_history_dim"):
             fields[key] = getattr(group_cfg, key)
@@ -129,7 +129,7 @@ def _describe_action(term: Any) -> dict[str, Any]:
         "dim": term.action_dim,
         "config": _plain(term.cfg),
     }
-    # What else a term makes of an action, only its environment knows.
+    # Other processing of actions by a term is only available in its environment.
     as_usual = getattr(type(term), "process_actions", None) is BaseAction.process_actions
     if isinstance(term, BaseAction) and as_usual:
         clip = clip_bounds(term.cfg.clip, term.target_names, term.device)
@@ -165,7 +165,7 @@ def _describe_actuator(
         "transmission": actuator.transmission_type.value,
         "targets": [f"{name}/{target}" for target in actuator.target_names],
         "controls": [env.sim.mj_model.actuator(int(i)).name for i in actuator.global_actuator_ids],
-        # What goes to `ctrl`: these targets, or what a law makes of all.
+        # Input of `ctrl`: these targets, or the result of a control law.
         "commands": list(actuator.command_fields) if direct else None,
         "delay": {
             "min_lag": cfg.delay_min_lag,
@@ -183,7 +183,7 @@ def _plain(value: Any) -> Any:
 
 
 def _without_infinities(value: Any) -> Any:
-    """Replace what JSON cannot hold."""
+    """Replace infinities, which JSON cannot store, by None."""
     if isinstance(value, dict):
         return {key: _without_infinities(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""The folder of a training run: what is in it, and how to find one.
+"""Folder of a training run: its contents, and the search for runs.
 
-A run folder appears under its name only once its configuration is complete, and each file in it is
-whole: readers never see half of anything. Only `progress.jsonl` grows by a line an iteration.
+A run folder gets its name only when its configuration is complete, and each file in it is written
+atomically. Only `progress.jsonl` grows, by a line per iteration.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHECKPOINT = re.compile(r"model_(\d+)\.pt")
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A training run on disk."""
+    """Training run on disk."""
 
     path: Path
 
@@ -30,11 +30,11 @@ class RunFolder:
     def create(
         cls, root: Path, experiment: str, run_name: str, task: str, env_cfg: Any, rl_cfg: Any
     ) -> RunFolder:
-        """Make a folder `root/experiment/<time>[_<run_name>]` that holds the configuration.
+        """Create a folder `root/experiment/<time>[_<run_name>]` that holds the configuration.
 
         Raises:
             OSError: the folder cannot be written.
-            ValueError: a name would lead out of `root`.
+            ValueError: a name would create a folder outside of `root`.
         """
         for name in (experiment, f"x{run_name}"):
             if not name or Path(name).name != name or name.startswith("."):
@@ -67,16 +67,16 @@ class RunFolder:
     def latest(
         cls, root: Path, task: str | None = None, load_run: str = ".*", load_checkpoint: str = ".*"
     ) -> RunFolder:
-        """Find the newest run that has a checkpoint, of one task or of any.
+        """Return the newest run that has a checkpoint, of one task or of any.
 
         Args:
-            root: where the experiments' folders are.
-            task: whose runs count; None for any.
+            root: folder of the experiments' folders.
+            task: name of the task; None for any.
             load_run: regular expression that the run's name must match as a whole.
             load_checkpoint: regular expression that a checkpoint's name must match as a whole.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: no run matches.
         """
         runs = [cls(p.parent.parent) for p in root.glob("*/*/params/run.yaml")]
         runs = [run for run in runs if not run.path.name.startswith(".")]
@@ -95,13 +95,13 @@ class RunFolder:
 
     @classmethod
     def of_checkpoint(cls, checkpoint: Path) -> RunFolder | None:
-        """The run folder that a checkpoint lies in, or None if it lies elsewhere."""
+        """Return the run folder that contains a checkpoint; None if the checkpoint is elsewhere."""
         run = cls(checkpoint.resolve().parent)
         return run if (run.path / "params" / "run.yaml").is_file() else None
 
     @property
     def task(self) -> str | None:
-        """Name of the task that was trained, or None if the folder does not tell."""
+        """Name of the trained task; None if the folder does not record it."""
         try:
             return load_yaml(self.path / "params" / "run.yaml")["task"]
         except (OSError, ValueError, TypeError, KeyError):
@@ -116,13 +116,13 @@ class RunFolder:
         return load_yaml(self.path / "params" / "agent.yaml")
 
     def checkpoints(self, pattern: str = ".*") -> list[Path]:
-        """Checkpoints by iteration, of those whose name matches a regular expression as a whole."""
+        """Return checkpoints by iteration, if a regular expression matches their whole name."""
         found = [(m, p) for p in self.path.glob("*.pt") if (m := _CHECKPOINT.fullmatch(p.name))]
         paths = [path for match, path in sorted(found, key=lambda pair: int(pair[0][1]))]
         return [path for path in paths if re.fullmatch(pattern, path.name)]
 
     def last_checkpoint(self, pattern: str = ".*") -> Path:
-        """The checkpoint of the last iteration, of those whose name matches."""
+        """Return the checkpoint of the last iteration among those whose name matches."""
         return self.checkpoints(pattern)[-1]
 
 

@@ -1,6 +1,6 @@
-"""Convolutions that tell where in an image something is.
+"""Convolutions with a spatial softmax, whose outputs are positions in an image.
 
-Each channel becomes the expected position of its activation (Levine et al., 2016,
+Each channel is reduced to the expected position of its activation (Levine et al., 2016,
 arXiv:1504.00702, section 5.1).
 """
 
@@ -24,7 +24,7 @@ class SpatialSoftmax(nn.Module):
     Args:
         height: height of the images [pixels].
         width: width of the images [pixels].
-        temperature: what activations are divided by before the softmax.
+        temperature: divisor of activations before the softmax.
     """
 
     def __init__(self, height: int, width: int, temperature: float = 1.0) -> None:
@@ -37,7 +37,7 @@ class SpatialSoftmax(nn.Module):
         self.register_buffer("positions", torch.stack([x.flatten(), y.flatten()], dim=1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Map activations [batch, channels, height, width] to [batch, 2 * channels]."""
+        """Map activations of shape [batch, channels, height, width] to [batch, 2 * channels]."""
         weights = torch.softmax(x.flatten(2) / self.temperature, dim=-1)
         return (weights @ self.positions).flatten(1)
 
@@ -48,7 +48,7 @@ class SpatialSoftmaxCNN(nn.Module):
     Args:
         input_dim: height and width of the images [pixels].
         input_channels: channels of the images.
-        temperature: that of the softmax.
+        temperature: temperature of the softmax.
         cnn_kwargs: settings of rsl_rl's `CNN`; its `global_pool` and `flatten` do not apply.
     """
 
@@ -64,7 +64,7 @@ class SpatialSoftmaxCNN(nn.Module):
         super().__init__()
         settings = cnn_kwargs | {"global_pool": "none", "flatten": False}
         self.cnn = CNN(input_dim=input_dim, input_channels=input_channels, **settings)
-        # What rsl_rl says about sizes does not hold for every padding: measure.
+        # rsl_rl's formula of sizes is not valid for every padding: compute them by a forward pass.
         with torch.no_grad():
             image = self.cnn(torch.zeros(1, input_channels, *input_dim))
         self.spatial_softmax = SpatialSoftmax(image.shape[2], image.shape[3], temperature)
@@ -76,18 +76,18 @@ class SpatialSoftmaxCNN(nn.Module):
         return self._output_dim
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Map images [batch, channels, height, width] to [batch, output_dim]."""
+        """Map images, shape [batch, channels, height, width], to shape [batch, output_dim]."""
         return self.spatial_softmax(self.cnn(x))
 
 
 class SpatialSoftmaxCNNModel(CNNModel):
     """rsl_rl's `CNNModel` with a `SpatialSoftmaxCNN` for each group of images.
 
-    `cnn_cfg` holds the settings for all groups, or those of each group by its name, and besides
-    those of rsl_rl `spatial_softmax_temperature`.
+    `cnn_cfg` holds the settings of all groups, or those of each group by its name: rsl_rl's
+    settings and `spatial_softmax_temperature`.
 
     Raises:
-        ValueError: convolutions are neither described nor given, or not for these groups.
+        ValueError: convolutions are neither configured nor given, or not for these groups.
     """
 
     def __init__(

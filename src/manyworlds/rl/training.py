@@ -1,4 +1,4 @@
-"""One training run, from configuration to exported policy."""
+"""Training run, from configuration to exported policy."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from manyworlds.utils.files import write_atomic
 
 @dataclass
 class TrainingResult:
-    """What a training run leaves."""
+    """Result of a training run."""
 
     run: RunFolder
     stopped: bool = False
-    """Whether it ended before its last iteration."""
+    """True if it ended before its last iteration."""
     timed_out: bool = False
-    """Whether it did because its time was up."""
+    """True if it ended because of its time limit."""
     records: list[IterationRecord] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
-    """Files worth looking at: the last checkpoint, the exported policy, its scene, and the
+    """Most important files: the last checkpoint, the exported policy, its scene, and the learning
     curve."""
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal stopped it."""
+        """True if a signal stopped the run."""
         return self.stopped and not self.timed_out
 
     @property
     def checkpoint(self) -> Path:
-        """The checkpoint of the last iteration."""
+        """Checkpoint of the last iteration."""
         return self.files[0]
 
 
@@ -64,21 +64,21 @@ def train(
 ) -> TrainingResult:
     """Train a policy and export it.
 
-    Ctrl-C or SIGTERM stops after the present iteration and still writes a checkpoint; so does the
+    Ctrl-C or SIGTERM stops after the current iteration and still writes a checkpoint; so does the
     learner's `max_minutes`, counted from the call of this function. Under `torchrun`, each process
-    trains in an environment of its own and rank 0 writes the files.
+    trains in its own environment and rank 0 writes the files.
 
     Args:
-        task: name of the task, kept in the run folder.
-        env_cfg: the environment; its seed is set from the learner's unless it has one.
+        task: name of the task, stored in the run folder.
+        env_cfg: the environment; its seed is set to the learner's if it is None.
         rl_cfg: the learner.
-        log_root: where run folders are made.
+        log_root: folder of the experiments' folders.
         device: a torch device, or None for the default.
-        resume: checkpoint to go on from.
-        runner_cls: the runner.
-        on_start: called with the runner and the run's folder before the first iteration, in the
-            process that writes the files.
-        on_iteration: called after every iteration.
+        resume: checkpoint to continue from.
+        runner_cls: class of the runner.
+        on_start: function called with the runner and the run's folder before the first iteration,
+            in the process that writes the files.
+        on_iteration: function called after every iteration.
     """
     _check_counts(rl_cfg)
     deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
@@ -95,8 +95,8 @@ def train(
         remaining = rl_cfg.max_iterations - runner.current_learning_iteration
         if resume is not None and remaining <= 0:
             raise ValueError(
-                f"'{resume}' already has {runner.current_learning_iteration} iterations: ask for "
-                f"more than that with --agent.max-iterations (now {rl_cfg.max_iterations})."
+                f"'{resume}' already has {runner.current_learning_iteration} iterations: set "
+                f"--agent.max-iterations (now {rl_cfg.max_iterations}) to more than that."
             )
         result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg))
         if resume is not None:
@@ -121,7 +121,7 @@ def _learn(
     *,
     from_start: bool,
 ) -> None:
-    """Learn until the last iteration, the deadline or a signal, and note each iteration."""
+    """Train until the last iteration, the deadline or a signal, and record each iteration."""
 
     def record(item: IterationRecord) -> None:
         result.records.append(item)
@@ -143,15 +143,15 @@ def _learn(
         except TrainingStopped:
             result.stopped, result.timed_out = True, share(result.timed_out)
         except KeyboardInterrupt:
-            # A second Ctrl-C ends an iteration half-way; its weights are still worth keeping,
-            # unless there are other processes, which may wait for this one.
+            # A second Ctrl-C interrupts an iteration; its weights are still saved, unless other
+            # processes may wait for this one.
             if runner.ranks.is_distributed:
                 raise
             result.stopped = True
 
 
 def _env_cfg_of(ranks: Ranks, env_cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnvCfg:
-    """The environment of one of several processes: a seed and a share of the cores of its own."""
+    """Return the configuration of this process, with its own seed and share of the cores."""
     if not ranks.is_distributed:
         return env_cfg
     env_cfg = copy.deepcopy(env_cfg)
@@ -168,7 +168,7 @@ def _start_run(
     env_cfg: ManagerBasedRlEnvCfg,
     rl_cfg: RslRlOnPolicyRunnerCfg,
 ) -> RunFolder:
-    """Make the run's folder, once for all processes, and let what writes files know it."""
+    """Create the run's folder, once for all processes, and pass it to the writers of files."""
     run = None
     if runner.ranks.is_main:
         names = rl_cfg.experiment_name, rl_cfg.run_name
@@ -182,18 +182,18 @@ def _start_run(
 
 
 def _earlier_records(checkpoint: Path, iterations: int) -> list[IterationRecord]:
-    """What the run that a checkpoint comes from reported up to there, where that is known."""
+    """Return the records of the run of a checkpoint up to the checkpoint, if they are available."""
     path = checkpoint.parent / "progress.jsonl"
     if not path.is_file():
         return []
-    # A run that was killed may have left half a line.
+    # The last line is incomplete if the run was killed.
     lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
     records = [IterationRecord(**json.loads(line)) for line in lines]
     return [item for item in records if item.iteration <= iterations]
 
 
 def _write_progress(path: Path, records: list[IterationRecord], mode: str) -> None:
-    """Write a line for each record, at once, so that a run that ends badly keeps them."""
+    """Write a line for each record immediately, so that they are kept if the run fails."""
     with (path / "progress.jsonl").open(mode) as file:
         file.write("".join(json.dumps(asdict(record)) + "\n" for record in records))
 
@@ -212,7 +212,7 @@ def _check_counts(rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
 def _write_results(runner: OnPolicyRunner, result: TrainingResult, task: str) -> None:
     path = result.run.path
     checkpoint = path / f"model_{runner.current_learning_iteration}.pt"
-    # All processes save or none does, whatever files each of them sees.
+    # All processes save or none does, even if they see different files.
     if result.stopped if runner.ranks.is_distributed else not checkpoint.is_file():
         runner.save(checkpoint)
     result.files = [checkpoint]
@@ -227,7 +227,7 @@ def _write_results(runner: OnPolicyRunner, result: TrainingResult, task: str) ->
 
 @contextlib.contextmanager
 def _stop_on_signal(runner: OnPolicyRunner) -> Iterator[None]:
-    """Turn the first Ctrl-C or SIGTERM into a stop between iterations; a second one is at once."""
+    """Handle Ctrl-C and SIGTERM: stop after the iteration, and at once if they come again."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -245,7 +245,7 @@ def _stop_on_signal(runner: OnPolicyRunner) -> Iterator[None]:
 
 
 def write_summary(run: RunFolder, summary: dict[str, object]) -> Path:
-    """Write what a run came to as `summary.json`; what is not finite becomes null."""
+    """Write the results of a run to `summary.json`; values that are not finite become null."""
     finite = {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in summary.items()

@@ -1,4 +1,4 @@
-"""The environment as rsl_rl wants it."""
+"""Adapter of the environment to rsl_rl's interface."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class RslRlVecEnvWrapper(VecEnv):
-    """Adapts an environment to rsl_rl.
+    """Environment with rsl_rl's interface.
 
     Args:
         env: the environment.
-        clip_actions: bound on the magnitude of actions, or None.
+        clip_actions: bound on the magnitude of actions; None for no bound.
     """
 
     def __init__(self, env: ManagerBasedRlEnv, clip_actions: float | None = None) -> None:
@@ -42,17 +42,17 @@ class RslRlVecEnvWrapper(VecEnv):
 
     @property
     def render_mode(self) -> str | None:
-        """What the environment renders."""
+        """Render mode of the environment."""
         return getattr(self.env, "render_mode", None)
 
     @property
     def observation_space(self) -> gymnasium.Space[Any]:
-        """Observations of all worlds."""
+        """Space of the observations of all worlds."""
         return self.env.observation_space
 
     @property
     def action_space(self) -> gymnasium.Space[Any]:
-        """Actions of all worlds."""
+        """Space of the actions of all worlds."""
         return self.env.action_space
 
     @classmethod
@@ -62,7 +62,7 @@ class RslRlVecEnvWrapper(VecEnv):
 
     @property
     def unwrapped(self) -> ManagerBasedRlEnv:
-        """The environment itself."""
+        """Environment itself."""
         return self.env.unwrapped
 
     @property
@@ -75,26 +75,26 @@ class RslRlVecEnvWrapper(VecEnv):
         self.env.episode_length_buf.copy_(value)
 
     def seed(self, seed: int = -1) -> int:
-        """Seed the random generators; -1 draws a seed."""
+        """Seed the random generators; -1 samples a seed. Returns the seed."""
         return self.env.seed(seed)
 
     def get_observations(self) -> TensorDict:
-        """Observations that the last step or reset returned."""
+        """Return the observations of the last step or reset, by group, shape [num_envs, ...]."""
         return self._pack(self.env.get_observations())
 
     def reset(self) -> tuple[TensorDict, dict[str, Any]]:
-        """Begin new episodes in all worlds."""
+        """Start new episodes in all worlds."""
         obs, extras = self.env.reset()
         return self._pack(obs), extras
 
     def step(
         self, actions: torch.Tensor
     ) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, Any]]:
-        """Advance every world; return observations, rewards, dones and extras.
+        """Advance every world; return observations, rewards, dones (shape [num_envs]) and extras.
 
-        `extras["time_outs"]` marks episodes that were cut off by time, whose value rsl_rl
-        bootstraps, unless the horizon is part of the task; `extras["final_obs"]` is what they
-        ended with, where some episode did.
+        `extras["time_outs"]` marks episodes that reached their time limit, whose value rsl_rl
+        bootstraps, unless the horizon is finite; `extras["final_obs"]` holds the final observations
+        if at least one episode ended.
         """
         if self.clip_actions is not None:
             actions = actions.clamp(-self.clip_actions, self.clip_actions)

@@ -1,4 +1,4 @@
-"""Ready tasks and the registry that finds them by name."""
+"""Built-in tasks, and the registry that finds tasks by name."""
 
 from manyworlds.tasks.registry import (
     list_tasks,

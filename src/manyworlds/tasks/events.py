@@ -1,4 +1,4 @@
-"""Events that several tasks have."""
+"""Event terms shared by several tasks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from manyworlds.managers import EventTermCfg, SceneEntityCfg
 
 
 def reset_joints() -> EventTermCfg:
-    """Put all joints of the robot where they are initially, at every reset; ranges may be set."""
+    """Reset all joints of the robot to their initial positions; offset ranges may be set."""
     return EventTermCfg(
         func=mdp.reset_joints_by_offset,
         mode="reset",
@@ -23,7 +23,7 @@ def reset_joints() -> EventTermCfg:
 
 
 def at_startup(table: Mapping[str, tuple[Any, dict[str, Any]]]) -> dict[str, EventTermCfg | None]:
-    """Make events that happen once, before the first episode: name -> function, parameters."""
+    """Return startup events from a table: name -> function, parameters."""
     return {
         name: EventTermCfg(func=func, mode="startup", params=params)
         for name, (func, params) in table.items()

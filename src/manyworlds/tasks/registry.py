@@ -1,7 +1,7 @@
-"""Tasks by name.
+"""Registry of tasks by name.
 
-Built-in tasks are named in a table and imported when first loaded, so that listing is fast.
-Packages add theirs through the entry-point group `manyworlds.tasks` or by `register_task`.
+Built-in tasks are listed in a table and imported when they are first loaded, so that listing is
+fast. Packages add tasks through the entry-point group `manyworlds.tasks` or by `register_task`.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ class _Task:
     play_env_cfg: ManagerBasedRlEnvCfg
     rl_cfg: RslRlOnPolicyRunnerCfg
     runner_cls: type | str | None
-    """The class, or its place as 'module:name': it needs the extra `train`."""
+    """Runner class, or its location as 'module:name', because it needs the extra `train`."""
     cpu_preset: CpuPreset | None = None
 
 
 _TASKS: dict[str, _Task] = {}
 
 PLUGIN_GROUPS: dict[str, bool] = {"manyworlds.tasks": False}
-"""Entry-point groups whose modules register tasks, and whether they were loaded."""
+"""Entry-point groups whose modules register tasks; True once they are loaded."""
 
 
 @dataclass(frozen=True)
 class LazyTask:
-    """Place of a task whose module is imported when the task is first loaded.
+    """Location of a task whose module is imported when the task is first loaded.
 
-    The module may have a function `use_cpu_preset`.
+    The module may define a function `use_cpu_preset`.
     """
 
     module: str
     env_cfg: str
-    """Function of the module that makes the environment's config; takes `play`."""
+    """Name of the function that returns the environment's config; it takes `play`."""
     rl_cfg: str
-    """Function of the module that makes the learner's config."""
+    """Name of the function that returns the learner's config."""
     runner: str | None = None
-    """Runner class as 'module:name', or None for `manyworlds.rl.OnPolicyRunner`."""
+    """Runner class as 'module:name'; None for `manyworlds.rl.OnPolicyRunner`."""
 
 
 _CARTPOLE = "manyworlds.tasks.cartpole.cartpole_env_cfg"
@@ -119,19 +119,19 @@ def register_task(
     runner_cls: type | None = None,
     cpu_preset: CpuPreset | None = None,
 ) -> None:
-    """Register a task under a name of your own.
+    """Register a task.
 
     Args:
-        task_id: the name, unique among all tasks.
-        env_cfg: what to train in.
-        play_env_cfg: what to watch: usually endless episodes and no perturbations.
-        rl_cfg: how to learn.
-        runner_cls: a subclass of `manyworlds.rl.OnPolicyRunner`, or None for that class.
-        cpu_preset: changes both configurations to what learns on a few CPU cores, if that is
-            something else.
+        task_id: name of the task, unique among all tasks.
+        env_cfg: environment for training.
+        play_env_cfg: environment for playback: usually endless episodes without perturbations.
+        rl_cfg: configuration of the learner.
+        runner_cls: subclass of `manyworlds.rl.OnPolicyRunner`; None for that class.
+        cpu_preset: function that changes both configurations to settings that train well on a few
+            CPU cores; None if no change is needed.
 
     Raises:
-        ValueError: the name is taken.
+        ValueError: the name is already registered.
     """
     _check_free(task_id)
     _TASKS[task_id] = _Task(env_cfg, play_env_cfg, rl_cfg, runner_cls, cpu_preset)
@@ -141,48 +141,48 @@ def register_lazy_task(task_id: str, task: LazyTask) -> None:
     """Register a task whose module is imported when the task is first loaded.
 
     Raises:
-        ValueError: the name is taken.
+        ValueError: the name is already registered.
     """
     _check_free(task_id)
     _LAZY[task_id] = task
 
 
 def unregister_task(task_id: str) -> None:
-    """Remove a task; an unknown one is ignored."""
+    """Remove a task; unknown names are ignored."""
     _LAZY.pop(task_id, None)
     _TASKS.pop(task_id, None)
 
 
 def list_tasks() -> list[str]:
-    """Names of all tasks, sorted."""
+    """Return the names of all tasks, sorted."""
     _load_plugins()
     return sorted({*_LAZY, *_TASKS})
 
 
 def load_env_cfg(task_name: str, play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Return a copy of a task's environment, for training or for watching.
+    """Return a copy of a task's environment configuration, for training or playback.
 
     Raises:
-        KeyError: there is no such task.
+        KeyError: the task does not exist.
     """
     task = _find(task_name)
     return copy.deepcopy(task.play_env_cfg if play else task.env_cfg)
 
 
 def load_rl_cfg(task_name: str) -> RslRlOnPolicyRunnerCfg:
-    """Return a copy of a task's learning settings.
+    """Return a copy of a task's learner configuration.
 
     Raises:
-        KeyError: there is no such task.
+        KeyError: the task does not exist.
     """
     return copy.deepcopy(_find(task_name).rl_cfg)
 
 
 def load_runner_cls(task_name: str) -> type | None:
-    """Return a task's own runner class, or None.
+    """Return a task's own runner class; None if it has none.
 
     Raises:
-        KeyError: there is no such task.
+        KeyError: the task does not exist.
     """
     runner_cls = _find(task_name).runner_cls
     if not isinstance(runner_cls, str):
@@ -194,10 +194,13 @@ def load_runner_cls(task_name: str) -> type | None:
 def use_cpu_preset(
     task_name: str, env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
 ) -> bool:
-    """Change both configurations to what learns on a few CPU cores; return whether that differs.
+    """Change both configurations to settings that train well on a few CPU cores.
+
+    Returns:
+        True if the task has such settings.
 
     Raises:
-        KeyError: there is no such task.
+        KeyError: the task does not exist.
     """
     preset = _find(task_name).cpu_preset
     if preset is not None:
@@ -206,10 +209,10 @@ def use_cpu_preset(
 
 
 def require_task(task_name: str) -> None:
-    """Make sure that a task of this name exists, without importing its module.
+    """Check that a task of this name exists, without importing its module.
 
     Raises:
-        KeyError: there is no such task.
+        KeyError: the task does not exist.
     """
     if task_name in _LAZY or task_name in _TASKS:
         return
@@ -238,7 +241,7 @@ def _find(task_name: str) -> _Task:
 
 
 def _load_plugins() -> None:
-    """Import modules that installed packages name; a broken one must not stop the others."""
+    """Import the modules of installed packages' entry points; warn about those that fail."""
     for group in [group for group, loaded in PLUGIN_GROUPS.items() if not loaded]:
         PLUGIN_GROUPS[group] = True
         for entry_point in importlib.metadata.entry_points(group=group):

@@ -141,7 +141,7 @@ def test_roots_on_flat_patches():
     counts = nearest.bincount(minlength=5)
     assert len(counts) == 5 and counts.min() > 80
     torch.testing.assert_close(data.root_link_lin_vel_w[:, 2], torch.full((600,), 2.0))
-    with pytest.raises(ValueError, match=r"called 'goal', only \['spawn'\]"):
+    with pytest.raises(ValueError, match=r"flat patches 'goal', only \['spawn'\]"):
         mdp.reset_root_state_from_flat_patches(env, None, "goal")
 
 

@@ -14,7 +14,7 @@ from manyworlds.envs import ManagerBasedRlEnv, check_env
 from manyworlds.lab import PRESETS, Pose, world_from_scene
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.tasks.manipulation import mdp
-from manyworlds.tasks.manipulation.config.arm.env_cfgs import ARM
+from manyworlds.tasks.manipulation.config.arm import ARM
 from manyworlds.tasks.manipulation.lift_cube_env_cfg import get_cube_spec, multi_cube_seg_env_cfg
 from tests.robots import robot_file
 
@@ -209,7 +209,7 @@ def test_depth_tells_how_far_things_are():
     assert depth.shape == (2, 1, 48, 48) and depth.min() > 0.01 and depth.max() == 1.0
     column = depth[0, 0, :, 2]
     assert (column.diff() <= 1e-6).all() and column[-1] < 0.7 < column[0]
-    with pytest.raises(ValueError, match="'front' makes no rgb pictures"):
+    with pytest.raises(ValueError, match="'front' provides no rgb images"):
         mdp.camera_rgb(env, "front")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.tasks import load_env_cfg
-from manyworlds.tasks.tracking.config.humanoid.env_cfgs import humanoid_clip
+from manyworlds.tasks.tracking.config.humanoid import humanoid_clip
 from manyworlds.tasks.tracking.motion import Motion
 
 

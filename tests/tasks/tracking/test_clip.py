@@ -10,7 +10,7 @@ import pytest
 
 from manyworlds.asset_zoo.humanoid import get_humanoid_cfg
 from manyworlds.tasks.tracking.clip import wave_and_squat
-from manyworlds.tasks.tracking.config.humanoid.env_cfgs import CLIP
+from manyworlds.tasks.tracking.config.humanoid import CLIP
 
 
 @pytest.fixture(scope="module")

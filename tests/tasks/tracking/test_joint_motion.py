@@ -158,10 +158,10 @@ def test_lines_are_counted_from_one_with_both_ends(tmp_path):
     ("rows", "header", "message"),
     [
         ([row[:-1] for row in ROWS], None, "8 columns in line 1, but the robot needs 9.*hip, knee"),
-        ([*ROWS, [*ROWS[0][:-1], "fast"]], None, "Line 5 .* no number"),
+        ([*ROWS, [*ROWS[0][:-1], "fast"]], None, "Line 5 .* not a number"),
         (ROWS, [*ROOT_COLUMNS, "hip", "elbow"], r"no columns \['knee'\]"),
         (ROWS[:1], None, "2 frames or more"),
-        ([ROWS[0], [1, 2, 3, 0, 0, 0, 0, 1, 1]], None, "Frame 1 .* quaternion of no length"),
+        ([ROWS[0], [1, 2, 3, 0, 0, 0, 0, 1, 1]], None, "Frame 1 .* zero quaternion"),
         ([ROWS[0], [float("nan"), *ROWS[1][1:]]], None, "Frame 1 .* not finite"),
     ],
 )
@@ -175,7 +175,7 @@ def test_a_file_of_bytes_is_no_recording(tmp_path):
     """Name the file that is no text."""
     path = tmp_path / "m.csv"
     path.write_bytes(b"\x00\xd8\xff")
-    with pytest.raises(ValueError, match=r"m\.csv' is no CSV file"):
+    with pytest.raises(ValueError, match=r"m\.csv' is not a CSV file"):
         read_joint_motion(path, JOINTS, 30.0)
 
 

@@ -81,7 +81,7 @@ def test_pickles_are_never_executed(tmp_path):
     with pytest.raises(ValueError, match="'joint_pos' of the motion file .* cannot be read"):
         Motion.load(path)
     path.write_bytes(pickle.dumps(_Trap()))
-    with pytest.raises(ValueError, match="is no NPZ file"):
+    with pytest.raises(ValueError, match="is not an NPZ file"):
         Motion.load(path)
 
 

@@ -73,7 +73,7 @@ def test_upright_watches_one_body():
     env = make_env(1)
     two = SceneEntityCfg("robot", body_names=("upper", "lower"))
     two.resolve(env.scene)
-    with pytest.raises(ValueError, match="upright watches one body"):
+    with pytest.raises(ValueError, match="upright takes one body"):
         made(mdp.upright, env, std=1.0, asset_cfg=two)
 
 

@@ -24,6 +24,16 @@ def run_command(name: str) -> None:
 
 
 MODULES: dict[str, str] = {
+    **{
+        f"mjlab.tasks.{robot}.{part}": f"manyworlds.tasks.{robot}"
+        for robot in (
+            "manipulation.config.yam",
+            "tracking.config.g1",
+            "velocity.config.g1",
+            "velocity.config.go1",
+        )
+        for part in ("env_cfgs", "rl_cfg")
+    },
     "mjlab.utils.actuator": "manyworlds.spec.transmissions",
     "mjlab.utils.buffers": "manyworlds.signals",
     "mjlab.utils.lab_api.math": "manyworlds.utils.math",
@@ -55,6 +65,9 @@ NAMES: dict[str, Any] = {
     ),
     "mjlab.tasks.manipulation.rl.runner:ManipulationOnPolicyRunner": (
         "manyworlds.rl.runner:OnPolicyRunner"
+    ),
+    "mjlab.tasks.manipulation.config.yam.env_cfgs:get_cube_spec": (
+        "manyworlds.tasks.manipulation.lift_cube_env_cfg:get_cube_spec"
     ),
     "mjlab.tasks.velocity.mdp.rewards:self_collision_cost": (
         "manyworlds.envs.mdp.rewards:self_collision_cost"

@@ -1,4 +1,4 @@
-"""Terms: observations, rewards, terminations, metrics, events, curriculums, and actions."""
+"""General terms: observations, rewards, terminations, metrics, events, curriculums, and actions."""
 
 from manyworlds.envs.mdp import dr
 from manyworlds.envs.mdp.actions import (

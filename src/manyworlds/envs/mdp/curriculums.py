@@ -1,4 +1,4 @@
-"""Curriculum terms, called as `func(env, env_ids, **params)`: what they return is logged."""
+"""Curriculum terms, called as `func(env, env_ids, **params)`; return values are logged."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 
 
 class RewardCurriculumStage(TypedDict):
-    """What a reward is from a step on; what a stage leaves out stays as it was."""
+    """Values of a reward from a step on; values that are left out do not change."""
 
     step: int
-    """Control step of the environment (`common_step_counter`)."""
+    """First control step of the stage (`common_step_counter`)."""
     weight: NotRequired[float]
     params: NotRequired[dict[str, Any]]
 
 
 class TerminationCurriculumStage(TypedDict):
-    """What a termination is from a step on; what a stage leaves out stays as it was."""
+    """Values of a termination from a step on; values that are left out do not change."""
 
     step: int
-    """Control step of the environment (`common_step_counter`)."""
+    """First control step of the stage (`common_step_counter`)."""
     params: NotRequired[dict[str, Any]]
 
 
 class _StageCurriculum(ManagerTermBase):
-    """Sets a term's weight and parameters to those of the last stage that has been reached.
+    """Curriculum that sets a term's weight and parameters to those of the last stage reached.
 
-    They are a function of the step alone, so that a resumed run has those that it had.
+    The values depend on the step alone, so that a resumed run continues with the same ones.
 
     Raises:
-        ValueError: the steps do not rise, or a stage has a key that it cannot have.
-        KeyError: the term has no such parameter.
+        ValueError: the steps decrease, or a stage has a key that is not allowed.
+        KeyError: the term does not have the parameter.
     """
 
     state_attributes = ("_step",)
@@ -58,8 +58,8 @@ class _StageCurriculum(ManagerTermBase):
         for stage in stages:
             if unknown := set(stage) - self.stage_keys:
                 raise ValueError(
-                    f"{what}: a stage has {sorted(unknown)}, but can have "
-                    f"{sorted(self.stage_keys)} only."
+                    f"{what}: a stage has {sorted(unknown)}, but only "
+                    f"{sorted(self.stage_keys)} are allowed."
                 )
             if "weight" in stage:
                 self._weight = term_cfg.weight
@@ -67,17 +67,17 @@ class _StageCurriculum(ManagerTermBase):
                 if key not in term_cfg.params:
                     raise KeyError(
                         f"{what}: a stage sets unknown param '{key}': the term's params are "
-                        f"{sorted(term_cfg.params)}; give its first value there."
+                        f"{sorted(term_cfg.params)}; set its initial value there."
                     )
                 self._params[key] = term_cfg.params[key]
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned, and the term's values with it."""
+        """Load a state that `state_dict` returned, and set the term's values accordingly."""
         super().load_state_dict(state)
         self._apply()
 
     def _advance(self, env: ManagerBasedRlEnv) -> dict[str, torch.Tensor]:
-        """Set the values of the present step; return the staged ones that are numbers."""
+        """Set the values of the current step; return the staged ones that are numbers."""
         self._step = env.common_step_counter
         return self._apply()
 
@@ -95,7 +95,7 @@ class _StageCurriculum(ManagerTermBase):
 
 
 class reward_curriculum(_StageCurriculum):  # noqa: N801
-    """Changes a reward's weight and parameters as training goes on."""
+    """Curriculum of a reward's weight and parameters."""
 
     stage_keys = frozenset(RewardCurriculumStage.__annotations__)
 
@@ -110,22 +110,22 @@ class reward_curriculum(_StageCurriculum):  # noqa: N801
         reward_name: str,
         stages: Sequence[RewardCurriculumStage],
     ) -> dict[str, torch.Tensor]:
-        """Set the reward for the present step.
+        """Set the reward for the current step.
 
         Args:
             env: the environment.
-            env_ids: unused: a reward is the same in all worlds.
-            reward_name: the reward term.
-            stages: what changes when, by rising steps.
+            env_ids: unused, because a reward is the same in all worlds.
+            reward_name: name of the reward term.
+            stages: values by step, in nondecreasing order of steps.
 
         Returns:
-            The present values of what the stages set.
+            Current values set by the stages, scalars.
         """
         return self._advance(env)
 
 
 class termination_curriculum(_StageCurriculum):  # noqa: N801
-    """Changes a termination's parameters as training goes on."""
+    """Curriculum of a termination's parameters."""
 
     stage_keys = frozenset(TerminationCurriculumStage.__annotations__)
 
@@ -141,15 +141,15 @@ class termination_curriculum(_StageCurriculum):  # noqa: N801
         termination_name: str,
         stages: Sequence[TerminationCurriculumStage],
     ) -> dict[str, torch.Tensor]:
-        """Set the termination for the present step.
+        """Set the termination for the current step.
 
         Args:
             env: the environment.
-            env_ids: unused: a termination is the same in all worlds.
-            termination_name: the termination term.
-            stages: what changes when, by rising steps.
+            env_ids: unused, because a termination is the same in all worlds.
+            termination_name: name of the termination term.
+            stages: values by step, in nondecreasing order of steps.
 
         Returns:
-            The present values of what the stages set.
+            Current values set by the stages, scalars.
         """
         return self._advance(env)

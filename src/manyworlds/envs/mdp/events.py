@@ -1,4 +1,4 @@
-"""Event terms: `func(env, env_ids, **params)`."""
+"""Event terms, called as `func(env, env_ids, **params)`."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _ROBOT = SceneEntityCfg("robot")
 
 
 def resolve_env_ids(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> torch.Tensor:
-    """Return the world ids, all of them for None."""
+    """Return the world ids, shape [num_ids]; None selects all worlds."""
     return torch.arange(env.num_envs, device=env.device) if env_ids is None else env_ids
 
 
 def reset_scene_to_default(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
-    """Put every entity into its initial state, at its world's origin."""
+    """Set every entity to its initial state, at its world's origin."""
     ids = resolve_env_ids(env, env_ids)
     for entity in env.scene.entities.values():
         data = entity.data
@@ -62,22 +62,22 @@ def randomize_variant(
     weights: Mapping[str, float] | None = None,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> None:
-    """Make an entity another of its variants, drawn in each world.
+    """Sample an entity's variant in each of the given worlds.
 
-    A world that draws the variant that it has stays as it is. In the others, events that have
-    randomized the entity's model apply again, to the values of the new variant: those of `mdp.dr`
-    with the numbers that the world has, others by being called again. So this term may stand
-    anywhere in `events`. Those of mode 'reset' that follow it are drawn once, after it.
+    A world that samples its current variant does not change. In the others, events that have
+    randomized the entity's model are applied again, to the values of the new variant: those of
+    `mdp.dr` with the world's stored numbers, others by another call. The position of this term in
+    `events` is therefore free. Events of mode 'reset' that follow it run once, after it.
 
     Args:
         env: the environment.
-        env_ids: the worlds; None for all.
-        weights: how likely each variant is, by name; those not named have weight 1. None takes
-            the weights of the entity's configuration, which are 1 if it has none.
+        env_ids: ids of the worlds; None for all.
+        weights: relative probabilities by variant name; 1 for variants without an entry. None uses
+            the weights of the entity's configuration, which default to 1.
         asset_cfg: the entity.
 
     Raises:
-        ValueError: the entity has no variants, or weights are not by name, or name none of them.
+        ValueError: the entity has no variants, or weights are not by name or name no variant.
     """
     ids = resolve_env_ids(env, env_ids)
     cfg = env.scene[asset_cfg.name].cfg
@@ -99,11 +99,11 @@ def reset_joints_by_offset(
     velocity_range: tuple[float, float],
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> None:
-    """Set joints to their defaults plus uniform offsets, positions within soft limits.
+    """Set joints to their defaults plus uniform offsets, with positions clipped to soft limits.
 
     Args:
         env: the environment.
-        env_ids: the worlds; None for all.
+        env_ids: ids of the worlds; None for all.
         position_range: bounds of the position offset [rad or m].
         velocity_range: bounds of the velocity offset [rad/s or m/s].
         asset_cfg: the entity and its joints.
@@ -126,18 +126,18 @@ def reset_root_state_uniform(
     velocity_range: Ranges | None = None,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> None:
-    """Put a root at its initial state at the world's origin plus uniform noise.
+    """Set a root to its initial state at the world's origin plus uniform noise.
 
     Args:
         env: the environment.
-        env_ids: the worlds; None for all.
+        env_ids: ids of the worlds; None for all.
         pose_range: bounds by x, y, z [m] in the world, and roll, pitch, yaw [rad] about the
-            root's axes; what is left out stays at the initial state.
+            root's axes; 0 for names that are left out.
         velocity_range: bounds of the velocity in the world by the same names [m/s, rad/s].
-        asset_cfg: the entity. One with a fixed base is placed, and takes no velocity.
+        asset_cfg: the entity. An entity with a fixed base takes a pose, but no velocity.
 
     Raises:
-        ValueError: the entity is fixed for good, or has no velocity to set, or a name is wrong.
+        ValueError: the entity's pose cannot be set, it has no velocity, or a name is wrong.
     """
     ids = resolve_env_ids(env, env_ids)
     _place_root(env, ids, env.scene.env_origins[ids], pose_range, velocity_range, asset_cfg)
@@ -151,27 +151,27 @@ def reset_root_state_from_flat_patches(
     velocity_range: Ranges | None = None,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> None:
-    """Put a root on a flat patch of its world's terrain cell, otherwise as at its origin.
+    """Set a root on a flat patch of its world's terrain cell, plus uniform noise.
 
-    On a plane, where every place is flat, that is `reset_root_state_uniform`.
+    On a plane, all of which is flat, the term is equal to `reset_root_state_uniform`.
 
     Args:
         env: the environment.
-        env_ids: the worlds; None for all.
-        patch_name: the kind of patch, see `flat_patch_sampling` of sub-terrains.
-        pose_range: noise around the patch's centre, see `reset_root_state_uniform`.
-        velocity_range: see there.
+        env_ids: ids of the worlds; None for all.
+        patch_name: name of the patches in `flat_patch_sampling` of sub-terrains.
+        pose_range: noise around the patch's center, see `reset_root_state_uniform`.
+        velocity_range: see `reset_root_state_uniform`.
         asset_cfg: the entity.
 
     Raises:
-        ValueError: the terrain has no such patches; or see `reset_root_state_uniform`.
+        ValueError: the terrain has no such patches; see also `reset_root_state_uniform`.
     """
     ids, terrain = resolve_env_ids(env, env_ids), env.scene.terrain
     if terrain is None or terrain.terrain_origins is None:
         origins = env.scene.env_origins[ids]
     elif (patches := terrain.flat_patches.get(patch_name)) is None:
         raise ValueError(
-            f"The terrain has no flat patches called '{patch_name}', only "
+            f"The terrain has no flat patches '{patch_name}', only "
             f"{sorted(terrain.flat_patches)}: name them in flat_patch_sampling of a sub-terrain."
         )
     else:
@@ -188,12 +188,12 @@ def _place_root(
     velocity_range: Ranges | None,
     asset_cfg: SceneEntityCfg,
 ) -> None:
-    """Put a root at its initial state, relative to origins [m], plus uniform noise."""
+    """Set a root to its initial state, relative to origins [m], plus uniform noise."""
     entity = env.scene[asset_cfg.name]
     if entity.is_fixed_base and (velocity_range or not entity.is_mocap):
-        problem = "its base is fixed, so that it has no velocity: leave out velocity_range"
+        problem = "its base is fixed and has no velocity: leave out velocity_range"
         if not entity.is_mocap:
-            problem = "it is fixed to the world for good: give it a free joint or a mocap body"
+            problem = "it is fixed to the world: give it a free joint or a mocap body"
         raise ValueError(f"Cannot reset the root state of '{asset_cfg.name}': {problem}.")
     initial = entity.data.default_root_state[ids]
     noise = sample_pose_range(pose_range, len(ids), env.device)
@@ -208,7 +208,7 @@ def _place_root(
 
 
 def randomize_terrain(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
-    """Move worlds to random cells of the terrain; nothing happens on a plane or without one."""
+    """Move worlds to random cells of the terrain; do nothing on a plane or without terrain."""
     if env.scene.terrain is not None:
         env.scene.terrain.randomize_env_origins(env_ids)
 
@@ -219,19 +219,20 @@ def push_by_setting_velocity(
     velocity_range: Ranges,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> None:
-    """Add a uniformly drawn velocity to that of a floating base, as a sudden push would.
+    """Add a uniformly sampled velocity to that of a floating base, which models a sudden push.
 
     Args:
         env: the environment.
-        env_ids: the worlds; None for all.
+        env_ids: ids of the worlds; None for all.
         velocity_range: bounds in the world by x, y, z [m/s] and roll, pitch, yaw [rad/s].
         asset_cfg: the entity.
     """
     ids, entity = resolve_env_ids(env, env_ids), env.scene[asset_cfg.name]
     data, indexing, rows = entity.data.data, entity.indexing, ids[:, None]
     push = sample_pose_range(velocity_range, len(ids), env.device)
-    # From the state itself, not from what derives of it: another event may just have set it.
-    # MuJoCo keeps a free joint's linear velocity in the world, its angular one in the body.
+    # From qvel itself, not from quantities derived from it: another event may have just set it.
+    # qvel of a free joint is linear velocity in the world frame, angular velocity in the body
+    # frame.
     velocity = data.qvel[rows, indexing.free_joint_v_adr]
     quat = data.qpos[rows, indexing.free_joint_q_adr[3:]]
     angular = quat_apply(quat, velocity[:, 3:])
@@ -246,14 +247,14 @@ def apply_external_force_torque(
     torque_range: tuple[float, float],
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> None:
-    """Push and turn bodies by uniformly drawn wrenches, until overwritten or reset.
+    """Apply uniformly sampled wrenches to bodies, until they are overwritten or reset.
 
     Args:
         env: the environment.
-        env_ids: the worlds; None for all.
+        env_ids: ids of the worlds; None for all.
         force_range: bounds of each component in the world, at centers of mass [N].
         torque_range: bounds of each component in the world [N m].
-        asset_cfg: the entity and its bodies, each of which draws its own wrench.
+        asset_cfg: the entity and its bodies, each with its own wrench.
     """
     ids, entity = resolve_env_ids(env, env_ids), env.scene[asset_cfg.name]
     bodies = asset_cfg.index("body")
@@ -264,18 +265,18 @@ def apply_external_force_torque(
 
 
 class apply_body_impulse(ManagerTermBase):  # noqa: N801
-    """Pushes and turns bodies for a while, lets them be for a while, and so on: mode 'step'.
+    """Wrenches on bodies for random durations, separated by random pauses; for mode 'step'.
 
-    Each world has its own timer, which begins with a pause. A reset of the entity clears the
-    wrench with its other inputs, and a new pause begins.
+    Each world has its own timer, which starts with a pause. A reset of the entity clears the
+    wrench with its other inputs, and starts a new pause.
 
     Raises:
-        ValueError: the event is of another mode.
+        ValueError: the mode of the event is not 'step'.
     """
 
     @dataclass
     class VizCfg:
-        """How `debug_vis` draws forces."""
+        """Visualization settings of `debug_vis`."""
 
         rgba: tuple[float, float, float, float] = (0.9, 0.2, 0.8, 0.9)
         scale: float = 0.005
@@ -283,7 +284,7 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         width: float = 0.015
         """Width of an arrow [m]."""
         min_force: float = 1.0
-        """Smallest force that is drawn [N]."""
+        """Minimum force that is drawn [N]."""
 
     state_attributes = ("_time_left", "_active", "_wrench")
 
@@ -291,7 +292,7 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         super().__init__(env)
         if cfg.mode != "step":
             raise ValueError(
-                f"apply_body_impulse must see every step, but its mode is '{cfg.mode}': use 'step'."
+                f"apply_body_impulse must run every step, but its mode is '{cfg.mode}': use 'step'."
             )
         asset_cfg: SceneEntityCfg = cfg.params["asset_cfg"]
         self.viz = self.VizCfg()
@@ -318,18 +319,18 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         asset_cfg: SceneEntityCfg,
         body_point_offset: tuple[float, float, float] | None = None,
     ) -> None:
-        """Advance the timers by a control step; begin and end impulses that are due.
+        """Advance the timers by a control step; start and stop impulses that are due.
 
         Args:
             env: the environment.
-            env_ids: the worlds; None for all.
+            env_ids: ids of the worlds; None for all.
             force_range: bounds of each component in the world [N].
             torque_range: bounds of each component in the world [N m].
-            duration_s: bounds of how long an impulse lasts [s].
+            duration_s: bounds of the duration of an impulse [s].
             cooldown_s: bounds of the pause after an impulse and after a reset [s].
-            asset_cfg: the entity and its bodies, each of which draws its own wrench.
-            body_point_offset: where the force acts, relative to the body's center of mass, in the
-                body's frame [m]; None for that center.
+            asset_cfg: the entity and its bodies, each with its own wrench.
+            body_point_offset: point of application of the force, relative to the body's center of
+                mass, in the body's frame [m]; None for the center of mass.
         """
         left = self._time_left - env.step_dt
         due = left < 1e-6
@@ -345,21 +346,21 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         self._wrench.copy_(torch.where(_over_bodies(due), drawn, self._wrench))
         timer = torch.where(begins, self._draw(duration_s), self._draw(cooldown_s))
         self._time_left.copy_(torch.where(due, timer, left))
-        # Worlds in a pause keep what others may have written.
+        # Do not overwrite wrenches of other terms in worlds that pause.
         wrench = torch.where(_over_bodies(touched), self._centered(), self._present_wrench())
         self._entity.write_external_wrench_to_sim(
             wrench[..., :3], wrench[..., 3:], body_ids=self._bodies
         )
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Begin a pause in the worlds named."""
+        """Start a pause in the given worlds."""
         ids = slice(None) if env_ids is None else env_ids
         self._active[ids] = False
         self._wrench[ids] = 0.0
         self._time_left[ids] = self._draw(self._cooldown_s)[ids]
 
     def debug_vis(self, visualizer: Any) -> None:
-        """Draw the forces that act now as arrows that begin where they act."""
+        """Draw the active forces as arrows from their points of application."""
         start = self._entity.data.body_com_pos_w[:, self._bodies]
         if self._point is not None:
             start = start + self._arm(self._point)
@@ -378,12 +379,12 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         return self._entity.data.body_external_wrench[:, self._bodies]
 
     def _arm(self, point: torch.Tensor) -> torch.Tensor:
-        """From centers of mass to where the forces act, in the world [m]."""
+        """Vectors from centers of mass to the points of application, in the world frame [m]."""
         quat = self._entity.data.body_link_quat_w[:, self._bodies]
         return quat_apply(quat, point.expand(*quat.shape[:-1], 3))
 
     def _centered(self) -> torch.Tensor:
-        """The wrenches as they are about the centers of mass."""
+        """Wrenches about the centers of mass."""
         if self._point is None:
             return self._wrench
         force, torque = self._wrench.split(3, dim=-1)
@@ -391,5 +392,5 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
 
 
 def _over_bodies(mask: torch.Tensor) -> torch.Tensor:
-    """Spread a mask over worlds to wrenches, shape [num_envs, bodies, 6]."""
+    """Expand a mask of worlds to wrenches, shape [num_envs, bodies, 6]."""
     return mask[:, None, None]

@@ -13,5 +13,8 @@ if TYPE_CHECKING:
 
 
 def mean_action_acc(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Mean size of the action's second difference: how jerky the policy is."""
+    """Mean magnitude of the action's second difference, shape [num_envs].
+
+    A measure of the smoothness of the policy: smaller is smoother.
+    """
     return action_acc(env).abs().mean(dim=1)

@@ -25,7 +25,7 @@ def base_ang_vel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> 
 
 
 def projected_gravity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
-    """Direction of gravity in the root's frame, shape [num_envs, 3]."""
+    """Unit vector of gravity in the root's frame, shape [num_envs, 3]."""
     return env.scene[asset_cfg.name].data.projected_gravity_b
 
 
@@ -36,7 +36,7 @@ def joint_pos_rel(
 
     Args:
         env: the environment.
-        biased: positions as the encoders tell them, errors included.
+        biased: return positions as measured by the encoders, bias included.
         asset_cfg: the entity and its joints.
     """
     data = env.scene[asset_cfg.name].data
@@ -55,11 +55,11 @@ def joint_vel_rel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) ->
 def variant_id(
     env: ManagerBasedRlEnv, one_hot: bool = False, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Which variant of an entity each world holds, shape [num_envs, 1], or one column for each.
+    """Index of the variant of an entity in each world, shape [num_envs, 1].
 
     Args:
         env: the environment.
-        one_hot: a one in the column of the variant, shape [num_envs, num variants].
+        one_hot: return a one-hot encoding, shape [num_envs, num_variants].
         asset_cfg: the entity.
     """
     variants = env.sim.world_to_variant[asset_cfg.name]
@@ -70,29 +70,34 @@ def variant_id(
 
 
 def last_action(env: ManagerBasedRlEnv, action_name: str | None = None) -> torch.Tensor:
-    """The last action as the policy gave it, of one term or of all."""
+    """Unprocessed last action of one term or of all terms, shape [num_envs, action_dim].
+
+    Args:
+        env: the environment.
+        action_name: name of the action term; None for the whole action vector.
+    """
     if action_name is None:
         return env.action_manager.action
     return env.action_manager.get_term(action_name).raw_action
 
 
 def generated_commands(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
-    """What a command term asks for now."""
+    """Current command of a command term, shape [num_envs, ...]."""
     return env.command_manager.get_command(command_name)
 
 
 def builtin_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
-    """What one of MuJoCo's sensors measures."""
+    """Output of a MuJoCo sensor, in the sensor's units, shape [num_envs, sensor_dim]."""
     return env.scene[sensor_name].data
 
 
 def projected_gravity_from_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
-    """Direction of gravity in a sensor's frame, shape [num_envs, 3].
+    """Unit vector of gravity in a sensor's frame, shape [num_envs, 3].
 
     Args:
         env: the environment.
-        sensor_name: a `framezaxis` of the world's body with that frame as its reference: it
-            measures where up is.
+        sensor_name: `framezaxis` sensor of the world body with that frame as its reference, which
+            measures the world's z axis in the frame.
     """
     return -env.scene[sensor_name].data
 
@@ -103,13 +108,13 @@ def height_scan(
     offset: float = 0.0,
     miss_value: float | None = None,
 ) -> torch.Tensor:
-    """Height of a ray sensor's frame above what its rays hit [m], shape [num_envs, rays].
+    """Height of a ray sensor's frame above the hit points of its rays [m], [num_envs, rays].
 
     Args:
         env: the environment.
-        sensor_name: a ray-cast sensor; each of its frames is compared with its own rays' hits.
-        offset: what to subtract from the heights [m].
-        miss_value: what rays that hit nothing say [m]; None for the sensor's largest distance.
+        sensor_name: ray-cast sensor; each of its frames is compared with the hits of its own rays.
+        offset: value that is subtracted from the heights [m].
+        miss_value: value for rays without a hit [m]; None for the sensor's maximum distance.
     """
     sensor = env.scene[sensor_name]
     data = sensor.data

@@ -23,41 +23,41 @@ _ROBOT = SceneEntityCfg("robot")
 
 
 def is_alive(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """One while the episode has not failed."""
+    """One while the episode has not failed, shape [num_envs]."""
     return (~env.termination_manager.terminated).float()
 
 
 def is_terminated(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """One when the episode ends for a reason other than time."""
+    """One when the episode ends for a reason other than time, shape [num_envs]."""
     return env.termination_manager.terminated.float()
 
 
 def joint_torques_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
-    """Sum of squared actuator efforts [N^2 m^2 or N^2], of the actuators of `asset_cfg`."""
+    """Sum of squared actuator efforts of `asset_cfg` [(N m)^2 or N^2], shape [num_envs]."""
     data = env.scene[asset_cfg.name].data
     return data.actuator_force[:, asset_cfg.index("actuator")].square().sum(dim=1)
 
 
 def joint_vel_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
-    """Sum of squared joint velocities [rad^2/s^2 or m^2/s^2]."""
+    """Sum of squared joint velocities [rad^2/s^2 or m^2/s^2], shape [num_envs]."""
     data = env.scene[asset_cfg.name].data
     return data.joint_vel[:, asset_cfg.index("joint")].square().sum(dim=1)
 
 
 def joint_acc_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
-    """Sum of squared joint accelerations [rad^2/s^4 or m^2/s^4]."""
+    """Sum of squared joint accelerations [rad^2/s^4 or m^2/s^4], shape [num_envs]."""
     data = env.scene[asset_cfg.name].data
     return data.joint_acc[:, asset_cfg.index("joint")].square().sum(dim=1)
 
 
 def action_rate_l2(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Sum of squared changes of the action since the step before."""
+    """Sum of squared changes of the action since the previous step, shape [num_envs]."""
     manager = env.action_manager
     return (manager.action - manager.prev_action).square().sum(dim=1)
 
 
 def action_acc_l2(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Sum of squared second differences of the action over the last three steps."""
+    """Sum of squared second differences of the action over three steps, shape [num_envs]."""
     return action_acc(env).square().sum(dim=1)
 
 
@@ -68,7 +68,7 @@ def action_acc(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 
 def joint_pos_limits(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
-    """Sum of how far joints are beyond their soft limits [rad or m]."""
+    """Sum of the distances of joints beyond their soft limits [rad or m], shape [num_envs]."""
     data = env.scene[asset_cfg.name].data
     ids = asset_cfg.index("joint")
     low, high = data.soft_joint_pos_limits[:, ids].unbind(-1)
@@ -77,17 +77,17 @@ def joint_pos_limits(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT)
 
 
 def flat_orientation_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
-    """Squared sine of the angle between the root's z axis and the vertical."""
+    """Squared sine of the angle between the root's z axis and the vertical, shape [num_envs]."""
     return env.scene[asset_cfg.name].data.projected_gravity_b[:, :2].square().sum(dim=1)
 
 
 def self_collision_cost(
     env: ManagerBasedRlEnv, sensor_name: str, force_threshold: float = 10.0
 ) -> torch.Tensor:
-    """Contacts that a sensor of contacts that should not be sees, shape [num_envs].
+    """Number of undesired contacts that a contact sensor detects, shape [num_envs].
 
-    With a history of forces, the number of its physics steps in which some force is larger than
-    `force_threshold` [N]; else the number of slots that hold a contact.
+    With a history of forces: number of physics steps in which any force is larger than
+    `force_threshold` [N]. Otherwise: number of slots that hold a contact.
     """
     data: ContactData = env.scene[sensor_name].data
     if data.force_history is None:
@@ -97,12 +97,12 @@ def self_collision_cost(
 
 
 def exceeds(vectors: torch.Tensor, threshold: float) -> torch.Tensor:
-    """Whether vectors [..., 3] are longer than a threshold, shape [...]."""
+    """Return a mask of vectors [..., 3] that are longer than a threshold, shape [...]."""
     return dot(vectors, vectors) > threshold**2
 
 
 class posture(ManagerTermBase):  # noqa: N801
-    """Nearness to the default joint positions: `exp(-mean(((q - q_default) / std)^2))`.
+    """Proximity to the default joint positions: `exp(-mean(((q - q_default) / std)^2))`.
 
     Raises:
         ValueError: a joint has no `std`, or one that is not positive.
@@ -115,15 +115,15 @@ class posture(ManagerTermBase):  # noqa: N801
     def __call__(
         self, env: ManagerBasedRlEnv, std: float | Mapping[str, float], asset_cfg: SceneEntityCfg
     ) -> torch.Tensor:
-        """Compute the term.
+        """Compute the term, shape [num_envs].
 
         Args:
             env: the environment.
-            std: deviation at which a joint counts as far [rad or m], one for all joints or by
-                regular expression, of which the first that matches a joint's name counts.
+            std: standard deviation [rad or m], one for all joints or by regular expression; the
+                first pattern that matches a joint's name applies.
             asset_cfg: the entity and its joints.
         """
-        if std is not self._std:  # a curriculum changed it
+        if std is not self._std:  # changed by a curriculum
             self._set_std(std, asset_cfg)
         data = env.scene[asset_cfg.name].data
         ids = asset_cfg.index("joint")
@@ -136,9 +136,9 @@ class posture(ManagerTermBase):  # noqa: N801
 
 
 class electrical_power_cost(ManagerTermBase):  # noqa: N801
-    """Power that motors draw [W]: sum of `max(0, effort * velocity)` over actuated joints.
+    """Electrical power of motors [W]: sum of `max(0, effort * velocity)` over actuated joints.
 
-    What a joint gives back while it brakes is not recovered.
+    Regenerative power of braking joints is not counted.
     """
 
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
@@ -150,7 +150,7 @@ class electrical_power_cost(ManagerTermBase):  # noqa: N801
         self._joints = as_index(torch.tensor(ids, device=self.device))
 
     def __call__(self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
-        """Compute the term for the joints of `asset_cfg` that have an actuator."""
+        """Compute the term for the actuated joints of `asset_cfg`, shape [num_envs]."""
         data = env.scene[asset_cfg.name].data
         power = data.qfrc_actuator[:, self._joints] * data.joint_vel[:, self._joints]
         return power.relu().sum(dim=1)
@@ -159,10 +159,10 @@ class electrical_power_cost(ManagerTermBase):  # noqa: N801
 def inverse_deviations(
     entity: Entity, asset_cfg: SceneEntityCfg, std: float | Mapping[str, float]
 ) -> torch.Tensor:
-    """One over the deviation of each joint [1/rad or 1/m], shape [joints].
+    """Return one over the standard deviation of each joint [1/rad or 1/m], shape [joints].
 
     Raises:
-        ValueError: a joint has no deviation, or one that is not positive.
+        ValueError: a joint has no standard deviation, or one that is not positive.
     """
     names = [entity.joint_names[i] for i in _joint_ids(entity, asset_cfg)]
     values = resolve_field(std, names)

@@ -19,14 +19,14 @@ _ROBOT = SceneEntityCfg("robot")
 
 
 def time_out(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Whether the episode has reached its length."""
+    """Mask of episodes that reached their maximum length, shape [num_envs]."""
     return env.episode_length_buf >= env.max_episode_length
 
 
 def bad_orientation(
     env: ManagerBasedRlEnv, limit_angle: float, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Whether the root's z axis is further than `limit_angle` [rad] from the vertical."""
+    """Mask of roots tilted by more than `limit_angle` [rad] from the vertical, shape [num_envs]."""
     gravity = env.scene[asset_cfg.name].data.projected_gravity_b
     return -gravity[:, 2] < math.cos(limit_angle)
 
@@ -34,19 +34,21 @@ def bad_orientation(
 def root_height_below_minimum(
     env: ManagerBasedRlEnv, minimum_height: float, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Whether the root is lower than `minimum_height` [m] in the world."""
+    """Mask of roots lower than `minimum_height` [m] in the world, shape [num_envs]."""
     return env.scene[asset_cfg.name].data.root_link_pos_w[:, 2] < minimum_height
 
 
 def nan_detection(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Whether the world diverged: a position or velocity is not finite."""
+    """Mask of worlds with a position or velocity that is not finite, shape [num_envs]."""
     data = env.sim.data
-    # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
+    # A sum is finite only if every element is: opposite infinities cancel to NaN.
     return ~torch.isfinite(data.qpos.sum(dim=1) + data.qvel.sum(dim=1))
 
 
 def bad_world(env: ManagerBasedRlEnv, bits: int = FATAL) -> torch.Tensor:
-    """Whether the world's results cannot be trusted: divergence, an engine error, lost contacts.
+    """Mask of worlds with invalid results, shape [num_envs].
+
+    Invalid are worlds that diverge, raise an engine error, or lose contacts.
 
     Args:
         env: the environment.
@@ -58,7 +60,9 @@ def bad_world(env: ManagerBasedRlEnv, bits: int = FATAL) -> torch.Tensor:
 def illegal_contact(
     env: ManagerBasedRlEnv, sensor_name: str, force_threshold: float = 10.0
 ) -> torch.Tensor:
-    """Whether a contact sensor's force is, or was within its history, above a threshold [N].
+    """Mask of worlds with a contact force above a threshold [N], shape [num_envs].
+
+    If the sensor has a history, its largest force counts.
 
     A sensor without forces counts every contact.
     """

@@ -1,1 +1,1 @@
-"""Cartpole: balance the pole, or swing it up first."""
+"""Cartpole tasks: balancing and swinging up a pole."""

@@ -1,7 +1,8 @@
 """Cartpole tasks.
 
-The smooth reward is the Control Suite's (Tassa et al., 2018, arXiv:1801.00690, section 'cartpole'):
-upright, centred, slow and gentle, multiplied together.
+The smooth reward is that of the DeepMind Control Suite (Tassa et al., 2018, arXiv:1801.00690,
+section 'cartpole'): the product of four factors for an upright pole, a centered cart, a small
+control and a low velocity.
 """
 
 from __future__ import annotations
@@ -48,19 +49,22 @@ def pole_angle_cos_sin(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> tor
 
 
 def _plain_pole_angle(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
-    """Compute `pole_angle_cos_sin` without an environment."""
+    """Return `pole_angle_cos_sin` computed without an environment, shape [2]."""
     angle = policy.joint_positions(data, params)
     return np.concatenate([np.cos(angle), np.sin(angle)])
 
 
 PLAIN_OBSERVATION_FNS = {"pole_angle_cos_sin": _plain_pole_angle}
-"""Observations of this task for policies in plain MuJoCo."""
+"""Observation functions of this task for policies in plain MuJoCo."""
 
 
 def cartpole_smooth_reward(
     env: ManagerBasedRlEnv, cart_cfg: SceneEntityCfg, hinge_cfg: SceneEntityCfg
 ) -> torch.Tensor:
-    """Upright, centred, slow and gentle, each in [0, 1] and multiplied, shape [num_envs]."""
+    """Product of factors in [0, 1] for the smooth reward of the module, shape [num_envs].
+
+    The factors are 1 for an upright pole, a centered cart, no control, and a pole at rest.
+    """
     data = env.scene[cart_cfg.name].data
     cart, hinge = as_index(cart_cfg.joint_ids), as_index(hinge_cfg.joint_ids)
     upright = (data.joint_pos[:, hinge].cos() + 1.0) / 2.0
@@ -71,12 +75,12 @@ def cartpole_smooth_reward(
 
 
 def _gaussian(x: torch.Tensor, margin: float) -> torch.Tensor:
-    """Kernel that is 1 at zero and 0.1 at the margin."""
+    """Gaussian kernel that is 1 at zero and 0.1 at the margin, shape [num_envs]."""
     return torch.exp(x.square() * (_GAUSSIAN_AT_MARGIN / margin**2))
 
 
 def _backdrop(spec: mujoco.MjSpec) -> None:
-    """Add sky, light and a floor that nothing touches."""
+    """Add sky, light and a floor without collisions."""
     add_sky(spec)
     spec.worldbody.add_light(
         pos=(0, -2, 6), dir=(0, 0.3, -1), type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
@@ -87,12 +91,12 @@ def _backdrop(spec: mujoco.MjSpec) -> None:
 
 
 def _joint(name: str) -> SceneEntityCfg:
-    """Name one joint of the cartpole."""
+    """Select one joint of the cartpole."""
     return SceneEntityCfg("cartpole", joint_names=name)
 
 
 def _observations() -> dict[str, ObservationGroupCfg | None]:
-    """Cart position, pole angle as cosine and sine, and both velocities."""
+    """Define observations: cart position, cosine and sine of the pole angle, and velocities."""
     both = SceneEntityCfg("cartpole")
     terms = {
         "cart_pos": ObservationTermCfg(
@@ -107,7 +111,7 @@ def _observations() -> dict[str, ObservationGroupCfg | None]:
 
 
 def _reset(joint: SceneEntityCfg, position: float, velocity: float) -> EventTermCfg:
-    """Start a joint at its default plus uniform noise."""
+    """Reset a joint to its default plus uniform noise."""
     return EventTermCfg(
         func=mdp.reset_joints_by_offset,
         mode="reset",
@@ -162,17 +166,17 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
 
 
 def cartpole_balance_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Keep the pole upright, starting near it."""
+    """Return the task of keeping the pole upright, starting near the upright position."""
     return _cartpole_env_cfg(hinge_angle=0.0, hinge_range=0.034, play=play)
 
 
 def cartpole_swingup_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Swing the hanging pole up, then keep it upright."""
+    """Return the task of swinging the hanging pole up and keeping it upright."""
     return _cartpole_env_cfg(hinge_angle=math.pi, hinge_range=0.1, play=play)
 
 
 def cartpole_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
-    """PPO settings that solve both tasks within a minute on two cores."""
+    """Return PPO settings that solve both tasks within a minute on two CPU cores."""
     return RslRlOnPolicyRunnerCfg(
         experiment_name="cartpole",
         num_steps_per_env=16,

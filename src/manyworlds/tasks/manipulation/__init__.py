@@ -1,1 +1,1 @@
-"""Arms pick things up and bring them to where they are wanted."""
+"""Manipulation tasks: robot arms lift objects to target positions."""

@@ -1,4 +1,4 @@
-"""Lift a cube to where it is wanted, for any arm that a table describes."""
+"""Cube lifting task, for any arm that is described by an `Arm`."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ from manyworlds.utils.viewer_config import ViewerConfig
 
 CameraKind = Literal["rgb", "depth"]
 
-_FOREVER = 1e9  # [s]
+_FOREVER = 1e9  # longer than any episode [s]
 _PIXELS = 48
-_CAMERA_POS = (0.85, 0.0, 0.5)  # in front of the robot's root [m]
-_CAMERA_QUAT = (0.6124, 0.3536, 0.3536, 0.6124)  # back to the robot, 30 degrees down
+_CAMERA_POS = (0.85, 0.0, 0.5)  # in front of the robot, relative to its root [m]
+_CAMERA_QUAT = (0.6124, 0.3536, 0.3536, 0.6124)  # toward the robot, 30 degrees down (wxyz)
 _FARTHEST = 1.5  # [m]
-_CUBE_X, _CUBE_SPACING = 0.3, 0.1  # where cubes are until a command puts them down [m]
+_CUBE_X, _CUBE_SPACING = 0.3, 0.1  # positions of cubes before the first command [m]
 _CUBE_COLORS = ((0.8, 0.2, 0.2, 1.0), (0.2, 0.6, 0.3, 1.0), (0.2, 0.4, 0.8, 1.0))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """What the task must know of a robot; names are those of its model."""
+    """Description of an arm for the task; names are those of the arm's model."""
 
     entity: Callable[[], EntityCfg]
-    """Configures the robot, whose base is fixed."""
+    """Function that returns the robot's configuration; its base is fixed."""
     action_scale: Mapping[str, float]
-    """Position offset of a unit action by joint name [rad or m]."""
+    """Position offset for an action of 1, by joint name [rad or m]."""
     root: str
-    """Body at the base, x forwards and z up, which cameras stand before."""
+    """Base body, x forward and z up, in front of which cameras are placed."""
     hand: str
-    """Body that is not to hit the ground, nor anything on it."""
+    """Body whose subtree must not touch the ground."""
     grasp_site: str
-    """Site between the fingers."""
+    """Site between the fingertips."""
     fingertips: str
-    """Regular expression of the geoms that touch what is held."""
+    """Regular expression of the geoms that touch a grasped object."""
     viewer: ViewerConfig = field(default_factory=ViewerConfig)
 
 
@@ -64,12 +64,12 @@ def get_cube_spec(
     mass: float = 0.05,
     rgba: tuple[float, float, float, float] = _CUBE_COLORS[0],
 ) -> mujoco.MjSpec:
-    """Make a cube that is free to move.
+    """Create a cube with a free joint.
 
     Args:
-        cube_size: half its edge [m].
-        mass: [kg].
-        rgba: its colour.
+        cube_size: half of the edge length [m].
+        mass: mass [kg].
+        rgba: color.
     """
     spec = mujoco.MjSpec()
     body = spec.worldbody.add_body(name="cube")
@@ -85,15 +85,15 @@ def get_cube_spec(
 
 
 def _cube(rgba: tuple[float, float, float, float] = _CUBE_COLORS[0], y: float = 0.0) -> EntityCfg:
-    """A cube that lies before the robot, to the left by `y` [m]."""
+    """Return a cube in front of the robot, shifted to the left by `y` [m]."""
     pose = EntityCfg.InitialStateCfg(pos=(_CUBE_X, y, 0.02))
     return EntityCfg(spec_fn=lambda: get_cube_spec(rgba=rgba), init_state=pose)
 
 
 def make_lift_cube_env_cfg() -> ManagerBasedRlEnvCfg:
-    """Make the task without a robot; `lift_cube_env_cfg` puts one in.
+    """Return the task without a robot; `lift_cube_env_cfg` adds one.
 
-    Entities "robot" and "cube", and a sensor "ee_ground_collision", are what its terms look for.
+    The terms use entities "robot" and "cube" and a sensor "ee_ground_collision".
     """
     return ManagerBasedRlEnvCfg(
         decimation=4,
@@ -150,11 +150,11 @@ def make_lift_cube_env_cfg() -> ManagerBasedRlEnvCfg:
 
 
 def lift_cube_env_cfg(arm: Arm, play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Make the task of a robot that knows where the cube is.
+    """Return the task of a robot that observes the cube's position.
 
     Args:
         arm: the robot.
-        play: to be watched: endless episodes, exact observations.
+        play: configure for playback: endless episodes and exact observations.
     """
     cfg = make_lift_cube_env_cfg()
     cfg.scene.entities = {"robot": arm.entity(), **cfg.scene.entities}
@@ -185,13 +185,13 @@ def lift_cube_env_cfg(arm: Arm, play: bool = False) -> ManagerBasedRlEnvCfg:
 def lift_cube_vision_env_cfg(
     arm: Arm, cam_type: CameraKind, play: bool = False
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task of a robot that sees the cube through a camera in front of it.
+    """Return the task of a robot that observes the cube with a camera in front of it.
 
-    The critic knows where the cube is.
+    The critic observes the cube's position.
 
     Args:
         arm: the robot.
-        cam_type: colours or distances.
+        cam_type: "rgb" for color images, "depth" for depth images.
         play: see `lift_cube_env_cfg`.
     """
     cfg = lift_cube_env_cfg(arm, play)
@@ -208,15 +208,15 @@ def lift_cube_vision_env_cfg(
 def multi_cube_seg_env_cfg(
     arm: Arm, num_cubes: int = 3, play: bool = False
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task of a robot to which a camera shows which of several cubes is meant.
+    """Return the task of lifting one of several cubes, which a camera image marks.
 
     Args:
         arm: the robot.
-        num_cubes: how many cubes.
+        num_cubes: number of cubes, at least 2.
         play: see `lift_cube_env_cfg`.
 
     Raises:
-        ValueError: there are less than two.
+        ValueError: `num_cubes` is less than 2.
     """
     if num_cubes < 2:
         raise ValueError(f"The task chooses between cubes: give num_cubes >= 2, not {num_cubes}.")
@@ -243,7 +243,7 @@ def multi_cube_seg_env_cfg(
 
 
 def _name_cube_by_command(cfg: ManagerBasedRlEnvCfg) -> None:
-    """Let rewards and observations be about the cube that the command means."""
+    """Let rewards and observations refer to the cube that the command selects."""
     for name, func in (
         ("lift", mdp.multi_cube_staged_position_reward),
         ("lift_precise", mdp.multi_cube_bring_object_reward),
@@ -267,7 +267,7 @@ def _name_cube_by_command(cfg: ManagerBasedRlEnvCfg) -> None:
 def _add_camera(
     cfg: ManagerBasedRlEnvCfg, arm: Arm, kind: Literal["rgb", "depth", "segmentation"]
 ) -> None:
-    """Put a picture in place of what the actor knows of the cubes, but not of the goal."""
+    """Replace the actor's observations of cubes, except the goal, by an image."""
     cfg.scene.sensors = (
         *cfg.scene.sensors,
         CameraSensorCfg(
@@ -351,7 +351,7 @@ def _rewards() -> dict[str, RewardTermCfg | None]:
 
 
 def _events() -> dict[str, EventTermCfg | None]:
-    """Where episodes begin; what differs between worlds belongs here, too."""
+    """Define resets; randomization of the robot is added by the robot's task."""
     return {
         "reset_base": EventTermCfg(
             func=mdp.reset_root_state_uniform, mode="reset", params={"pose_range": {}}
@@ -361,7 +361,7 @@ def _events() -> dict[str, EventTermCfg | None]:
 
 
 def _fingertip_friction(fingertips: str) -> dict[str, EventTermCfg | None]:
-    """Sliding, spinning and rolling friction of fingers, which differ between worlds."""
+    """Randomize sliding, spinning and rolling friction of the fingertips per world."""
     table = (
         ("slide", 0, "uniform", (0.3, 1.5)),
         ("spin", 1, "log_uniform", (1e-4, 2e-2)),

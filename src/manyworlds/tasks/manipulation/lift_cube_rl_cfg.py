@@ -1,4 +1,4 @@
-"""How arms learn to lift cubes."""
+"""PPO settings of the cube lifting tasks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CNN = {
 
 
 def lift_cube_ppo_runner_cfg(experiment_name: str = "lift_cube") -> RslRlOnPolicyRunnerCfg:
-    """Settings of PPO for arms that know where the cube is."""
+    """Return PPO settings for arms that observe the cube's position."""
     return RslRlOnPolicyRunnerCfg(
         experiment_name=experiment_name,
         max_iterations=5000,
@@ -34,7 +34,7 @@ def lift_cube_ppo_runner_cfg(experiment_name: str = "lift_cube") -> RslRlOnPolic
 def lift_cube_vision_ppo_runner_cfg(
     experiment_name: str = "lift_cube_vision",
 ) -> RslRlOnPolicyRunnerCfg:
-    """Settings of PPO for arms that see the cube; the critic knows where it is."""
+    """Return PPO settings for arms with a camera; the critic observes the cube's position."""
     cfg = lift_cube_ppo_runner_cfg(experiment_name)
     cfg.obs_groups = {"actor": ("actor", "camera"), "critic": ("critic",)}
     cfg.actor.class_name = SPATIAL_SOFTMAX_CNN

@@ -1,1 +1,1 @@
-"""A planar pusher brings objects of many shapes to goals."""
+"""Push task: a planar pusher moves objects of many shapes to goals."""

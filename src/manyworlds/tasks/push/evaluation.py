@@ -1,4 +1,4 @@
-"""How often a policy succeeds with each shape, as a table and as a picture."""
+"""Success rate of a policy for each shape, as a table and as a plot."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from manyworlds.utils.files import atomic_path
 from manyworlds.utils.table import render_table
 
 TARGET = 0.85
-"""Share of episodes that should succeed with every shape."""
+"""Fraction of episodes that should succeed with every shape."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeResult:
-    """One episode in each world of a shape."""
+    """Results of a shape: one episode in each of its worlds."""
 
     name: str
     episodes: int
     successes: int
     mean_time_s: float
-    """Length of the successful episodes [s]; NaN if there are none."""
+    """Mean length of the successful episodes [s]; NaN if there are none."""
 
     @property
     def success(self) -> float:
-        """Share of episodes that succeeded."""
+        """Fraction of episodes that succeeded."""
         return self.successes / self.episodes
 
     @property
     def held_out(self) -> bool:
-        """Whether no policy is trained on the shape."""
+        """True if policies are not trained on the shape."""
         return self.name in HELD_OUT
 
 
@@ -49,8 +49,8 @@ def evaluate_shapes(
     """Run one episode in each world, from its reset to its end, and count by shape.
 
     Args:
-        env: the environment, which resets finished worlds; each variant has a world.
-        policy: from observations to actions.
+        env: the environment, with `auto_reset`; each variant has a world.
+        policy: function from observations to actions, shape [num_envs, total_action_dim].
     """
     running = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
     won = torch.zeros_like(running)
@@ -80,7 +80,7 @@ def evaluate_shapes(
 
 
 def success_table(results: Sequence[ShapeResult]) -> str:
-    """Lay the results out for a terminal."""
+    """Format the results as a text table."""
     return render_table(
         "success by shape",
         ("shape", "mass [kg]", "trained on", "episodes", "success %", "mean time [s]"),
@@ -99,7 +99,7 @@ def success_table(results: Sequence[ShapeResult]) -> str:
 
 
 def plot_success(results: Sequence[ShapeResult], path: Path) -> Path:
-    """Draw a bar for each shape in its colour; return the path of the PNG."""
+    """Plot a bar for each shape in its color; return the path of the PNG."""
     require_extra("matplotlib", "train")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -1,8 +1,8 @@
-"""Terms of pushing: the goal, what is observed, the action, rewards and the end.
+"""Terms of the push task: goal, observations, action, rewards and termination.
 
-All places are in the plane, from the bases of object and pusher, which coincide. Policies see and
-act in the frame of the goal: x points from the object to its goal, so that what is learned in one
-direction serves in all.
+All positions are in the plane, relative to the bases of object and pusher, which coincide.
+Observations and actions are in the goal frame, whose x axis points from the object to its goal, so
+that a policy is independent of the direction of the goal.
 """
 
 from __future__ import annotations
@@ -32,56 +32,56 @@ if TYPE_CHECKING:
     from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 OBJECT, PUSHER, GOAL = "object", "pusher", "goal"
-"""Names of the entities and of the command that these terms look for."""
+"""Names of the entities and of the command that the terms use."""
 SUCCESS_DISTANCE = 0.05
-"""Distance from the goal within which an object has arrived [m]."""
+"""Distance to the goal below which an object has arrived [m]."""
 PUSHER_RADIUS = 0.02
-"""[m]."""
+"""Radius of the pusher [m]."""
 
 
 def to_goal(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """From the object's centre to its goal [m], shape [num_envs, 2]."""
+    """Vector from the object's center to its goal [m], shape [num_envs, 2]."""
     return env.command_manager.get_command(GOAL) - env.scene[OBJECT].data.joint_pos[:, :2]
 
 
 def goal_axis(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Direction from the object to its goal, shape [num_envs, 2]."""
+    """Unit vector from the object to its goal, shape [num_envs, 2]."""
     return torch.nn.functional.normalize(to_goal(env), dim=1, eps=1e-6)
 
 
 def in_goal_frame(axis: torch.Tensor, vector: torch.Tensor) -> torch.Tensor:
-    """Rotate vectors of the world into the frame whose x axis is `axis`, shape [num_envs, 2]."""
+    """Rotate vectors from the world frame to the frame with x axis `axis`, shape [num_envs, 2]."""
     along = (axis * vector).sum(dim=1)
     across = axis[:, 0] * vector[:, 1] - axis[:, 1] * vector[:, 0]
     return torch.stack([along, across], dim=1)
 
 
 def from_goal_frame(axis: torch.Tensor, vector: torch.Tensor) -> torch.Tensor:
-    """Rotate vectors of the frame whose x axis is `axis` into the world, shape [num_envs, 2]."""
+    """Rotate vectors from the frame with x axis `axis` to the world frame, shape [num_envs, 2]."""
     return in_goal_frame(torch.stack([axis[:, 0], -axis[:, 1]], dim=1), vector)
 
 
 def goal_distance(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """From the object's centre to its goal [m], shape [num_envs]."""
+    """Distance from the object's center to its goal [m], shape [num_envs]."""
     return to_goal(env).norm(dim=1)
 
 
 @dataclass(kw_only=True)
 class PushGoalCommandCfg(CommandTermCfg):
-    """A place to push the object to, drawn around it when an episode begins."""
+    """Configuration of a goal position, sampled around the object when an episode begins."""
 
     resampling_time_range: tuple[float, float] = (1e9, 1e9)
-    """Goals stay for an episode."""
+    """Time between resamplings [s]; longer than an episode by default."""
     distance: tuple[float, float] = (0.15, 0.4)
     """Bounds of the distance from the object [m]."""
 
     def build(self, env: ManagerBasedRlEnv) -> PushGoalCommand:
-        """Make the term."""
+        """Build the term."""
         return PushGoalCommand(self, env)
 
 
 class PushGoalCommand(CommandTerm):
-    """Keeps a goal for each world."""
+    """Command with a goal position for each world."""
 
     cfg: PushGoalCommandCfg
     state_attributes = (*CommandTerm.state_attributes, "goal")
@@ -93,7 +93,7 @@ class PushGoalCommand(CommandTerm):
 
     @property
     def command(self) -> torch.Tensor:
-        """Goals from the object's base [m], shape [num_envs, 2]."""
+        """Goal positions relative to the object's base [m], shape [num_envs, 2]."""
         return self.goal
 
     def _resample_command(self, env_ids: torch.Tensor) -> None:
@@ -101,10 +101,10 @@ class PushGoalCommand(CommandTerm):
         self.goal[env_ids] = around + on_ring(len(env_ids), *self.cfg.distance, self.device)
 
     def _update_command(self, env_ids: torch.Tensor | None) -> None:
-        """Goals stay where they are."""
+        """Do nothing: goals do not depend on the state."""
 
     def _update_metrics(self) -> None:
-        """What is logged stands among the task's metrics."""
+        """Do nothing: the task's metrics are separate terms."""
 
     def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
         for env in visualizer.get_env_indices(self.num_envs):
@@ -116,7 +116,7 @@ class PushGoalCommand(CommandTerm):
 
 
 def on_ring(count: int, low: float, high: float, device: torch.device) -> torch.Tensor:
-    """Draw vectors of any direction and a length between bounds [m], shape [count, 2]."""
+    """Sample vectors with uniform direction and a length between bounds [m], shape [count, 2]."""
     length, turn = torch.rand(2, count, 1, device=device)
     turn = 2.0 * math.pi * turn
     return torch.cat([turn.cos(), turn.sin()], dim=1) * (low + (high - low) * length)
@@ -128,13 +128,13 @@ def reset_places(
     offset: float,
     pusher_distance: tuple[float, float],
 ) -> None:
-    """Put the object near its world's origin, turned at random, and the pusher beside it; at rest.
+    """Reset the object near its world's origin with random yaw, and the pusher near it, at rest.
 
     Args:
         env: the environment.
-        env_ids: the worlds; None for all.
-        offset: largest distance of the object from the origin along x and y [m].
-        pusher_distance: bounds of the pusher's distance from the object's centre [m].
+        env_ids: ids of the worlds; None for all.
+        offset: maximum distance of the object from the origin along x and y [m].
+        pusher_distance: bounds of the pusher's distance from the object's center [m].
     """
     ids = resolve_env_ids(env, env_ids)
     scale = torch.tensor([offset, offset, math.pi], device=env.device)
@@ -146,22 +146,22 @@ def reset_places(
 
 
 def distance_left(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """From the object's centre to its goal [m], as an observation, shape [num_envs, 1]."""
+    """Distance from the object's center to its goal [m], shape [num_envs, 1]."""
     return goal_distance(env)[:, None]
 
 
 def pusher_place(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """From the object's centre to the pusher, in the goal's frame [m], shape [num_envs, 2]."""
+    """Vector from the object's center to the pusher, in the goal frame [m], shape [num_envs, 2]."""
     return in_goal_frame(goal_axis(env), _to_pusher(env))
 
 
 def pusher_velocity(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Of the pusher, in the goal's frame [m/s], shape [num_envs, 2]."""
+    """Velocity of the pusher in the goal frame [m/s], shape [num_envs, 2]."""
     return in_goal_frame(goal_axis(env), env.scene[PUSHER].data.joint_vel)
 
 
 def object_velocity(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Of the object, in the goal's frame [m/s, m/s, rad/s], shape [num_envs, 3]."""
+    """Planar velocity of the object in the goal frame [m/s, m/s, rad/s], shape [num_envs, 3]."""
     velocity = env.scene[OBJECT].data.joint_vel
     return torch.cat([in_goal_frame(goal_axis(env), velocity[:, :2]), velocity[:, 2:]], dim=1)
 
@@ -171,11 +171,11 @@ def _to_pusher(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 
 class outline(ManagerTermBase):  # noqa: N801
-    """How far the object reaches from its centre in some directions, and from the pusher [m].
+    """Radii of the object's outline in some directions, and its gap to the pusher [m].
 
-    The directions are spread evenly, the first of them towards the goal. The last column is the gap
-    between the pusher and the outline on the line from the centre to the pusher; where a shape has
-    bays, it may be negative.
+    The directions are evenly spaced, beginning with that of the goal. The last column is the gap
+    between the pusher and the outline on the line from the object's center to the pusher; it may be
+    negative for a concave shape.
 
     Returns shape [num_envs, num_directions + 1].
     """
@@ -190,7 +190,7 @@ class outline(ManagerTermBase):  # noqa: N801
         self._turns = turns[None, :]
 
     def __call__(self, env: ManagerBasedRlEnv, num_directions: int) -> torch.Tensor:
-        """Look up the outline of each world's variant."""
+        """Look up the outline of each world's variant, shape [num_envs, num_directions + 1]."""
         axis, pusher = goal_axis(env), _to_pusher(env)
         yaw = env.scene[OBJECT].data.joint_pos[:, 2:]
         ahead = torch.atan2(axis[:, 1:], axis[:, :1])
@@ -203,10 +203,10 @@ class outline(ManagerTermBase):  # noqa: N801
 
 
 class GoalFrameVelocityAction(JointVelocityAction):
-    """Moves the pusher at a velocity in the goal's frame; 1 is the largest speed."""
+    """Target velocity of the pusher in the goal frame; actions of norm 1 are the maximum speed."""
 
     def process_actions(self, actions: torch.Tensor) -> None:
-        """Bound the speed, turn to the world's frame, and scale."""
+        """Clip the norm of actions, shape [num_envs, 2], rotate to the world frame, and scale."""
         bounded = actions / actions.norm(dim=1, keepdim=True).clamp(min=1.0)
         super().process_actions(from_goal_frame(goal_axis(self._env), bounded))
         self._raw_action.copy_(actions)
@@ -214,32 +214,32 @@ class GoalFrameVelocityAction(JointVelocityAction):
 
 @dataclass(kw_only=True)
 class GoalFrameVelocityActionCfg(JointVelocityActionCfg):
-    """Velocity of the pusher along and across the way of the object to its goal."""
+    """Configuration of pusher velocities along and across the direction of the goal."""
 
     use_default_offset: bool = False
     term = GoalFrameVelocityAction
 
 
 def progress(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Speed of the object towards its goal [m/s], shape [num_envs]."""
+    """Speed of the object toward its goal [m/s], shape [num_envs]."""
     return (env.scene[OBJECT].data.joint_vel[:, :2] * goal_axis(env)).sum(dim=1)
 
 
 def away(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Distance of the object from the region of success [m], shape [num_envs]."""
+    """Distance of the object from the success region [m], shape [num_envs]."""
     return (goal_distance(env) - SUCCESS_DISTANCE).clamp(min=0.0)
 
 
 def way_behind(env: ManagerBasedRlEnv, radius: float) -> torch.Tensor:
-    """Length of the pusher's way round the object to the side away from the goal [m].
+    """Length of the pusher's path around the object to the side away from the goal [m].
 
-    The way leads straight to a circle round the object and along its nearer arc. Inside the circle
-    it counts the less the farther behind the pusher is, so that pushing costs nothing. PushShape
-    [num_envs].
+    The path is a straight line to a circle around the object, then the circle's shorter arc. Inside
+    the circle, the length is reduced the farther behind the object the pusher is, so that pushing
+    has no cost. Shape [num_envs].
 
     Args:
         env: the environment.
-        radius: of the circle [m].
+        radius: radius of the circle [m].
     """
     place = in_goal_frame(goal_axis(env), _to_pusher(env))
     turn = torch.atan2(place[:, 1].abs(), -place[:, 0])
@@ -248,10 +248,10 @@ def way_behind(env: ManagerBasedRlEnv, radius: float) -> torch.Tensor:
 
 
 class going_behind(ManagerTermBase):  # noqa: N801
-    """Speed at which the pusher's way round the object gets shorter [m/s], shape [num_envs].
+    """Rate of decrease of the pusher's path around the object [m/s], shape [num_envs].
 
-    It adds up to what the way was at first and is at last, so that nothing is gained by going in
-    circles (Ng, Harada and Russell, 1999).
+    The sum over an episode depends only on the first and last length of the path, so that moving in
+    circles earns nothing (potential-based shaping: Ng, Harada and Russell, 1999).
     """
 
     state_attributes = ("_last", "_begun")
@@ -263,7 +263,7 @@ class going_behind(ManagerTermBase):  # noqa: N801
             self._begun = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
 
     def __call__(self, env: ManagerBasedRlEnv, radius: float) -> torch.Tensor:
-        """Compare with the step before; the first step of an episode has none."""
+        """Return the rate since the last step, shape [num_envs]; 0 in an episode's first step."""
         way = way_behind(env, radius)
         gained = (self._last - way) * self._begun
         self._last.copy_(way)
@@ -271,22 +271,22 @@ class going_behind(ManagerTermBase):  # noqa: N801
         return gained / env.step_dt
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Begin anew."""
+        """Clear the stored lengths of the given worlds."""
         self._begun[as_index(env_ids)] = False
 
 
 def at_goal(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """1 where the object has arrived, shape [num_envs]."""
+    """One where the object is at its goal, shape [num_envs]."""
     return (goal_distance(env) < SUCCESS_DISTANCE).float()
 
 
 def succeeded(env: ManagerBasedRlEnv, term_name: str = "success") -> torch.Tensor:
-    """1 in the step in which the episode ends with success, shape [num_envs]."""
+    """One in the step in which the episode ends with success, shape [num_envs]."""
     return env.termination_manager.get_term(term_name).float()
 
 
 class held_at_goal(ManagerTermBase):  # noqa: N801
-    """Whether the object has been at its goal for some time without a break."""
+    """Mask of worlds whose object has stayed at its goal for `hold_s` [s]."""
 
     state_attributes = ("_steps",)
 
@@ -297,11 +297,11 @@ class held_at_goal(ManagerTermBase):  # noqa: N801
         self._needed = math.ceil(cfg.params["hold_s"] / env.step_dt - 1e-9)
 
     def __call__(self, env: ManagerBasedRlEnv, hold_s: float) -> torch.Tensor:
-        """Count control steps at the goal, shape [num_envs]."""
+        """Count consecutive control steps at the goal; return the mask, shape [num_envs]."""
         arrived = goal_distance(env) < SUCCESS_DISTANCE
         self._steps.add_(1).mul_(arrived)
         return self._steps > self._needed
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Begin to count anew."""
+        """Reset the counters of the given worlds."""
         self._steps[as_index(env_ids)] = 0

@@ -1,4 +1,4 @@
-"""`Push-Variants`: bring an object to a goal with a round pusher, whatever the object's shape."""
+"""Task `Push-Variants`: move an object of any shape to a goal with a round pusher."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from manyworlds.tasks.push.shapes import HEIGHT, SHAPES, TRAINED, object_spec
 from manyworlds.utils.viewer_config import ViewerConfig
 
 HOLD_S = 0.5
-"""How long the object must stay at its goal [s]."""
+"""Time for which the object must stay at its goal [s]."""
 MAX_SPEED = 0.5
-"""Of the pusher [m/s]."""
+"""Maximum speed of the pusher [m/s]."""
 
 
 def pusher_spec() -> mujoco.MjSpec:
-    """Make a ball that slides along x and y at half the height of the objects, with a handle."""
+    """Create a sphere with a handle that slides along x and y at half the objects' height."""
     spec = mujoco.MjSpec()
     body = spec.worldbody.add_body(name="pusher", pos=(0.0, 0.0, HEIGHT / 2.0))
     slide = mujoco.mjtJoint.mjJNT_SLIDE
@@ -66,7 +66,7 @@ def pusher_spec() -> mujoco.MjSpec:
 
 
 def pusher_cfg() -> EntityCfg:
-    """Drive the pusher by velocity."""
+    """Configure the pusher with velocity actuators."""
     actuator = BuiltinVelocityActuatorCfg(
         target_names_expr=(".*",), damping=100.0, effort_limit=20.0
     )
@@ -76,9 +76,9 @@ def pusher_cfg() -> EntityCfg:
 
 
 def object_cfg(shapes: Sequence[str] = TRAINED) -> VariantEntityCfg:
-    """Make an object that is of another shape in each world, by names in `shapes.SHAPES`.
+    """Configure an object with a variant per shape, by names in `shapes.SHAPES`.
 
-    Worlds take turns, so that any few of them in a row show different shapes.
+    Variants are assigned to worlds in turn, so that consecutive worlds show different shapes.
     """
     return VariantEntityCfg(
         variants={name: functools.partial(object_spec, name) for name in shapes},
@@ -87,7 +87,7 @@ def object_cfg(shapes: Sequence[str] = TRAINED) -> VariantEntityCfg:
 
 
 def _floor(spec: mujoco.MjSpec) -> None:
-    """Add sky, light and a floor that nothing touches."""
+    """Add sky, light and a floor without collisions."""
     add_sky(spec)
     spec.worldbody.add_light(
         pos=(0, -1, 3), dir=(0.2, 0.4, -1), type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
@@ -98,7 +98,7 @@ def _floor(spec: mujoco.MjSpec) -> None:
 
 
 def _observations() -> dict[str, ObservationGroupCfg | None]:
-    """Everything in the goal's frame, in units of about its usual size."""
+    """Define the observations, in the goal frame and scaled to magnitudes of about 1."""
     terms = {
         "distance": ObservationTermCfg(func=mdp.distance_left, scale=5.0),
         "pusher": ObservationTermCfg(func=mdp.pusher_place, scale=8.0),
@@ -112,10 +112,10 @@ def _observations() -> dict[str, ObservationGroupCfg | None]:
 def push_variants_env_cfg(
     play: bool = False, shapes: Sequence[str] | None = None
 ) -> ManagerBasedRlEnvCfg:
-    """Make the environment.
+    """Return the push task.
 
     Args:
-        play: a few worlds to watch, of all shapes, those held out of training among them.
+        play: configure for playback: few worlds, with all shapes, including the held-out ones.
         shapes: names of the shapes to use instead.
     """
     if shapes is None:
@@ -172,7 +172,7 @@ def push_variants_env_cfg(
 
 
 def push_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
-    """PPO settings that learn all shapes in a few minutes on two cores."""
+    """Return PPO settings that learn all shapes in a few minutes on two CPU cores."""
     return RslRlOnPolicyRunnerCfg(
         experiment_name="push",
         num_steps_per_env=24,

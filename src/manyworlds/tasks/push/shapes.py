@@ -1,4 +1,4 @@
-"""Prisms of many shapes that slide on a floor: outlines, convex pieces, specs."""
+"""Prisms of many shapes that slide on a floor: outlines, convex pieces and specs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ HEIGHT = 0.05
 FLOOR_FRICTION = 0.4
 """Coefficient of friction between objects and the floor."""
 OUTLINE_DIRECTIONS = 128
-"""Directions in which `PushShape.radii` measures."""
-# Above this concavity, as a share of the shape's size, a piece is cut further.
+"""Number of directions of `PushShape.radii`."""
+# Pieces with a larger concavity, relative to the shape's size, are decomposed further.
 _COACD = {"threshold": 0.05, "seed": 0, "preprocess_mode": "off"}
 GRAVITY = 9.81
 
@@ -34,17 +34,17 @@ Piece = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class PushShape:
-    """A prism's cross-section, mass and colour."""
+    """Cross-section, mass and color of a prism."""
 
     points: Points
-    """Corners of the outline in order [m]."""
+    """Vertices of the outline in order [m]."""
     mass: float
-    """[kg]."""
+    """Mass [kg]."""
     rgb: tuple[float, float, float]
 
     @functools.cached_property
     def outline(self) -> np.ndarray:
-        """Corners, counter-clockwise, from the centre of mass [m], shape [num_corners, 2]."""
+        """Counterclockwise vertices relative to the center of mass [m], shape [num_corners, 2]."""
         polygon = self._polygon
         corners = np.array(polygon.exterior.coords[:-1])
         corners -= np.array(polygon.centroid.coords[0])
@@ -52,23 +52,23 @@ class PushShape:
 
     @functools.cached_property
     def mesh(self) -> Any:
-        """The prism, a `trimesh.Trimesh` that stands on the plane of height 0."""
+        """Prism as a `trimesh.Trimesh` on the plane z = 0."""
         polygon = _shapely().Polygon(self.outline)
         return _trimesh().creation.extrude_polygon(polygon, HEIGHT, engine="earcut")
 
     @functools.cached_property
     def radii(self) -> np.ndarray:
-        """How far the outline reaches from the centre [m], shape [OUTLINE_DIRECTIONS].
+        """Distance from the center to the outline by direction [m], shape [OUTLINE_DIRECTIONS].
 
-        Where a ray from the centre leaves the outline more than once, the last time counts; 0
-        where it never meets it, as in the opening of a U whose centre is outside.
+        The largest distance, if a ray from the center crosses the outline more than once; 0 if it
+        does not cross it, as in the opening of a U whose center is outside of the shape.
         """
         angles = np.arange(OUTLINE_DIRECTIONS) * (2.0 * math.pi / OUTLINE_DIRECTIONS)
         return np.array([_reach(self.outline, angle) for angle in angles])
 
     @functools.cached_property
     def pieces(self) -> list[Piece]:
-        """Convex pieces that make up the prism."""
+        """Convex pieces of the prism."""
         polygon = self._polygon
         if math.isclose(polygon.area, polygon.convex_hull.area, rel_tol=1e-9):
             return [(np.asarray(self.mesh.vertices), np.asarray(self.mesh.faces))]
@@ -76,7 +76,7 @@ class PushShape:
 
     @property
     def radius_of_gyration(self) -> float:
-        """About the vertical axis through the centre [m]."""
+        """Radius of gyration about the vertical axis through the center of mass [m]."""
         return math.sqrt(self.mesh.moment_inertia[2, 2] / self.mesh.volume)
 
     @property
@@ -93,7 +93,7 @@ def _shapely() -> Any:
 
 
 def _reach(outline: np.ndarray, angle: float) -> float:
-    """Distance to the farthest point of the outline along a ray from the origin."""
+    """Distance to the farthest point of the outline along a ray from the origin [m]."""
     along = np.array([math.cos(angle), math.sin(angle)])
     across = np.array([-along[1], along[0]])
     start, end = outline, np.roll(outline, -1, axis=0)
@@ -158,18 +158,18 @@ SHAPES: dict[str, PushShape] = {
     "Z": PushShape(_scaled(_Z, 0.055), 0.3, (0.55, 0.45, 0.38)),
     "ellipse": PushShape(_round(24, 0.1, 0.055), 0.6, (0.5, 0.53, 0.58)),
 }
-"""All shapes by name; their masses span a decade."""
+"""All shapes by name; their masses span a factor of ten."""
 HELD_OUT = ("Z", "ellipse")
-"""Shapes that no policy is trained on."""
+"""Shapes that are not used in training."""
 TRAINED = tuple(name for name in SHAPES if name not in HELD_OUT)
-"""Shapes that policies are trained on."""
+"""Shapes that are used in training."""
 
 
 def convex_pieces(mesh: Any) -> list[Piece]:
-    """Cut a mesh into nearly convex pieces.
+    """Decompose a mesh into approximately convex pieces.
 
-    Cutting takes seconds, so that what CoACD (Wei et al., 2022, arXiv:2205.02961) found is kept by
-    content in the user's cache folder.
+    The decomposition by CoACD (Wei et al., 2022, arXiv:2205.02961) takes seconds, so that results
+    are cached by content in the user's cache folder.
     """
     vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
     coacd = require_extra("coacd", "meshes")
@@ -192,11 +192,11 @@ def _cache_folder() -> Path:
 
 
 def object_spec(name: str) -> mujoco.MjSpec:
-    """Make an object that slides along x and y and turns about z.
+    """Create an object that slides along x and y and rotates about z.
 
-    Its joints have the dry friction of the floor, so that physics has no contacts with the floor to
-    solve. Friction is that of each direction alone, which is more than Coulomb's by up to a factor
-    of sqrt(2) on diagonals; its moment takes the radius of gyration for the arm.
+    Its joints have the dry friction of the floor, so that the physics has no floor contacts to
+    solve. Friction acts on each axis separately, which exceeds Coulomb friction by a factor of up
+    to sqrt(2) on diagonals; its torque uses the radius of gyration as lever arm.
     """
     shape = SHAPES[name]
     friction = FLOOR_FRICTION * shape.mass * GRAVITY

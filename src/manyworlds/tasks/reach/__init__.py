@@ -1,1 +1,1 @@
-"""An arm of two joints reaches for goals: the template for tasks of your own."""
+"""Reach task: an arm with two joints reaches goals; the template for new tasks."""

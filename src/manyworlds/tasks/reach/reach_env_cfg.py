@@ -1,4 +1,4 @@
-"""Reach goals in a plane with an arm of two joints. `manyworlds new-task` copies this file."""
+"""Reach task in a plane with a two-joint arm. `manyworlds new-task` copies this file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TIP = SceneEntityCfg("robot", site_names="tip")
 
 
 def tip_position(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = TIP) -> torch.Tensor:
-    """Where the tip is from the robot's root [m], shape [num_envs, 2]."""
+    """Position of the tip relative to the robot's root [m], shape [num_envs, 2]."""
     data = env.scene[asset_cfg.name].data
     tip = data.site_pos_w[:, asset_cfg.index("site")].squeeze(1)
     return (tip - data.root_link_pos_w)[:, :2]
@@ -56,7 +56,7 @@ def tip_position(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = TIP) -> tor
 def distance(
     env: ManagerBasedRlEnv, command_name: str, asset_cfg: SceneEntityCfg = TIP
 ) -> torch.Tensor:
-    """From the tip to its goal [m], shape [num_envs]."""
+    """Distance from the tip to its goal [m], shape [num_envs]."""
     goal = env.command_manager.get_command(command_name)
     return (tip_position(env, asset_cfg) - goal).norm(dim=1)
 
@@ -64,24 +64,24 @@ def distance(
 def reach(
     env: ManagerBasedRlEnv, command_name: str, asset_cfg: SceneEntityCfg = TIP
 ) -> torch.Tensor:
-    """1 where the tip is at its goal, and 0 far from it, shape [num_envs]."""
+    """Kernel of the tip's distance to its goal, 1 at the goal, shape [num_envs]."""
     return torch.exp(-10.0 * distance(env, command_name, asset_cfg))
 
 
 @dataclass(kw_only=True)
 class ReachGoalCommandCfg(CommandTermCfg):
-    """Goals on a ring around the robot's root."""
+    """Configuration of goals on a ring around the robot's root."""
 
     radius: tuple[float, float] = (0.2, 0.5)
     """Bounds of the distance from the root [m]."""
 
     def build(self, env: ManagerBasedRlEnv) -> ReachGoalCommand:
-        """Make the term."""
+        """Build the term."""
         return ReachGoalCommand(self, env)
 
 
 class ReachGoalCommand(CommandTerm):
-    """Keeps a goal for each world."""
+    """Command with a goal position for each world."""
 
     cfg: ReachGoalCommandCfg
     state_attributes = (*CommandTerm.state_attributes, "goal")
@@ -92,7 +92,7 @@ class ReachGoalCommand(CommandTerm):
 
     @property
     def command(self) -> torch.Tensor:
-        """Goals from the robot's root [m], shape [num_envs, 2]."""
+        """Goals relative to the robot's root [m], shape [num_envs, 2]."""
         return self.goal
 
     def _resample_command(self, env_ids: torch.Tensor) -> None:
@@ -102,10 +102,10 @@ class ReachGoalCommand(CommandTerm):
         self.goal[env_ids] = torch.stack([angle.cos(), angle.sin()], dim=1) * radius[:, None]
 
     def _update_command(self, env_ids: torch.Tensor | None) -> None:
-        """Goals stay where they are between draws."""
+        """Do nothing: goals do not depend on the state."""
 
     def _update_metrics(self) -> None:
-        """What is logged besides the task's metrics."""
+        """Do nothing: the task's metrics are separate terms."""
 
     def _debug_vis_impl(self, visualizer: Any) -> None:
         for env in visualizer.get_env_indices(self.num_envs):
@@ -115,7 +115,7 @@ class ReachGoalCommand(CommandTerm):
 
 
 def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Make the environment: what exists, acts, is observed and rewarded, and when it ends."""
+    """Return the environment: scene, actions, observations, rewards and terminations."""
     robot = EntityCfg(
         spec_fn=lambda: mujoco.MjSpec.from_string(ARM),
         articulation=EntityArticulationInfoCfg(
@@ -129,8 +129,8 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
         scene=SceneCfg(
             num_envs=16 if play else 512,
             entities={"robot": robot},
-            terrain=TerrainEntityCfg(),  # a floor below the arm, a light and a sky
-            extent=1.0,  # what the size of shadows goes by [m]
+            terrain=TerrainEntityCfg(),  # floor, light and sky
+            extent=1.0,  # reference length of shadows [m]
         ),
         sim=SimulationCfg(mujoco=MujocoCfg(timestep=0.005)),
         decimation=4,
@@ -170,5 +170,5 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
 
 
 def rl_cfg() -> RslRlOnPolicyRunnerCfg:
-    """Set the learner up."""
+    """Return the learner's settings."""
     return RslRlOnPolicyRunnerCfg(experiment_name="reach", max_iterations=100)

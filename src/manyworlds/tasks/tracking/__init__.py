@@ -1,1 +1,1 @@
-"""Motion tracking: a robot learns to move as a recorded or generated motion does."""
+"""Motion tracking tasks: a robot learns to follow a recorded or generated motion."""

@@ -1,7 +1,7 @@
-"""A motion of our own making, computed when asked for: a biped waves, shifts its weight, squats.
+"""Generated motion, computed on demand: a biped waves, shifts its weight and squats.
 
-The feet stay where they are and the centre of mass stays over them, slowly enough that the robot
-could do it.
+The feet do not move and the center of mass stays above them; accelerations are low enough for the
+robot to follow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from manyworlds.tasks.tracking.joint_motion import JointMotion, complete_motion
 from manyworlds.tasks.tracking.motion import Motion
 
 _TIMES = (0.0, 0.3, 1.7, 2.2, 2.7, 3.2, 3.7, 5.1, 5.3, 6.4, 7.5, 8.0)  # [s]
-# What is asked for at these times; in between it changes with the least jerk.
+# Targets at these times; between them, they change with minimum jerk.
 _TRACKS = {
     "shift": (0.0, 0.0, 0.4, 0.4, 0.4, 0.4, 0.4, 0.0, 0.0, 0.0, 0.0, 0.0),
     "squat": (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0),
@@ -31,29 +31,29 @@ _MAX_ITERATIONS = 50
 
 @dataclass(frozen=True, kw_only=True)
 class ClipRobot:
-    """What the clip must know of a biped; it stands flat on its feet in its initial state."""
+    """Description of a biped for the clip; in its initial state it stands flat on its feet."""
 
     entity: Callable[[], EntityCfg]
-    """Configures the robot."""
+    """Function that returns the robot's configuration."""
     feet: tuple[str, str]
-    """Bodies of the left and the right foot."""
+    """Names of the left and the right foot's bodies."""
     raised: Mapping[str, float]
-    """Joint positions with an arm up [rad]; the others are as in the initial state."""
+    """Joint positions with a raised arm [rad]; other joints keep their initial positions."""
     waving: Mapping[str, float]
-    """What is added to and subtracted from joint positions in waving [rad]."""
+    """Amplitude of joint positions while waving [rad]."""
     squat: float = 0.12
-    """How far the root sinks [m]."""
+    """Distance by which the root is lowered [m]."""
 
 
 def wave_and_squat(robot: ClipRobot, fps: float = 50.0) -> Motion:
-    """Make the clip.
+    """Compute the clip.
 
     Args:
         robot: the robot.
-        fps: frames per second, the control rate of the task.
+        fps: frames per second, equal to the control rate of the task.
 
     Raises:
-        ValueError: the robot cannot do this with its feet on the ground.
+        ValueError: the robot cannot do the motion with its feet on the ground.
     """
     cfg = robot.entity()
     legs = _Legs(cfg, robot.feet)
@@ -81,10 +81,10 @@ def wave_and_squat(robot: ClipRobot, fps: float = 50.0) -> Motion:
 
 
 def _tracks(fps: float) -> dict[str, np.ndarray]:
-    """What is asked for in each frame.
+    """Return the targets of each frame, shape [frames] each.
 
-    Between two times at rest, jerk is least along 10 s^3 - 15 s^4 + 6 s^5. Source: T. Flash and
-    N. Hogan, "The coordination of arm movements" (1985).
+    Between two times at rest, minimum jerk is obtained by 10 s^3 - 15 s^4 + 6 s^5. Source:
+    T. Flash and N. Hogan, "The coordination of arm movements" (1985).
     """
     at = np.arange(round(_TIMES[-1] * fps) + 1) / fps
     part = np.searchsorted(_TIMES, at, side="right").clip(max=len(_TIMES) - 1) - 1
@@ -98,9 +98,9 @@ def _tracks(fps: float) -> dict[str, np.ndarray]:
 
 
 class _Legs:
-    """Puts a biped's root and legs where its feet stay and its centre of mass is as wanted.
+    """Inverse kinematics of a biped's root and legs, for fixed feet and a given center of mass.
 
-    The first 7 of `data.qpos` are the root's, the others the entity's joints in order.
+    The first 7 elements of `data.qpos` are the root's, the others the entity's joints in order.
     """
 
     def __init__(self, cfg: EntityCfg, feet: tuple[str, str]) -> None:
@@ -128,25 +128,26 @@ class _Legs:
         self._upright = self._pose(1)
         self._stance = 0.5 * (self._placed[0][0] - self._placed[1][0])[:2]
         self._middle = 0.5 * (self._placed[0][0] + self._placed[1][0])[:2]
-        # At rest the centre of mass is over the middle of the soles, not over the ankles.
+        # At rest, the center of mass is above the center of the soles, not above the ankles.
         contacts = [model.geom_bodyid == body for body in self.feet]
         soles_x = np.concatenate([self.data.geom_xpos[mask, 0] for mask in contacts])
         self._middle[0] = 0.5 * (soles_x.min() + soles_x.max())
         self._dofs = self._leg_dofs()
 
     def joint_address(self, name: str) -> int:
-        """Address in `qpos` of a joint."""
+        """Return the address of a joint in `qpos`."""
         return int(self.model.joint(name).qposadr[0])
 
     def stand(self, shift: float, sink: float) -> np.ndarray:
-        """Solve for the root and the legs; return `qpos`.
+        """Solve for the root and the legs; return `qpos`, shape [nq].
 
         Args:
-            shift: where the centre of mass is between the feet: 1 for the left, -1 for the right.
-            sink: how far the root is below its initial height [m].
+            shift: lateral position of the center of mass: 1 above the left foot, -1 above the
+                right.
+            sink: distance of the root below its initial height [m].
 
         Raises:
-            ValueError: there is no such posture.
+            ValueError: the posture cannot be reached.
         """
         target = self._middle + shift * self._stance
         for _ in range(_MAX_ITERATIONS):
@@ -160,12 +161,12 @@ class _Legs:
             step[self._dofs] = np.linalg.lstsq(jacobian[:, self._dofs], error, rcond=1e-6)[0]
             mujoco.mj_integratePos(self.model, self.data.qpos, step, 1.0)
         raise ValueError(
-            f"The robot cannot shift its weight by {shift:.2f} and sink by {sink:.2f} m with its "
-            "feet where they are: choose a smaller ClipRobot.squat."
+            f"The robot cannot shift its weight by {shift:.2f} and lower its root by {sink:.2f} m "
+            "with its feet fixed: choose a smaller ClipRobot.squat."
         )
 
     def _task(self, com: np.ndarray, height: float) -> tuple[np.ndarray, np.ndarray]:
-        """What is not yet as wanted, and how it depends on the degrees of freedom."""
+        """Return the errors of the targets, shape [n], and their Jacobian, shape [n, nv]."""
         nv = self.model.nv
         errors, rows = [], []
         jac_pos, jac_rot = np.zeros((3, nv)), np.zeros((3, nv))
@@ -195,7 +196,7 @@ class _Legs:
         return self.data.xpos[body].copy(), self.data.xquat[body].copy()
 
     def _turn(self, body: int, quat: np.ndarray) -> np.ndarray:
-        """Rotation vector in the world from how a body is turned to how it should be."""
+        """Return the rotation vector from a body's orientation to its target in the world [rad]."""
         inverse, difference, vector = np.zeros(4), np.zeros(4), np.zeros(3)
         mujoco.mju_negQuat(inverse, self.data.xquat[body])
         mujoco.mju_mulQuat(difference, quat, inverse)
@@ -203,7 +204,7 @@ class _Legs:
         return vector
 
     def _leg_dofs(self) -> np.ndarray:
-        """Degrees of freedom of the root and of all joints between it and the feet."""
+        """Return the degrees of freedom of the root and of all joints between it and the feet."""
         model, bodies = self.model, set()
         for body in self.feet:
             while body:

@@ -1,4 +1,4 @@
-"""Motions as recordings have them, of a root and of joints; how they become motions to track."""
+"""Recorded motions of a root and joints, and their conversion to motions to track."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from manyworlds.tasks.tracking.motion import Motion
 from manyworlds.utils.math import quat_box_minus, quat_slerp
 
 ROOT_COLUMNS = ("root_x", "root_y", "root_z", "root_qx", "root_qy", "root_qz", "root_qw")
-"""The first columns of a CSV file: position [m] and quaternion, scalar last."""
+"""First columns of a CSV file: position [m] and quaternion (xyzw)."""
 _CHUNK = 128
 
 
 @dataclass(frozen=True, kw_only=True)
 class JointMotion:
-    """What a root and its joints do, in the order of an entity's joints.
+    """Motion of a root and its joints, in the order of an entity's joints.
 
     Raises:
-        ValueError: a value is not finite, a quaternion is zero, or there is but one frame.
+        ValueError: a value is not finite, a quaternion is zero, or there is only one frame.
     """
 
     fps: float
@@ -37,7 +37,7 @@ class JointMotion:
     joint_pos: torch.Tensor
     """Joint positions [rad or m], float64, shape [frames, joints]."""
     source: str = "the motion"
-    """Where it is from, for messages."""
+    """Origin of the motion, used in messages."""
 
     def __post_init__(self) -> None:
         if not self.fps > 0.0:
@@ -49,11 +49,11 @@ class JointMotion:
         if bad.any():
             raise ValueError(
                 f"Frame {int(bad.nonzero()[0])} of {self.source} has a value that is not finite, "
-                f"or a quaternion of no length: the columns are {', '.join(ROOT_COLUMNS)}, joints."
+                f"or a zero quaternion: the columns are {', '.join(ROOT_COLUMNS)}, joints."
             )
 
     def resampled(self, fps: float) -> JointMotion:
-        """Return the motion at another rate: positions linearly, orientations along great arcs."""
+        """Return the motion at another rate, by linear interpolation of positions and slerp."""
         if not fps > 0.0:
             raise ValueError(f"Frames per second must be above 0, got {fps}.")
         last = len(self.root_pos) - 1
@@ -75,7 +75,7 @@ class JointMotion:
         )
 
     def velocities(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Central differences; one-sided ones at both ends.
+        """Compute velocities by central differences, one-sided at both ends.
 
         Returns:
             Linear [m/s] and angular [rad/s] velocity of the root in the world, shape [frames, 3]
@@ -99,21 +99,21 @@ def read_joint_motion(
     line_range: tuple[int, int] | None = None,
     root_index: int = 0,
 ) -> JointMotion:
-    """Read a recording: a CSV file, or an NPZ file of a motion.
+    """Read a recording from a CSV file, or from an NPZ file of a motion.
 
-    A CSV file has the columns `ROOT_COLUMNS` and one for each joint [rad or m], in the robot's
-    order. With a line of names at its top, they are found by name, and others are left out.
+    A CSV file has the columns `ROOT_COLUMNS` and one per joint [rad or m], in the robot's order. If
+    its first line holds names, columns are selected by name, and others are ignored.
 
     Args:
         path: the file.
-        joint_names: the robot's joints.
-        fps: frames per second of a CSV file; an NPZ file tells its own.
-        line_range: first and last frame, both included, counted from 1; None for all.
-        root_index: the root among the robot's bodies, which an NPZ file has.
+        joint_names: names of the robot's joints.
+        fps: frames per second of a CSV file; an NPZ file contains its own.
+        line_range: first and last frame, both included, counted from 1; None for all frames.
+        root_index: index of the root among the robot's bodies, for an NPZ file.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it does not fit; the message says what is expected.
+        FileNotFoundError: the file does not exist.
+        ValueError: the file does not fit; the message states the expected content.
     """
     path = Path(path)
     if path.suffix.lower() == ".npz":
@@ -152,15 +152,15 @@ def complete_motion(
     motion: JointMotion,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Motion:
-    """Compute what all bodies do, by forward kinematics of many frames at once.
+    """Compute the motion of all bodies, by batched forward kinematics.
 
     Args:
-        entity_cfg: the robot.
-        motion: its root and joints, at the rate that is wanted.
-        on_progress: called with the number of frames done and of all.
+        entity_cfg: configuration of the robot.
+        motion: motion of its root and joints, at the desired rate.
+        on_progress: function called with the number of finished frames and of all frames.
 
     Raises:
-        ValueError: the robot's base is fixed, or it has another number of joints.
+        ValueError: the robot's base is fixed, or it has a different number of joints.
     """
     frames = len(motion.root_pos)
     count = min(frames, _CHUNK)
@@ -170,7 +170,7 @@ def complete_motion(
         raise ValueError(
             f"{motion.source} moves a root and {motion.joint_pos.shape[1]} joints, but the robot "
             f"has {entity.num_joints} joints and a {'fixed' if entity.is_fixed_base else 'free'} "
-            "base: take a recording of this robot."
+            "base: use a recording of this robot."
         )
     sim = Simulation(count, spec=scene.spec, device="cpu")
     scene.initialize(sim.mj_model, sim.model, sim.data)
@@ -180,7 +180,7 @@ def complete_motion(
     names = ("body_pos_w", "body_quat_w", "body_lin_vel_w", "body_ang_vel_w")
     bodies: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for start in range(0, frames, count):
-        # The last worlds of the last chunk repeat its last frame.
+        # In the last chunk, surplus worlds repeat the last frame.
         rows = torch.arange(start, start + count).clamp(max=frames - 1)
         entity.write_root_state_to_sim(root[rows])
         entity.write_joint_state_to_sim(joint_pos[rows], joint_vel[rows])
@@ -207,14 +207,14 @@ def _read_csv(path: Path, joint_names: Sequence[str]) -> np.ndarray:
         with path.open(newline="", encoding="utf-8") as file:
             lines = [line for line in csv.reader(file) if line]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"'{path}' is no CSV file: {error}: give a CSV or NPZ file.") from None
+        raise ValueError(f"'{path}' is not a CSV file: {error}: give a CSV or NPZ file.") from None
     header = [name.strip() for name in lines[0]] if lines and not _is_number(lines[0][0]) else None
     wanted = [*ROOT_COLUMNS, *joint_names]
     if header is not None:
         if missing := [name for name in wanted if name not in header]:
             raise ValueError(
-                f"'{path}' has no columns {missing}, but names others in its first line: name all "
-                "of the root and of the robot's joints, or leave that line out."
+                f"'{path}' has no columns {missing}, but its first line names other columns: name "
+                "all columns of the root and of the robot's joints, or remove that line."
             )
         columns, lines = [header.index(name) for name in wanted], lines[1:]
         first_line = 2
@@ -225,7 +225,7 @@ def _read_csv(path: Path, joint_names: Sequence[str]) -> np.ndarray:
             _check_width(len(line), joint_names, path, number)
         if len(line) <= max(columns) or not all(_is_number(line[i]) for i in columns):
             raise ValueError(
-                f"Line {number} of '{path}' has a cell that is missing or no number: expected "
+                f"Line {number} of '{path}' has a cell that is missing or not a number: expected "
                 f"{len(wanted)} numbers."
             )
     return np.array([[float(line[i]) for i in columns] for line in lines]).reshape(-1, len(wanted))

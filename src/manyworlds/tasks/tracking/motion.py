@@ -1,4 +1,4 @@
-"""Motions to track, frame by frame, and the NPZ files that hold them."""
+"""Motions to track, frame by frame, and their NPZ files."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ _SHAPES: dict[str, tuple[str, ...]] = {
     "body_lin_vel_w": ("bodies", "3"),
     "body_ang_vel_w": ("bodies", "3"),
 }
-_REMEDY = "write it with `manyworlds motion convert`, which makes all that is needed"
+_REMEDY = "write it with `manyworlds motion convert`, which creates all required arrays"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Motion:
-    """What the joints and bodies of one robot do; all arrays are float32, a row for each frame.
+    """Motion of one robot's joints and bodies; all arrays are float32, with one row per frame.
 
     Joints and bodies are those of the entity, in its order.
 
     Raises:
-        ValueError: arrays do not fit together, or hold what is not finite; the message names them.
+        ValueError: arrays do not fit together or have values that are not finite; the message names
+            the array.
     """
 
     fps: float
-    """Frames per second, which is the control rate of the task."""
+    """Frames per second, equal to the control rate of the task."""
     joint_pos: np.ndarray
     """Joint positions [rad or m], shape [frames, joints]."""
     joint_vel: np.ndarray
@@ -41,17 +42,17 @@ class Motion:
     body_pos_w: np.ndarray
     """Positions of body frames in the world [m], shape [frames, bodies, 3]."""
     body_quat_w: np.ndarray
-    """Their orientations (wxyz), shape [frames, bodies, 4]."""
+    """Orientations of body frames in the world (wxyz), shape [frames, bodies, 4]."""
     body_lin_vel_w: np.ndarray
-    """Velocities of their origins in the world [m/s], shape [frames, bodies, 3]."""
+    """Velocities of body origins in the world [m/s], shape [frames, bodies, 3]."""
     body_ang_vel_w: np.ndarray
-    """Their angular velocities in the world [rad/s], shape [frames, bodies, 3]."""
+    """Angular velocities of bodies in the world [rad/s], shape [frames, bodies, 3]."""
     joint_names: tuple[str, ...] = ()
-    """Names of the joints, or nothing where a file does not tell."""
+    """Names of the joints; empty if the file has none."""
     body_names: tuple[str, ...] = ()
-    """Names of the bodies, or nothing where a file does not tell."""
+    """Names of the bodies; empty if the file has none."""
     source: str = "the motion"
-    """Where it is from, for messages."""
+    """Origin of the motion, used in messages."""
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.fps) and self.fps > 0.0):
@@ -72,8 +73,8 @@ class Motion:
             if not np.isfinite(array).all():
                 frame = int(np.argwhere(~np.isfinite(array))[0][0])
                 raise ValueError(
-                    f"'{name}' of {self.source} is not finite in frame {frame}: mend the recording "
-                    "and convert it again."
+                    f"'{name}' of {self.source} is not finite in frame {frame}: correct the "
+                    "recording and convert it again."
                 )
         length = np.linalg.norm(self.body_quat_w, axis=-1)
         if not np.allclose(length, 1.0, atol=1e-2):
@@ -93,7 +94,7 @@ class Motion:
         return (self.num_frames - 1) / self.fps
 
     def save(self, path: str | Path) -> Path:
-        """Write an NPZ file, whole or not at all."""
+        """Write an NPZ file atomically."""
         buffer = io.BytesIO()
         np.savez_compressed(
             buffer,
@@ -108,12 +109,12 @@ class Motion:
 
     @classmethod
     def load(cls, path: str | Path) -> Motion:
-        """Read an NPZ file; nothing in it is executed.
+        """Read an NPZ file, without executing code from it.
 
         Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: it is not such a file; the message says which key is wrong, what is
-                expected of it, and what to do.
+            FileNotFoundError: the file does not exist.
+            ValueError: the file is invalid; the message states the key, the expected value and the
+                remedy.
         """
         arrays = _load_arrays(Path(path))
         for key, axes in {"fps": (), **_SHAPES}.items():
@@ -138,11 +139,11 @@ class Motion:
 
 
 def _load_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read all arrays of an NPZ file, without pickles, which could run code.
+    """Read all arrays of an NPZ file, without pickles, which could execute code.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is no NPZ file, or holds Python objects.
+        FileNotFoundError: the file does not exist.
+        ValueError: the file is not an NPZ file, or contains Python objects.
     """
     if not path.is_file():
         raise FileNotFoundError(
@@ -150,7 +151,7 @@ def _load_arrays(path: Path) -> dict[str, np.ndarray]:
             "`manyworlds motion convert`."
         )
     if not zipfile.is_zipfile(path):
-        raise ValueError(f"The motion file '{path}' is no NPZ file: {_REMEDY}.")
+        raise ValueError(f"The motion file '{path}' is not an NPZ file: {_REMEDY}.")
     with np.load(path, allow_pickle=False) as archive:
         arrays: dict[str, np.ndarray] = {}
         for key in archive.files:

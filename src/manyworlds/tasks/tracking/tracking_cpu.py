@@ -1,4 +1,4 @@
-"""What of the tracking task learns fast on a few CPU cores."""
+"""Settings of the tracking task that learn quickly on a few CPU cores."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 
 _CALMER = 0.2
-"""Share of the velocities that episodes begin with."""
+"""Factor of the initial velocities."""
 
 
 def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
-    """Change a tracking task to calmer beginnings, fewer worlds, smaller networks and fixed steps.
+    """Reduce initial velocities, number of worlds and network sizes, and fix the learning rate.
 
-    Nobody pushes, and all worlds are alike. Observations, actions, rewards and ends of episodes
-    stay the same. The adaptive schedule would make steps some fifty times smaller, because
-    gradients of few samples are noisy.
+    Pushes and randomization are removed. Observations, actions, rewards and terminations do not
+    change. The adaptive schedule would reduce the learning rate about fiftyfold, because gradients
+    from few samples are noisy.
     """
     env_cfg.events.clear()
     command: Any = env_cfg.commands["motion"]

@@ -1,4 +1,4 @@
-"""The tracking task, for any robot that a table describes."""
+"""Tracking task, for any robot that is described by a `TrackedRobot`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from manyworlds.tasks.tracking.motion import Motion
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
-_FOREVER = 1e9  # [s]
+_FOREVER = 1e9  # longer than any episode [s]
 
 VELOCITY_RANGE: dict[str, tuple[float, float]] = {
     "x": (-0.5, 0.5),
@@ -38,43 +38,43 @@ VELOCITY_RANGE: dict[str, tuple[float, float]] = {
     "pitch": (-0.52, 0.52),
     "yaw": (-0.78, 0.78),
 }
-"""Noise on the root's velocity at the beginning, and pushes [m/s, rad/s]."""
+"""Bounds of the initial noise on the root's velocity, and of pushes [m/s, rad/s]."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrackedRobot:
-    """What the task must know of a robot; names are those of its model.
+    """Description of a robot for the task; names are those of the robot's model.
 
     The model has the sensors `imu_lin_vel` and `imu_ang_vel`.
     """
 
     entity: Callable[[], EntityCfg]
-    """Configures the robot."""
+    """Function that returns the robot's configuration."""
     action_scale: Mapping[str, float]
-    """Position offset of a unit action by joint name [rad]."""
+    """Position offset for an action of 1, by joint name [rad]."""
     motion: Callable[[], Motion]
-    """Makes the motion that is tracked where no file is given."""
+    """Function that returns the motion that is tracked if no file is given."""
     root: str
-    """Body whose subtree is not to collide with itself."""
+    """Body whose subtree must not collide with itself."""
     anchor: str
-    """Body at which motion and robot are brought together."""
+    """Body at which motion and robot are aligned."""
     bodies: tuple[str, ...]
-    """Bodies that are tracked."""
+    """Names of the tracked bodies."""
     extremities: tuple[str, ...]
-    """Tracked bodies that are not to be much too high or too low."""
+    """Tracked bodies whose height errors end episodes."""
     foot_geoms: str
     """Regular expression of the feet's geoms, whose friction is randomized."""
     relative_actions: bool = False
-    """Whether actions are added to the motion's joint positions, not to the robot's initial ones.
-    Untrained episodes last three times as long then, so that balance is learned from the start."""
+    """Add actions to the motion's joint positions instead of the robot's initial ones. Untrained
+    episodes are then three times as long, so that balance is learned from the start."""
     viewer: ViewerConfig = field(default_factory=ViewerConfig)
     mujoco: MujocoCfg = field(default_factory=MujocoCfg)
 
 
 def make_tracking_env_cfg() -> ManagerBasedRlEnvCfg:
-    """Make the task without a robot and a motion; `with_robot` puts them in.
+    """Return the task without a robot and a motion; `with_robot` adds them.
 
-    An entity "robot" and a sensor "self_collision" are what its terms look for.
+    The terms use an entity "robot" and a sensor "self_collision".
     """
     return ManagerBasedRlEnvCfg(
         decimation=4,
@@ -114,14 +114,14 @@ def make_tracking_env_cfg() -> ManagerBasedRlEnvCfg:
 def with_robot(
     robot: TrackedRobot, has_state_estimation: bool = True, play: bool = False
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task of a robot.
+    """Return the task of a robot.
 
     Args:
         robot: the robot.
-        has_state_estimation: whether the actor knows where it is in the world and how fast it
-            moves; without, it sees what the robot's own sensors measure.
-        play: to be watched: endless episodes that begin with the motion, exact observations, and
-            nobody pushes.
+        has_state_estimation: include the anchor's position and the linear velocity in the actor's
+            observations; without, they are measurements of the robot's own sensors only.
+        play: configure for playback: endless episodes from the first frame, exact observations,
+            no pushes.
     """
     cfg = make_tracking_env_cfg()
     cfg.scene.entities = {"robot": robot.entity()}
@@ -168,7 +168,7 @@ def with_robot(
     return cfg
 
 
-# Name, function, parameters, size of the uniform noise.
+# Name, function, parameters, magnitude of the uniform noise.
 _MOTION = {"command_name": "motion"}
 _SEEN: tuple[tuple[str, Any, dict[str, Any], float | None], ...] = (
     ("command", mdp.generated_commands, _MOTION, None),
@@ -186,7 +186,7 @@ _PRIVILEGED = ("body_pos", "body_ori")
 
 
 def _observations() -> dict[str, ObservationGroupCfg | None]:
-    """What a robot measures, with noise for the actor; the critic knows its bodies, too."""
+    """Define observations: measurements, with noise for the actor; bodies for the critic."""
 
     def terms(of_actor: bool) -> dict[str, ObservationTermCfg]:
         return {
@@ -254,7 +254,7 @@ def _terminations() -> dict[str, TerminationTermCfg | None]:
 
 
 def _events() -> dict[str, EventTermCfg | None]:
-    """Pushes, and what differs between worlds: the anchor's mass, the encoders, the feet."""
+    """Define pushes and randomization: the anchor's mass, encoder bias, and foot friction."""
     by_axis = {0: (-0.025, 0.025), 1: (-0.05, 0.05), 2: (-0.05, 0.05)}
     robot = SceneEntityCfg("robot")
     differ: dict[str, tuple[Any, dict[str, Any]]] = {

@@ -1,4 +1,4 @@
-"""How robots learn to track motions."""
+"""PPO settings of the tracking tasks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from manyworlds.rl.config import RslRlModelCfg, RslRlOnPolicyRunnerCfg, gaussian
 
 
 def tracking_ppo_runner_cfg(experiment_name: str, max_iterations: int) -> RslRlOnPolicyRunnerCfg:
-    """Settings of PPO that robots share."""
+    """Return the PPO settings shared by all robots."""
     widths = (512, 256, 128)
     return RslRlOnPolicyRunnerCfg(
         experiment_name=experiment_name,

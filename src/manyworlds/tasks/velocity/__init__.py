@@ -1,1 +1,1 @@
-"""Legged robots that follow velocity commands."""
+"""Velocity tasks: legged robots follow velocity commands."""

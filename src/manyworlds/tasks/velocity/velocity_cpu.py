@@ -1,4 +1,4 @@
-"""What of the velocity tasks learns fast on a few CPU cores."""
+"""Settings of the velocity tasks that learn quickly on a few CPU cores."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from manyworlds.managers import CurriculumTermCfg
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import TerrainHeightSensorCfg
 
-# Weights of rewards at first, from some iterations on, and at last; None is the task's own. With
-# these alone a policy first learns to stand still, where noise costs least, and long stays there.
+# Weights of rewards at first, after some iterations, and at last; None is the task's own. With
+# the task's own weights, a policy first learns to stand still, because noise then costs least, and
+# does not leave this optimum for a long time.
 _WEIGHTS = {
     "track_linear_velocity": (4.0, 3.0, None),
     "air_time": (1.0, 0.5, None),
@@ -22,27 +23,29 @@ _BIPED_ITERATIONS = (0, 300, 500)
 
 
 def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
-    """Change a velocity task to cheaper contacts, fewer worlds, and smaller networks.
+    """Simplify contacts, and reduce the number of worlds and network sizes of a velocity task.
 
-    Observations, actions, commands and ends stay the same, and so do rewards after some iterations
-    with a lower price on noise: what is learned here can be evaluated in the task itself.
+    Observations, actions, commands and terminations do not change. Rewards are the task's own after
+    some iterations with a lower cost of noise, so that policies can be evaluated in the task
+    itself.
 
     Args:
-        env_cfg: the environment, which is changed.
-        rl_cfg: the learner, which is changed.
+        env_cfg: the environment; it is modified.
+        rl_cfg: the learner; it is modified.
     """
     _change(env_cfg, rl_cfg, 12, _ITERATIONS, self_collisions=False)
 
 
 def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
-    """Do the same for a robot with two legs, which learns to stand before it learns to walk.
+    """Change a velocity task of a biped, which learns to stand before it learns to walk.
 
-    That takes longer, more samples an update for its many joints, and less noise, since noise alone
-    makes it fall. Its legs touch each other: if they could pass through each other, they would.
+    Compared to `use_cpu_preset`, training takes longer, with more samples per update for the many
+    joints, and with less noise, because noise alone makes the robot fall. Collisions between the
+    legs are kept: without them, policies pass one leg through the other.
 
     Args:
-        env_cfg: the environment, which is changed.
-        rl_cfg: the learner, which is changed.
+        env_cfg: the environment; it is modified.
+        rl_cfg: the learner; it is modified.
     """
     _change(env_cfg, rl_cfg, 24, _BIPED_ITERATIONS, self_collisions=True)
     rl_cfg.max_iterations = 1500
@@ -67,19 +70,19 @@ def _change(
     rl_cfg.max_iterations = 600
     for network in (rl_cfg.actor, rl_cfg.critic):
         network.hidden_dims = (128, 128, 128)
-    # A short horizon has less noise in what is learned from a step; few samples ask for that, and
-    # for a value function and a policy that move faster.
+    # A short horizon reduces the variance of advantages, which few samples require; they also
+    # require a value function and a policy that change faster.
     rl_cfg.algorithm.gamma, rl_cfg.algorithm.use_clipped_value_loss = 0.97, False
     rl_cfg.algorithm.desired_kl = 0.015
-    # With the task's own price of certainty, or less, policies settle on standing still.
+    # With the task's own entropy coefficient or a lower one, policies converge to standing still.
     rl_cfg.algorithm.entropy_coef = 0.015
 
 
 def _simplify_contacts(cfg: ManagerBasedRlEnvCfg, self_collisions: bool) -> None:
-    """Use friction pyramids, which do not resist turning, and let the robot touch the ground only.
+    """Use pyramidal friction cones of dimension 3, and limit the robot's contacts to the ground.
 
-    A physics step of Go1 takes 33 us so, and 81 us with elliptic cones, six dimensions a foot and
-    legs that touch each other.
+    A physics step of Go1 takes 33 us with these settings, and 81 us with elliptic cones, six
+    dimensions per foot and collisions between the legs.
     """
     assert cfg.sim.mujoco is not None
     cfg.sim.mujoco.cone, cfg.sim.mujoco.impratio = "pyramidal", 1.0
@@ -96,7 +99,7 @@ def _at_most_three(condim: Any) -> Any:
 
 
 def _simplify_foot_heights(cfg: ManagerBasedRlEnvCfg) -> None:
-    """Look for the ground with one ray a foot where it is a plane."""
+    """Measure the foot height with one ray per foot on a plane."""
     if cfg.scene.terrain is None or cfg.scene.terrain.terrain_type != "plane":
         return
     for sensor in cfg.scene.sensors:
@@ -109,7 +112,7 @@ def _simplify_foot_heights(cfg: ManagerBasedRlEnvCfg) -> None:
 def _stage(
     cfg: ManagerBasedRlEnvCfg, name: str, weights: tuple[float | None, ...], steps: list[int]
 ) -> None:
-    """Let a reward's weight change as training goes on; None is the task's own."""
+    """Change a reward's weight in stages; None is the task's own weight."""
     term = cfg.rewards[name]
     assert term is not None
     values = [term.weight if weight is None else weight for weight in weights]

@@ -1,4 +1,4 @@
-"""The velocity task, for any legged robot that a table describes."""
+"""Velocity task, for any legged robot that is described by a `LeggedRobot`."""
 
 from __future__ import annotations
 
@@ -41,39 +41,39 @@ from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.terrains.config import ROUGH_TERRAINS_CFG
 from manyworlds.utils.viewer_config import ViewerConfig
 
-_FOREVER = 1e9  # [s]
-_CONTROL_STEPS = 24  # per iteration of the learner, in which stages of curricula are counted
+_FOREVER = 1e9  # longer than any episode [s]
+_CONTROL_STEPS = 24  # per iteration of the learner, the unit of curriculum stages
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeggedRobot:
-    """What the task must know of a robot; names are those of its model.
+    """Description of a legged robot for the task; names are those of the robot's model.
 
     The model has the sensors `imu_lin_vel`, `imu_ang_vel` and `root_angmom`.
     """
 
     entity: Callable[[], EntityCfg]
-    """Configures the robot."""
+    """Function that returns the robot's configuration."""
     action_scale: Mapping[str, float]
-    """Position offset of a unit action by joint name [rad]."""
+    """Position offset for an action of 1, by joint name [rad]."""
     root: str
-    """Body that the terrain scan hangs on."""
+    """Body to which the terrain scan is attached."""
     trunk: str
-    """Body that is to be upright."""
+    """Body whose orientation is rewarded."""
     feet: tuple[str, ...]
     """Sites at the soles, in the order of `feet_contact`."""
     feet_contact: ContactMatch
-    """What of each foot touches the ground."""
+    """Parts of the feet whose contacts with the ground are sensed."""
     foot_geoms: str
     """Regular expression of the feet's geoms, whose friction is randomized."""
     foot_friction: Mapping[str, Mapping[str, Any]]
-    """How: name of an event -> what it gives to `dr.geom_friction`."""
+    """Randomization of the friction: name of an event -> parameters of `dr.geom_friction`."""
     foot_ring: RingPatternCfg.Ring
-    """Where rays look for the ground around a foot."""
+    """Ring of rays around a foot that measure the terrain's height."""
     posture: tuple[dict[str, float], dict[str, float], dict[str, float]]
-    """Deviations of joints when standing, walking and running [rad]."""
+    """Standard deviations of joints when standing, walking and running [rad]."""
     touches: Mapping[str, str] = field(default_factory=dict)
-    """Further contact sensors with the ground: name -> regular expression of geoms."""
+    """Additional contact sensors with the ground: name -> regular expression of geoms."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """Weights of rewards that differ from the task's."""
     viewer: ViewerConfig = field(default_factory=ViewerConfig)
@@ -81,10 +81,10 @@ class LeggedRobot:
 
 
 def make_velocity_env_cfg() -> ManagerBasedRlEnvCfg:
-    """Make the task on rough ground, without a robot; `with_robot` puts one in.
+    """Return the task on rough terrain, without a robot; `with_robot` adds one.
 
-    An entity "robot" and sensors "terrain_scan", "foot_height_scan", "feet_ground_contact" and
-    "self_collision" are what its terms look for.
+    The terms use an entity "robot" and sensors "terrain_scan", "foot_height_scan",
+    "feet_ground_contact" and "self_collision".
     """
     terrain = copy.deepcopy(ROUGH_TERRAINS_CFG)
     terrain.curriculum = True
@@ -123,12 +123,12 @@ def make_velocity_env_cfg() -> ManagerBasedRlEnvCfg:
 
 
 def with_robot(robot: LeggedRobot, rough: bool = True, play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Make the task of a robot.
+    """Return the task of a robot.
 
     Args:
         robot: the robot.
-        rough: on generated terrain that gets harder; else on a plane.
-        play: to be watched: endless episodes, exact observations, nobody pushes, and terrain
+        rough: use generated terrain with a curriculum; else a plane.
+        play: configure for playback: endless episodes, exact observations, no pushes, and terrain
             without a curriculum.
     """
     cfg = make_velocity_env_cfg()
@@ -157,7 +157,7 @@ def with_robot(robot: LeggedRobot, rough: bool = True, play: bool = False) -> Ma
 
 
 def _flatten(cfg: ManagerBasedRlEnvCfg) -> None:
-    """Put a plane in place of the terrain, and leave out what looks at it."""
+    """Replace the terrain by a plane, and remove the sensors and terms that measure terrain."""
     cfg.scene.terrain = TerrainEntityCfg()
     cfg.scene.sensors = tuple(s for s in cfg.scene.sensors if s.name != "terrain_scan")
     for group in cfg.observations.values():
@@ -252,7 +252,7 @@ def _command() -> CommandTermCfg:
     )
 
 
-# Name, function, parameters, size of the uniform noise, scale.
+# Name, function, parameters, magnitude of the uniform noise, scale.
 _PROPRIOCEPTION: tuple[tuple[str, Any, dict[str, Any], float | None, float | None], ...] = (
     ("base_lin_vel", mdp.builtin_sensor, {"sensor_name": "robot/imu_lin_vel"}, 0.5, None),
     ("base_ang_vel", mdp.builtin_sensor, {"sensor_name": "robot/imu_ang_vel"}, 0.2, None),
@@ -272,7 +272,7 @@ _PRIVILEGED = {
 
 
 def _observations() -> dict[str, ObservationGroupCfg | None]:
-    """What a robot measures, with noise for the actor; the critic knows its feet, too."""
+    """Define observations: sensor measurements, with noise for the actor; the critic adds feet."""
 
     def proprioception(noisy: bool) -> dict[str, ObservationTermCfg]:
         return {
@@ -296,7 +296,7 @@ def _observations() -> dict[str, ObservationGroupCfg | None]:
 
 
 def _rewards() -> dict[str, RewardTermCfg | None]:
-    """What is rewarded; those of weight 0 are for robots that want them."""
+    """Define rewards; those of weight 0 may be enabled by a robot."""
     moving = {"command_name": "twist", "command_threshold": 0.05}
     contact = {"sensor_name": "feet_ground_contact"}
     height = {"height_sensor_name": "foot_height_scan", "target_height": 0.1}
@@ -329,7 +329,7 @@ def _rewards() -> dict[str, RewardTermCfg | None]:
 
 
 def _events() -> dict[str, EventTermCfg | None]:
-    """Where episodes begin, and pushes."""
+    """Define resets and pushes."""
     return {
         "reset_base": EventTermCfg(
             func=mdp.reset_root_state_uniform,
@@ -364,7 +364,7 @@ def _events() -> dict[str, EventTermCfg | None]:
 
 
 def _randomization(robot: LeggedRobot) -> dict[str, EventTermCfg | None]:
-    """What differs between the worlds of a robot: its encoders, its trunk's mass, its feet."""
+    """Define randomization: the encoders' bias, the trunk's mass, the feet's friction."""
     trunk = SceneEntityCfg("robot", body_names=(robot.trunk,))
     by_axis = {0: (-0.025, 0.025), 1: (-0.025, 0.025), 2: (-0.03, 0.03)}
     table: dict[str, tuple[Any, dict[str, Any]]] = {

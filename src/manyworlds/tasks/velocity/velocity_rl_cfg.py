@@ -1,4 +1,4 @@
-"""How legged robots learn to follow velocity commands."""
+"""PPO settings of the velocity tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manyworlds.rl.config import (
 
 
 def velocity_ppo_runner_cfg(experiment_name: str, max_iterations: int) -> RslRlOnPolicyRunnerCfg:
-    """Settings of PPO that robots share."""
+    """Return the PPO settings shared by all robots."""
     widths = (512, 256, 128)
     return RslRlOnPolicyRunnerCfg(
         experiment_name=experiment_name,

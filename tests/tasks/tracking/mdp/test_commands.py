@@ -33,7 +33,7 @@ def test_loader_has_the_bodies_asked_for(clip, tmp_path):
         np.testing.assert_array_equal(loader.joint_vel, clip.joint_vel)
         for name in ("body_pos_w", "body_quat_w", "body_lin_vel_w", "body_ang_vel_w"):
             np.testing.assert_array_equal(getattr(loader, name), getattr(clip, name)[:, [7, 2]])
-    with pytest.raises(ValueError, match="Body 31 is asked for, but .* has 30 bodies"):
+    with pytest.raises(ValueError, match="Body 31 is selected, but .* has 30 bodies"):
         MotionLoader(clip, torch.tensor([31]))
 
 
@@ -261,7 +261,7 @@ def test_wrong_settings_are_refused(make_env, settings, message):
 
 def test_a_motion_of_another_robot_or_rate_is_refused(make_env, clip):
     """Track at the wrong rate, with a joint less, and with joints in another order."""
-    with pytest.raises(ValueError, match="is 30, but control steps come at 50 .*--output-fps 50"):
+    with pytest.raises(ValueError, match="is 30, but the control rate is 50 .*--output-fps 50"):
         make_env(motion_fn=lambda: replace(clip, fps=30.0))
     fewer = replace(clip, joint_pos=clip.joint_pos[:, 1:], joint_vel=clip.joint_vel[:, 1:])
     with pytest.raises(ValueError, match="'joint_pos' .* 28 elements .* 'robot' has 29"):

@@ -1,7 +1,7 @@
-"""Actions that set targets of actuators: `target = scale * action + offset`, then clipped.
+"""Actions that set actuator targets: `target = scale * action + offset`, then clipped.
 
-All but their table at the end of this file is common to them: what they drive and which of the
-entity's setters takes their targets.
+The classes differ only in the driven transmission and in the setter of the entity that takes the
+targets; see the table at the end of this file.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ def find_targets(
     transmission: TransmissionType = TransmissionType.JOINT,
     preserve_order: bool = False,
 ) -> tuple[list[int], list[str]]:
-    """Select the joints, tendons or sites that actuators move.
+    """Select the joints, tendons or sites that actuators drive.
 
     Args:
         entity: the entity.
-        mj_model: the model that its scene was compiled to.
+        mj_model: compiled model of the entity's scene.
         actuator_names: regular expressions on names of actuators.
-        transmission: the kind of target; actuators of other kinds are left out.
+        transmission: kind of target; actuators of other kinds are ignored.
         preserve_order: order by pattern instead of by position in the model.
 
     Returns:
         Entity-local ids and names.
 
     Raises:
-        ValueError: no actuator matches, none of them is of this kind, or nothing would read the
-            targets.
+        ValueError: no actuator matches, no matching actuator is of this kind, or no actuator
+            configuration uses the targets.
     """
     kind = transmission.value
     actuators, names = entity.find("actuator", actuator_names, preserve_order=preserve_order)
@@ -57,7 +57,7 @@ def find_targets(
     ]
     if not ids:
         raise ValueError(f"None of the actuators {names} acts on a {kind}: set actuator_names.")
-    # An actuator of two parts, such as position and velocity, has one target.
+    # Two actuators of one target, such as position and velocity, count once.
     ids = list(dict.fromkeys(ids if preserve_order else sorted(ids)))
     every = entity.names(kind)
     followed = {
@@ -77,7 +77,7 @@ def find_targets(
 def clip_bounds(
     clip: dict[str, tuple[float, float]] | None, names: Sequence[str], device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Look up lower and upper bounds by name, infinite where no pattern matches."""
+    """Look up lower and upper bounds by name, shape [len(names)] each, infinite without a match."""
     if clip is None:
         return None
     bounds = resolve_expr(clip, names, (-torch.inf, torch.inf))
@@ -87,41 +87,41 @@ def clip_bounds(
 
 @dataclass(kw_only=True)
 class BaseActionCfg(ActionTermCfg):
-    """Which actuators an action drives, and how it is scaled."""
+    """Configuration of an action that drives actuators."""
 
     transmission_type: TransmissionType = TransmissionType.JOINT
-    """What the actuators act on; it is given by the kind of action."""
+    """Kind of transmission of the actuators, given by the action's class."""
     actuator_names: tuple[str, ...] | list[str]
     """Regular expressions that select the actuators."""
     scale: float | dict[str, float] = 1.0
-    """Factor, one for all targets or by regular expression on their names (1 for the others)."""
+    """Factor: one for all targets, or by regular expression on target names (default 1)."""
     offset: float | dict[str, float] = 0.0
-    """Offset, one for all targets or by regular expression on their names (0 for the others)."""
+    """Offset: one for all targets, or by regular expression on target names (default 0)."""
     preserve_order: bool = False
     """Order targets by pattern instead of by position in the model."""
 
     term: ClassVar[type[BaseAction]]
 
     def build(self, env: ManagerBasedRlEnv) -> BaseAction:
-        """Make the term."""
+        """Build the term."""
         return self.term(self, env)
 
 
 class BaseAction(ActionTerm):
-    """Scales, offsets and clips its slice of the action.
+    """Action that scales, offsets and clips its slice.
 
     Raises:
-        ValueError: the config asks for another transmission than this action has, names no
-            actuator, or has patterns that match no target.
+        ValueError: the config sets a transmission other than the action's, selects no actuator, or
+            has patterns that match no target.
     """
 
     cfg: BaseActionCfg
     state_attributes = ("_raw_action", "_processed_actions")
     transmission_type: ClassVar[TransmissionType] = TransmissionType.JOINT
     setter: ClassVar[str]
-    """The entity's method that takes the targets."""
+    """Name of the entity's method that takes the targets."""
     default_field: ClassVar[str] = ""
-    """The defaults that are the offset where the config says `use_default_offset`."""
+    """Name of the entity's defaults that are the offset if the config sets `use_default_offset`."""
 
     def __init__(self, cfg: BaseActionCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
@@ -146,19 +146,19 @@ class BaseAction(ActionTerm):
         self._follows_defaults = bool(getattr(cfg, "use_default_offset", False))
         if self._follows_defaults and cfg.offset != 0.0:
             raise ValueError(
-                f"{type(cfg).__name__} has offset={cfg.offset}, but use_default_offset takes the "
-                "entity's defaults: set use_default_offset=False."
+                f"{type(cfg).__name__} has offset={cfg.offset}, but use_default_offset uses the "
+                "entity's defaults as the offset: set use_default_offset=False."
             )
         self._clip = clip_bounds(cfg.clip, self._target_names, self.device)
 
     @property
     def target_ids(self) -> torch.Tensor:
-        """Entity-local ids of its targets, shape [action_dim]."""
+        """Entity-local ids of the targets, shape [action_dim]."""
         return self._target_ids
 
     @property
     def target_names(self) -> list[str]:
-        """Names of its targets."""
+        """Names of the targets."""
         return self._target_names
 
     @property
@@ -168,9 +168,9 @@ class BaseAction(ActionTerm):
 
     @property
     def offset(self) -> torch.Tensor:
-        """Present offsets, shape [action_dim], or [num_envs, action_dim] where they are defaults.
+        """Current offsets, shape [action_dim], or [num_envs, action_dim] if they are defaults.
 
-        Defaults may change while the simulation runs.
+        Defaults may change during the simulation.
         """
         if self._follows_defaults:
             return getattr(self._entity.data, self.default_field)[:, self._index]
@@ -178,27 +178,27 @@ class BaseAction(ActionTerm):
 
     @property
     def action_dim(self) -> int:
-        """Width of its slice: one per target."""
+        """Width of the slice: one element per target."""
         return self._raw_action.shape[1]
 
     @property
     def raw_action(self) -> torch.Tensor:
-        """The slice as the policy gave it, shape [num_envs, action_dim]."""
+        """Unprocessed slice of the policy's action, shape [num_envs, action_dim]."""
         return self._raw_action
 
     def process_actions(self, actions: torch.Tensor) -> None:
-        """Scale, offset and clip."""
+        """Scale, offset and clip actions of shape [num_envs, action_dim]."""
         self._raw_action.copy_(actions)
         torch.addcmul(self.offset, actions, self._scale, out=self._processed_actions)
         if self._clip is not None:
             self._processed_actions.clamp_(*self._clip)
 
     def apply_actions(self) -> None:
-        """Set the targets."""
+        """Write the targets to the entity."""
         getattr(self._entity, self.setter)(self._targets(), self._index)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Forget the actions of the worlds named."""
+        """Set the actions of the given worlds to zero."""
         assign(self._raw_action, 0.0, env_ids)
         assign(self._processed_actions, 0.0, env_ids)
 
@@ -211,7 +211,7 @@ class BaseAction(ActionTerm):
 
 
 class JointPositionAction(BaseAction):
-    """Drives joints by positions as their encoders tell them."""
+    """Joint position targets as measured by encoders, encoder bias included."""
 
     setter = "set_joint_position_target"
     default_field = "default_joint_pos"
@@ -221,9 +221,9 @@ class JointPositionAction(BaseAction):
 
 
 class RelativeJointPositionAction(BaseAction):
-    """Drives joints by positions relative to where they are in each physics step.
+    """Joint position targets relative to the positions at each physics step.
 
-    What an encoder adds to the position it adds to the target, too, so that it does not matter.
+    The encoder bias is added to both the position and the target, so it cancels.
     """
 
     setter = "set_joint_position_target"
@@ -234,41 +234,41 @@ class RelativeJointPositionAction(BaseAction):
 
 
 class JointVelocityAction(BaseAction):
-    """Drives joints by velocity."""
+    """Joint velocity targets."""
 
     setter = "set_joint_velocity_target"
     default_field = "default_joint_vel"
 
 
 class JointEffortAction(BaseAction):
-    """Drives joints by effort."""
+    """Joint effort targets."""
 
     setter = "set_joint_effort_target"
 
 
 class TendonLengthAction(BaseAction):
-    """Drives tendons by length."""
+    """Tendon length targets."""
 
     transmission_type = TransmissionType.TENDON
     setter = "set_tendon_len_target"
 
 
 class TendonVelocityAction(BaseAction):
-    """Drives tendons by velocity."""
+    """Tendon velocity targets."""
 
     transmission_type = TransmissionType.TENDON
     setter = "set_tendon_vel_target"
 
 
 class TendonEffortAction(BaseAction):
-    """Drives tendons by force."""
+    """Tendon force targets."""
 
     transmission_type = TransmissionType.TENDON
     setter = "set_tendon_effort_target"
 
 
 class SiteEffortAction(BaseAction):
-    """Drives sites by effort."""
+    """Site effort targets."""
 
     transmission_type = TransmissionType.SITE
     setter = "set_site_effort_target"
@@ -276,49 +276,49 @@ class SiteEffortAction(BaseAction):
 
 @dataclass(kw_only=True)
 class JointPositionActionCfg(BaseActionCfg):
-    """Sets joint position targets [rad or m], less what encoders add to positions."""
+    """Configuration of joint position targets [rad or m], encoder bias subtracted."""
 
     use_default_offset: bool = True
-    """Whether actions are relative to the entity's present default joint positions."""
+    """Interpret actions relative to the entity's current default joint positions."""
 
     term = JointPositionAction
 
 
 @dataclass(kw_only=True)
 class RelativeJointPositionActionCfg(BaseActionCfg):
-    """Sets joint position targets relative to the present positions [rad or m]."""
+    """Configuration of joint position targets relative to the current positions [rad or m]."""
 
     term = RelativeJointPositionAction
 
     def __post_init__(self) -> None:
-        """Check that no action means no motion."""
+        """Check that the offset is zero, so that a zero action requests no motion."""
         if self.offset != 0.0:
             raise ValueError(
-                f"RelativeJointPositionActionCfg has no offset, got {self.offset}: actions are "
-                "relative to the present positions."
+                f"RelativeJointPositionActionCfg.offset is {self.offset}: leave it out, because "
+                "actions are relative to the current positions."
             )
 
 
 @dataclass(kw_only=True)
 class JointVelocityActionCfg(BaseActionCfg):
-    """Sets joint velocity targets [rad/s or m/s]."""
+    """Configuration of joint velocity targets [rad/s or m/s]."""
 
     use_default_offset: bool = True
-    """Whether actions are relative to the entity's present default joint velocities."""
+    """Interpret actions relative to the entity's current default joint velocities."""
 
     term = JointVelocityAction
 
 
 @dataclass(kw_only=True)
 class JointEffortActionCfg(BaseActionCfg):
-    """Sets joint effort targets [N m or N], which count before the actuators' gears."""
+    """Configuration of joint effort targets [N m or N], applied before the actuators' gears."""
 
     term = JointEffortAction
 
 
 @dataclass(kw_only=True)
 class TendonLengthActionCfg(BaseActionCfg):
-    """Sets tendon length targets [m]."""
+    """Configuration of tendon length targets [m]."""
 
     transmission_type: TransmissionType = TransmissionType.TENDON
     term = TendonLengthAction
@@ -326,7 +326,7 @@ class TendonLengthActionCfg(BaseActionCfg):
 
 @dataclass(kw_only=True)
 class TendonVelocityActionCfg(BaseActionCfg):
-    """Sets tendon velocity targets [m/s]."""
+    """Configuration of tendon velocity targets [m/s]."""
 
     transmission_type: TransmissionType = TransmissionType.TENDON
     term = TendonVelocityAction
@@ -334,7 +334,7 @@ class TendonVelocityActionCfg(BaseActionCfg):
 
 @dataclass(kw_only=True)
 class TendonEffortActionCfg(BaseActionCfg):
-    """Sets tendon force targets [N], which count before the actuators' gears."""
+    """Configuration of tendon force targets [N], applied before the actuators' gears."""
 
     transmission_type: TransmissionType = TransmissionType.TENDON
     term = TendonEffortAction
@@ -342,7 +342,7 @@ class TendonEffortActionCfg(BaseActionCfg):
 
 @dataclass(kw_only=True)
 class SiteEffortActionCfg(BaseActionCfg):
-    """Sets efforts at sites [N or N m], which count before the actuators' gears."""
+    """Configuration of efforts at sites [N or N m], applied before the actuators' gears."""
 
     transmission_type: TransmissionType = TransmissionType.SITE
     term = SiteEffortAction

@@ -1,4 +1,4 @@
-"""Actions that move a frame: differential inverse kinematics by damped least squares."""
+"""Differential inverse kinematics by damped least squares, as an action."""
 
 from __future__ import annotations
 
@@ -24,49 +24,50 @@ from manyworlds.validation.worlds import EnvIds, as_index, assign
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
-# Where MuJoCo keeps the positions of each kind of frame.
+# Field of `MjData` with the positions of each kind of frame.
 _POSITIONS = {"body": "xpos", "site": "site_xpos", "geom": "geom_xpos"}
 
 
 @dataclass(kw_only=True)
 class DifferentialIKActionCfg(ActionTermCfg):
-    """Moves joints so that a frame goes where the action says.
+    """Configuration of an action that moves joints so that a frame reaches a pose.
 
-    The action is one of these; positions are relative to the world's origin, in its axes:
+    The action has one of these forms; positions are relative to the world's origin, in its axes:
 
-    - relative: a translation [m] and a rotation vector [rad] from the present pose, 6 numbers;
-    - a pose: position [m] and orientation (wxyz, of any length), 7 numbers;
-    - with `orientation_weight=0`, only the first 3 of either.
+    - relative: a translation [m] and a rotation vector [rad] from the current pose, 6 numbers;
+    - absolute: position [m] and orientation (wxyz, need not be normalized), 7 numbers;
+    - with `orientation_weight=0`: only the first 3 numbers of either form.
     """
 
     actuator_names: tuple[str, ...] | list[str]
-    """Regular expressions that select the actuators of the joints to move, which follow position
-    targets."""
+    """Regular expressions that select the actuators, which must follow joint position targets."""
     frame_type: Literal["body", "site", "geom"] = "body"
     frame_name: str
-    """Name of the body, site or geom, in the entity."""
+    """Name of the body, site or geom in the entity."""
     use_relative_mode: bool = True
-    """Whether the action is relative to the present pose."""
+    """Interpret the action relative to the current pose."""
     delta_pos_scale: float = 1.0
     """Factor of translations in relative mode."""
     delta_ori_scale: float = 1.0
     """Factor of rotations in relative mode."""
     damping: float = 0.05
-    """Weight against motion: the larger, the slower and the safer near singular poses."""
+    """Weight of the damping: larger values give slower motion, and more robust near
+    singularities."""
     max_dq: float = 0.5
-    """Largest change of a joint in one physics step [rad or m]; all are slowed down alike."""
+    """Maximum change of a joint in one physics step [rad or m]; if exceeded, all changes are
+    scaled by the same factor."""
     position_weight: float = 1.0
     orientation_weight: float = 1.0
     joint_limit_weight: float = 0.0
-    """Weight of going back within soft limits, for joints that are beyond them."""
+    """Weight of the return to soft limits, for joints that are beyond them."""
     posture_weight: float = 0.0
-    """Weight of going to `posture_target`."""
+    """Weight of the approach to `posture_target`."""
     posture_target: dict[str, float] | None = field(default=None)
-    """Joint positions by regular expression [rad or m]; the others, and all for None, are at their
-    present defaults."""
+    """Joint positions by regular expression [rad or m]. Joints without a match, and all joints for
+    None, use their current defaults."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the values."""
         if self.frame_type not in _POSITIONS:
             raise ValueError(
                 f"DifferentialIKActionCfg.frame_type must be 'body', 'site' or 'geom', got "
@@ -79,20 +80,21 @@ class DifferentialIKActionCfg(ActionTermCfg):
                 )
 
     def build(self, env: ManagerBasedRlEnv) -> DifferentialIKAction:
-        """Make the term."""
+        """Build the term."""
         return DifferentialIKAction(self, env)
 
 
 class DifferentialIKAction(ActionTerm):
-    """Solves `min |J dq - e|^2_W + damping^2 |dq|^2 + ...` for dq before every physics step.
+    """Action that minimizes `|J dq - e|^2_W + damping^2 |dq|^2 + ...` before every physics step.
 
-    J is the frame's Jacobian and e what it lacks to its target; the solution is that of damped
-    least squares: Nakamura and Hanafusa, "Inverse Kinematic Solutions With Singularity Robustness
-    for Robot Manipulator Control", 1986. Kinematics are those at the begin of the last physics
-    step, except in the first one of a control step, where they are current.
+    J is the frame's Jacobian, e is the error of its pose, and dq are the changes of the joints. The
+    solution is that of damped least squares: Nakamura and Hanafusa, "Inverse Kinematic Solutions
+    With Singularity Robustness for Robot Manipulator Control", 1986. Kinematics are those at the
+    beginning of the last physics step; in the first physics step of a control step they are
+    current.
 
     Raises:
-        ValueError: actuators or the frame are not found, or the frame does not move with a joint.
+        ValueError: actuators or the frame are not found, or no selected joint moves the frame.
     """
 
     cfg: DifferentialIKActionCfg
@@ -123,26 +125,26 @@ class DifferentialIKAction(ActionTerm):
 
     @property
     def action_dim(self) -> int:
-        """Width of its slice: 3, 6 or 7."""
+        """Width of the slice: 3, 6 or 7."""
         return self._raw_action.shape[1]
 
     @property
     def raw_action(self) -> torch.Tensor:
-        """The slice as the policy gave it, shape [num_envs, action_dim]."""
+        """Unprocessed slice of the policy's action, shape [num_envs, action_dim]."""
         return self._raw_action
 
     @property
     def target_ids(self) -> torch.Tensor:
-        """Entity-local ids of the joints that it moves."""
+        """Entity-local ids of the driven joints, shape [joints]."""
         return self._target_ids
 
     @property
     def target_names(self) -> list[str]:
-        """Names of the joints that it moves."""
+        """Names of the driven joints."""
         return self._target_names
 
     def process_actions(self, actions: torch.Tensor) -> None:
-        """Find the pose to go to."""
+        """Compute the target pose from actions of shape [num_envs, action_dim]."""
         self._raw_action.copy_(actions)
         cfg = self.cfg
         if not cfg.use_relative_mode:
@@ -175,14 +177,14 @@ class DifferentialIKAction(ActionTerm):
             default = data.default_joint_pos[:, self._index]
             posture = torch.where(self._posture.isnan(), default, self._posture)
             gradient = gradient + cfg.posture_weight * (posture - q)
-        # The form without checks, for which the host need not wait for the device.
+        # The variant without checks, which does not synchronize with the device.
         factor, _ = torch.linalg.cholesky_ex(hessian)
         dq = torch.cholesky_solve(gradient.unsqueeze(-1), factor).squeeze(-1)
         largest = dq.abs().amax(dim=1, keepdim=True)
         return dq * (cfg.max_dq / largest.clamp_min(cfg.max_dq))
 
     def apply_actions(self) -> None:
-        """Set joint position targets, within limits."""
+        """Write joint position targets, clipped to the limits."""
         data = self._entity.data
         target = data.joint_pos[:, self._index] + self.compute_dq()
         low, high = data.joint_pos_limits[:, self._index].unbind(-1)
@@ -192,7 +194,7 @@ class DifferentialIKAction(ActionTerm):
         self._entity.set_joint_position_target(target, self._index)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Forget the actions of the worlds named."""
+        """Set the actions of the given worlds to zero."""
         assign(self._raw_action, 0.0, env_ids)
 
     def _find_frame(self) -> None:
@@ -222,7 +224,10 @@ class DifferentialIKAction(ActionTerm):
         self._moves = torch.tensor(moves, dtype=torch.float32, device=self.device)[:, None]
 
     def _get_frame_pose(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Position [m], shape [num_envs, 3], and orientation (wxyz) of the frame in the world."""
+        """Return the frame's position [m] and orientation (wxyz) in the world.
+
+        Shapes [num_envs, 3] and [num_envs, 4].
+        """
         return self._frame_pos(), quat_mul(
             self._env.sim.data.xquat[:, self._body], self._local_quat()
         )
@@ -231,15 +236,17 @@ class DifferentialIKAction(ActionTerm):
         return getattr(self._env.sim.data, _POSITIONS[self.cfg.frame_type])[:, self._frame]
 
     def _local_quat(self) -> torch.Tensor:
-        """Orientation of the frame in its body, shape [num_envs, 4]."""
+        """Orientation of the frame relative to its body, shape [num_envs, 4]."""
         if self.cfg.frame_type == "body":
             return self._identity
         return getattr(self._env.sim.model, f"{self.cfg.frame_type}_quat")[:, self._frame]
 
     def _pose_error(self) -> torch.Tensor:
-        """What the frame lacks to its target: [m] and a rotation vector [rad] if it counts.
+        """Return the position error [m] and, if weighted, the rotation error as a vector [rad].
 
-        The rotation of the frame is that of its body, for which the target is kept.
+        Shape [num_envs, 3 or 6].
+
+        The rotation of the frame is that of its body; the target is stored for the body.
         """
         offset = self._target_pos - self._frame_pos()
         if not self._full_pose:
@@ -248,10 +255,10 @@ class DifferentialIKAction(ActionTerm):
         return torch.cat([offset, turn], dim=1)
 
     def _compute_jacobian(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Velocities of the frame per joint velocity, linear and angular, [num_envs, 3, joints].
+        """Return the frame's linear and angular Jacobians, shapes [num_envs, 3, joints].
 
-        As `mj_jac`: `cdof` holds, for each degree of freedom, its rotation and the motion of the
-        point at the tree's center of mass.
+        Computed as in `mj_jac`: for each degree of freedom, `cdof` holds the rotation and the
+        linear motion of the point at the tree's center of mass.
         """
         data = self._env.sim.data
         cdof = data.cdof[:, self._dofs] * self._moves

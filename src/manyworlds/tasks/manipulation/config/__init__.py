@@ -1,1 +1,1 @@
-"""The robots that lift cubes."""
+"""Robots of the manipulation tasks."""

@@ -1,4 +1,4 @@
-"""Terms of handling things, besides those of all tasks."""
+"""Terms of manipulation tasks, and the general terms."""
 
 from manyworlds.envs.mdp import (
     JointPositionActionCfg,

@@ -1,4 +1,4 @@
-"""Where things are to be brought, and where they lie at first."""
+"""Lifting commands: target positions and initial poses of objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Difficulty = Literal["fixed", "dynamic"]
 
 @dataclass
 class _TargetPositionRange:
-    """Where targets are, from a world's origin [m]."""
+    """Bounds of target positions, relative to the world's origin [m]."""
 
     x: Range = (0.3, 0.5)
     y: Range = (-0.2, 0.2)
@@ -32,13 +32,16 @@ class _TargetPositionRange:
 
 @dataclass(kw_only=True)
 class LiftingCommandCfg(CommandTermCfg):
-    """Bring one object to a target; with each target the object is put down anew."""
+    """Configuration of a command to lift one object to a target.
+
+    Each resampling moves the object.
+    """
 
     TargetPositionRangeCfg = _TargetPositionRange
 
     @dataclass
     class ObjectPoseRangeCfg:
-        """Where the object is put down, from a world's origin [m, rad]."""
+        """Bounds of the object's initial pose, relative to the world's origin [m, rad]."""
 
         x: Range = (0.3, 0.35)
         y: Range = (-0.1, 0.1)
@@ -47,58 +50,61 @@ class LiftingCommandCfg(CommandTermCfg):
 
     @dataclass
     class VizCfg:
-        """How the target is drawn."""
+        """Visualization settings of the target."""
 
         target_color: tuple[float, float, float, float] = (1.0, 0.5, 0.0, 0.3)
 
     entity_name: str
-    """The object, which has a free joint."""
+    """Name of the object, which has a free joint."""
     success_threshold: float = 0.05
-    """Distance from the target within which the object has arrived [m]."""
+    """Distance to the target below which the object has arrived [m]."""
     difficulty: Difficulty = "fixed"
-    """`fixed`: the target is the middle of its range; `dynamic`: it is drawn from it."""
+    """`fixed`: the target is the center of its range; `dynamic`: it is sampled from the range."""
     target_position_range: _TargetPositionRange = field(default_factory=_TargetPositionRange)
     object_pose_range: ObjectPoseRangeCfg | None = field(default_factory=ObjectPoseRangeCfg)
-    """None leaves the object where it is."""
+    """Bounds of the object's pose; None does not move the object."""
     viz: VizCfg = field(default_factory=VizCfg)
 
     def build(self, env: ManagerBasedRlEnv) -> LiftingCommand:
-        """Make the term."""
+        """Build the term."""
         return LiftingCommand(self, env)
 
 
 @dataclass(kw_only=True)
 class MultiCubeLiftingCommandCfg(CommandTermCfg):
-    """Bring one of several objects to a target; with each target all are put down anew."""
+    """Configuration of a command to lift one of several objects to a target.
+
+    Each resampling moves all objects.
+    """
 
     TargetPositionRangeCfg = _TargetPositionRange
 
     @dataclass
     class ObjectPoseRangeCfg(LiftingCommandCfg.ObjectPoseRangeCfg):
-        """Where the objects are put down, from a world's origin [m, rad]."""
+        """Bounds of the objects' initial poses, relative to the world's origin [m, rad]."""
 
         x: Range = (0.25, 0.4)
         y: Range = (-0.15, 0.15)
 
     entity_names: tuple[str, ...] = ()
-    """The objects, which have free joints."""
+    """Names of the objects, which have free joints."""
     success_threshold: float = 0.05
-    """Distance from the target within which the object has arrived [m]."""
+    """Distance to the target below which the object has arrived [m]."""
     difficulty: Difficulty = "fixed"
-    """`fixed`: the target is the middle of its range; `dynamic`: it is drawn from it."""
+    """`fixed`: the target is the center of its range; `dynamic`: it is sampled from the range."""
     target_position_range: _TargetPositionRange = field(default_factory=_TargetPositionRange)
     object_pose_range: ObjectPoseRangeCfg = field(default_factory=ObjectPoseRangeCfg)
 
     def build(self, env: ManagerBasedRlEnv) -> MultiCubeLiftingCommand:
-        """Make the term."""
+        """Build the term."""
         return MultiCubeLiftingCommand(self, env)
 
 
 class _Lifting(CommandTerm):
-    """A target for one of some objects.
+    """Target position for one of several objects.
 
     Raises:
-        ValueError: an object has no free joint, or there is none.
+        ValueError: there are no objects, or an object does not have a free joint.
     """
 
     cfg: Any
@@ -118,19 +124,19 @@ class _Lifting(CommandTerm):
         with torch.inference_mode(False):
             zeros = torch.zeros(self.num_envs, device=self.device)
             self.target_pos = torch.zeros(self.num_envs, 3, device=self.device)
-            """Where the object is wanted, in the world [m], shape [num_envs, 3]."""
+            """Target position of the object in the world frame [m], shape [num_envs, 3]."""
             self._chosen = zeros.long()
             names = ("object_height", "position_error", "at_goal", "episode_success")
             self.metrics = {name: zeros.clone() for name in names}
 
     @property
     def command(self) -> torch.Tensor:
-        """Where the object is wanted, in the world [m], shape [num_envs, 3]."""
+        """Target position of the object in the world frame [m], shape [num_envs, 3]."""
         return self.target_pos
 
     @property
     def target_object_pos(self) -> torch.Tensor:
-        """Where the object to be brought is, in the world [m], shape [num_envs, 3]."""
+        """Position of the selected object in the world frame [m], shape [num_envs, 3]."""
         if len(self.objects) == 1:
             return self.objects[0].data.root_link_pos_w
         positions = torch.stack([entity.data.root_link_pos_w for entity in self.objects], dim=1)
@@ -138,7 +144,7 @@ class _Lifting(CommandTerm):
         return positions.gather(1, rows).squeeze(1)
 
     def compute_success(self) -> torch.Tensor:
-        """Whether the object has arrived, shape [num_envs]."""
+        """Return a mask of worlds whose object has arrived at its target, shape [num_envs]."""
         return self._distance() < self.cfg.success_threshold
 
     def _distance(self) -> torch.Tensor:
@@ -160,7 +166,7 @@ class _Lifting(CommandTerm):
             return
         for entity in self.objects:
             self._put_down(entity, env_ids)
-        # A draw in the middle of an episode is seen at once.
+        # Resampling during an episode must be visible in this step's observations.
         self._env.sim.forward(env_ids)
 
     def _put_down(self, entity: Entity, env_ids: torch.Tensor) -> None:
@@ -177,7 +183,7 @@ class _Lifting(CommandTerm):
         return torch.tensor(ranges, device=self.device).T
 
     def _update_command(self, env_ids: torch.Tensor | None) -> None:
-        """The target stays where it is."""
+        """Do nothing: the target does not depend on the state."""
 
     def _update_metrics(self) -> None:
         success = self.compute_success().float()
@@ -195,10 +201,10 @@ class _Lifting(CommandTerm):
 
 
 class LiftingCommand(_Lifting):
-    """Where one object is wanted.
+    """Command to lift one object.
 
     Raises:
-        ValueError: the object has no free joint.
+        ValueError: the object does not have a free joint.
     """
 
     cfg: LiftingCommandCfg
@@ -208,11 +214,11 @@ class LiftingCommand(_Lifting):
 
 
 class MultiCubeLiftingCommand(_Lifting):
-    """Where one of several objects is wanted; which one changes with each draw.
+    """Command to lift one of several objects; each resampling selects one.
 
     Raises:
-        ValueError: an object has no free joint, there is none, or they differ in their number of
-            geoms.
+        ValueError: there are no objects, an object does not have a free joint, or the objects
+            differ in their number of geoms.
     """
 
     cfg: MultiCubeLiftingCommandCfg
@@ -223,11 +229,11 @@ class MultiCubeLiftingCommand(_Lifting):
         if len({len(ids) for ids in geoms}) > 1:
             counts = {n: len(i) for n, i in zip(cfg.entity_names, geoms, strict=True)}
             raise ValueError(
-                f"MultiCubeLiftingCommand needs objects of equally many geoms, got {counts}."
+                f"MultiCubeLiftingCommand needs objects with equal numbers of geoms, got {counts}."
             )
         self._geom_ids = torch.stack(geoms).to(self.device)
 
     @property
     def target_geom_ids(self) -> torch.Tensor:
-        """Geoms of the object to be brought, ids of the model, shape [num_envs, num_geoms]."""
+        """Ids of the selected object's geoms in the model, shape [num_envs, num_geoms]."""
         return self._geom_ids[self._chosen]

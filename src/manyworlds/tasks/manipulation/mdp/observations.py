@@ -1,4 +1,4 @@
-"""What an arm knows of itself and of what it handles."""
+"""Observations of the arm and of the objects, each of shape [num_envs, ...]."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Command = TypeVar("_Command", bound=CommandTerm)
 def ee_to_object_distance(
     env: ManagerBasedRlEnv, object_name: str, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """From the site of `asset_cfg` to an object, in the robot's root frame [m], shape [B, 3]."""
+    """Vector from the site of `asset_cfg` to an object, in root frame [m], shape [num_envs, 3]."""
     target = env.scene[object_name].data.root_link_pos_w
     return _in_root_frame(env, asset_cfg, target - site_position(env, asset_cfg))
 
@@ -33,10 +33,10 @@ def object_to_goal_distance(
     command_name: str,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> torch.Tensor:
-    """From an object to where it is wanted, in the robot's root frame [m], shape [B, 3].
+    """Vector from an object to its target, in the robot's root frame [m], shape [num_envs, 3].
 
     Raises:
-        TypeError: the command is no `LiftingCommand`.
+        TypeError: the command is not a `LiftingCommand`.
     """
     command = lifting_command(env, command_name, LiftingCommand)
     way = command.target_pos - env.scene[object_name].data.root_link_pos_w
@@ -46,10 +46,12 @@ def object_to_goal_distance(
 def ee_to_target_object(
     env: ManagerBasedRlEnv, command_name: str, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """As `ee_to_object_distance`, for the object that a `MultiCubeLiftingCommand` names.
+    """Vector from the site of `asset_cfg` to the selected object, shape [num_envs, 3].
+
+    In the robot's root frame [m], for the object that a `MultiCubeLiftingCommand` selects.
 
     Raises:
-        TypeError: the command is of another kind.
+        TypeError: the command is not a `MultiCubeLiftingCommand`.
     """
     target = lifting_command(env, command_name, MultiCubeLiftingCommand).target_object_pos
     return _in_root_frame(env, asset_cfg, target - site_position(env, asset_cfg))
@@ -58,17 +60,19 @@ def ee_to_target_object(
 def target_object_to_goal(
     env: ManagerBasedRlEnv, command_name: str, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """As `object_to_goal_distance`, for the object that a `MultiCubeLiftingCommand` names.
+    """Vector from the selected object to its target, shape [num_envs, 3].
+
+    In the robot's root frame [m], for the object that a `MultiCubeLiftingCommand` selects.
 
     Raises:
-        TypeError: the command is of another kind.
+        TypeError: the command is not a `MultiCubeLiftingCommand`.
     """
     command = lifting_command(env, command_name, MultiCubeLiftingCommand)
     return _in_root_frame(env, asset_cfg, command.target_pos - command.target_object_pos)
 
 
 def ee_velocity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
-    """Velocity of the site of `asset_cfg` in the robot's root frame [m/s], shape [B, 3]."""
+    """Velocity of the site of `asset_cfg` in the robot's root frame [m/s], shape [num_envs, 3]."""
     velocity = env.scene[asset_cfg.name].data.site_lin_vel_w[:, asset_cfg.index("site")]
     return _in_root_frame(env, asset_cfg, velocity.squeeze(1))
 
@@ -76,10 +80,10 @@ def ee_velocity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> t
 def target_position(
     env: ManagerBasedRlEnv, command_name: str, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Where the object is wanted, in the robot's root frame [m], shape [B, 3].
+    """Target position of the object in the robot's root frame [m], shape [num_envs, 3].
 
     Raises:
-        TypeError: the command lifts nothing.
+        TypeError: the command is not a lifting command.
     """
     command = lifting_command(env, command_name, LiftingCommand, MultiCubeLiftingCommand)
     root = env.scene[asset_cfg.name].data.root_link_pos_w
@@ -87,37 +91,37 @@ def target_position(
 
 
 def camera_rgb(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
-    """A camera's colours in [0, 1], shape [B, 3, H, W]."""
+    """Color image of a camera in [0, 1], shape [num_envs, 3, height, width]."""
     return _picture(env, sensor_name, "rgb").float() / 255.0
 
 
 def camera_depth(
     env: ManagerBasedRlEnv, sensor_name: str, cutoff_distance: float, min_depth: float = 0.01
 ) -> torch.Tensor:
-    """A camera's distances in [0, 1], shape [B, 1, H, W].
+    """Depth image of a camera scaled to [0, 1], shape [num_envs, 1, height, width].
 
     Args:
         env: the environment.
         sensor_name: the camera.
-        cutoff_distance: what is farther counts as being here [m]; becomes 1.
-        min_depth: what is nearer counts as being here [m].
+        cutoff_distance: upper bound of the distance [m], which is mapped to 1.
+        min_depth: lower bound of the distance [m].
     """
     depth = _picture(env, sensor_name, "depth")
     return depth.clamp(min_depth, cutoff_distance) / cutoff_distance
 
 
 def camera_segmentation(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
-    """Id and type (`mjtObj`) of what a camera sees, as numbers, shape [B, 2, H, W]."""
+    """Object id and type (`mjtObj`) of each pixel as floats, shape [num_envs, 2, height, width]."""
     return _picture(env, sensor_name, "segmentation").float()
 
 
 def camera_target_cube_mask(
     env: ManagerBasedRlEnv, sensor_name: str, command_name: str
 ) -> torch.Tensor:
-    """One where a camera sees the object that is to be brought, else zero, shape [B, 1, H, W].
+    """Mask of the selected object in a camera image, 0 or 1, [num_envs, 1, height, width].
 
     Raises:
-        TypeError: the command is no `MultiCubeLiftingCommand`.
+        TypeError: the command is not a `MultiCubeLiftingCommand`.
     """
     command = lifting_command(env, command_name, MultiCubeLiftingCommand)
     ids, kinds = _picture(env, sensor_name, "segmentation").unsqueeze(2).unbind(1)
@@ -127,10 +131,10 @@ def camera_target_cube_mask(
 
 
 def lifting_command(env: ManagerBasedRlEnv, name: str, *kinds: type[_Command]) -> _Command:
-    """Return a command of one of some types.
+    """Return a command of one of the given types.
 
     Raises:
-        TypeError: it is of another.
+        TypeError: the command is of another type.
     """
     term = env.command_manager.get_term(name)
     if not isinstance(term, kinds):
@@ -142,7 +146,7 @@ def lifting_command(env: ManagerBasedRlEnv, name: str, *kinds: type[_Command]) -
 
 
 def site_position(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
-    """Where the one site of `asset_cfg` is, in the world [m], shape [B, 3]."""
+    """Position of the single site of `asset_cfg` in the world frame [m], shape [num_envs, 3]."""
     return env.scene[asset_cfg.name].data.site_pos_w[:, asset_cfg.index("site")].squeeze(1)
 
 
@@ -153,12 +157,12 @@ def _in_root_frame(
 
 
 def _picture(env: ManagerBasedRlEnv, sensor_name: str, kind: str) -> torch.Tensor:
-    """A camera's picture with channels first, shape [B, C, H, W]."""
+    """Image of a camera with channels first, shape [num_envs, channels, height, width]."""
     data = env.scene.sensors[sensor_name].data
     assert isinstance(data, CameraSensorData)
     picture = getattr(data, kind)
     if picture is None:
         raise ValueError(
-            f"Camera '{sensor_name}' makes no {kind} pictures: add '{kind}' to its data_types."
+            f"Camera '{sensor_name}' provides no {kind} images: add '{kind}' to its data_types."
         )
     return picture.permute(0, 3, 1, 2)

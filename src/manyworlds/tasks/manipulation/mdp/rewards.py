@@ -1,4 +1,4 @@
-"""Rewards of handling things, each of shape [num_envs].
+"""Rewards of manipulation tasks, each of shape [num_envs].
 
 Kernels are `exp(-distance^2 / std^2)`.
 """
@@ -28,18 +28,21 @@ def staged_position_reward(
     bringing_std: float,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> torch.Tensor:
-    """Reach for an object, and doubly so the nearer it is to where it is wanted: r (1 + b).
+    """Reward for reaching an object and bringing it to its target, shape [num_envs].
+
+    Equal to r (1 + b), where r is the kernel of the distance from site to object and b the kernel
+    of the distance from object to target.
 
     Args:
         env: the environment.
-        command_name: a `LiftingCommand`.
+        command_name: name of a `LiftingCommand`.
         object_name: the object.
-        reaching_std: deviation of the kernel of the distance from site to object [m].
-        bringing_std: deviation of the kernel of the distance from object to target [m].
-        asset_cfg: the robot and its site that grasps.
+        reaching_std: standard deviation of r [m].
+        bringing_std: standard deviation of b [m].
+        asset_cfg: the robot and its site between the fingertips.
 
     Raises:
-        TypeError: the command is of another kind.
+        TypeError: the command is not a `LiftingCommand`.
     """
     goal = lifting_command(env, command_name, LiftingCommand).target_pos
     position = env.scene[object_name].data.root_link_pos_w
@@ -49,10 +52,12 @@ def staged_position_reward(
 def bring_object_reward(
     env: ManagerBasedRlEnv, command_name: str, object_name: str, std: float
 ) -> torch.Tensor:
-    """Kernel of the distance from an object to where it is wanted, deviation `std` [m].
+    """Kernel of the distance from an object to its target, shape [num_envs].
+
+    Its standard deviation is `std` [m].
 
     Raises:
-        TypeError: the command is no `LiftingCommand`.
+        TypeError: the command is not a `LiftingCommand`.
     """
     goal = lifting_command(env, command_name, LiftingCommand).target_pos
     return _kernel(env.scene[object_name].data.root_link_pos_w - goal, std)
@@ -65,10 +70,10 @@ def multi_cube_staged_position_reward(
     bringing_std: float,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> torch.Tensor:
-    """As `staged_position_reward`, for the object that a `MultiCubeLiftingCommand` names.
+    """`staged_position_reward` for the object that the command selects, shape [num_envs].
 
     Raises:
-        TypeError: the command is of another kind.
+        TypeError: the command is not a `MultiCubeLiftingCommand`.
     """
     command = lifting_command(env, command_name, MultiCubeLiftingCommand)
     hand, position = site_position(env, asset_cfg), command.target_object_pos
@@ -78,10 +83,10 @@ def multi_cube_staged_position_reward(
 def multi_cube_bring_object_reward(
     env: ManagerBasedRlEnv, command_name: str, std: float
 ) -> torch.Tensor:
-    """As `bring_object_reward`, for the object that a `MultiCubeLiftingCommand` names.
+    """`bring_object_reward` for the object that the command selects, shape [num_envs].
 
     Raises:
-        TypeError: the command is of another kind.
+        TypeError: the command is not a `MultiCubeLiftingCommand`.
     """
     command = lifting_command(env, command_name, MultiCubeLiftingCommand)
     return _kernel(command.target_object_pos - command.target_pos, std)
@@ -90,7 +95,7 @@ def multi_cube_bring_object_reward(
 def joint_velocity_hinge_penalty(
     env: ManagerBasedRlEnv, max_vel: float, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Sum of squares of what joint speeds exceed `max_vel` by [rad/s or m/s]."""
+    """Sum of squared excesses of joint speeds over `max_vel` [rad/s or m/s], shape [num_envs]."""
     velocity = env.scene[asset_cfg.name].data.joint_vel[:, asset_cfg.index("joint")]
     return (velocity.abs() - max_vel).clamp_(min=0.0).square().sum(dim=1)
 

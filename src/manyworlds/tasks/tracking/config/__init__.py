@@ -1,1 +1,1 @@
-"""Robots that track motions."""
+"""Robots of the tracking task."""

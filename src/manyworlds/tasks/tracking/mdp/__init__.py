@@ -1,4 +1,4 @@
-"""Terms of the tracking task, besides those of all tasks."""
+"""Terms of the tracking task, and the general terms."""
 
 from manyworlds.envs.mdp import (
     JointPositionActionCfg,

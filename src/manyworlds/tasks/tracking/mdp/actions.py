@@ -1,4 +1,4 @@
-"""Actions relative to what the motion asks for."""
+"""Actions relative to the joint positions of the motion."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class MotionJointPositionAction(JointPositionAction):
-    """Drives joints to where the motion has them, plus the scaled action.
+    """Joint position targets: those of the motion plus the scaled action.
 
-    A policy that does nothing plays the motion, so that learning begins with keeping balance.
+    A policy whose actions are zero follows the motion, so that learning starts with balance.
     """
 
     cfg: MotionJointPositionActionCfg
@@ -28,15 +28,15 @@ class MotionJointPositionAction(JointPositionAction):
 
     @property
     def offset(self) -> torch.Tensor:
-        """Joint positions that the motion asks for now, shape [num_envs, action_dim]."""
+        """Current joint positions of the motion [rad or m], shape [num_envs, action_dim]."""
         return self._command.joint_pos[:, self._index]
 
 
 @dataclass(kw_only=True)
 class MotionJointPositionActionCfg(JointPositionActionCfg):
-    """Joint positions relative to those of a motion."""
+    """Configuration of joint positions relative to those of a motion."""
 
     command_name: str = "motion"
-    """The motion command of the same entity."""
+    """Name of the motion command of the same entity."""
 
     term: ClassVar[type[BaseAction]] = MotionJointPositionAction

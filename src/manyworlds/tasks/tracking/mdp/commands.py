@@ -1,4 +1,4 @@
-"""The command to move as a motion does."""
+"""Command to track a motion."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ Parts = tuple["torch.Tensor", ...]
 _MODES = ("adaptive", "uniform", "start")
 _JOINTS = ("joint_pos", "joint_vel")
 _BODIES = (("body_pos_w", 3), ("body_quat_w", 4), ("body_lin_vel_w", 3), ("body_ang_vel_w", 3))
-_BIN_S = 1.0  # of the motion, per bin of adaptive sampling
+_BIN_S = 1.0  # duration of a bin of adaptive sampling [s]
 
 
 class MotionLoader:
-    """A motion as tensors, of some bodies only.
+    """Motion as tensors, restricted to some bodies.
 
     Args:
-        motion_file: an NPZ file, or a motion in memory.
-        body_indexes: rows of the bodies that are wanted, in the order wanted.
-        device: where to.
+        motion_file: NPZ file, or a motion in memory.
+        body_indexes: indices of the selected bodies, in the order of the result.
+        device: device of the tensors.
 
     Raises:
-        ValueError: the file is wrong (see `Motion`), or has fewer bodies.
+        ValueError: the file is invalid (see `Motion`), or has fewer bodies.
     """
 
     joint_pos: torch.Tensor
@@ -55,13 +55,13 @@ class MotionLoader:
     joint_vel: torch.Tensor
     """Joint velocities [rad/s or m/s], shape [time_step_total, joints]."""
     body_pos_w: torch.Tensor
-    """Positions [m], shape [time_step_total, bodies, 3]."""
+    """Positions in the world frame [m], shape [time_step_total, bodies, 3]."""
     body_quat_w: torch.Tensor
-    """Orientations (wxyz), shape [time_step_total, bodies, 4]."""
+    """Orientations in the world frame (wxyz), shape [time_step_total, bodies, 4]."""
     body_lin_vel_w: torch.Tensor
-    """Linear velocities [m/s], shape [time_step_total, bodies, 3]."""
+    """Linear velocities in the world frame [m/s], shape [time_step_total, bodies, 3]."""
     body_ang_vel_w: torch.Tensor
-    """Angular velocities [rad/s], shape [time_step_total, bodies, 3]."""
+    """Angular velocities in the world frame [rad/s], shape [time_step_total, bodies, 3]."""
 
     def __init__(
         self,
@@ -73,9 +73,9 @@ class MotionLoader:
         ids, available = body_indexes.cpu().numpy(), motion.body_pos_w.shape[1]
         if ids.max(initial=-1) >= available:
             raise ValueError(
-                f"Body {ids.max()} is asked for, but {motion.source} has {available} bodies: it is "
-                "of another robot; convert a recording of this one with `manyworlds motion "
-                "convert`."
+                f"Body {ids.max()} is selected, but {motion.source} has {available} bodies: it "
+                "belongs to another robot; convert a recording of this one with "
+                "`manyworlds motion convert`."
             )
         self.fps = motion.fps
         self.time_step_total = motion.num_frames
@@ -83,16 +83,16 @@ class MotionLoader:
         self.num_joints, self.num_bodies = motion.joint_pos.shape[1], len(ids)
         arrays = [getattr(motion, name) for name in _JOINTS]
         arrays += [getattr(motion, name)[:, ids] for name, _ in _BODIES]
-        # Packed, so that the frames of all worlds are looked up in one operation.
+        # Concatenated, so that the frames of all worlds are gathered in one operation.
         rows = np.concatenate([a.reshape(len(a), -1) for a in arrays], axis=1, dtype=np.float32)
         self.frames = torch.from_numpy(rows).to(device)
-        """All of these, side by side, shape [time_step_total, width]."""
+        """Concatenation of these quantities, shape [time_step_total, width]."""
         names = [*_JOINTS, *(name for name, _ in _BODIES)]
         for name, part in zip(names, self.split(self.frames), strict=True):
             setattr(self, name, part)
 
     def split(self, rows: torch.Tensor) -> Parts:
-        """Return views of joint positions and velocities, and the bodies' four quantities."""
+        """Split rows of `frames` into views: joint positions, joint velocities, body quantities."""
         widths = [self.num_joints] * 2 + [self.num_bodies * width for _, width in _BODIES]
         parts = rows.split(widths, dim=1)
         return (*parts[:2], *(part.unflatten(1, (self.num_bodies, -1)) for part in parts[2:]))
@@ -100,52 +100,52 @@ class MotionLoader:
 
 @dataclass(kw_only=True)
 class MotionCommandCfg(CommandTermCfg):
-    """A motion, and where in it episodes begin."""
+    """Configuration of a motion command: the motion, and the start of episodes in it."""
 
     @dataclass
     class VizCfg:
-        """How the motion is drawn."""
+        """Visualization settings of the motion."""
 
         mode: Literal["ghost", "frames"] = "ghost"
-        """A ghost of the robot, or the frames of the tracked bodies."""
+        """Draw a transparent robot, or the frames of the tracked bodies."""
         ghost_color: tuple[float, float, float, float] = (0.5, 0.7, 0.5, 0.5)
 
     motion_file: str
-    """NPZ file; see `Motion` and `manyworlds motion convert`."""
+    """Path of an NPZ file; see `Motion` and `manyworlds motion convert`."""
     motion_fn: Callable[[], Motion] | None = None
-    """Makes the motion where `motion_file` is empty."""
+    """Function that returns the motion if `motion_file` is empty."""
     anchor_body_name: str
-    """Body at which motion and robot are brought together, one of `body_names`."""
+    """Body at which motion and robot are aligned, one of `body_names`."""
     body_names: tuple[str, ...]
-    """Bodies that are tracked."""
+    """Names of the tracked bodies."""
     entity_name: str
-    """The robot."""
+    """Name of the robot's entity."""
     pose_range: Ranges = field(default_factory=dict)
-    """Noise on the root's pose at the beginning: bounds by x, y, z [m] and roll, pitch, yaw
-    [rad] in the world."""
+    """Initial noise on the root's pose: bounds by x, y, z [m] and roll, pitch, yaw [rad] in the
+    world frame."""
     velocity_range: Ranges = field(default_factory=dict)
-    """Noise on the root's velocity, by the same names [m/s, rad/s]."""
+    """Initial noise on the root's velocity: bounds by the same names [m/s, rad/s]."""
     joint_position_range: tuple[float, float] = (-0.52, 0.52)
-    """Noise on the joint positions [rad or m]."""
+    """Bounds of the initial noise on joint positions [rad or m]."""
     adaptive_kernel_size: int = 1
-    """Number of bins over which a failure is spread, its own and those before."""
+    """Number of bins over which a failure is distributed: its own bin and earlier ones."""
     adaptive_lambda: float = 0.8
-    """Weight of each further bin relative to the one after it."""
+    """Ratio of the weights of a bin and the following one in this distribution."""
     adaptive_uniform_ratio: float = 0.1
-    """Failures that every bin is credited with, as a sum over all bins."""
+    """Uniform share: failures added to the bins, as a sum over all bins."""
     adaptive_alpha: float = 0.001
-    """Share of the present step's failures in their moving mean."""
+    """Weight of the current step's failures in their exponential moving average."""
     sampling_mode: Literal["adaptive", "uniform", "start"] = "adaptive"
-    """Where episodes begin: where they failed, anywhere, or at the first frame."""
+    """Start of episodes: weighted by failures, uniformly sampled, or the first frame."""
     viz: VizCfg = field(default_factory=VizCfg)
 
     def build(self, env: ManagerBasedRlEnv) -> MotionCommand:
-        """Make the term."""
+        """Build the term."""
         return MotionCommand(self, env)
 
 
 def _asked(part: int, of_anchor: bool, doc: str) -> property:
-    """Make a property that reads the present frame: of a joint's part, bodies, or the anchor."""
+    """Return a property with a part of the current frames, of all tracked bodies or the anchor."""
 
     def read(self: MotionCommand) -> torch.Tensor:
         value = self._now[part]
@@ -157,7 +157,7 @@ def _asked(part: int, of_anchor: bool, doc: str) -> property:
 
 
 def _actual(quantity: str, of_anchor: bool, doc: str) -> property:
-    """Make a property that reads the robot's bodies, or the anchor."""
+    """Return a property with a quantity of the robot's tracked bodies or of its anchor."""
 
     def read(self: MotionCommand) -> torch.Tensor:
         index = self._anchor_id if of_anchor else self._body_ids
@@ -175,14 +175,15 @@ def _actual(quantity: str, of_anchor: bool, doc: str) -> property:
 
 
 class MotionCommand(CommandTerm):
-    """Tells a robot how a motion goes on, frame by frame, from a frame that it is put into.
+    """Command with the frames of a motion, starting from a sampled frame in each episode.
 
-    At the end of the motion the robot is put into it anew, without ending the episode. Frames
-    advance by one in each control step. Waits for the device once a step, to know which ended.
+    At the end of the motion, a new frame is sampled and the robot is set to it, without ending the
+    episode. Frames advance by one per control step. On a GPU, the host synchronizes once per step
+    to read the worlds whose motion ended.
 
     Raises:
-        ValueError: a body is not there or the anchor is not tracked; the motion is of another
-            robot or another rate; a setting of the sampling is out of range.
+        ValueError: a body does not exist or the anchor is not tracked; the motion belongs to
+            another robot or has another rate; a sampling setting is out of range.
     """
 
     cfg: MotionCommandCfg
@@ -192,7 +193,7 @@ class MotionCommand(CommandTerm):
     )
     derived_attributes = (
         *("_rows", "_now", "_updates", "_relative", "_relative_of", "_indexes", "_advanced"),
-        "_scrubber",  # of a viewer, which is no part of a run
+        "_scrubber",  # belongs to a viewer and is not part of the state
     )
 
     def __init__(self, cfg: MotionCommandCfg, env: ManagerBasedRlEnv) -> None:
@@ -202,19 +203,19 @@ class MotionCommand(CommandTerm):
         names = self.robot.body_names
         local = [names.index(name) for name in cfg.body_names]
         self.body_indexes = torch.tensor(local, device=self.device)
-        """The tracked bodies among the robot's, shape [bodies]."""
+        """Indices of the tracked bodies among the robot's, shape [bodies]."""
         self.motion_anchor_body_index = cfg.body_names.index(cfg.anchor_body_name)
-        """The anchor among the tracked bodies."""
+        """Index of the anchor among the tracked bodies."""
         self.anchor_index = local[self.motion_anchor_body_index]
-        """The anchor among the robot's bodies."""
+        """Index of the anchor among the robot's bodies."""
         self._body_ids = self.robot.indexing.body_ids[self.body_indexes]
         self._anchor_id = int(self.robot.indexing.body_ids[self.anchor_index])
-        # The root comes first, since episodes begin with its state, tracked or not.
+        # The root is first: episodes begin with its state, even if it is not tracked.
         rows = torch.tensor([self.robot.indexing.root_index, *local])
         self.motion = MotionLoader(self._load(), rows, self.device)
-        """The motion, of the root and the tracked bodies."""
+        """Motion of the root and the tracked bodies."""
         self.bin_count = int(self.motion.time_step_total / self.motion.fps / _BIN_S) + 1
-        """Number of bins of the motion that adaptive sampling tells apart."""
+        """Number of bins of adaptive sampling."""
         ratio = torch.tensor(cfg.adaptive_lambda, device=self.device)
         kernel = ratio ** torch.arange(cfg.adaptive_kernel_size, device=self.device)
         self._kernel = (kernel / kernel.sum()).view(1, 1, -1)
@@ -226,9 +227,9 @@ class MotionCommand(CommandTerm):
         self._ghost: mujoco.MjModel | None = None
         with torch.inference_mode(False):
             self.time_steps = torch.zeros(self.num_envs, dtype=torch.long, device=self.device)
-            """The present frame of each world, shape [num_envs]."""
+            """Current frame of each world, shape [num_envs]."""
             self.bin_failed_count = torch.zeros(self.bin_count, device=self.device)
-            """Moving mean of failures per step by bin, shape [bin_count]."""
+            """Exponential moving average of failures per step by bin, shape [bin_count]."""
             self._new_failures = torch.zeros_like(self.bin_failed_count)
             width = self.motion.frames.shape[1]
             self._rows = torch.zeros(self.num_envs, width, device=self.device)
@@ -239,28 +240,40 @@ class MotionCommand(CommandTerm):
                 self.metrics[name] = zeros.clone()
         self._look_up()
 
-    joint_pos = _asked(0, False, "Joint positions asked for, shape [num_envs, joints].")
-    joint_vel = _asked(1, False, "Joint velocities asked for, shape [num_envs, joints].")
-    body_pos_w = _asked(2, False, "Positions of tracked bodies asked for [m], [num_envs, n, 3].")
-    body_quat_w = _asked(3, False, "Orientations of these (wxyz), shape [num_envs, n, 4].")
+    joint_pos = _asked(0, False, "Joint positions of the motion [rad or m], [num_envs, joints].")
+    joint_vel = _asked(1, False, "Joint velocities of the motion [rad/s or m/s], as `joint_pos`.")
+    body_pos_w = _asked(2, False, "Positions of the motion's bodies [m], [num_envs, bodies, 3].")
+    body_quat_w = _asked(3, False, "Orientations of the motion's bodies (wxyz), [num_envs, n, 4].")
     body_lin_vel_w = _asked(4, False, "Linear velocities of these [m/s], [num_envs, n, 3].")
     body_ang_vel_w = _asked(5, False, "Angular velocities of these [rad/s], [num_envs, n, 3].")
-    anchor_pos_w = _asked(2, True, "Position of the anchor asked for [m], shape [num_envs, 3].")
-    anchor_quat_w = _asked(3, True, "Orientation of the anchor (wxyz), shape [num_envs, 4].")
-    anchor_lin_vel_w = _asked(4, True, "Linear velocity of the anchor [m/s], [num_envs, 3].")
-    anchor_ang_vel_w = _asked(5, True, "Angular velocity of the anchor [rad/s], [num_envs, 3].")
-    robot_body_pos_w = _actual("pos_w", False, "Where the robot's tracked bodies are [m].")
-    robot_body_quat_w = _actual("quat_w", False, "How they are turned (wxyz).")
-    robot_body_lin_vel_w = _actual("lin_vel_w", False, "Their linear velocities [m/s].")
-    robot_body_ang_vel_w = _actual("ang_vel_w", False, "Their angular velocities [rad/s].")
-    robot_anchor_pos_w = _actual("pos_w", True, "Where the robot's anchor is [m].")
-    robot_anchor_quat_w = _actual("quat_w", True, "How it is turned (wxyz).")
-    robot_anchor_lin_vel_w = _actual("lin_vel_w", True, "Its linear velocity [m/s].")
-    robot_anchor_ang_vel_w = _actual("ang_vel_w", True, "Its angular velocity [rad/s].")
+    anchor_pos_w = _asked(2, True, "Position of the motion's anchor [m], shape [num_envs, 3].")
+    anchor_quat_w = _asked(3, True, "Orientation of the motion's anchor (wxyz), [num_envs, 4].")
+    anchor_lin_vel_w = _asked(4, True, "Linear velocity of this anchor [m/s], [num_envs, 3].")
+    anchor_ang_vel_w = _asked(5, True, "Angular velocity of this anchor [rad/s], [num_envs, 3].")
+    robot_body_pos_w = _actual(
+        "pos_w", False, "Positions of the robot's bodies [m], [num_envs, n, 3]."
+    )
+    robot_body_quat_w = _actual("quat_w", False, "Orientations of these (wxyz), [num_envs, n, 4].")
+    robot_body_lin_vel_w = _actual(
+        "lin_vel_w", False, "Velocities of these [m/s], [num_envs, n, 3]."
+    )
+    robot_body_ang_vel_w = _actual(
+        "ang_vel_w", False, "Angular velocities [rad/s], [num_envs, n, 3]."
+    )
+    robot_anchor_pos_w = _actual(
+        "pos_w", True, "Position of the robot's anchor [m], [num_envs, 3]."
+    )
+    robot_anchor_quat_w = _actual(
+        "quat_w", True, "Orientation of this anchor (wxyz), [num_envs, 4]."
+    )
+    robot_anchor_lin_vel_w = _actual(
+        "lin_vel_w", True, "Velocity of this anchor [m/s], [num_envs, 3]."
+    )
+    robot_anchor_ang_vel_w = _actual("ang_vel_w", True, "Angular velocity [rad/s], [num_envs, 3].")
 
     @property
     def command(self) -> torch.Tensor:
-        """Joint positions and velocities asked for, shape [num_envs, 2 joints]."""
+        """Joint positions and velocities of the motion, shape [num_envs, 2 * joints]."""
         return self._rows[:, : 2 * self.motion.num_joints]
 
     @property
@@ -275,16 +288,16 @@ class MotionCommand(CommandTerm):
 
     @property
     def body_pos_relative_w(self) -> torch.Tensor:
-        """Positions asked for, with the motion moved level and turned to where the robot is [m]."""
+        """Body positions [m] of the motion, moved and yawed to the robot's anchor, [num_envs, n, 3]."""
         return self._relative_poses()[0]
 
     @property
     def body_quat_relative_w(self) -> torch.Tensor:
-        """Orientations asked for, with the motion turned to where the robot heads (wxyz)."""
+        """Body orientations (wxyz) of the motion, yawed to the robot's anchor, [num_envs, n, 4]."""
         return self._relative_poses()[1]
 
     def update_relative_body_poses(self) -> None:
-        """Bring the motion to where the robot is now; it happens by itself once a control step."""
+        """Align the motion with the robot's current pose; called once per control step."""
         pos, quat = self.robot_anchor_pos_w, self.robot_anchor_quat_w
         turn = yaw_quat(quat_mul(quat, quat_conjugate(self.anchor_quat_w))).unsqueeze(1)
         start = torch.cat([pos[:, :2], self.anchor_pos_w[:, 2:]], dim=1).unsqueeze(1)
@@ -294,7 +307,7 @@ class MotionCommand(CommandTerm):
         self._relative_of = self._stamp
 
     def body_index(self, body_names: tuple[str, ...] | None) -> slice | torch.Tensor:
-        """Index of bodies among the tracked ones; None for all.
+        """Return the index of bodies among the tracked ones, shape [len(names)]; None selects all.
 
         Raises:
             ValueError: a body is not tracked.
@@ -312,7 +325,7 @@ class MotionCommand(CommandTerm):
         return self._indexes[body_names]
 
     def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
-        """Let time go by; see `CommandTerm.compute`. Worlds for which `dt` is 0 stand still."""
+        """Advance by `dt` [s]; see `CommandTerm.compute`. Worlds with `dt` 0 do not advance."""
         if env_ids is not None:
             self._update_command(env_ids)
             return
@@ -332,18 +345,18 @@ class MotionCommand(CommandTerm):
 
     @property
     def num_frames(self) -> int:
-        """Number of frames of the motion; viewers offer them."""
+        """Number of frames of the motion."""
         return self.motion.time_step_total
 
     def frame_of(self, env_idx: int) -> int:
-        """Return the present frame of a world."""
+        """Return the current frame of a world."""
         return int(self.time_steps[env_idx])
 
     def seek(self, env_idx: int, frame: int) -> None:
-        """Put the robot of a world exactly into a frame, and bring what derives from it up to date.
+        """Set the robot of a world exactly to a frame, and recompute the derived quantities.
 
         Raises:
-            ValueError: there is no such frame.
+            ValueError: the frame does not exist.
         """
         ids = torch.tensor([env_idx], device=self.device)
         self.reset_to_frame(ids, frame)
@@ -351,15 +364,15 @@ class MotionCommand(CommandTerm):
         self._look_up()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned."""
+        """Load a state that `state_dict` returned."""
         super().load_state_dict(state)
         self._look_up()
 
     def reset_to_frame(self, env_ids: torch.Tensor, frame: int) -> None:
-        """Put robots exactly into a frame of the motion; `sim.forward` is left to the caller.
+        """Set robots exactly to a frame of the motion; the caller runs `sim.forward`.
 
         Raises:
-            ValueError: there is no such frame.
+            ValueError: the frame does not exist.
         """
         if not 0 <= frame < (total := self.motion.time_step_total):
             raise ValueError(f"There is no frame {frame}: the motion has frames 0 to {total - 1}.")
@@ -378,7 +391,7 @@ class MotionCommand(CommandTerm):
         self._look_up()
 
     def _update_metrics(self) -> None:
-        # Worlds that were just reset are not where their frames are.
+        # In worlds that were just reset, the state does not match the frame.
         for name, compute in _METRICS.items():
             values = self.metrics[name]
             values.copy_(torch.where(self._advanced, compute(self), values))
@@ -386,18 +399,18 @@ class MotionCommand(CommandTerm):
     # Frames.
 
     def _look_up(self) -> None:
-        """Read the present frames, at the worlds' origins."""
+        """Gather the current frames, shifted to the worlds' origins."""
         torch.index_select(self.motion.frames, 0, self.time_steps, out=self._rows)
         self._now[2].add_(self._env.scene.env_origins.unsqueeze(1))
         self._updates += 1
 
     def _refresh(self, env_ids: torch.Tensor) -> None:
-        """Let everyone see the states that were written."""
+        """Recompute quantities that depend on the written states."""
         self._env.sim.forward(env_ids)
 
     @property
     def _stamp(self) -> tuple[int, int]:
-        """What changes whenever time goes by."""
+        """Return a value that changes whenever the simulation advances."""
         return self._env.common_step_counter, self._updates
 
     def _relative_poses(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -410,18 +423,18 @@ class MotionCommand(CommandTerm):
         return bins.clamp_(max=self.bin_count - 1)
 
     def _note_failures(self, env_ids: torch.Tensor) -> None:
-        """Count the episodes that failed, by the bin in which they did."""
+        """Count failed episodes by the bin of their current frame."""
         if self.cfg.sampling_mode != "adaptive":
             return
         failed = self._env.termination_manager.terminated[env_ids].float()
         self._new_failures.index_add_(0, self._bins(self.time_steps[env_ids]), failed)
 
     def sampling_probabilities(self) -> torch.Tensor:
-        """Probability that an episode begins in each bin, shape [bin_count]."""
+        """Return the probability that an episode begins in each bin, shape [bin_count]."""
         weights = torch.ones_like(self.bin_failed_count)
         if self.cfg.sampling_mode == "adaptive":
             weights = self.bin_failed_count + self.cfg.adaptive_uniform_ratio / self.bin_count
-            # A failure often has its cause in what came before.
+            # The cause of a failure is often in an earlier bin.
             padded = torch.nn.functional.pad(
                 weights.view(1, 1, -1), (0, self._kernel.shape[-1] - 1), mode="replicate"
             )
@@ -442,7 +455,7 @@ class MotionCommand(CommandTerm):
             self.metrics[name].copy_(value.expand(self.num_envs))
 
     def _put_robots(self, env_ids: torch.Tensor, noisy: bool) -> None:
-        """Write the state of the present frames into the worlds named."""
+        """Write the state of the current frames to the given worlds."""
         cfg, count = self.cfg, len(env_ids)
         frames = self.motion.split(self.motion.frames[self.time_steps[env_ids]])
         joint_pos, joint_vel = frames[:2]
@@ -518,20 +531,20 @@ class MotionCommand(CommandTerm):
             names = getattr(motion, f"{kind}_names")
             if actual != len(expected) or (names and names != tuple(expected)):
                 raise ValueError(
-                    f"'{key}' of {motion.source} is of {actual} elements {list(names)}, but "
+                    f"'{key}' of {motion.source} has {actual} elements {list(names)}, but "
                     f"'{cfg.entity_name}' has {len(expected)}, {list(expected)}: convert a "
                     "recording of this robot with `manyworlds motion convert`."
                 )
         if abs(motion.fps * self._env.step_dt - 1.0) > 1e-3:
             rate = 1.0 / self._env.step_dt
             raise ValueError(
-                f"'fps' of {motion.source} is {motion.fps:g}, but control steps come at {rate:g} "
+                f"'fps' of {motion.source} is {motion.fps:g}, but the control rate is {rate:g} "
                 f"per second: resample it by `manyworlds motion convert --output-fps {rate:g}`."
             )
         return motion
 
     def _debug_vis_impl(self, visualizer: Any) -> None:
-        """Draw the motion where it is in the world, as a ghost or as frames."""
+        """Draw the motion at its pose in the world, as a transparent robot or as frames."""
         pos, quat = self._now[2], self._now[3]
         for env in visualizer.get_env_indices(self.num_envs):
             if self.cfg.viz.mode == "frames":
@@ -550,7 +563,7 @@ class MotionCommand(CommandTerm):
             )
 
     def _ghost_model(self) -> mujoco.MjModel:
-        """The scene's model in the ghost's color, with nothing to be seen but the robot."""
+        """Return the scene's model in the ghost's color, with only the robot visible."""
         if self._ghost is None:
             self._ghost = model = copy.copy(self._env.sim.mj_model)
             model.geom_matid[:] = -1
@@ -579,5 +592,5 @@ _METRICS: dict[str, Callable[[MotionCommand], torch.Tensor]] = {
     "error_joint_pos": lambda c: _norm(c.joint_pos, c.robot_joint_pos),
     "error_joint_vel": lambda c: _norm(c.joint_vel, c.robot_joint_vel),
 }
-"""What is logged of the last step of an episode [m, rad, m/s, rad/s]."""
+"""Functions of the metrics of an episode's last step [m, rad, m/s, rad/s]."""
 _SAMPLING = ("sampling_entropy", "sampling_top1_prob", "sampling_top1_bin")

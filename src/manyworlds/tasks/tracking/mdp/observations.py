@@ -1,4 +1,4 @@
-"""What is observed of the motion and of the tracked bodies, each of shape [num_envs, n]."""
+"""Observations of the motion and of the tracked bodies, each of shape [num_envs, n]."""
 
 from __future__ import annotations
 
@@ -20,26 +20,32 @@ if TYPE_CHECKING:
 
 
 def motion_anchor_pos_b(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
-    """Where the anchor should be, seen from the robot's anchor [m], shape [num_envs, 3]."""
+    """Position of the motion's anchor in the robot's anchor frame [m], shape [num_envs, 3]."""
     command = motion_command(env, command_name)
     offset = command.anchor_pos_w - command.robot_anchor_pos_w
     return quat_apply_inverse(command.robot_anchor_quat_w, offset)
 
 
 def motion_anchor_ori_b(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
-    """How the anchor should be turned, seen from the robot's anchor, shape [num_envs, 6]."""
+    """Orientation of the motion's anchor in the robot's anchor frame, shape [num_envs, 6].
+
+    The first two columns of the rotation matrix, row by row.
+    """
     command = motion_command(env, command_name)
     turn = quat_mul(quat_conjugate(command.robot_anchor_quat_w), command.anchor_quat_w)
     return _two_columns(turn)
 
 
 def robot_body_pos_b(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
-    """Tracked bodies of the robot seen from its anchor [m], shape [num_envs, 3 bodies]."""
+    """Positions of the tracked bodies in the anchor's frame [m], shape [num_envs, 3 * bodies]."""
     return _bodies_in_anchor(motion_command(env, command_name))[0].flatten(1)
 
 
 def robot_body_ori_b(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
-    """How tracked bodies are turned, seen from the anchor, shape [num_envs, 6 bodies]."""
+    """Orientations of the tracked bodies in the anchor's frame, shape [num_envs, 6 * bodies].
+
+    The first two columns of each rotation matrix, row by row.
+    """
     return _two_columns(_bodies_in_anchor(motion_command(env, command_name))[1])
 
 
@@ -56,9 +62,9 @@ def _bodies_in_anchor(command: MotionCommand) -> tuple[torch.Tensor, torch.Tenso
 
 
 def _two_columns(quat: torch.Tensor) -> torch.Tensor:
-    """The first two columns of rotation matrices, row by row, shape [num_envs, 6 n].
+    """Return the first two columns of rotation matrices, row by row, shape [num_envs, 6 * n].
 
-    They vary continuously with the rotation, unlike quaternions. Source: Y. Zhou et al., "On the
+    They are a continuous representation, unlike quaternions. Source: Y. Zhou et al., "On the
     continuity of rotation representations in neural networks" (2019).
     """
     return matrix_from_quat(quat)[..., :2].flatten(1)
@@ -72,4 +78,4 @@ PLAIN_OBSERVATION_FNS = {
         policy.model, data, policy.time_step
     )[1][:, :2].ravel(),
 }
-"""The same in plain MuJoCo, for `manyworlds.rl.OnnxPolicy`."""
+"""Observation functions of this task for policies in plain MuJoCo."""

@@ -1,7 +1,7 @@
-"""How near the robot is to the motion: `exp(-error^2 / std^2)`, each of shape [num_envs].
+"""Rewards for tracking, `exp(-error^2 / std^2)`, each of shape [num_envs].
 
-Errors of several bodies are means of squares. "Relative" ones are those to the motion brought level
-and turned to where the robot is; "global" ones are those in the world.
+Errors of several bodies are mean squares. "Relative" errors are those to the motion aligned with
+the robot, moved horizontally and rotated about z; "global" errors are those in the world frame.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Names = tuple[str, ...] | None
 def motion_global_anchor_position_error_exp(
     env: ManagerBasedRlEnv, command_name: str, std: float
 ) -> torch.Tensor:
-    """Of the anchor's position; `std` in m."""
+    """Kernel of the anchor's position error, `std` [m], shape [num_envs]."""
     command = motion_command(env, command_name)
     return _kernel(_squared(command.anchor_pos_w, command.robot_anchor_pos_w), std)
 
@@ -41,7 +41,7 @@ def motion_global_anchor_position_error_exp(
 def motion_global_anchor_orientation_error_exp(
     env: ManagerBasedRlEnv, command_name: str, std: float
 ) -> torch.Tensor:
-    """Of the anchor's orientation; `std` in rad."""
+    """Kernel of the anchor's orientation error, `std` [rad], shape [num_envs]."""
     command = motion_command(env, command_name)
     error = quat_error_magnitude(command.anchor_quat_w, command.robot_anchor_quat_w)
     return _kernel(error.square(), std)
@@ -50,7 +50,7 @@ def motion_global_anchor_orientation_error_exp(
 def motion_relative_body_position_error_exp(
     env: ManagerBasedRlEnv, command_name: str, std: float, body_names: Names = None
 ) -> torch.Tensor:
-    """Of the positions of bodies, all tracked ones or those named; `std` in m."""
+    """Kernel of position errors of the given (or all) bodies, `std` [m], shape [num_envs]."""
     command = motion_command(env, command_name)
     ids = command.body_index(body_names)
     asked, actual = command.body_pos_relative_w[:, ids], command.robot_body_pos_w[:, ids]
@@ -60,7 +60,7 @@ def motion_relative_body_position_error_exp(
 def motion_relative_body_orientation_error_exp(
     env: ManagerBasedRlEnv, command_name: str, std: float, body_names: Names = None
 ) -> torch.Tensor:
-    """Of the orientations of bodies; `std` in rad."""
+    """Kernel of orientation errors of the given (or all) bodies, `std` [rad], shape [num_envs]."""
     command = motion_command(env, command_name)
     ids = command.body_index(body_names)
     asked, actual = command.body_quat_relative_w[:, ids], command.robot_body_quat_w[:, ids]
@@ -70,7 +70,7 @@ def motion_relative_body_orientation_error_exp(
 def motion_global_body_linear_velocity_error_exp(
     env: ManagerBasedRlEnv, command_name: str, std: float, body_names: Names = None
 ) -> torch.Tensor:
-    """Of the linear velocities of bodies; `std` in m/s."""
+    """Kernel of the bodies' linear velocity errors, `std` [m/s], shape [num_envs]."""
     command = motion_command(env, command_name)
     ids = command.body_index(body_names)
     asked, actual = command.body_lin_vel_w[:, ids], command.robot_body_lin_vel_w[:, ids]
@@ -80,7 +80,7 @@ def motion_global_body_linear_velocity_error_exp(
 def motion_global_body_angular_velocity_error_exp(
     env: ManagerBasedRlEnv, command_name: str, std: float, body_names: Names = None
 ) -> torch.Tensor:
-    """Of the angular velocities of bodies; `std` in rad/s."""
+    """Kernel of the bodies' angular velocity errors, `std` [rad/s], shape [num_envs]."""
     command = motion_command(env, command_name)
     ids = command.body_index(body_names)
     asked, actual = command.body_ang_vel_w[:, ids], command.robot_body_ang_vel_w[:, ids]

@@ -1,4 +1,4 @@
-"""When the robot is too far from the motion, each booleans of shape [num_envs]."""
+"""Terminations by the distance from the motion, each booleans of shape [num_envs]."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Names = tuple[str, ...] | None
 
 
 def bad_anchor_pos(env: ManagerBasedRlEnv, command_name: str, threshold: float) -> torch.Tensor:
-    """Whether the anchor is more than `threshold` [m] from where it should be in the world."""
+    """Mask of anchors over `threshold` [m] from the motion's anchor in the world, [num_envs]."""
     command = motion_command(env, command_name)
     error = command.anchor_pos_w - command.robot_anchor_pos_w
     return torch.linalg.vector_norm(error, dim=1) > threshold
@@ -26,7 +26,7 @@ def bad_anchor_pos(env: ManagerBasedRlEnv, command_name: str, threshold: float) 
 def bad_anchor_pos_z_only(
     env: ManagerBasedRlEnv, command_name: str, threshold: float
 ) -> torch.Tensor:
-    """Whether the anchor is more than `threshold` [m] too high or too low."""
+    """Mask of anchors with a height error above `threshold` [m], shape [num_envs]."""
     command = motion_command(env, command_name)
     return (command.anchor_pos_w[:, 2] - command.robot_anchor_pos_w[:, 2]).abs() > threshold
 
@@ -34,14 +34,14 @@ def bad_anchor_pos_z_only(
 def bad_anchor_ori(
     env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, command_name: str, threshold: float
 ) -> torch.Tensor:
-    """Whether the anchor leans otherwise than it should.
+    """Mask of anchors whose inclination differs from the motion's, shape [num_envs].
 
     Args:
         env: the environment.
         asset_cfg: the robot.
-        command_name: the command.
-        threshold: largest difference of the vertical parts of gravity's direction, seen from the
-            anchor: 0 for equal inclinations, 2 for one upside down.
+        command_name: name of the motion command.
+        threshold: maximum difference of the z components of gravity's direction in the anchor
+            frames: 0 for equal inclinations, 2 if one is upside down.
     """
     command = motion_command(env, command_name)
     gravity = env.scene[asset_cfg.name].data.gravity_vec_w
@@ -53,7 +53,10 @@ def bad_anchor_ori(
 def bad_motion_body_pos(
     env: ManagerBasedRlEnv, command_name: str, threshold: float, body_names: Names = None
 ) -> torch.Tensor:
-    """Whether a tracked body is more than `threshold` [m] from the motion brought to the robot."""
+    """Mask of robots with a tracked body over `threshold` [m] from the aligned motion.
+
+    Shape [num_envs].
+    """
     error = _body_error(env, command_name, body_names)
     return (torch.linalg.vector_norm(error, dim=2) > threshold).any(dim=1)
 
@@ -61,7 +64,7 @@ def bad_motion_body_pos(
 def bad_motion_body_pos_z_only(
     env: ManagerBasedRlEnv, command_name: str, threshold: float, body_names: Names = None
 ) -> torch.Tensor:
-    """Whether a tracked body is more than `threshold` [m] too high or too low."""
+    """Mask of robots with a tracked body's height error above `threshold` [m], [num_envs]."""
     error = _body_error(env, command_name, body_names)
     return (error[..., 2].abs() > threshold).any(dim=1)
 

@@ -1,1 +1,1 @@
-"""Learning to track."""
+"""Training of tracking policies."""

@@ -1,4 +1,4 @@
-"""Training to track, with policies whose files hold the motion."""
+"""Training of tracking policies, whose ONNX files contain the motion."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _OUTPUTS = (
 
 
 class _OnnxMotionModel(torch.nn.Module):
-    """A policy's mean action and, for a time step, the frame of the motion.
+    """Model with a policy's mean action and, for a time step, the frame of the motion.
 
     Args:
-        actor: the policy, as rsl_rl exports it.
-        motion: the motion, the root's row of bodies first.
+        actor: policy in rsl_rl's export format.
+        motion: the motion; the root is the first body.
     """
 
     is_recurrent = False
@@ -34,12 +34,17 @@ class _OnnxMotionModel(torch.nn.Module):
             self.register_buffer(name, values[:, 1:] if name.startswith("body") else values)
 
     def forward(self, x: torch.Tensor, time_step: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Compute actions, and the frames of time steps, shape [batch, 1], clamped to the last."""
+        """Compute the actions and the motion's frames, clamped to the last frame.
+
+        Args:
+            x: observations, shape [batch, num_obs].
+            time_step: frames, shape [batch, 1].
+        """
         frame = time_step.long().squeeze(1).clamp(min=0, max=self.last)
         return (self.actor(x), *(getattr(self, name)[frame] for name in _OUTPUTS))
 
     def get_dummy_inputs(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Inputs of the right shapes."""
+        """Return example inputs, shapes [1, num_obs] and [1, 1]."""
         return (*self.actor.get_dummy_inputs(), torch.zeros(1, 1))
 
     @property
@@ -54,14 +59,14 @@ class _OnnxMotionModel(torch.nn.Module):
 
 
 class MotionTrackingOnPolicyRunner(OnPolicyRunner):
-    """Trains a policy to track; what it exports has the motion in it.
+    """Runner that trains a tracking policy and includes the motion in its export.
 
     Raises:
-        ValueError: at export, the environment has no motion command, or the policy has memory.
+        ValueError: at export, the environment has no motion command, or the policy is recurrent.
     """
 
     def onnx_model(self, verbose: bool = False) -> torch.nn.Module:
-        """The policy's mean action with the motion."""
+        """Return the policy's mean action with the motion."""
         actor: Any = super().onnx_model(verbose)
         if getattr(actor, "input_names", None) != ["obs"]:
             raise ValueError(
@@ -71,7 +76,7 @@ class MotionTrackingOnPolicyRunner(OnPolicyRunner):
         return _OnnxMotionModel(actor, self._command()[1].motion)
 
     def onnx_metadata(self) -> dict[str, Any]:
-        """Which bodies the motion is of, and how fast it goes."""
+        """Return the metadata, with the motion's bodies and frame rate."""
         name, command = self._command()
         return {
             "anchor_body_name": command.cfg.anchor_body_name,

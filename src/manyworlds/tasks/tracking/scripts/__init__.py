@@ -1,1 +1,1 @@
-"""Judging what was learned."""
+"""Evaluation of tracking policies."""

@@ -47,7 +47,7 @@ class EvaluateOptions:
 
 
 class tracking_errors(ManagerTermBase):  # noqa: N801
-    """Metric that keeps all errors of the present step in `values`; its own value is `mpkpe`."""
+    """Metric that stores all errors of the current step in `values`; its own value is `mpkpe`."""
 
     def __init__(self, cfg: MetricsTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
@@ -57,7 +57,7 @@ class tracking_errors(ManagerTermBase):  # noqa: N801
     def __call__(
         self, env: ManagerBasedRlEnv, command_name: str, ee_body_names: tuple[str, ...]
     ) -> torch.Tensor:
-        """Compute the errors."""
+        """Compute the errors; return `mpkpe` [m], shape [num_envs]."""
         command = motion_command(env, command_name)
         self.values = {
             "mpkpe": metrics.compute_mpkpe(command),
@@ -70,9 +70,9 @@ class tracking_errors(ManagerTermBase):  # noqa: N801
 
 
 def evaluation_env_cfg(task_id: str) -> ManagerBasedRlEnvCfg:
-    """The task as it is watched, but begun with the noise of training.
+    """Return the playback configuration of a task with the initial noise of training.
 
-    It has what `evaluate_policy` reads.
+    It includes the metric that `evaluate_policy` reads.
 
     Raises:
         ValueError: the task has no motion command.
@@ -91,17 +91,17 @@ def evaluation_env_cfg(task_id: str) -> ManagerBasedRlEnvCfg:
 
 
 def evaluate_policy(env: ManagerBasedRlEnv, policy: Policy) -> dict[str, float]:
-    """Let a policy track the motion once in every world, from where the task begins episodes.
+    """Track the motion once in every world, from the task's initial states.
 
     Args:
         env: the environment of `evaluation_env_cfg`.
-        policy: from observations as `env.step` returns them to actions.
+        policy: function from observations of `env.step` to actions, [num_envs, total_action_dim].
 
     Returns:
-        `success_rate`, the share of worlds that did not fail; `seconds`, how long worlds lasted;
-        and means over worlds and their steps until the motion ended or they failed: `mpkpe`,
-        `root_relative_mpkpe` and `ee_pos_error` [m], `ee_ori_error` [rad] and `joint_vel_error`
-        [rad/s].
+        `success_rate`, the fraction of worlds that did not fail; `seconds`, the mean time until the
+        end of the motion or the failure; and means over worlds and their steps in that time:
+        `mpkpe`, `root_relative_mpkpe` and `ee_pos_error` [m], `ee_ori_error` [rad] and
+        `joint_vel_error` [rad/s].
 
     Raises:
         ValueError: the environment has no metric "tracking_errors".
@@ -132,10 +132,10 @@ def evaluate_policy(env: ManagerBasedRlEnv, policy: Policy) -> dict[str, float]:
 
 
 def run_evaluate(task_id: str, cfg: EvaluateOptions) -> dict[str, float]:
-    """Load the policy of a run and judge it; see `evaluate_policy`.
+    """Load the policy of a run and evaluate it; see `evaluate_policy`.
 
     Raises:
-        FileNotFoundError: there is no such run.
+        FileNotFoundError: the run does not exist.
         ValueError: the task has no motion command, or the checkpoint does not fit.
     """
     require_extra("rsl_rl", "train")
@@ -189,7 +189,7 @@ class _CommandOptions(EvaluateOptions):
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Evaluate the policy that the command line names; None takes that of the process."""
+    """Evaluate the policy given by command-line arguments; None uses those of the process."""
     options = tyro.cli(_CommandOptions, args=argv, prog=f"python -m {_MODULE}")
     print(json.dumps(run_evaluate(options.task, options), indent=2))
 

@@ -1,1 +1,1 @@
-"""The velocity task of each robot."""
+"""Robots of the velocity task."""

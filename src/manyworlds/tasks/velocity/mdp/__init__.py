@@ -1,4 +1,4 @@
-"""Terms of the velocity task, besides those of all tasks."""
+"""Terms of the velocity task, and the general terms."""
 
 from manyworlds.envs.mdp import (
     JointPositionActionCfg,

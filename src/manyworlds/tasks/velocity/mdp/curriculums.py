@@ -1,4 +1,4 @@
-"""Harder ground for those who walk far, and faster commands as training goes on."""
+"""Curricula of terrain levels and of command ranges."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Range = tuple[float, float]
 
 
 class VelocityStage(TypedDict):
-    """Ranges of commands from a step on; what a stage leaves out, or has None, stays as it was."""
+    """Ranges of commands from a step on; ranges that are left out or None do not change."""
 
     step: int
-    """Control step of the environment (`common_step_counter`)."""
+    """First control step of the stage (`common_step_counter`)."""
     lin_vel_x: NotRequired[Range | None]
     lin_vel_y: NotRequired[Range | None]
     ang_vel_z: NotRequired[Range | None]
@@ -31,12 +31,13 @@ def terrain_levels_vel(
     command_name: str,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> dict[str, torch.Tensor]:
-    """Move worlds to harder ground if their robot left its cell, or to easier ground.
+    """Move worlds to harder terrain if the robot left its cell, or to easier terrain.
 
-    That is where it walked less than half as far as it was told to.
+    Easier terrain is assigned if the robot walked less than half of the commanded distance.
 
     Returns:
-        Mean and highest level, and the mean of each kind of ground in a terrain curriculum.
+        Mean and maximum level, and the mean level of each kind of terrain in a terrain curriculum,
+        each of shape [].
     """
     terrain = env.scene.terrain
     if terrain is None or terrain.cfg.terrain_generator is None:
@@ -66,10 +67,10 @@ def commands_vel(
     command_name: str,
     velocity_stages: list[VelocityStage],
 ) -> dict[str, torch.Tensor]:
-    """Set the ranges that velocities are drawn from to those of the present step.
+    """Set the ranges of commanded velocities to those of the current step.
 
     Returns:
-        Bounds of the ranges.
+        Bounds of the ranges, each of shape [].
     """
     ranges = env.command_manager.get_term_cfg(command_name).ranges
     log: dict[str, torch.Tensor] = {}

@@ -1,7 +1,7 @@
 """Rewards of legged locomotion, each of shape [num_envs].
 
-Exponential kernels are `exp(-error^2 / std^2)`. Costs of the feet count only where the command is
-to move: its speed, `|v_xy| + |w_z|`, is above a threshold.
+Kernels are `exp(-error^2 / std^2)`. Costs of the feet apply only if the commanded speed,
+`|v_xy| + |w_z|`, is above a threshold.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _ARROW_LENGTH = 0.4  # [m]
 def track_linear_velocity(
     env: ManagerBasedRlEnv, std: float, command_name: str, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Kernel of the error of the root's linear velocity [m/s], which is not to go up or down."""
+    """Kernel of the error of the root's linear velocity, shape [num_envs].
+
+    The error includes the vertical velocity, whose target is 0; `std` is in m/s.
+    """
     velocity = env.scene[asset_cfg.name].data.root_link_lin_vel_b
     error = _squared_norm(velocity[:, :2] - _command(env, command_name)[:, :2])
     return _kernel(error + velocity[:, 2].square(), std)
@@ -40,19 +43,22 @@ def track_linear_velocity(
 def track_angular_velocity(
     env: ManagerBasedRlEnv, std: float, command_name: str, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Kernel of the error of the root's turning [rad/s], which is not to roll or pitch."""
+    """Kernel of the error of the root's angular velocity, shape [num_envs].
+
+    The error includes roll and pitch rates, whose targets are 0; `std` is in rad/s.
+    """
     velocity = env.scene[asset_cfg.name].data.root_link_ang_vel_b
     error = (velocity[:, 2] - _command(env, command_name)[:, 2]).square()
     return _kernel(error + _squared_norm(velocity[:, :2]), std)
 
 
 class upright(ManagerTermBase):  # noqa: N801
-    """Kernel of the sine of the angle of a body's z axis with the vertical.
+    """Kernel of the sine of the angle between a body's z axis and the vertical.
 
-    Or with the ground's normal, where sensors tell that.
+    With ray-cast sensors, the terrain's normal is used instead of the vertical.
 
     Raises:
-        ValueError: several bodies are named.
+        ValueError: more than one body is selected.
     """
 
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
@@ -62,9 +68,7 @@ class upright(ManagerTermBase):  # noqa: N801
         named = asset_cfg.body_names is not None
         bodies = indexing.body_ids[asset_cfg.index("body")].tolist() if named else []
         if len(bodies) > 1:
-            raise ValueError(
-                f"upright watches one body, but asset_cfg names {asset_cfg.body_names}."
-            )
+            raise ValueError(f"upright takes one body, but asset_cfg names {asset_cfg.body_names}.")
         self._body = bodies[0] if named else indexing.root_body_id
         self._sensors: tuple[str, ...] | None = cfg.params.get("terrain_sensor_names")
 
@@ -75,13 +79,13 @@ class upright(ManagerTermBase):  # noqa: N801
         asset_cfg: SceneEntityCfg = _ROBOT,
         terrain_sensor_names: tuple[str, ...] | None = None,
     ) -> torch.Tensor:
-        """Compute the term.
+        """Compute the term, shape [num_envs].
 
         Args:
             env: the environment.
-            std: deviation, as a sine.
-            asset_cfg: the entity and its body; the root if none is named.
-            terrain_sensor_names: ray-cast sensors that tell the ground's normal; None for the
+            std: standard deviation of the kernel, as a sine.
+            asset_cfg: the entity and its body; the root if no body is selected.
+            terrain_sensor_names: ray-cast sensors that measure the terrain's normal; None for the
                 vertical.
         """
         matrix = env.sim.data.xmat[:, self._body]
@@ -91,7 +95,7 @@ class upright(ManagerTermBase):  # noqa: N801
         return _kernel(_squared_norm((normal.unsqueeze(2) * matrix[:, :, :2]).sum(dim=1)), std)
 
     def debug_vis(self, visualizer: DebugVisualizer) -> None:
-        """Draw the ground's normal and the body's z axis, where sensors tell the normal."""
+        """Draw the terrain's normal and the body's z axis, if sensors measure the normal."""
         if self._sensors is None:
             return
         data = self._env.sim.data
@@ -104,12 +108,12 @@ class upright(ManagerTermBase):  # noqa: N801
 
 
 class variable_posture(ManagerTermBase):  # noqa: N801
-    """Nearness to the default joint positions: `exp(-mean(((q - q_default) / std)^2))`.
+    """Proximity to the default joint positions: `exp(-mean(((q - q_default) / std)^2))`.
 
-    The deviations depend on the commanded speed.
+    The standard deviations depend on the commanded speed.
 
     Raises:
-        ValueError: a joint has no deviation, or one that is not positive.
+        ValueError: a joint has no standard deviation, or one that is not positive.
     """
 
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
@@ -134,18 +138,18 @@ class variable_posture(ManagerTermBase):  # noqa: N801
         walking_threshold: float = 0.5,
         running_threshold: float = 1.5,
     ) -> torch.Tensor:
-        """Compute the term.
+        """Compute the term, shape [num_envs].
 
         Args:
             env: the environment.
-            std_standing: deviations [rad or m] by regular expression on joint names, for speeds
-                below `walking_threshold`; read when the term is made.
-            std_walking: those for speeds below `running_threshold`.
-            std_running: those for higher speeds.
+            std_standing: standard deviations [rad or m] by regular expression on joint names, for
+                speeds below `walking_threshold`; read when the term is built.
+            std_walking: standard deviations for speeds below `running_threshold`.
+            std_running: standard deviations for higher speeds.
             asset_cfg: the entity and its joints.
-            command_name: the command.
-            walking_threshold: speed from which a robot walks.
-            running_threshold: speed from which it runs.
+            command_name: name of the velocity command.
+            walking_threshold: speed above which the robot walks [m/s + rad/s].
+            running_threshold: speed above which the robot runs [m/s + rad/s].
         """
         data, ids = env.scene[asset_cfg.name].data, asset_cfg.index("joint")
         speed = commanded_speed(env, command_name)
@@ -157,13 +161,13 @@ class variable_posture(ManagerTermBase):  # noqa: N801
 def body_angular_velocity_penalty(
     env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Squared angular velocity of bodies about horizontal axes of the world [rad^2/s^2]."""
+    """Squared horizontal angular velocity of bodies [rad^2/s^2], shape [num_envs]."""
     velocity = env.scene[asset_cfg.name].data.body_link_ang_vel_w[:, asset_cfg.index("body"), :2]
     return velocity.square().flatten(1).sum(dim=1)
 
 
 def angular_momentum_penalty(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
-    """Squared angular momentum that a sensor measures [kg^2 m^4/s^2]."""
+    """Squared angular momentum of a sensor [kg^2 m^4/s^2], shape [num_envs]."""
     return _squared_norm(env.scene[sensor_name].data)
 
 
@@ -175,7 +179,7 @@ def feet_air_time(
     command_name: str | None = None,
     command_threshold: float = 0.5,
 ) -> torch.Tensor:
-    """Number of feet that have been in the air for a time between two thresholds [s]."""
+    """Number of feet with an air time between two thresholds [s], shape [num_envs]."""
     time = env.scene[sensor_name].data.current_air_time
     swinging = ((time > threshold_min) & (time < threshold_max)).sum(dim=1).float()
     return _where_moving(env, swinging, command_name, command_threshold)
@@ -189,14 +193,17 @@ def feet_clearance(
     command_threshold: float = 0.01,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> torch.Tensor:
-    """Distance of feet from the height [m] at which they should swing, times their speed [m/s]."""
+    """Sum of the feet's height errors, weighted by their speeds [m^2/s], shape [num_envs].
+
+    Equal to the sum of `|height - target_height| * |v_xy|` over the feet.
+    """
     off = (env.scene[height_sensor_name].data.heights - target_height).abs()
     cost = (off * _squared_norm(_feet_velocity(env, asset_cfg)).sqrt()).sum(dim=1)
     return _where_moving(env, cost, command_name, command_threshold)
 
 
 class feet_swing_height(ManagerTermBase):  # noqa: N801
-    """Squared relative error of the highest point of a swing, once when the foot touches down."""
+    """Squared relative error of the maximum height of a swing, counted at touchdown."""
 
     state_attributes = ("_peak",)
 
@@ -215,15 +222,15 @@ class feet_swing_height(ManagerTermBase):  # noqa: N801
         command_name: str,
         command_threshold: float,
     ) -> torch.Tensor:
-        """Compute the term.
+        """Compute the term, shape [num_envs].
 
         Args:
             env: the environment.
             sensor_name: contact sensor of the feet, which tracks air time.
             height_sensor_name: `TerrainHeightSensor` of the same feet.
-            target_height: how high feet should swing [m].
-            command_name: the command.
-            command_threshold: speed above which the cost counts.
+            target_height: target of the maximum height of a swing [m].
+            command_name: name of the velocity command.
+            command_threshold: speed above which the cost applies [m/s + rad/s].
         """
         sensor = env.scene[sensor_name]
         touching = sensor.data.found > 0
@@ -235,7 +242,7 @@ class feet_swing_height(ManagerTermBase):  # noqa: N801
         return _where_moving(env, cost, command_name, command_threshold)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Forget how high feet were."""
+        """Reset the maximum heights of the given worlds."""
         assign(self._peak, 0.0, env_ids)
 
 
@@ -246,7 +253,7 @@ def feet_slip(
     command_threshold: float = 0.01,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> torch.Tensor:
-    """Squared horizontal speeds of feet in contact [m^2/s^2]."""
+    """Sum of squared horizontal speeds of feet in contact [m^2/s^2], shape [num_envs]."""
     touching = env.scene[sensor_name].data.found > 0
     cost = (_squared_norm(_feet_velocity(env, asset_cfg)) * touching).sum(dim=1)
     return _where_moving(env, cost, command_name, command_threshold)
@@ -258,7 +265,7 @@ def soft_landing(
     command_name: str | None = None,
     command_threshold: float = 0.05,
 ) -> torch.Tensor:
-    """Forces [N] of feet that touched down within the last control step."""
+    """Sum of contact forces [N] of feet that touched down in this step, shape [num_envs]."""
     sensor = env.scene[sensor_name]
     landed = sensor.compute_first_contact(dt=env.step_dt)
     cost = (_squared_norm(sensor.data.force).sqrt() * landed).sum(dim=1)
@@ -266,7 +273,7 @@ def soft_landing(
 
 
 def commanded_speed(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
-    """Linear and turning speed of a velocity command, added up, shape [num_envs]."""
+    """Sum of linear and angular speed of a velocity command, shape [num_envs]."""
     term = env.command_manager.get_term(command_name)
     known = isinstance(term, UniformVelocityCommand)
     return term.speed if known else total_speed(term.command)
@@ -285,7 +292,7 @@ def _where_moving(
 
 
 def _feet_velocity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
-    """Horizontal velocities of sites in the world [m/s], shape [num_envs, sites, 2]."""
+    """Return horizontal velocities of sites in the world [m/s], shape [num_envs, sites, 2]."""
     return env.scene[asset_cfg.name].data.site_lin_vel_w[:, asset_cfg.index("site"), :2]
 
 

@@ -1,4 +1,4 @@
-"""Ends of episodes on generated terrain, each booleans of shape [num_envs]."""
+"""Terminations on generated terrain, each booleans of shape [num_envs]."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROBOT = SceneEntityCfg("robot")
 def out_of_terrain_bounds(
     env: ManagerBasedRlEnv, margin: float = 0.3, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Whether the root is less than `margin` [m] from the end of the terrain, border included.
+    """Mask of roots less than `margin` [m] from the terrain's end, border included, [num_envs].
 
     A plane has no end.
     """
@@ -36,9 +36,9 @@ def out_of_terrain_bounds(
 def terrain_edge_reached(
     env: ManagerBasedRlEnv, threshold_fraction: float = 0.95, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Whether the root is beyond this fraction of the way to the edge of its cell.
+    """Mask of roots beyond a fraction of the way to the edge of their cell, shape [num_envs].
 
-    Never on a plane.
+    False on a plane.
     """
     generator = _generator(env)
     if generator is None:

@@ -1,4 +1,4 @@
-"""The slope of the ground from what rays hit."""
+"""Estimation of the terrain's slope from ray hits."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
 _FLAT = 1e-6
-"""Points whose spread is this much smaller across than along lie on a line."""
+"""Ratio of the spreads of points across and along a line below which they count as collinear."""
 
 
 def fit_terrain_normal(points: torch.Tensor, valid_mask: torch.Tensor) -> torch.Tensor:
-    """Upward unit normals of planes `z = a x + b y + c` fitted by least squares.
+    """Return upward unit normals of planes `z = a x + b y + c` fitted by least squares.
 
     Args:
         points: points in the world [m], shape [num_envs, N, 3].
-        valid_mask: which of them count, shape [num_envs, N].
+        valid_mask: mask of the points to use, shape [num_envs, N].
 
     Returns:
-        Normals, shape [num_envs, 3]; straight up where the points that count do not span a plane.
+        Normals, shape [num_envs, 3]; vertical where the used points do not span a plane.
     """
     weight = valid_mask.unsqueeze(-1).to(points.dtype)
     count = weight.sum(dim=1, keepdim=True).clamp_(min=1.0)
-    # Points that do not count may be anything, infinite included.
+    # Unused points may have any value, including infinity.
     points = points.masked_fill(~valid_mask.unsqueeze(-1), 0.0)
     centered = (points - points.sum(dim=1, keepdim=True) / count) * weight
     cov = centered.transpose(1, 2) @ centered
@@ -45,22 +45,22 @@ def fit_terrain_normal(points: torch.Tensor, valid_mask: torch.Tensor) -> torch.
 def terrain_normal_from_sensors(
     env: ManagerBasedRlEnv, sensor_names: tuple[str, ...], max_points: int = 32
 ) -> torch.Tensor:
-    """Upward unit normal of the ground around each robot, shape [num_envs, 3].
+    """Return the upward unit normal of the terrain around each robot, shape [num_envs, 3].
 
     Args:
         env: the environment.
-        sensor_names: ray-cast sensors whose hits are taken.
-        max_points: how many of each sensor's rays to use, evenly picked, at most.
+        sensor_names: ray-cast sensors whose hits are used.
+        max_points: maximum number of rays of each sensor, evenly spaced.
 
     Raises:
-        TypeError: a sensor casts no rays.
+        TypeError: a sensor is not a ray-cast sensor.
     """
     points, valid = [], []
     for name in sensor_names:
         sensor = env.scene[name]
         if not isinstance(sensor, RayCastSensor):
             raise TypeError(
-                f"The ground's normal needs rays, but sensor '{name}' is a "
+                f"The terrain's normal needs rays, but sensor '{name}' is a "
                 f"{type(sensor).__name__}: name a RayCastSensor."
             )
         every = -(-sensor.num_rays // max_points)

@@ -1,4 +1,4 @@
-"""Commanded velocities of a floating base."""
+"""Velocity commands for a floating base."""
 
 from __future__ import annotations
 
@@ -23,55 +23,58 @@ _COMMANDED, _ACTUAL = (0.2, 0.6, 0.2, 0.7), (0.2, 0.4, 0.9, 0.7)
 
 @dataclass(kw_only=True)
 class UniformVelocityCommandCfg(CommandTermCfg):
-    """Velocities that are uniformly distributed, with some worlds of special kinds.
-
-    Raises:
-        ValueError: headings are asked for without a range, or a share is not within [0, 1].
-    """
+    """Configuration of uniformly sampled velocities, with some worlds of special kinds."""
 
     @dataclass
     class Ranges:
-        """Bounds of what is drawn."""
+        """Bounds of sampled commands."""
 
         lin_vel_x: tuple[float, float]
-        """Forward [m/s]."""
+        """Forward velocity [m/s]."""
         lin_vel_y: tuple[float, float]
-        """To the left [m/s]."""
+        """Velocity to the left [m/s]."""
         ang_vel_z: tuple[float, float]
-        """Turning to the left [rad/s]."""
+        """Angular velocity, positive to the left [rad/s]."""
         heading: tuple[float, float] | None = None
-        """Heading in the world [rad]."""
+        """Heading in the world frame [rad]."""
 
     @dataclass
     class VizCfg:
-        """How arrows are drawn."""
+        """Visualization settings of the arrows."""
 
         z_offset: float = 0.2
-        """Height over the root [m]."""
+        """Height above the root [m]."""
         scale: float = 0.5
         """Length of an arrow for 1 m/s or 1 rad/s [m]."""
 
     entity_name: str
-    """Entity to be moved."""
+    """Name of the commanded entity."""
     heading_command: bool = False
-    """Whether some worlds have a heading, towards which they are told to turn."""
+    """Command a heading in some worlds, from which the angular velocity is computed."""
     heading_control_stiffness: float = 1.0
-    """Turning rate per error of heading [1/s]."""
+    """Angular velocity per heading error [1/s]."""
     rel_standing_envs: float = 0.0
-    """Probability of a command to stand still."""
+    """Probability of a zero command."""
     rel_heading_envs: float = 1.0
-    """Probability of a heading, with `heading_command`."""
+    """Probability of a heading command, with `heading_command`."""
     rel_world_envs: float = 0.0
-    """Probability of a linear velocity along the axes of the world."""
+    """Probability of a linear velocity in the world frame."""
     rel_forward_envs: float = 0.0
-    """Probability of walking straight ahead, neither sidewards nor turning."""
+    """Probability of a command straight ahead, without lateral and angular velocity."""
     init_velocity_prob: float = 0.0
-    """Probability that the root begins an episode with the commanded velocity."""
+    """Probability that the root starts an episode with the commanded velocity."""
     ranges: Ranges
     viz: VizCfg = field(default_factory=VizCfg)
 
     def __post_init__(self) -> None:
-        """Check what is drawn."""
+        self.validate()
+
+    def validate(self) -> None:
+        """Check heading ranges and probabilities.
+
+        Raises:
+            ValueError: headings are enabled without a range, or a probability is not within [0, 1].
+        """
         if self.heading_command and self.ranges.heading is None:
             raise ValueError(
                 "UniformVelocityCommandCfg has heading_command=True, but ranges.heading is None: "
@@ -84,14 +87,14 @@ class UniformVelocityCommandCfg(CommandTermCfg):
                 )
 
     def build(self, env: ManagerBasedRlEnv) -> UniformVelocityCommand:
-        """Make the term."""
+        """Build the term."""
         return UniformVelocityCommand(self, env)
 
 
 class UniformVelocityCommand(CommandTerm):
-    """Tells a floating base how to move: x and y [m/s] and turning [rad/s] in its own frame.
+    """Velocity command in the root's frame: x and y [m/s], and angular velocity about z [rad/s].
 
-    Of several kinds drawn for one world, standing counts first and walking ahead second.
+    If several kinds are sampled for a world, standing has priority, then walking ahead.
 
     Raises:
         ValueError: the entity's base is fixed, or there is no range of headings.
@@ -99,12 +102,12 @@ class UniformVelocityCommand(CommandTerm):
 
     cfg: UniformVelocityCommandCfg
     state_attributes = (*CommandTerm.state_attributes, "_drawn", "_kinds", "_command", "ranges")
-    # What a viewer steers is no part of a run.
+    # Commands set in a viewer are not part of the state.
     derived_attributes = ("_low", "_span", "_bounds_of", "_speed", "_speed_of", "_steered")
 
     def __init__(self, cfg: UniformVelocityCommandCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
-        cfg.__post_init__()  # fields may have been set since
+        cfg.validate()  # fields may have been set since
         self.robot = env.scene[cfg.entity_name]
         if self.robot.is_fixed_base:
             raise ValueError(
@@ -113,8 +116,8 @@ class UniformVelocityCommand(CommandTerm):
             )
         with torch.inference_mode(False):
             zeros = torch.zeros(self.num_envs, 4, device=self.device)
-            self._drawn = zeros.clone()  # x, y, turning and heading
-            self._kinds = zeros[:, :2].bool()  # heading, world
+            self._drawn = zeros.clone()  # x, y, angular velocity and heading
+            self._kinds = zeros[:, :2].bool()  # heading, world frame
             self._command = zeros[:, :3].clone()
             self._shares = torch.tensor([getattr(cfg, n) for n in _SHARES], device=self.device)
             self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
@@ -129,14 +132,14 @@ class UniformVelocityCommand(CommandTerm):
 
     @property
     def speed(self) -> torch.Tensor:
-        """Linear and turning speed, added up, shape [num_envs]; many rewards depend on it."""
+        """Sum of linear and angular speed, shape [num_envs]; many rewards depend on it."""
         if self._speed_of != self._command._version:
             self._speed, self._speed_of = total_speed(self._command), self._command._version
         return self._speed
 
     @property
     def ranges(self) -> dict[str, Any]:
-        """Bounds of what is drawn, which curricula change, by name."""
+        """Bounds of sampled commands by name, which curricula change."""
         return {name: getattr(self.cfg.ranges, name) for name in _RANGES}
 
     @ranges.setter
@@ -146,11 +149,11 @@ class UniformVelocityCommand(CommandTerm):
 
     @property
     def steering(self) -> dict[str, tuple[float, float]]:
-        """What a user may set by hand, in order, with its bounds: viewers offer it."""
+        """Bounds of the commands that a viewer may set, by name, in order."""
         return {name: self.ranges[name] for name in ("lin_vel_x", "lin_vel_y", "ang_vel_z")}
 
     def steer(self, env_idx: int, command: Sequence[float] | None) -> None:
-        """Keep the command of a world as given until told otherwise; None draws it again.
+        """Hold a world's command at a value set by a viewer; None resamples it.
 
         Args:
             env_idx: the world.
@@ -162,7 +165,7 @@ class UniformVelocityCommand(CommandTerm):
         self._update_command(None)
 
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Draw anew in the worlds named; return the means of their metrics."""
+        """Resample the commands of given worlds; return the means of their metrics, shape []."""
         log = super().reset(env_ids)
         if self.cfg.init_velocity_prob > 0.0:
             self._start_moving(env_ids)
@@ -177,9 +180,9 @@ class UniformVelocityCommand(CommandTerm):
         self._resample_command(env_ids)
 
     def _resample_where(self, mask: torch.Tensor) -> None:
-        """Draw commands and their times in the worlds of a mask."""
+        """Resample commands and their times in the worlds of a mask, shape [num_envs]."""
         if mask.device.type == "cpu" and not mask.any():
-            return  # on a GPU the host would have to wait to know
+            return  # on a GPU the check would synchronize the host with the device
         low, span = self._bounds()
         uniform = torch.rand(self.num_envs, 9, device=self.device)
         drawn = torch.addcmul(low, uniform[:, :5], span)
@@ -197,7 +200,7 @@ class UniformVelocityCommand(CommandTerm):
         self.command_counter += mask
 
     def _bounds(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Lower bounds and widths of what is drawn; made anew after ranges were changed."""
+        """Return lower bounds and widths of samples; updated after ranges were changed."""
         ranges = self.ranges
         if ranges != self._bounds_of:
             rows = [ranges[name] or (0.0, 0.0) for name in _RANGES]
@@ -230,7 +233,7 @@ class UniformVelocityCommand(CommandTerm):
             self._command[env_idx] = steered
 
     def _update_metrics(self) -> None:
-        # Summed up so that an episode's mean is about that of the time of one command.
+        # Normalized so that an episode's mean is about the mean over the time of one command.
         share = self._env.step_dt / self.cfg.resampling_time_range[1]
         data = self.robot.data
         linear = self._command[:, :2] - data.root_link_lin_vel_b[:, :2]
@@ -239,9 +242,9 @@ class UniformVelocityCommand(CommandTerm):
         self.metrics["error_vel_yaw"].add_(turning.abs(), alpha=share)
 
     def _start_moving(self, env_ids: torch.Tensor) -> None:
-        """Give the root the commanded velocity in some of the worlds."""
+        """Set the root's velocity to the command in some of the worlds."""
         chosen = torch.rand(len(env_ids), device=self.device) < self.cfg.init_velocity_prob
-        self._env.sim.forward(env_ids)  # headings are still those of the last episode
+        self._env.sim.forward(env_ids)  # headings are otherwise those of the last episode
         self._update_command(env_ids)
         ids = env_ids[chosen]
         x, y, turning = self._command[ids].unbind(1)
@@ -250,7 +253,7 @@ class UniformVelocityCommand(CommandTerm):
         self.robot.write_root_link_velocity_b_to_sim(velocity, ids)
 
     def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
-        """Draw commanded and actual velocities, and turning as an arrow upwards."""
+        """Draw commanded and actual velocities; angular velocity is a vertical arrow."""
         data, viz = self.robot.data, self.cfg.viz
         actual = torch.cat([data.root_link_lin_vel_b[:, :2], data.root_link_ang_vel_b[:, 2:]], 1)
         for env in visualizer.get_env_indices(self.num_envs):
@@ -266,6 +269,6 @@ class UniformVelocityCommand(CommandTerm):
 
 
 def total_speed(command: torch.Tensor) -> torch.Tensor:
-    """Linear and turning speed of commands [num_envs, 3], added up, shape [num_envs]."""
+    """Sum of linear and angular speed of commands [num_envs, 3], shape [num_envs]."""
     linear = command[:, :2]
     return dot(linear, linear).sqrt() + command[:, 2].abs()

@@ -1,4 +1,4 @@
-"""A quadruped follows velocity commands, ours or another whose parts have the same names."""
+"""Velocity tasks of the built-in quadruped, or of another robot with the same names of parts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ from typing import Any
 from manyworlds.asset_zoo.quadruped import LEGS, QUADRUPED_ACTION_SCALE, get_quadruped_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.managers import RewardTermCfg, TerminationTermCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import ContactMatch, RingPatternCfg
 from manyworlds.sim import MujocoCfg
 from manyworlds.tasks.velocity import mdp
+from manyworlds.tasks.velocity.velocity_cpu import use_cpu_preset
 from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
+from manyworlds.tasks.velocity.velocity_rl_cfg import velocity_ppo_runner_cfg
 from manyworlds.utils.viewer_config import ViewerConfig
+
+__all__ = [
+    "quadruped_flat_env_cfg",
+    "quadruped_ppo_runner_cfg",
+    "quadruped_rough_env_cfg",
+    "use_cpu_preset",
+]
 
 _UPPER, _CALVES = ".*_(hip|thigh)_joint", ".*_calf_joint"
 
@@ -71,7 +81,7 @@ QUADRUPED = LeggedRobot(
 def quadruped_rough_env_cfg(
     play: bool = False, robot: LeggedRobot = QUADRUPED
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task on rough ground, where the trunk is to be upright to the slope."""
+    """Return the task on rough terrain, with the trunk aligned to the slope."""
     cfg = _with_touches(robot, rough=True, play=play)
     rewards: dict[str, Any] = cfg.rewards
     rewards["upright"].params["terrain_sensor_names"] = ("terrain_scan",)
@@ -82,7 +92,7 @@ def quadruped_rough_env_cfg(
 def quadruped_flat_env_cfg(
     play: bool = False, robot: LeggedRobot = QUADRUPED
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task on a plane."""
+    """Return the task on a plane."""
     return _with_touches(robot, rough=False, play=play)
 
 
@@ -98,3 +108,8 @@ def _with_touches(robot: LeggedRobot, rough: bool, play: bool) -> ManagerBasedRl
         func=mdp.illegal_contact, params={"sensor_name": "thigh_ground_touch"}
     )
     return cfg
+
+
+def quadruped_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
+    """Return the PPO settings."""
+    return velocity_ppo_runner_cfg("quadruped_velocity", max_iterations=10000)

@@ -1,4 +1,4 @@
-"""A humanoid follows velocity commands, ours or another whose parts have the same names."""
+"""Velocity tasks of the built-in humanoid, or of another robot with the same names of parts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ from typing import Any
 
 from manyworlds.asset_zoo.humanoid import FEET, HUMANOID_ACTION_SCALE, get_humanoid_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import ContactMatch, RingPatternCfg
 from manyworlds.sim import MujocoCfg
+from manyworlds.tasks.velocity.velocity_cpu import use_biped_cpu_preset as use_cpu_preset
 from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
+from manyworlds.tasks.velocity.velocity_rl_cfg import velocity_ppo_runner_cfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
-# Deviations of joints from their stance [rad], walking and running: legs swing, ankles and waist
-# do less, arms balance.
+__all__ = [
+    "humanoid_flat_env_cfg",
+    "humanoid_ppo_runner_cfg",
+    "humanoid_rough_env_cfg",
+    "use_cpu_preset",
+]
+
+# Standard deviations of joints from their default [rad], walking and running: large for legs,
+# smaller for ankles and waist; arms are used for balance.
 _POSTURE = {
     ".*_hip_pitch_joint": (0.3, 0.5),
     ".*_hip_(roll|yaw)_joint": (0.15, 0.2),
@@ -58,14 +68,14 @@ HUMANOID = LeggedRobot(
 def humanoid_rough_env_cfg(
     play: bool = False, robot: LeggedRobot = HUMANOID
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task on rough ground."""
+    """Return the task on rough terrain."""
     return _with_high_arrows(robot, rough=True, play=play)
 
 
 def humanoid_flat_env_cfg(
     play: bool = False, robot: LeggedRobot = HUMANOID
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task on a plane."""
+    """Return the task on a plane."""
     return _with_high_arrows(robot, rough=False, play=play)
 
 
@@ -74,3 +84,8 @@ def _with_high_arrows(robot: LeggedRobot, rough: bool, play: bool) -> ManagerBas
     command: Any = cfg.commands["twist"]
     command.viz.z_offset = 1.15
     return cfg
+
+
+def humanoid_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
+    """Return the PPO settings."""
+    return velocity_ppo_runner_cfg("humanoid_velocity", max_iterations=30000)

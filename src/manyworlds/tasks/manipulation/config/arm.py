@@ -1,4 +1,4 @@
-"""The arm lifts cubes."""
+"""Cube lifting with the built-in arm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,22 @@ from manyworlds.tasks.manipulation.lift_cube_env_cfg import (
     lift_cube_vision_env_cfg,
     multi_cube_seg_env_cfg,
 )
+from manyworlds.tasks.manipulation.lift_cube_rl_cfg import (
+    lift_cube_ppo_runner_cfg,
+    lift_cube_vision_ppo_runner_cfg,
+)
 from manyworlds.utils.viewer_config import ViewerConfig
+
+__all__ = [
+    "arm_lift_cube_depth_env_cfg",
+    "arm_lift_cube_env_cfg",
+    "arm_lift_cube_ppo_runner_cfg",
+    "arm_lift_cube_rgb_env_cfg",
+    "arm_lift_cube_vision_env_cfg",
+    "arm_lift_cube_vision_ppo_runner_cfg",
+    "arm_multi_cube_seg_env_cfg",
+    "arm_multi_cube_seg_ppo_runner_cfg",
+]
 
 ARM = Arm(
     entity=get_arm_cfg,
@@ -35,3 +50,8 @@ arm_lift_cube_vision_env_cfg = partial(lift_cube_vision_env_cfg, ARM)
 arm_lift_cube_rgb_env_cfg = partial(arm_lift_cube_vision_env_cfg, "rgb")
 arm_lift_cube_depth_env_cfg = partial(arm_lift_cube_vision_env_cfg, "depth")
 arm_multi_cube_seg_env_cfg = partial(multi_cube_seg_env_cfg, ARM)
+arm_lift_cube_ppo_runner_cfg = partial(lift_cube_ppo_runner_cfg, "arm_lift_cube")
+arm_lift_cube_vision_ppo_runner_cfg = partial(
+    lift_cube_vision_ppo_runner_cfg, "arm_lift_cube_vision"
+)
+arm_multi_cube_seg_ppo_runner_cfg = partial(lift_cube_vision_ppo_runner_cfg, "arm_multi_cube_seg")

@@ -1,14 +1,24 @@
-"""The humanoid tracks motions."""
+"""Motion tracking with the built-in humanoid."""
 
 from __future__ import annotations
 
 from manyworlds.asset_zoo.humanoid import HUMANOID_ACTION_SCALE, get_humanoid_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sim import MujocoCfg
 from manyworlds.tasks.tracking.clip import ClipRobot, wave_and_squat
 from manyworlds.tasks.tracking.motion import Motion
+from manyworlds.tasks.tracking.tracking_cpu import use_cpu_preset
 from manyworlds.tasks.tracking.tracking_env_cfg import TrackedRobot, with_robot
+from manyworlds.tasks.tracking.tracking_rl_cfg import tracking_ppo_runner_cfg
 from manyworlds.utils.viewer_config import ViewerConfig
+
+__all__ = [
+    "humanoid_flat_tracking_env_cfg",
+    "humanoid_flat_tracking_no_state_estimation_env_cfg",
+    "humanoid_tracking_ppo_runner_cfg",
+    "use_cpu_preset",
+]
 
 CLIP = ClipRobot(
     entity=get_humanoid_cfg,
@@ -24,7 +34,7 @@ CLIP = ClipRobot(
 
 
 def humanoid_clip() -> Motion:
-    """Make the clip that is tracked where no file is given."""
+    """Compute the clip that is tracked if no motion file is given."""
     return wave_and_squat(CLIP)
 
 
@@ -74,10 +84,15 @@ HUMANOID = TrackedRobot(
 def humanoid_flat_tracking_env_cfg(
     has_state_estimation: bool = True, play: bool = False
 ) -> ManagerBasedRlEnvCfg:
-    """Make the task; see `with_robot`."""
+    """Return the task; see `with_robot`."""
     return with_robot(HUMANOID, has_state_estimation, play)
 
 
 def humanoid_flat_tracking_no_state_estimation_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Make the task of a robot that knows neither where it is nor how fast it moves."""
+    """Return the task without observations of the anchor's position and of the linear velocity."""
     return with_robot(HUMANOID, has_state_estimation=False, play=play)
+
+
+def humanoid_tracking_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
+    """Return the PPO settings."""
+    return tracking_ppo_runner_cfg("humanoid_tracking", max_iterations=30000)

@@ -1,0 +1,42 @@
+"""Cube lifting with I2RT's YAM arm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from manyworlds.asset_zoo.third_party import YAM_ACTION_SCALE, get_yam_robot_cfg
+from manyworlds.tasks.manipulation.config.arm import ARM
+from manyworlds.tasks.manipulation.lift_cube_env_cfg import (
+    lift_cube_env_cfg,
+    lift_cube_vision_env_cfg,
+    multi_cube_seg_env_cfg,
+)
+from manyworlds.tasks.manipulation.lift_cube_rl_cfg import (
+    lift_cube_ppo_runner_cfg,
+    lift_cube_vision_ppo_runner_cfg,
+)
+
+__all__ = [
+    "yam_lift_cube_depth_env_cfg",
+    "yam_lift_cube_env_cfg",
+    "yam_lift_cube_ppo_runner_cfg",
+    "yam_lift_cube_rgb_env_cfg",
+    "yam_lift_cube_vision_env_cfg",
+    "yam_lift_cube_vision_ppo_runner_cfg",
+    "yam_multi_cube_seg_env_cfg",
+    "yam_multi_cube_seg_ppo_runner_cfg",
+]
+
+YAM = replace(ARM, entity=get_yam_robot_cfg, action_scale=YAM_ACTION_SCALE)
+
+yam_lift_cube_env_cfg = partial(lift_cube_env_cfg, YAM)
+yam_lift_cube_vision_env_cfg = partial(lift_cube_vision_env_cfg, YAM)
+yam_lift_cube_rgb_env_cfg = partial(yam_lift_cube_vision_env_cfg, "rgb")
+yam_lift_cube_depth_env_cfg = partial(yam_lift_cube_vision_env_cfg, "depth")
+yam_multi_cube_seg_env_cfg = partial(multi_cube_seg_env_cfg, YAM)
+yam_lift_cube_ppo_runner_cfg = partial(lift_cube_ppo_runner_cfg, "yam_lift_cube")
+yam_lift_cube_vision_ppo_runner_cfg = partial(
+    lift_cube_vision_ppo_runner_cfg, "yam_lift_cube_vision"
+)
+yam_multi_cube_seg_ppo_runner_cfg = partial(lift_cube_vision_ppo_runner_cfg, "yam_multi_cube_seg")

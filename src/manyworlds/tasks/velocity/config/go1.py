@@ -1,0 +1,40 @@
+"""Velocity tasks of Go1, configured like the quadruped's, whose parts have the same names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from manyworlds.asset_zoo.third_party import GO1_ACTION_SCALE, get_go1_robot_cfg
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.tasks.velocity.config.quadruped import (
+    QUADRUPED,
+    quadruped_flat_env_cfg,
+    quadruped_rough_env_cfg,
+)
+from manyworlds.tasks.velocity.velocity_cpu import use_cpu_preset
+from manyworlds.tasks.velocity.velocity_rl_cfg import velocity_ppo_runner_cfg
+
+__all__ = [
+    "unitree_go1_flat_env_cfg",
+    "unitree_go1_ppo_runner_cfg",
+    "unitree_go1_rough_env_cfg",
+    "use_cpu_preset",
+]
+
+GO1 = replace(QUADRUPED, entity=get_go1_robot_cfg, action_scale=GO1_ACTION_SCALE)
+
+
+def unitree_go1_rough_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Return the task on rough terrain, with the trunk aligned to the slope."""
+    return quadruped_rough_env_cfg(play, GO1)
+
+
+def unitree_go1_flat_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Return the task on a plane."""
+    return quadruped_flat_env_cfg(play, GO1)
+
+
+def unitree_go1_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
+    """Return the PPO settings."""
+    return velocity_ppo_runner_cfg("go1_velocity", max_iterations=10000)

@@ -1,9 +1,0 @@
-"""How Go1 learns to follow velocity commands."""
-
-from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
-from manyworlds.tasks.velocity.velocity_rl_cfg import velocity_ppo_runner_cfg
-
-
-def unitree_go1_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
-    """Settings of PPO."""
-    return velocity_ppo_runner_cfg("go1_velocity", max_iterations=10000)
