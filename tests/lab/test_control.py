@@ -352,7 +352,7 @@ def test_the_lab_says_why_nothing_moves(lab):
         "the world is paused",
         "the world waits for steps (direct mode)",
         "actuation is switched off in the options",
-        "nobody steers it",
+        "it has no owner",
         "actuators at their limits: elbow",
         "all its gains are zero",
     ]
@@ -364,7 +364,7 @@ def test_old_commands_are_named(lab):
     """Say nothing, say something, wait: the lab tells; a sequence needs no commands."""
     arm = lab["arm"]
     lab.step()
-    assert lab.why_not_moving("arm") == ["'panel' has it and has told it nothing yet"]
+    assert lab.why_not_moving("arm") == ["holding its start pose: move a slider"]
     arm.write("panel", {"elbow": 1.0})
     assert not lab.why_not_moving("arm")
     arm.take("script")
@@ -377,7 +377,7 @@ def test_old_commands_are_named(lab):
     assert not lab.why_not_moving("arm")
     lab.reset()
     arm.take("panel")
-    assert lab.why_not_moving("arm") == ["'panel' has it and has told it nothing yet"]
+    assert lab.why_not_moving("arm") == ["holding its start pose: move a slider"]
 
 
 def test_sleep_and_weakness_are_named():

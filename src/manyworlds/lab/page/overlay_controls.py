@@ -11,7 +11,7 @@ import numpy as np
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser import overlay_shapes as draw
-from manyworlds.viewer.browser.captures import Groups, capture
+from manyworlds.viewer.browser.captures import CapturedGroups, capture
 from manyworlds.viewer.browser.shapes import SOLID_GEOMS
 from manyworlds.viewer.browser.world_overlays import (
     CAPTURES,
@@ -127,7 +127,7 @@ class OverlayPart:
         if not (on or recolored or self._shown):
             return
         kinds = {CAPTURES[name] for name in on & CAPTURES.keys()}
-        self._capture(kinds | ({Groups} if recolored else set()))
+        self._capture(kinds | ({CapturedGroups} if recolored else set()))
         poses = cast("draw.Poses", snapshot)  # its fields are those of `mujoco.MjData`
         drawing = draw.Drawing()
         if recolored:
@@ -171,7 +171,7 @@ class OverlayPart:
             shown = self._colliders
         geoms = np.flatnonzero(shown)
         bodies = model.geom_bodyid[geoms]
-        groups_of: Groups | None = self._captured.get(Groups)
+        groups_of: CapturedGroups | None = self._captured.get(CapturedGroups)
         if coloring == "Off" and self.visuals.value:
             rgba = draw.own_colors(model)[geoms]
         elif coloring == "Off":

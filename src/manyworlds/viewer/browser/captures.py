@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
-class Contacts:
+class CapturedContacts:
     """Contacts of the last step."""
 
     positions: np.ndarray
@@ -27,7 +27,7 @@ class Contacts:
 
 
 @dataclass(frozen=True, eq=False)
-class Tendons:
+class CapturedTendons:
     """Straight pieces of all tendons."""
 
     points: np.ndarray
@@ -37,7 +37,7 @@ class Tendons:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class CapturedGroups:
     """Bodies that move together, and those that sleep."""
 
     island: np.ndarray
@@ -47,7 +47,7 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class Joints:
+class CapturedJoints:
     """Axes of all joints in the world."""
 
     anchors: np.ndarray
@@ -56,17 +56,17 @@ class Joints:
     """Shape (njnt, 3)."""
 
 
-def _contacts(model: mujoco.MjModel, data: mujoco.MjData) -> Contacts:
+def _contacts(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedContacts:
     count = data.ncon
     forces, six = np.zeros((count, 3)), np.zeros(6)
     frames = np.array(data.contact.frame).reshape(count, 3, 3)
     for i in range(count):
         mujoco.mj_contactForce(model, data, i, six)
         forces[i] = six[:3] @ frames[i]
-    return Contacts(np.array(data.contact.pos).reshape(count, 3), frames[:, 0], forces)
+    return CapturedContacts(np.array(data.contact.pos).reshape(count, 3), frames[:, 0], forces)
 
 
-def _tendons(model: mujoco.MjModel, data: mujoco.MjData) -> Tendons:
+def _tendons(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedTendons:
     points, ids = [], []
     wraps = np.array(data.wrap_xpos).reshape(-1, 3)
     objects = np.array(data.wrap_obj).ravel()
@@ -76,10 +76,10 @@ def _tendons(model: mujoco.MjModel, data: mujoco.MjData) -> Tendons:
             if objects[i] != -2 and objects[i + 1] != -2:  # -2 is a pulley, where a tendon parts
                 points.append(wraps[i : i + 2])
                 ids.append(tendon)
-    return Tendons(np.array(points).reshape(-1, 2, 3), np.array(ids, int))
+    return CapturedTendons(np.array(points).reshape(-1, 2, 3), np.array(ids, int))
 
 
-def _groups(model: mujoco.MjModel, data: mujoco.MjData) -> Groups:
+def _groups(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedGroups:
     tree = model.body_treeid
     island = np.full(model.nbody, -1)
     if model.ntree:
@@ -87,18 +87,18 @@ def _groups(model: mujoco.MjModel, data: mujoco.MjData) -> Groups:
         of_tree = data.tree_island if data.nisland else np.full(model.ntree, -1)
         island = np.where(tree >= 0, of_tree[tree], -1)
     asleep = data.tree_asleep[tree] >= 0 if model.ntree else np.zeros(model.nbody, bool)
-    return Groups(island, ~(asleep & (tree >= 0)))
+    return CapturedGroups(island, ~(asleep & (tree >= 0)))
 
 
-def _joints(model: mujoco.MjModel, data: mujoco.MjData) -> Joints:
-    return Joints(data.xanchor.copy(), data.xaxis.copy())
+def _joints(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedJoints:
+    return CapturedJoints(data.xanchor.copy(), data.xaxis.copy())
 
 
 CAPTURES: dict[type, Callable[[mujoco.MjModel, mujoco.MjData], object]] = {
-    Contacts: _contacts,
-    Tendons: _tendons,
-    Groups: _groups,
-    Joints: _joints,
+    CapturedContacts: _contacts,
+    CapturedTendons: _tendons,
+    CapturedGroups: _groups,
+    CapturedJoints: _joints,
 }
 """Functions that capture, by type; they run in the thread that steps."""
 

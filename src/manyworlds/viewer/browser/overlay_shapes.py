@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import mujoco
 import numpy as np
 
-from manyworlds.viewer.browser.captures import Contacts, Joints, Tendons
+from manyworlds.viewer.browser.captures import CapturedContacts, CapturedJoints, CapturedTendons
 from manyworlds.viewer.browser.line_groups import Lines
 from manyworlds.viewer.browser.shapes import (
     Instances,
@@ -100,7 +100,7 @@ class Drawing:
             self.shapes.append((shape, Instances(where, quats, scale, rgba, worlds)))
 
 
-def contact_points(drawing: Drawing, contacts: Contacts, radius: float) -> None:
+def contact_points(drawing: Drawing, contacts: CapturedContacts, radius: float) -> None:
     """Draw a disc at each contact, across its normal, as MuJoCo does."""
     size = np.tile((radius, radius, radius / 5), (len(contacts.positions), 1))
     quats = quats_along(contacts.normals)
@@ -158,7 +158,7 @@ def joint_lines(model: mujoco.MjModel, joint: int, length: float, moves: bool) -
 
 
 def joint_frames(
-    model: mujoco.MjModel, poses: Poses, joints: Joints, ids: np.ndarray
+    model: mujoco.MjModel, poses: Poses, joints: CapturedJoints, ids: np.ndarray
 ) -> tuple[list[tuple[int, bool]], np.ndarray, np.ndarray]:
     """Return the frames of the lines of hinges and slides.
 
@@ -207,7 +207,7 @@ def geom_lines(model: mujoco.MjModel, geom: int) -> Lines:
     return _colored((wireframe_points(model, geom), type_color(int(model.geom_type[geom]))))
 
 
-def tendons(drawing: Drawing, model: mujoco.MjModel, poses: Poses, found: Tendons) -> None:
+def tendons(drawing: Drawing, model: mujoco.MjModel, poses: Poses, found: CapturedTendons) -> None:
     """Draw tendons as tubes: red the more they are stretched within their range."""
     if not len(found.ids):
         return

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.viewer.browser import overlay_shapes as draw
-from manyworlds.viewer.browser.captures import Contacts, Joints, Tendons
+from manyworlds.viewer.browser.captures import CapturedContacts, CapturedJoints, CapturedTendons
 from manyworlds.viewer.browser.line_groups import LineGroups
 from manyworlds.viewer.browser.shapes import Instances, Shape, ShapeLayer
 from manyworlds.viewer.browser.shapes import merge_instances as merge
@@ -27,10 +27,10 @@ LABELS = {
 }
 """Labels of overlays on the pages, by name."""
 CAPTURES: dict[str, type] = {
-    "contact_points": Contacts,
-    "contact_forces": Contacts,
-    "joints": Joints,
-    "tendons": Tendons,
+    "contact_points": CapturedContacts,
+    "contact_forces": CapturedContacts,
+    "joints": CapturedJoints,
+    "tendons": CapturedTendons,
 }
 """Captures that overlays are drawn from, by the overlay's name; the others need poses only."""
 _GRAVITY = 9.81
@@ -103,7 +103,7 @@ class WorldOverlays:
         self._add_shapes(drawing, poses, captured, selection)
         with self._server.atomic():
             self.shapes.show(merge(drawing.shapes))
-            self._show_lines(poses, captured.get(Joints), selection)
+            self._show_lines(poses, captured.get(CapturedJoints), selection)
 
     def remove(self) -> None:
         """Remove everything from the scene."""
@@ -117,18 +117,20 @@ class WorldOverlays:
         captured: Mapping[type, Any],
         selection: Selection,
     ) -> None:
-        contacts: Contacts | None = captured.get(Contacts)
+        contacts: CapturedContacts | None = captured.get(CapturedContacts)
         if contacts is not None and selection.contact_points:
             draw.contact_points(drawing, contacts, self.radius)
         if contacts is not None and selection.contact_forces:
             forces = contacts.forces if selection.friction else contacts.along_normals
             scale, radius = selection.force_scale, self.radius / 4
             draw.contact_forces(drawing, contacts.positions, forces, scale, radius)
-        tendons: Tendons | None = captured.get(Tendons)
+        tendons: CapturedTendons | None = captured.get(CapturedTendons)
         if tendons is not None and selection.tendons:
             draw.tendons(drawing, self._model, poses, tendons)
 
-    def _show_lines(self, poses: draw.Poses, joints: Joints | None, selection: Selection) -> None:
+    def _show_lines(
+        self, poses: draw.Poses, joints: CapturedJoints | None, selection: Selection
+    ) -> None:
         model = self._model
         geoms, sites = selection.wireframes, selection.sites
         self.wireframes.show(
@@ -144,7 +146,7 @@ class WorldOverlays:
             _rows(sites, model.site_size),
         )
         ids = selection.joints if joints is not None else _NONE
-        joints = joints or Joints(np.zeros((0, 3)), np.zeros((0, 3)))
+        joints = joints or CapturedJoints(np.zeros((0, 3)), np.zeros((0, 3)))
         keys, positions, quats = draw.joint_frames(model, poses, joints, ids)
         own = np.array([joint for joint, _ in keys], int)
         zeros = model.qpos0[model.jnt_qposadr]
