@@ -40,47 +40,47 @@ SCOPE = {
 ROWS = {
     # A
     "A1": "lab/test_lab.py::test_the_facade_only_hands_on",
-    "A2": "lab/test_engine.py::test_the_engine_needs_nobody_else",
+    "A2": "lab/test_physics_loop.py::test_the_engine_needs_nobody_else",
     "A3": (
-        "lab/test_engine.py::test_a_callback_that_fails_stops_nobody "
-        "lab/test_engine.py::test_an_iteration_has_its_order"
+        "lab/test_physics_loop.py::test_a_callback_that_fails_stops_nobody "
+        "lab/test_physics_loop.py::test_an_iteration_has_its_order"
     ),
     "A4": (
-        "lab/test_engine.py::test_steps_are_those_of_a_plain_loop "
-        "lab/test_engine.py::test_reset_returns_to_the_start "
+        "lab/test_physics_loop.py::test_steps_are_those_of_a_plain_loop "
+        "lab/test_physics_loop.py::test_reset_returns_to_the_start "
         "lab/test_lab.py::test_a_saved_state_goes_on_bit_for_bit"
     ),
     "A5": (
-        "lab/page/test_capture.py::test_many_contacts_are_copied_quickly "
+        "lab/page/test_captures.py::test_many_contacts_are_copied_quickly "
         "lab/page/test_overlays.py::test_overlays_cost_nothing_when_off"
     ),
     "A7": "lab/page/test_page.py::test_keys",
-    "A8": "lab/test_engine.py::test_a_callback_that_fails_stops_nobody",
-    "A10": "lab/test_engine.py::test_options_are_changed_between_steps",
+    "A8": "lab/test_physics_loop.py::test_a_callback_that_fails_stops_nobody",
+    "A10": "lab/test_physics_loop.py::test_options_are_changed_between_steps",
     "A12": "not here: whoever needs the lab is given it; there is no global to find it by",
     # B
     "B4": "lab/test_lab.py::test_the_lab_tells_its_versions",
     # C
     "C1": (
-        "lab/test_engine.py::test_worlds_begin_as_they_are_told "
+        "lab/test_physics_loop.py::test_worlds_begin_as_they_are_told "
         "lab/test_lab.py::test_a_lab_begins_in_its_order"
     ),
     "C5": "lab/test_lab.py::test_what_nobody_uses_costs_nothing",
-    "C6": "lab/test_engine.py::test_worlds_begin_as_they_are_told",
+    "C6": "lab/test_physics_loop.py::test_worlds_begin_as_they_are_told",
     "C7": "lab/page/test_overlays.py::test_overlays_cost_nothing_when_off",
-    "C9": "lab/test_engine.py::test_worlds_begin_as_they_are_told",
+    "C9": "lab/test_physics_loop.py::test_worlds_begin_as_they_are_told",
     "C10": (
         "cli/test_lab.py::test_headless_needs_no_viser "
         "lab/page/test_page.py::test_tab_hides_the_panel"
     ),
     "C11": (
-        "lab/test_engine.py::test_worlds_begin_as_they_are_told "
+        "lab/test_physics_loop.py::test_worlds_begin_as_they_are_told "
         "lab/page/test_page.py::test_the_top_bar_follows_the_engine"
     ),
     "C12": (
         "lab/test_stress.py::test_a_hundred_starts_and_stops_leak_nothing "
-        "lab/test_engine.py::test_stop_is_prompt_and_final "
-        "lab/test_engine.py::test_a_process_may_end_without_stopping "
+        "lab/test_physics_loop.py::test_stop_is_prompt_and_final "
+        "lab/test_physics_loop.py::test_a_process_may_end_without_stopping "
         "cli/test_lab.py::test_control_c_ends_cleanly"
     ),
     # D
@@ -151,26 +151,26 @@ ROWS = {
     ),
     "H7": "lab/test_world.py::test_views_have_mujocos_ids",
     "H8": "lab/test_world.py::test_bodies_have_owners",
-    "H9": "lab/test_engine.py::test_controls_come_in_the_order_of_the_robots",
+    "H9": "lab/test_physics_loop.py::test_controls_come_in_the_order_of_the_robots",
     "H10": "lab/test_control.py::test_laws_can_be_switched_off",
     # I
     "I1": "lab/test_pacing.py::test_real_time_with_a_reader",
     "I2": (
-        "lab/test_engine.py::test_the_lock_keeps_the_world_still "
-        "lab/test_engine.py::test_many_steps_in_one_request"
+        "lab/test_physics_loop.py::test_the_lock_keeps_the_world_still "
+        "lab/test_physics_loop.py::test_many_steps_in_one_request"
     ),
-    "I3": "lab/test_engine.py::test_reset_returns_to_the_start",
-    "I4": "lab/test_engine.py::test_a_reset_is_told_once",
-    "I5": "lab/test_engine.py::test_commands_keep_their_order_in_the_queue",
-    "I6": "lab/test_engine.py::test_commands_act_in_the_next_step",
-    "I7": "lab/test_engine.py::test_controls_come_in_the_order_of_the_robots",
-    "I8": "lab/test_engine.py::test_pause_stops_time_and_nothing_else",
-    "I9": "lab/test_engine.py::test_pause_stops_time_and_nothing_else",
+    "I3": "lab/test_physics_loop.py::test_reset_returns_to_the_start",
+    "I4": "lab/test_physics_loop.py::test_a_reset_is_told_once",
+    "I5": "lab/test_physics_loop.py::test_commands_keep_their_order_in_the_queue",
+    "I6": "lab/test_physics_loop.py::test_commands_act_in_the_next_step",
+    "I7": "lab/test_physics_loop.py::test_controls_come_in_the_order_of_the_robots",
+    "I8": "lab/test_physics_loop.py::test_pause_stops_time_and_nothing_else",
+    "I9": "lab/test_physics_loop.py::test_pause_stops_time_and_nothing_else",
     "I10": (
         "lab/test_replay.py::test_the_world_comes_back "
-        "lab/test_engine.py::test_puppets_show_states_and_give_the_world_back"
+        "lab/test_physics_loop.py::test_puppets_show_states_and_give_the_world_back"
     ),
-    "I11": "lab/test_engine.py::test_a_paused_world_goes_on_slowly",
+    "I11": "lab/test_physics_loop.py::test_a_paused_world_goes_on_slowly",
     "I12": "lab/test_recorder.py::test_pauses_add_nothing",
     "I13": (
         "lab/test_pacing.py::test_ten_seconds_take_ten_seconds "
@@ -186,10 +186,10 @@ ROWS = {
     ),
     "I16": (
         "lab/test_pacing.py::test_speeds_are_kept_within_bounds "
-        "lab/test_engine.py::test_real_time_is_kept"
+        "lab/test_physics_loop.py::test_real_time_is_kept"
     ),
-    "I17": "lab/test_engine.py::test_stop_is_prompt_and_final",
-    "I18": "lab/test_engine.py::test_steps_are_those_of_a_plain_loop",
+    "I17": "lab/test_physics_loop.py::test_stop_is_prompt_and_final",
+    "I18": "lab/test_physics_loop.py::test_steps_are_those_of_a_plain_loop",
     # J
     "J2": (
         "lab/page/test_page.py::test_keys "
@@ -214,15 +214,15 @@ ROWS = {
     "K-": "lab/page/test_browser.py::test_a_slider_moves_a_joint",
     # L
     "L1": (
-        "lab/test_engine.py::test_whoever_holds_the_world_may_use_it "
-        "lab/test_engine.py::test_the_lock_keeps_the_world_still"
+        "lab/test_physics_loop.py::test_whoever_holds_the_world_may_use_it "
+        "lab/test_physics_loop.py::test_the_lock_keeps_the_world_still"
     ),
-    "L2": "lab/page/test_capture.py::test_contacts_are_of_one_step",
+    "L2": "lab/page/test_captures.py::test_contacts_are_of_one_step",
     "L3": "not here: cameras that send pictures come with networking",
-    "L4": "lab/test_engine.py::test_commands_keep_their_order_in_the_queue",
-    "L5": "lab/test_engine.py::test_commands_keep_their_order_in_the_queue",
+    "L4": "lab/test_physics_loop.py::test_commands_keep_their_order_in_the_queue",
+    "L5": "lab/test_physics_loop.py::test_commands_keep_their_order_in_the_queue",
     "L6": "lab/test_stress.py::test_eight_threads_do_no_harm",
-    "L7": "lab/test_engine.py::test_stopping_during_a_request",
+    "L7": "lab/test_physics_loop.py::test_stopping_during_a_request",
     "L8": (
         "lab/test_control.py::test_targets_keep_all_digits "
         "lab/test_stress.py::test_commands_are_whole"
@@ -341,7 +341,7 @@ ROWS = {
     "X6": "lab/page/test_page.py::test_flags_that_switch_on_and_off",
     "X7": (
         "lab/page/test_page.py::test_options_change_the_physics "
-        "lab/test_engine.py::test_options_are_changed_between_steps"
+        "lab/test_physics_loop.py::test_options_are_changed_between_steps"
     ),
     # Y
     "Y1": "lab/test_keyframes.py::test_keyframes_of_the_model_are_mujocos",
@@ -394,7 +394,7 @@ ROWS = {
     "AB3": "lab/page/test_overlays.py::test_overlays_cost_nothing_when_off",
     "AB4": "lab/page/test_overlays.py::test_colliders_are_what_can_touch",
     "AB5": "lab/page/test_overlays.py::test_wires_follow_the_shapes",
-    "AB6": "lab/page/test_overlays.py::test_shapes_have_the_colours_of_their_types",
+    "AB6": "lab/page/test_overlays.py::test_shapes_have_the_colors_of_their_types",
     "AB7": "lab/page/test_overlays.py::test_joints_have_axes_and_ranges",
     "AB8": "lab/page/test_overlays.py::test_sites_and_tendons",
     "AB9": "lab/page/test_overlays.py::test_robots_have_overlays_of_their_own",
@@ -414,39 +414,39 @@ ROWS = {
     "AE4": "lab/test_diff.py::test_a_dump_is_the_original",
     # BA
     "BA1": (
-        "lab/test_engine.py::test_snapshots_are_whole "
+        "lab/test_physics_loop.py::test_snapshots_are_whole "
         "lab/test_stress.py::test_poses_and_joints_are_of_one_step"
     ),
-    "BA2": "lab/test_engine.py::test_readers_take_no_lock",
-    "BA3": "lab/test_engine.py::test_commands_of_many_threads_keep_their_order",
+    "BA2": "lab/test_physics_loop.py::test_readers_take_no_lock",
+    "BA3": "lab/test_physics_loop.py::test_commands_of_many_threads_keep_their_order",
     "BA4": (
-        "lab/test_engine.py::test_mujocos_own_errors_are_faults "
+        "lab/test_physics_loop.py::test_mujocos_own_errors_are_faults "
         "lab/page/test_page.py::test_a_fault_is_told_and_mended"
     ),
-    "BA5": "lab/test_engine.py::test_warnings_are_counted",
-    "BA6": "lab/test_engine.py::test_helping_threads_change_nothing",
+    "BA5": "lab/test_physics_loop.py::test_warnings_are_counted",
+    "BA6": "lab/test_physics_loop.py::test_helping_threads_change_nothing",
     "BA7": (
         "lab/test_pacing.py::test_the_timestep_may_change "
         "lab/test_pacing.py::test_the_engine_reads_the_timestep_anew"
     ),
-    "BA8": "lab/test_engine.py::test_waiting_costs_nothing",
-    "BA9": "lab/test_engine.py::test_stopping_during_a_request",
-    "BA10": "lab/test_engine.py::test_a_reset_is_told_once",
+    "BA8": "lab/test_physics_loop.py::test_waiting_costs_nothing",
+    "BA9": "lab/test_physics_loop.py::test_stopping_during_a_request",
+    "BA10": "lab/test_physics_loop.py::test_a_reset_is_told_once",
     "BA11": "lab/test_recorder.py::test_there_is_a_frame_for_each_step",
     # BB
     "BB1": "lab/test_pacing.py::test_real_time_with_a_reader",
     "BB2": (
-        "lab/test_engine.py::test_steps_are_those_of_a_plain_loop "
-        "lab/page/test_capture.py::test_a_page_leaves_direct_steps_alone"
+        "lab/test_physics_loop.py::test_steps_are_those_of_a_plain_loop "
+        "lab/page/test_captures.py::test_a_page_leaves_direct_steps_alone"
     ),
-    "BB3": "lab/test_engine.py::test_puppets_show_states_and_give_the_world_back",
-    "BB4": "lab/test_engine.py::test_modes",
-    "BB5": "lab/test_engine.py::test_modes",
-    "BB6": "lab/test_engine.py::test_publishers_hear_all_modes",
+    "BB3": "lab/test_physics_loop.py::test_puppets_show_states_and_give_the_world_back",
+    "BB4": "lab/test_physics_loop.py::test_modes",
+    "BB5": "lab/test_physics_loop.py::test_modes",
+    "BB6": "lab/test_physics_loop.py::test_publishers_hear_all_modes",
     "BB7": (
-        "lab/test_engine.py::test_many_steps_in_one_request "
-        "lab/test_engine.py::test_a_request_that_hangs_is_an_error "
-        "lab/test_engine.py::test_stopping_during_a_request"
+        "lab/test_physics_loop.py::test_many_steps_in_one_request "
+        "lab/test_physics_loop.py::test_a_request_that_hangs_is_an_error "
+        "lab/test_physics_loop.py::test_stopping_during_a_request"
     ),
     "BB8": "lab/test_replay.py::test_the_world_comes_back",
     # BG
@@ -461,9 +461,9 @@ ROWS = {
     "BG6": "lab/page/test_browser.py::test_the_mouse_pulls_a_body",
     "BG7": "not here: viser draws point and arrow of a drag in the browser, from its own events",
     # BH
-    "BH1": "lab/page/test_overlays.py::test_islands_have_colours",
+    "BH1": "lab/page/test_overlays.py::test_islands_have_colors",
     "BH2": "lab/page/test_overlays.py::test_sleepers_are_dim",
-    "BH3": "lab/page/test_overlays.py::test_islands_have_colours",
+    "BH3": "lab/page/test_overlays.py::test_islands_have_colors",
     "BH4": "lab/page/test_overlays.py::test_sites_and_tendons",
     "BH5": "lab/page/test_overlays.py::test_overlays_cost_nothing_when_off",
     # BL
@@ -471,7 +471,7 @@ ROWS = {
     "BL2": (
         "lab/test_recorder.py::test_there_is_a_frame_for_each_step "
         "lab/test_replay.py::test_the_world_comes_back "
-        "lab/test_engine.py::test_steps_are_those_of_a_plain_loop"
+        "lab/test_physics_loop.py::test_steps_are_those_of_a_plain_loop"
     ),
     "BL3": "cli/test_doctor.py::test_the_doctor_tells",
     "BL4": "not here: there is no protocol before there is a network to speak it",

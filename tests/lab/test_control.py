@@ -32,7 +32,7 @@ def test_only_the_owner_counts(lab):
     assert arm.owner == "panel" and arm.write("panel", [1.0, 2.0])
     assert not arm.write("script", {"elbow": 9.0})
     assert lab.step().ctrl.tolist() == [1.0, 2.0]
-    assert lab.why_not_moving("arm") == ["1 commands of 'script' were ignored: 'panel' has it"]
+    assert lab.why_not_moving("arm") == ["1 commands of 'script' were ignored: 'panel' owns it"]
     assert arm.take("script") == "panel"
     arm.release("panel")
     assert arm.owner == "script" and arm.write("script", {"elbow": 9.0})
@@ -153,7 +153,7 @@ def test_pd_leaves_other_actuators_alone():
     world = world_from_spec(mujoco.MjSpec.from_string(BALL_AND_TENDON.format(hinge)), "robot")
     lab = LiveLab(world)
     robot = lab["robot"]
-    with pytest.warns(UserWarning, match="which PD cannot move: pull, turn; they are told"):
+    with pytest.warns(UserWarning, match="PD cannot control .*: pull, turn; their targets become"):
         robot.controller = PdController(world.model, robot.actuators, kp=10.0)
     robot.write("panel", {"swing": 1.0, "pull": 0.2, "turn": 0.3})
     assert lab.step().ctrl.tolist() == [10.0, 0.2, 0.3]
@@ -389,7 +389,7 @@ def test_sleep_and_weakness_are_named():
     lab = LiveLab(world_from_spec(spec))
     lab["arm"].write("panel", [0.0, 0.0])
     lab.step(2)
-    assert lab.why_not_moving("arm") == ["its bodies sleep"]
+    assert lab.why_not_moving("arm") == ["its bodies are asleep"]
     lab.stop()
     spec = mujoco.MjSpec.from_string(ARM)
     elbow = spec.actuator("elbow")

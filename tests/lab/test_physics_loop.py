@@ -171,7 +171,7 @@ def test_puppets_show_states_and_give_the_world_back(lab):
     assert np.array_equal(lab.snapshot.qpos, qpos)
     lab.loop.iterate_once()
     assert np.array_equal(lab.snapshot.qpos, qpos) and lab.snapshot.step == 1
-    with pytest.raises(RuntimeError, match="already moves this world, for 'bob'"):
+    with pytest.raises(RuntimeError, match="already advances this world, for 'bob'"):
         lab.loop.drive(other, "carol")
     lab.loop.release(upper)
     assert lab.step().driver == "physics" and lab.snapshot.time > 12.5
@@ -215,7 +215,7 @@ def test_stop_is_prompt_and_final(world):
     assert lab.phases == ["compiled", "bound", "running", "stopped"]
     with pytest.raises(RuntimeError, match="was stopped"):
         lab.reset()
-    with pytest.raises(RuntimeError, match="starts once"):
+    with pytest.raises(RuntimeError, match="starts only once"):
         lab.start()
 
 

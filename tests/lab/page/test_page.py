@@ -313,7 +313,9 @@ def test_options_change_the_physics(page):
 def test_flags_that_switch_on_and_off(page):
     """Switch sleep on, which is off at first, and several contacts off, which are on."""
     part, option = page.parts["OptionsPart"], page.lab.world.model.opt
-    assert part.inputs["Sleep"].value is False and part.inputs["Multiple contacts per geom pair"].value
+    assert (
+        part.inputs["Sleep"].value is False and part.inputs["Multiple contacts per geom pair"].value
+    )
     give(part.inputs["Sleep"], True)
     give(part.inputs["Multiple contacts per geom pair"], False)
     give(part.inputs["sleep_tolerance"], 0.01)

@@ -18,7 +18,7 @@ def status_html(
     name_em: float | Sequence[float] = 4.0,
     note_lines: int = 0,
 ) -> str:
-    """Lay out values by name, and errors and notes below them.
+    """Return HTML for pairs of a name and a value, with errors and notes below them.
 
     Args:
         rows: names and values, as text.

@@ -1,4 +1,4 @@
-"""Contacts, wireframes, joints, sites and tendons over one world."""
+"""Overlays of contacts, wireframes, joints, sites and tendons over one world."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ CAPTURES: dict[str, type] = {
     "joints": CapturedJoints,
     "tendons": CapturedTendons,
 }
-"""Captures that overlays are drawn from, by the overlay's name; the others need poses only."""
+"""Captures that each overlay requires, by its name; the others require poses only."""
 _GRAVITY = 9.81
 _NONE = np.zeros(0, int)
 
 
 @dataclass
 class Selection:
-    """Elements that overlays are drawn for."""
+    """Elements for which overlays are drawn."""
 
     contact_points: bool = False
     contact_forces: bool = False
     friction: bool = False
-    """True if arrows of forces show friction, too, and not only the part along the normal."""
+    """True if force arrows include friction; otherwise they show the normal component."""
     force_scale: float = 0.001
-    """Length of arrows of forces [m/N]."""
+    """Length of force arrows [m/N]."""
     tendons: bool = False
     wireframes: np.ndarray = field(default_factory=lambda: _NONE)
     """Geoms with a wireframe."""
     joints: np.ndarray = field(default_factory=lambda: _NONE)
-    """Joints with axis and range; only hinges and slides have them."""
+    """Ids of joints with axis and range; only hinge and slide joints have them."""
     sites: np.ndarray = field(default_factory=lambda: _NONE)
 
 
@@ -60,7 +60,7 @@ class WorldOverlays:
 
     Args:
         server: server of the page.
-        model: the world's compiled model; what changes in it is drawn.
+        model: the world's compiled model; changes in it are drawn.
         path: name of the frame in the scene, in which world coordinates are drawn.
     """
 
@@ -69,9 +69,9 @@ class WorldOverlays:
         self.shapes = ShapeLayer(server, f"{path}/shapes", model)
         """Arrows, discs, tubes, and the shapes that a page adds."""
         self.radius = float(np.clip(0.2 * model.stat.meansize, 0.005, 0.1))
-        """Radius of contacts' discs, and least size of sites [m]."""
+        """Radius of contact discs, and smallest size of sites [m]."""
         self.length = float(np.clip(1.5 * model.stat.meansize, 0.04, 0.3))
-        """Half the length of joints' axes [m]."""
+        """Half of the length of joint axes [m]."""
         self.wireframes = LineGroups(
             server, f"{path}/wireframe", lambda geom: draw.geom_lines(model, geom)
         )
@@ -97,7 +97,7 @@ class WorldOverlays:
             poses: state of the world.
             captured: captures by type; an overlay whose capture is missing is left out.
             selection: elements to draw.
-            more: further shapes.
+            more: additional shapes.
         """
         drawing = draw.Drawing(list(more))
         self._add_shapes(drawing, poses, captured, selection)
