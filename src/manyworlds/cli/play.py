@@ -93,9 +93,7 @@ def _show(
         folder = (options.log_root if run is None else run.path) / "videos" / "play"
         path = film(env, policy, folder / task, options.video_length, options.camera)
         print(f"film: {path}")
-    elif options.viewer == "native":
-        watch_in_window(env, policy, steps=options.steps)
-    else:
+    elif options.viewer in ("auto", "viser"):
         checkpoints = None
         if run is not None and checkpoint is not None:
             checkpoints = checkpoints_of(
@@ -112,6 +110,8 @@ def _show(
             steps=options.steps,
             checkpoints=checkpoints,
         )
+    else:
+        watch_in_window(env, policy, steps=options.steps)
 
 
 def _env_cfg(cfg: PlayTaskOptions) -> ManagerBasedRlEnvCfg:
