@@ -27,7 +27,7 @@ from tests.lab.conftest import ARM
 
 
 def test_only_the_owner_counts(lab):
-    """Write as somebody else: nothing moves, and the lab says why."""
+    """Write as a client that is not the owner: nothing moves, and the lab reports why."""
     arm = lab["arm"]
     assert arm.owner == "panel" and arm.write("panel", [1.0, 2.0])
     assert not arm.write("script", {"elbow": 9.0})

@@ -1,4 +1,4 @@
-"""Which recorded joint is which."""
+"""Matching of recorded joints with those of a model."""
 
 from __future__ import annotations
 

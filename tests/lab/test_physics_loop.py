@@ -27,7 +27,7 @@ from tests.robots import robot_file
 
 
 def reference(world, num_steps: int) -> mujoco.MjData:
-    """What a plain loop of `mj_step` gives."""
+    """States of a plain loop of `mj_step`."""
     data = mujoco.MjData(world.model)
     for _ in range(num_steps):
         mujoco.mj_step(world.model, data)
@@ -460,7 +460,7 @@ def test_a_request_that_hangs_is_an_error(world):
 
 
 def test_stopping_during_a_request(world):
-    """Stop while somebody waits for steps: he gets an error at once, and nobody hangs."""
+    """Stop while a caller waits for steps: it gets an error at once, and no thread blocks."""
     lab = LiveLab(world, LabCfg(mode="direct"))
     lab.start()
     errors: list[Exception] = []
@@ -532,7 +532,7 @@ def test_warnings_are_counted(lab):
 
 
 def test_readers_take_no_lock(world):
-    """Read snapshots from five threads while somebody holds the world: nobody waits."""
+    """Read snapshots from five threads while another holds the lock: no reader waits."""
     with LiveLab(world) as lab, lab.lock():
         times: list[float] = []
 

@@ -83,7 +83,7 @@ def test_pauses_do_not_matter(run):
 
 
 def test_others_may_take_the_robot(run):
-    """Take the robot from the policy and give it back, which begins anew."""
+    """Take the robot from the policy and give it back: the policy restarts."""
     lab = open_run(run)
     robot = lab["cartpole"]
     assert robot.owner == "policy"

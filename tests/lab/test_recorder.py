@@ -12,7 +12,7 @@ from manyworlds.lab import LIVE, LabCfg, LiveLab, Puppet, RecorderCfg, Recording
 
 @pytest.fixture
 def folder(tmp_path):
-    """Where recordings lie."""
+    """Folder of the recordings."""
     return tmp_path / "recordings"
 
 

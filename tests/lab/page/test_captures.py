@@ -1,4 +1,4 @@
-"""What overlays copy, and what a page leaves alone."""
+"""Captures for overlays, and direct steps beside a page."""
 
 from __future__ import annotations
 

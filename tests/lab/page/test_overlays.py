@@ -1,4 +1,4 @@
-"""What is drawn over a world."""
+"""Overlays that are drawn over a world."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def page(open_page):
 
 
 def captured(page, kind):
-    """What is captured now."""
+    """Present captures."""
     return capture(page.lab.world.model, page.lab.loop.data, [kind])[kind]
 
 
 def shapes_of(page, name: str):
-    """What the layer of overlays shows of a shape."""
+    """Instances of a shape in the layer of overlays."""
     return page.parts["OverlayPart"].overlays.shapes.handles.get((name,))
 
 

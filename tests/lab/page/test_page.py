@@ -390,7 +390,7 @@ def test_policies_without_commands_have_no_folder_for_them(page):
 
 
 def test_plots_hold_ten_seconds(page):
-    """Plot a joint: the points are those of the snapshots; a reset begins anew."""
+    """Plot a joint: the points are those of the snapshots; a reset restarts the plot."""
     part = page.parts["PlotPart"]
     give(part.choice, "shoulder position")
     times, values = [], []
@@ -540,7 +540,7 @@ def test_a_drag_of_a_paused_world_poses_a_body(page):
 
 
 def test_the_page_follows_a_rebuilt_world(page):
-    """Build the world anew with a taller arm: the page shows its parts, once each."""
+    """Rebuild the world with a taller arm: the page shows its parts, once each."""
     iterate_once(page, 5)
     taller = ARM.replace('name="ball"', 'name="globe"')
     page.lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(taller)))

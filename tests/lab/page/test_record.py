@@ -109,7 +109,7 @@ def test_robots_take_part_as_told(page, part):
 
 
 def test_files_go_out_and_come_in(page, part, tmp_path):
-    """Save as CSV, download, import what somebody else has made, and refuse what is broken."""
+    """Save as CSV, download, import a file from elsewhere, and refuse broken ones."""
     recorder = page.lab.recorder
     give(part.name, "swing.csv")
     press(part.save)
