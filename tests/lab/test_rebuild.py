@@ -69,7 +69,7 @@ def test_a_prop_comes_into_a_running_world(tmp_path, threaded):
 
 
 def test_a_world_that_does_not_compile_changes_nothing(lab):
-    """Rebuild from a broken model: the error is told, the old world goes on; then mend it."""
+    """Rebuild from a broken model: the error is reported, the old world continues; then fix it."""
     lab.step(3)
     world = lab.world
     broken = ARM.replace('<geom size=".05"/>', "")
