@@ -2,28 +2,28 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# Two workers need about 4 GB of memory each; what one has left, another takes over.
+# Two workers need about 4 GB of memory each; an idle worker takes tests from the other.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist worksteal
 
 .PHONY: help demo quick test test-all check bench bench-gpu format clean
 
 help:
-	@echo "make demo    train a pusher of many shapes (under 4 minutes), film it, and watch it"
-	@echo "make quick   run the tests of what was changed since the branch left main"
-	@echo "make test    run all tests but the slow ones"
-	@echo "make test-all  run all tests"
-	@echo "make check   lint, types, layers, lengths"
-	@echo "make bench   measure speed and append to benchmarks/results.jsonl"
-	@echo "make bench-gpu  the same for what needs an NVIDIA GPU"
-	@echo "make format  format the code"
-	@echo "make clean   remove the virtual environment"
+	@echo "make demo       train a pusher of many shapes (under 4 minutes), record a video, and show it"
+	@echo "make quick      run the tests of the changes since the branch left main"
+	@echo "make test       run all tests except the slow ones"
+	@echo "make test-all   run all tests"
+	@echo "make check      check format, lint, types, layers and project rules"
+	@echo "make bench      measure speed and append the results to benchmarks/results.jsonl"
+	@echo "make bench-gpu  run the benchmarks that need an NVIDIA GPU"
+	@echo "make format     format the code"
+	@echo "make clean      remove the virtual environment"
 
 demo: .venv/.user
 	$(BIN)/manyworlds demo $(ARGS)
 
 quick: .venv/.dev
 	@tests=$$($(BIN)/python tools/affected_tests.py) || exit 1; \
-	if [ -z "$$tests" ]; then echo "Nothing that tests cover was changed."; exit 0; fi; \
+	if [ -z "$$tests" ]; then echo "No file with tests has changed."; exit 0; fi; \
 	echo $$tests; $(PYTEST) -m "not slow" $$tests $(ARGS)
 
 test: .venv/.dev

@@ -1,4 +1,4 @@
-"""Named workloads and one ledger of their measurements."""
+"""Named workloads, and the ledger of their measurements."""
 
 from manyworlds.utils.openmp import limit_openmp_spinning
 

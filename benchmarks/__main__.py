@@ -1,4 +1,4 @@
-"""Measure every workload and add a line each to the ledger.
+"""Measure every workload, and append a line for each to the ledger.
 
 Run from the project's root: python -m benchmarks [NAME ...] [--seconds 10] [--dry] [--gpu]
 """
@@ -30,16 +30,16 @@ _MARK = "<!-- the table below is written by `make bench` -->\n"
 
 @dataclass
 class Options:
-    """Measure speed."""
+    """Measure the speed of workloads."""
 
     names: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Workloads; none means all."""
+    """Names of the workloads; none runs all."""
     seconds: float = 10.0
-    """Time for each workload."""
+    """Measured time of each workload [s]."""
     dry: bool = False
-    """Print, but leave the ledger alone."""
+    """Print the results without writing the ledger."""
     gpu: bool = False
-    """The workloads that need an NVIDIA GPU, instead of those for the CPU."""
+    """Run the workloads that need an NVIDIA GPU instead of those for the CPU."""
 
 
 def main() -> int:
@@ -72,7 +72,7 @@ def main() -> int:
 
 
 def circumstances(gpu: bool = False) -> dict[str, Any]:
-    """When, on what, and with which versions a figure was measured."""
+    """Return time, commit, machine and versions of a measurement."""
     git = subprocess.run(
         ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
     )
@@ -94,7 +94,7 @@ def circumstances(gpu: bool = False) -> dict[str, Any]:
 
 
 def summary(line: dict[str, Any]) -> str:
-    """One line about a result."""
+    """Return a result as one line of text."""
     goal = f" (goal {line['goal']:.2f})" if line["goal"] else ""
     figures = [
         f"{key} {value:,.3g}" if isinstance(value, float) and value < 100 else f"{key} {value:,.0f}"

@@ -1,4 +1,4 @@
-"""What the live lab keeps up with: real time, and what a page takes away from stepping."""
+"""Workloads of the live lab: real time, and the cost of a page for stepping."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SETTLE_S = 2.0
 
 
 def real_time(seconds: float) -> Figures | None:
-    """The G1 at 500 Hz with a page and a client, six times as long as asked: kept time, jitter."""
+    """Run the G1 at 500 Hz with a page and a client for six times the time: real time, jitter."""
     with _lab() as (lab, page):
         if lab is None:
             return None
@@ -48,7 +48,7 @@ def real_time(seconds: float) -> Figures | None:
 
 
 def direct_steps(seconds: float) -> Figures | None:
-    """The G1 in direct mode: a thousand steps without / with a page that a client looks at."""
+    """Run the G1 in direct mode: a thousand steps without / with a page and a client."""
     with _lab() as (lab, page):
         if lab is None:
             return None
@@ -77,7 +77,7 @@ def direct_steps(seconds: float) -> Figures | None:
 
 @contextlib.contextmanager
 def _lab() -> Iterator[tuple[Any, Any]]:
-    """The G1 on a floor and its page, on two cores; nothing without the third-party robots."""
+    """Yield the G1 on a floor and its page, on two cores; None without the third-party robots."""
     if robots_folder() is None:
         yield None, None
         return
@@ -86,7 +86,7 @@ def _lab() -> Iterator[tuple[Any, Any]]:
     from manyworlds.tasks import load_env_cfg
 
     class Sway(Controller):
-        """Keeps all joints moving, so that each picture is new."""
+        """Keeps all joints moving, so that each frame is new."""
 
         def compute(self, model: Any, data: Any, target: np.ndarray) -> np.ndarray:
             return target + 0.2 * np.sin(6.0 * data.time)

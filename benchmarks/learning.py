@@ -1,4 +1,4 @@
-"""Train tasks with their settings for a few cores, and write down how well that went.
+"""Train tasks with their settings for a few cores, and record the results.
 
 Run from the project's root: python -m benchmarks.learning TASK [--minutes 15]
 """
@@ -38,7 +38,7 @@ _TELL_EVERY = 20
 
 @dataclass
 class Options:
-    """Train a task, evaluate it in the task itself, and draw both."""
+    """Train a task, evaluate the policy in it, and draw both."""
 
     task: tyro.conf.Positional[str]
     minutes: float | None = None
@@ -46,13 +46,13 @@ class Options:
     seed: int = 42
     log_root: Path = Path("runs")
     checkpoint: Path | None = None
-    """Do not train, but take this checkpoint of a run of this program."""
+    """Checkpoint of a run of this program to evaluate, without training."""
     dry: bool = False
-    """Write pictures beside the checkpoint, and leave ledger and page alone."""
+    """Write images beside the checkpoint, without writing the ledger and the page."""
 
 
 def main() -> int:
-    """Train, evaluate, draw and write down."""
+    """Train, evaluate, draw and record."""
     options = tyro.cli(Options, prog="python -m benchmarks.learning")
     about = circumstances()
     checkpoint = options.checkpoint or _train(options)
@@ -99,7 +99,7 @@ def _train(options: Options) -> Path:
 
 
 def _history(run: RunFolder, weights: dict[str, float]) -> dict[str, Any]:
-    """What a run's logs tell: its amount of work, and the course of some rewards as shares."""
+    """Return the amount of work in a run's logs, and the course of some rewards as shares."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     records = [json.loads(s) for s in (run.path / "progress.jsonl").read_text().splitlines()]
@@ -115,7 +115,7 @@ def _history(run: RunFolder, weights: dict[str, float]) -> dict[str, Any]:
         then = {e.step: e.value for e in events.Scalars(tag)} if known else {}
 
         def share(event: Any, then: dict[int, float] = then, weight: float = weight) -> float:
-            # A weight that changes does so in the midst of episodes: take its mean over one.
+            # A weight changes within episodes: take its mean over one episode.
             length = round(lengths.get(event.step, 1.0) / agent["num_steps_per_env"])
             steps = range(max(0, event.step - length), event.step + 1)
             return event.value / float(np.mean([then.get(step, weight) for step in steps]))
@@ -137,7 +137,7 @@ def _history(run: RunFolder, weights: dict[str, float]) -> dict[str, Any]:
 
 
 def _parts(scalars: list[Any]) -> list[list[Any]]:
-    """Cut a curve into as many parts as it is to have points."""
+    """Split a curve into as many parts as it has points in the result."""
     count = max(1, -(-len(scalars) // _POINTS))
     return [scalars[i : i + count] for i in range(0, len(scalars), count)]
 

@@ -1,4 +1,4 @@
-"""Pictures for docs/learning.md."""
+"""Images for docs/learning.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SPEED = 0.8  # [m/s]
 
 
 def draw_curve(line: dict[str, Any], path: Path) -> None:
-    """Draw the course of rewards, as shares of their maximum, and what the evaluation found."""
+    """Draw the course of rewards, as shares of their maximum, and the result of the evaluation."""
     figure = Figure(figsize=(7.2, 3.6), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
@@ -48,7 +48,7 @@ def draw_curve(line: dict[str, Any], path: Path) -> None:
 
 
 def draw_policy(task: str, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, path: Path) -> None:
-    """Draw a policy at work: pictures one after the other and, of robots with feet, footfalls."""
+    """Draw a policy in action: a sequence of images and, for robots with feet, footfalls."""
     env, policy = _one_world(task, rl_cfg, checkpoint)
     sensor: Any = env.scene.sensors.get("feet_ground_contact")
     start, every = (2.0, 0.08) if sensor is not None else (0.0, 1.0)  # [s]
@@ -113,7 +113,7 @@ def _draw_footfalls(axes: Axes, touching: np.ndarray, step_dt: float, feet: list
 
 
 def _save(figure: Figure, path: Path) -> None:
-    """Write a PNG of 256 colours, which is small."""
+    """Write a small PNG of 256 colors."""
     from PIL import Image
 
     path.parent.mkdir(parents=True, exist_ok=True)

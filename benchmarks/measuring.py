@@ -1,4 +1,4 @@
-"""What workloads share: models, and two sides that take turns within one process."""
+"""Common parts of workloads: models, and measurements of two programs in turn."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 Figures = dict[str, Any]
 
-# What the simulations here read of each world.
+# Fields that the simulations here read in each world.
 FIELDS = ("xpos", "xquat", "cvel", "sensordata")
 
 
 def robots_folder() -> Path | None:
-    """Where third-party robots are: $MANYWORLDS_ROBOTS, or ../shared/robots, or nowhere."""
+    """Return the folder of third-party robots: $MANYWORLDS_ROBOTS, ../shared/robots, or None."""
     from manyworlds.asset_zoo import third_party
 
     folder = third_party.robots_folder()
@@ -22,7 +22,7 @@ def robots_folder() -> Path | None:
 
 
 def go1() -> Any:
-    """Go1 on a plane with position actuators, compiled; None where its files are not."""
+    """Return Go1 on a plane with position actuators, compiled; None without its files."""
     robots = robots_folder()
     if robots is None:
         return None
@@ -37,7 +37,7 @@ def go1() -> Any:
 
 
 def cartpole() -> Any:
-    """The cartpole of the tasks, compiled."""
+    """Return the cartpole of the tasks, compiled."""
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.tasks import load_env_cfg
 

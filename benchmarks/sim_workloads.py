@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.measuring import FIELDS, Figures, go1, in_turns
 
-# Model fields that domain randomisation changes most.
+# Model fields that domain randomization changes most.
 RANDOMISED = (
     *("geom_friction", "body_mass", "body_inertia", "body_ipos", "dof_damping", "dof_armature"),
     *("dof_frictionloss", "actuator_gainprm", "actuator_biasprm", "actuator_forcerange"),
@@ -66,7 +66,7 @@ def resets(seconds: float) -> Figures | None:
 
 
 def recorder(model: Any, num_envs: int, nsubsteps: int, seconds: float) -> Figures | None:
-    """A step without the flight recorder against one with it, on worlds that are well."""
+    """Step without the flight recorder against a step with it, on worlds without errors."""
     if model is None:
         return None
     calls = max(1, 8192 // num_envs)
@@ -86,7 +86,7 @@ def recorder(model: Any, num_envs: int, nsubsteps: int, seconds: float) -> Figur
 
 
 def memory() -> Figures | None:
-    """Go1: resident memory that another world takes; the ratio is to one MjData per world."""
+    """Resident memory of one more world of Go1; the ratio is to one MjData per world."""
     if go1() is None:
         return None
     import mujoco
@@ -113,7 +113,7 @@ def memory() -> Figures | None:
 
 
 def _simulation(model: Any, num_envs: int, recording: bool = False) -> Any:
-    """Worlds on two threads, some steps in, whose fields somebody reads."""
+    """Return worlds on two threads, after some steps, with fields that were read."""
     from manyworlds.sim import NanGuardCfg, Simulation, SimulationCfg
 
     cfg = SimulationCfg(mujoco=None, num_threads=2, engine="native")

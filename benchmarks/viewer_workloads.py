@@ -1,4 +1,4 @@
-"""What looking at worlds costs: the browser's scene, and the page of a running training."""
+"""Workloads of viewers: the browser's scene, and the page of a running training."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _BLOCK_SECONDS = 2.0
 _TRAINING_WORLDS = 256
 _FRAME_SECONDS = 1 / 30
 
-# A browser that draws nothing: it says where it looks from, since viser counts only such clients,
-# and takes in all messages; for each that is as large as poses are, it prints a line.
+# A client that draws nothing: it sends a camera, since viser counts only such clients, reads all
+# messages, and prints a line for each that is as large as poses are.
 _CLIENT = """
 import sys
 import msgspec
@@ -43,7 +43,7 @@ with connect(address, subprotocols=[protocol], max_size=None, compression=None) 
 
 
 def scene_update(seconds: float) -> Figures | None:
-    """1024 Go1 worlds on a page: time of this process for one picture, and bytes sent."""
+    """1024 Go1 worlds on a page: CPU time of this process for one frame, and bytes sent."""
     from manyworlds.viewer.browser.server import new_server, page_url, stop_server
     from manyworlds.viewer.browser.world_grid import WorldGrid
 
@@ -88,12 +88,12 @@ def scene_update(seconds: float) -> Figures | None:
 
 
 def training_view(seconds: float) -> Figures | None:
-    """Go1 in 256 worlds: what the page of a training, which serves a client, takes of the cores.
+    """Go1 in 256 worlds: share of the cores that the page of a training takes, with a client.
 
-    Control steps run without and with the page by turns; its process stands still in the blocks
-    without it. The ratio is what the page's process and the copies of training leave of the time of
-    all cores. The median of the ratios of the time that went by tells the same, but for its error,
-    which on a machine that does other things, too, is many times the cost.
+    Control steps run without and with the page in turn; its process is suspended in the blocks
+    without it. The ratio is the share of the time of all cores that the page's process and the
+    copies of training leave. The median of the ratios of wall time measures the same, but its error
+    on a machine with other load is many times the cost.
     """
     from manyworlds.utils.devices import torch_threads
     from manyworlds.viewer.training_view import TrainingView
@@ -142,14 +142,14 @@ def training_view(seconds: float) -> Figures | None:
         **{"pictures": pictures, "shown_s": shown_for},
         **{"copying_share": copying, "page_cpu_share": page_share},
         "time_ratio": median(ratios),
-        # The standard error of the median of normal values.
+        # The standard error of the median of normally distributed values.
         "time_ratio_error": 1.25 * stdev(ratios) / len(ratios) ** 0.5,
         "ratio": 1.0 - page_share - copying,
     }
 
 
 def _copying_share(view: Any) -> float:
-    """Share of the time that training copies states, which it does ten times a second."""
+    """Return the share of the time that training copies states, ten times per second."""
     start = process_time()
     for _ in range(200):
         view._show()
@@ -157,7 +157,7 @@ def _copying_share(view: Any) -> float:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Processor time that a process took so far [s], all its threads together; Linux only."""
+    """Return the processor time of all threads of a process [s]; Linux only."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -175,7 +175,7 @@ def _go1(num_envs: int) -> Any:
 
 @contextlib.contextmanager
 def page_client(url: str) -> Iterator[subprocess.Popen[str]]:
-    """Have a browser that takes in all that a page sends, and draws nothing."""
+    """Run a client that reads all messages of a page, and draws nothing."""
     process = subprocess.Popen(
         [sys.executable, "-c", _CLIENT, url], stdout=subprocess.PIPE, text=True
     )

@@ -1,4 +1,4 @@
-"""The workloads: each measures ratios, its two sides in turn within one process."""
+"""Table of the workloads; each measures a ratio of two programs in turn, within one process."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from benchmarks import (
 )
 from benchmarks.measuring import Figures, cartpole, go1
 
-# Name -> what it measures, the least ratio that is good enough, and how to measure it in a
-# number of seconds.
+# Name: description, smallest sufficient ratio, and function that measures it in a number of
+# seconds.
 WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]] = {
     "physics-go1-4": (
         "Go1, 1024 worlds, 4 substeps a call / mujoco.rollout",

@@ -1,4 +1,4 @@
-"""What the README and the pages in docs show, runs."""
+"""Execution of the code in the README and the pages in docs."""
 
 import re
 import subprocess

@@ -44,18 +44,18 @@ BLOCKS = {
 
 @dataclass(kw_only=True)
 class Block:
-    """What a block needs, shows, or fails with."""
+    """Requirements, results or errors of a block."""
 
     after: str = ""
     """Another block, which comes first."""
     before: str = ""
-    """What the page takes for granted."""
+    """Code that the page assumes."""
     check: str = ""
-    """What must hold afterwards."""
+    """Code that checks the result."""
     error: str = ""
     """The type and a part of the text of the error that it ends with."""
     why: str = ""
-    """Why it cannot run."""
+    """Reason why it cannot run."""
 
 
 USE_DR = "from mjlab.envs.mdp import dr"
@@ -246,7 +246,7 @@ def robot_height(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 @pytest.fixture(scope="module")
 def names() -> dict[str, Any]:
-    """What the readers of a page have at hand."""
+    """Files and names that the readers of a page have."""
     legs = IdealPdActuatorCfg(target_names_expr=(".*",), stiffness=0.0, damping=0.0)
     robot_cfg = EntityCfg(
         spec_fn=lambda: mujoco.MjSpec.from_string(XML),

@@ -1,4 +1,4 @@
-"""Print the tests that are nearest to what was changed, for `make quick`.
+"""Print the tests that are closest to the changes, for `make quick`.
 
 These are the tests in the folder of a changed module, those of the modules that import it, and
 those that import it themselves. Code further away can break, too: `make test` runs everything.
@@ -18,7 +18,7 @@ Importers = Callable[[str], Iterable[str]]
 
 
 def changed_files() -> list[str]:
-    """Return what differs from main, whether committed or not, as paths from the root."""
+    """Return the files that differ from main, committed or not, as paths from the root."""
     base = "HEAD"
     for main in ("origin/main", "main"):
         if found := _git("merge-base", "HEAD", main, check=False):
@@ -115,7 +115,7 @@ def _imports(path: Path) -> set[str]:
 
 
 def main() -> None:
-    """Print the tests of what differs from main, on one line."""
+    """Print the tests of the differences from main, on one line."""
     import grimp
 
     graph = grimp.build_graph(PACKAGE)

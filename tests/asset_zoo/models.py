@@ -64,7 +64,7 @@ def world_inertia(model: mujoco.MjModel, data: mujoco.MjData, body: str) -> np.n
 
 
 Pairs = Sequence[tuple[str, str]]
-"""What names of the left side contain, and names of the right side instead."""
+"""Fragments of names of the left side, and their replacements in those of the right side."""
 
 
 def opposite(name: str, pairs: Pairs) -> str:

@@ -51,7 +51,7 @@ def test_wrong_names_are_refused(args, message, tmp_path, monkeypatch, capsys):
 
 
 def test_a_file_that_is_there_stays(tmp_path):
-    """Never overwrite somebody's work."""
+    """Never overwrite an existing folder."""
     (tmp_path / "mine.py").write_text("precious")
     with pytest.raises(FileExistsError, match=r"mine\.py' is there already"):
         write_task("Mine", tmp_path)

@@ -1,4 +1,4 @@
-"""Which body is an entity's root: that of the free joint, wherever it stands in the file."""
+"""Roots of entities: the body of the free joint, wherever it is in the file."""
 
 from importlib.util import find_spec
 from pathlib import Path

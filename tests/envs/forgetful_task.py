@@ -259,7 +259,7 @@ class SteepCurriculum(Term):
 
 @dataclass
 class Limits:
-    """What ends an episode."""
+    """Termination terms."""
 
     steps: torch.Tensor
     bounds: list[int] = field(default_factory=lambda: [7, 11])
@@ -305,7 +305,7 @@ STATE: dict[type, tuple[str, ...]] = {
     Tired: ("limits",),
     Dice: ("source",),
 }
-"""What each class keeps."""
+"""State of each class."""
 
 
 def named(cls: Any) -> Any:

@@ -564,7 +564,7 @@ def _restore_mass(env, env_ids) -> None:
 
 
 def test_an_event_in_one_world_changes_no_other(env_cfg, monkeypatch):
-    """Compute kinematics anew where an interval event happened, and leave the others' state."""
+    """Compute kinematics again after an interval event, and leave the state of other worlds."""
 
     def push(env, env_ids):
         env.sim.data.qvel[env_ids] += 1.0

@@ -62,7 +62,7 @@ def test_a_term_that_fails_later_is_found(env_cfg):
 
 @dataclass
 class Shown:
-    """What an observation returns, and what is found about it."""
+    """Return values of an observation, and the findings about it."""
 
     func: object
     expected: str

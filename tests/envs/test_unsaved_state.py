@@ -1,4 +1,4 @@
-"""What a checkpoint leaves out, and what it must not."""
+"""State that a checkpoint leaves out, and state that it must not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which test proves which row of the contract of the lab (`spec/live_lab.md`).
+"""Tests of each row of the contract of the lab (`spec/live_lab.md`).
 
 A row is the letters of its heading and its number, or, for hotkeys, its key. Tests are named by
 their file under `tests/`, several with a space between them; a row that does not make sense here,
@@ -386,7 +386,7 @@ ROWS = {
         "cli/test_validate.py::test_a_running_world_does_not_notice "
         "lab/page/test_reload.py::test_what_does_not_compile_is_a_card"
     ),
-    "AA2": "not here: models are validated when somebody asks, or opens them; nothing does it "
+    "AA2": "not here: models are validated on request, or when they are opened; nothing does it "
     "unasked, which one could switch off",
     # AB
     "AB1": "lab/page/test_overlays.py::test_contacts_are_discs_and_arrows",

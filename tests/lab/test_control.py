@@ -27,12 +27,12 @@ from tests.lab.conftest import ARM
 
 
 def test_only_the_owner_counts(lab):
-    """Write as somebody else: nothing moves, and the lab says why."""
+    """Write as a client that is not the owner: nothing moves, and the lab reports why."""
     arm = lab["arm"]
     assert arm.owner == "panel" and arm.write("panel", [1.0, 2.0])
     assert not arm.write("script", {"elbow": 9.0})
     assert lab.step().ctrl.tolist() == [1.0, 2.0]
-    assert lab.why_not_moving("arm") == ["1 commands of 'script' were ignored: 'panel' has it"]
+    assert lab.why_not_moving("arm") == ["1 commands of 'script' were ignored: 'panel' owns it"]
     assert arm.take("script") == "panel"
     arm.release("panel")
     assert arm.owner == "script" and arm.write("script", {"elbow": 9.0})
@@ -153,7 +153,7 @@ def test_pd_leaves_other_actuators_alone():
     world = world_from_spec(mujoco.MjSpec.from_string(BALL_AND_TENDON.format(hinge)), "robot")
     lab = LiveLab(world)
     robot = lab["robot"]
-    with pytest.warns(UserWarning, match="which PD cannot move: pull, turn; they are told"):
+    with pytest.warns(UserWarning, match="PD cannot control .*: pull, turn; their targets become"):
         robot.controller = PdController(world.model, robot.actuators, kp=10.0)
     robot.write("panel", {"swing": 1.0, "pull": 0.2, "turn": 0.3})
     assert lab.step().ctrl.tolist() == [10.0, 0.2, 0.3]
@@ -352,7 +352,7 @@ def test_the_lab_says_why_nothing_moves(lab):
         "the world is paused",
         "the world waits for steps (direct mode)",
         "actuation is switched off in the options",
-        "nobody steers it",
+        "it has no owner",
         "actuators at their limits: elbow",
         "all its gains are zero",
     ]
@@ -364,7 +364,7 @@ def test_old_commands_are_named(lab):
     """Say nothing, say something, wait: the lab tells; a sequence needs no commands."""
     arm = lab["arm"]
     lab.step()
-    assert lab.why_not_moving("arm") == ["'panel' has it and has told it nothing yet"]
+    assert lab.why_not_moving("arm") == ["holding its start pose: move a slider"]
     arm.write("panel", {"elbow": 1.0})
     assert not lab.why_not_moving("arm")
     arm.take("script")
@@ -377,7 +377,7 @@ def test_old_commands_are_named(lab):
     assert not lab.why_not_moving("arm")
     lab.reset()
     arm.take("panel")
-    assert lab.why_not_moving("arm") == ["'panel' has it and has told it nothing yet"]
+    assert lab.why_not_moving("arm") == ["holding its start pose: move a slider"]
 
 
 def test_sleep_and_weakness_are_named():
@@ -389,7 +389,7 @@ def test_sleep_and_weakness_are_named():
     lab = LiveLab(world_from_spec(spec))
     lab["arm"].write("panel", [0.0, 0.0])
     lab.step(2)
-    assert lab.why_not_moving("arm") == ["its bodies sleep"]
+    assert lab.why_not_moving("arm") == ["its bodies are asleep"]
     lab.stop()
     spec = mujoco.MjSpec.from_string(ARM)
     elbow = spec.actuator("elbow")

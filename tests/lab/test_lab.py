@@ -84,9 +84,9 @@ def test_states_of_other_models_are_refused(lab, tmp_path):
     path.write_bytes(b"nothing")
     with pytest.raises(ValueError, match="is no saved state"):
         other.states.read(path)
-    with pytest.raises(ValueError, match="is no name for a state"):
+    with pytest.raises(ValueError, match="is no valid name of a state"):
         other.states.save("../evil")
-    with pytest.raises(KeyError, match="no state 'x'; saved: none"):
+    with pytest.raises(KeyError, match="no saved state 'x'; saved: none"):
         other.states.restore("x")
     other.stop()
 

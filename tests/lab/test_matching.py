@@ -1,4 +1,4 @@
-"""Which recorded joint is which."""
+"""Matching of recorded joints with those of a model."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_report_says_why():
     assert report.unmatched == {
         "hip": "ambiguous (suffix): a/hip, b/hip",
         "tail": "no joint of this name",
-        "a/knee": "'a/knee' is a hinge joint, recorded were 1 numbers of a slide one",
+        "a/knee": "'a/knee' is a hinge joint, but 1 numbers of a slide one were recorded",
     }
     assert str(report).startswith("0 joints matched (none)\nhip: ambiguous")
     assert str(report_of({"a/hip": 1}, ONE)) == (

@@ -29,7 +29,7 @@ def lab():
 
 
 def jacobian(lab: LiveLab) -> int:
-    """How the world is stepped now."""
+    """Present options of the solver."""
     return lab.loop.model.opt.jacobian
 
 

@@ -16,7 +16,7 @@ from manyworlds.lab.pacing import Pacer
 
 
 class Clock:
-    """A clock that goes on by 10 us whenever it is read, and while somebody waits."""
+    """Clock that advances by 10 us with each reading, and while a thread waits."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -142,7 +142,7 @@ def idle_machine() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("timestep", [0.002, 0.001])
 def test_real_time_with_a_reader(world, timestep):
-    """Run 10 s beside somebody who reads 60 times a second: 1 %, and less than one core."""
+    """Run 10 s beside a thread that reads 60 times a second: 1 %, and less than one core."""
     idle_machine()
     done = threading.Event()
 

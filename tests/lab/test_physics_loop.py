@@ -27,7 +27,7 @@ from tests.robots import robot_file
 
 
 def reference(world, num_steps: int) -> mujoco.MjData:
-    """What a plain loop of `mj_step` gives."""
+    """States of a plain loop of `mj_step`."""
     data = mujoco.MjData(world.model)
     for _ in range(num_steps):
         mujoco.mj_step(world.model, data)
@@ -121,7 +121,7 @@ def test_nan_is_a_fault_that_a_reset_mends(lab):
     lab.step(5)
     good = lab.snapshot
     lab.post(lambda model, data: data.qvel.__setitem__(0, np.nan))
-    with pytest.raises(FaultError, match=r"velocities went bad at 0\.010 s"):
+    with pytest.raises(FaultError, match=r"velocities diverged at 0\.010 s"):
         lab.step()
     assert lab.loop.state == "faulted" and "reset" in lab.loop.fault
     assert np.array_equal(lab.snapshot.qpos, good.qpos) and lab.snapshot.time == good.time
@@ -171,7 +171,7 @@ def test_puppets_show_states_and_give_the_world_back(lab):
     assert np.array_equal(lab.snapshot.qpos, qpos)
     lab.loop.iterate_once()
     assert np.array_equal(lab.snapshot.qpos, qpos) and lab.snapshot.step == 1
-    with pytest.raises(RuntimeError, match="already moves this world, for 'bob'"):
+    with pytest.raises(RuntimeError, match="already advances this world, for 'bob'"):
         lab.loop.drive(other, "carol")
     lab.loop.release(upper)
     assert lab.step().driver == "physics" and lab.snapshot.time > 12.5
@@ -215,7 +215,7 @@ def test_stop_is_prompt_and_final(world):
     assert lab.phases == ["compiled", "bound", "running", "stopped"]
     with pytest.raises(RuntimeError, match="was stopped"):
         lab.reset()
-    with pytest.raises(RuntimeError, match="starts once"):
+    with pytest.raises(RuntimeError, match="starts only once"):
         lab.start()
 
 
@@ -460,7 +460,7 @@ def test_a_request_that_hangs_is_an_error(world):
 
 
 def test_stopping_during_a_request(world):
-    """Stop while somebody waits for steps: he gets an error at once, and nobody hangs."""
+    """Stop while a caller waits for steps: it gets an error at once, and no thread blocks."""
     lab = LiveLab(world, LabCfg(mode="direct"))
     lab.start()
     errors: list[Exception] = []
@@ -524,7 +524,7 @@ def test_warnings_are_counted(lab):
     assert lab.loop.warnings == {}
     lab.step(3)
     lab.post(lambda model, data: data.qvel.__setitem__(4, np.nan))
-    with pytest.raises(FaultError, match=r"velocities went bad at 0\.006 s, first of body 'ball'"):
+    with pytest.raises(FaultError, match=r"velocities diverged at 0\.006 s, first of body 'ball'"):
         lab.step()
     assert lab.loop.warnings["badqvel"] == 1
     lab.reset()
@@ -532,7 +532,7 @@ def test_warnings_are_counted(lab):
 
 
 def test_readers_take_no_lock(world):
-    """Read snapshots from five threads while somebody holds the world: nobody waits."""
+    """Read snapshots from five threads while another holds the lock: no reader waits."""
     with LiveLab(world) as lab, lab.lock():
         times: list[float] = []
 

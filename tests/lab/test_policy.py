@@ -83,7 +83,7 @@ def test_pauses_do_not_matter(run):
 
 
 def test_others_may_take_the_robot(run):
-    """Take the robot from the policy and give it back, which begins anew."""
+    """Take the robot from the policy and give it back: the policy restarts."""
     lab = open_run(run)
     robot = lab["cartpole"]
     assert robot.owner == "policy"
@@ -113,7 +113,9 @@ def test_robots_that_do_not_fit_are_refused(run):
     world = world_from_spec(spec)
     world.robots = {"cartpole": "cartpole/"}
     lab = LiveLab(world)
-    with pytest.raises(ValueError, match="the robot 'cartpole': it does not move cartpole/extra"):
+    with pytest.raises(
+        ValueError, match="the robot 'cartpole': it does not control cartpole/extra"
+    ):
         lab.run_policy(run / "policy.onnx")
     with pytest.raises(KeyError, match="no robot 'dog'"):
         lab.run_policy(run / "policy.onnx", "dog")
@@ -188,7 +190,7 @@ def test_checkpoints_need_their_run(run, tmp_path):
         lab.run_policy(tmp_path / "none.onnx")
     lost = tmp_path / "model_1.pt"
     lost.write_bytes((sorted(run.glob("model_*.pt"))[-1]).read_bytes())
-    with pytest.raises(ValueError, match=r"model_1\.pt' lies in no run folder"):
+    with pytest.raises(ValueError, match=r"model_1\.pt' is in no run folder"):
         lab.run_policy(lost)
     lab.stop()
 

@@ -69,7 +69,7 @@ def test_a_prop_comes_into_a_running_world(tmp_path, threaded):
 
 
 def test_a_world_that_does_not_compile_changes_nothing(lab):
-    """Rebuild from a broken model: the error is told, the old world goes on; then mend it."""
+    """Rebuild from a broken model: the error is reported, the old world continues; then fix it."""
     lab.step(3)
     world = lab.world
     broken = ARM.replace('<geom size=".05"/>', "")
@@ -136,7 +136,7 @@ def test_views_of_the_old_world_are_refused(lab):
     joint = lab.view("joint", "elbow")
     assert joint.qpos.shape == (1,)
     lab.rebuild(arm(BOX))
-    with pytest.raises(StaleViewError, match="built anew: look for the joint 'elbow' again"):
+    with pytest.raises(StaleViewError, match="was rebuilt: get a new view of the joint 'elbow'"):
         _ = joint.qpos
     lab.step(20)
     assert lab.view("joint", "elbow").qpos[0] == lab.snapshot.qpos[8] != 0.0

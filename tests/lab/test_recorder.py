@@ -12,7 +12,7 @@ from manyworlds.lab import LIVE, LabCfg, LiveLab, Puppet, RecorderCfg, Recording
 
 @pytest.fixture
 def folder(tmp_path):
-    """Where recordings lie."""
+    """Folder of the recordings."""
     return tmp_path / "recordings"
 
 
@@ -216,7 +216,7 @@ def test_names_cannot_leave_the_folder(make_lab, tmp_path):
     lab = make_lab()
     for name in ("../a.csv", "/etc/a.csv", "a/b.mcap", "..\\a.csv", ".csv", "a.npz", "a.csv\n"):
         for call in (lab.recorder.load, lab.recorder.save):
-            with pytest.raises(ValueError, match="is no name for a recording's file"):
+            with pytest.raises(ValueError, match="is not a valid name of a recording"):
                 call(name)
     for name in ("a.csv", "../a.mcap"):
         with pytest.raises(ValueError):

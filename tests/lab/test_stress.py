@@ -30,7 +30,7 @@ def stress_lab(folder: Path) -> LiveLab:
 
 
 def descriptors() -> int:
-    """How many files, sockets and pipes this process has open."""
+    """Number of files, sockets and pipes that this process has open."""
     return len(os.listdir("/proc/self/fd"))
 
 
@@ -69,7 +69,7 @@ class Hammer:
         self.torn = 0
 
     def verbs(self, rng: random.Random) -> dict[str, Callable[[], object]]:
-        """What can be done, by name."""
+        """Actions by name."""
         lab = self.lab
         robot = lab["arm"]
         name = f"s{rng.randrange(4)}"
@@ -170,7 +170,7 @@ def hammer(folder: Path, seconds: float) -> Hammer:
         thread.start()
     for thread in threads:
         thread.join(seconds + 30.0)
-    assert not any(thread.is_alive() for thread in threads), "somebody hangs"
+    assert not any(thread.is_alive() for thread in threads), "a thread blocks"
     lab.reset()
     assert lab.loop.state == "running"
     lab.stop()

@@ -74,7 +74,7 @@ def test_time_between_draws_is_within_its_range(env):
 
 
 def test_a_reset_logs_and_clears_metrics_of_its_worlds(env):
-    """Log the mean over worlds as a tensor, and begin anew only there."""
+    """Log the mean over worlds as a tensor, and restart it only there."""
     commands = manager(env)
     commands.compute(0.1)
     commands.get_term("n").metrics["error"][:] = torch.tensor([1.0, 2.0, 3.0, 4.0])

@@ -1,4 +1,4 @@
-"""What managers share: copies of configs, class terms, saved state, errors and tables."""
+"""Common behavior of managers: copies of configs, class terms, saved state, errors and tables."""
 
 import copy
 import re

@@ -77,7 +77,7 @@ def manager_of(env, term: ObservationTermCfg, **group) -> ObservationManager:
 
 
 class Worlds:
-    """What each world should observe, kept in lists."""
+    """Expected observations of each world, kept in lists."""
 
     def __init__(self, num_envs: int, length: int) -> None:
         self.values: list[list[torch.Tensor]] = [[] for _ in range(num_envs)]
@@ -121,7 +121,7 @@ def test_delays_and_histories_are_those_of_lists(env, options):
         obs = manager.compute(update_history=True)["g"]
         for world in range(4):
             model.append(world, signal(env)[world], int(delay.current_lags[world]))
-        if step == 6:  # as env.reset(env_ids): only these worlds begin anew
+        if step == 6:  # as env.reset(env_ids): only these worlds restart
             lags, before = delay.current_lags, obs.clone()
             signal.step += 1
             manager.reset(torch.tensor(ids))
@@ -193,7 +193,7 @@ def test_noise_needs_a_corrupted_group_and_comes_first(env):
 
 
 def test_a_bias_lasts_an_episode_and_belongs_to_one_group(env):
-    """Draw biases anew for worlds that are reset; keep groups with one term apart."""
+    """Draw biases again for worlds that are reset; keep groups with one term apart."""
     noise = NoiseModelWithAdditiveBiasCfg(
         noise_cfg=ConstantNoiseCfg(), bias_noise_cfg=GaussianNoiseCfg()
     )

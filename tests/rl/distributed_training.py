@@ -1,4 +1,4 @@
-"""What each of several training processes runs: train, and write down what it came to."""
+"""Program of each of several training processes: train, and write down the results."""
 
 from __future__ import annotations
 

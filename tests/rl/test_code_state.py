@@ -1,4 +1,4 @@
-"""What a run's folder tells of the code."""
+"""State of the code in a run's folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow_on_warp
 
 
 def git(folder: Path, *words: str) -> None:
-    """Run git as somebody."""
+    """Run git with a name and an address."""
     name = ["-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run(["git", "-C", str(folder), *name, *words], check=True, capture_output=True)
 

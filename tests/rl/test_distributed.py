@@ -27,7 +27,7 @@ def torchrun(*args: str) -> list[dict]:
 
 
 def same_networks(left: dict, right: dict) -> bool:
-    """Whether all weights, normalisers and learning rates are equal, bit for bit."""
+    """True if all weights, normalizers and learning rates are equal, bit for bit."""
     assert (
         left["optimizer_state_dict"]["param_groups"]
         == (right["optimizer_state_dict"]["param_groups"])

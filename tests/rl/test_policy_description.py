@@ -1,4 +1,4 @@
-"""What exported policies say about the world around them."""
+"""Descriptions of the world in exported policies."""
 
 import json
 from typing import Any

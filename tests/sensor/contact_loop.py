@@ -1,4 +1,4 @@
-"""What a contact sensor should say, by hand from MuJoCo's list of contacts."""
+"""Expected values of a contact sensor, computed by hand from MuJoCo's list of contacts."""
 
 from __future__ import annotations
 

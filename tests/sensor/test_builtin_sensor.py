@@ -47,7 +47,7 @@ def robot() -> str:
 
 
 def kinds(sensor_type: str) -> tuple[str, ...]:
-    """What each type can be attached to, as MuJoCo's XML reference has it."""
+    """Elements to which each type can be attached, according to MuJoCo's XML reference."""
     if sensor_type.startswith("frame"):
         return FRAMES
     if sensor_type == "rangefinder":

@@ -1,4 +1,4 @@
-"""What all sensors share: laziness, periods, latency, noise, partial resets."""
+"""Common behavior of sensors: laziness, periods, latency, noise, partial resets."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def read(sensor: Clock) -> list[float]:
 
 @pytest.mark.parametrize("options", [{}, {"update_period": 0.05}, {"latency": 0.02}])
 def test_nobody_who_reads_pays_nothing(options: dict):
-    """Compute nothing until somebody reads, and then once between updates or resets."""
+    """Compute nothing until the first read, and then once between updates or resets."""
     sensor = clock(**options)
     advance(sensor, 20)
     sensor.reset()
@@ -176,7 +176,7 @@ def test_samples_are_those_of_a_list_of_them(period: float, latency: float):
 
 
 def test_latency_is_drawn_by_each_world_at_reset():
-    """Draw within the range; a reset draws anew for the worlds named only."""
+    """Draw within the range; a reset draws again for the selected worlds only."""
     sensor = clock(num_envs=64, latency=(0.02, 0.06))
     for _ in range(10):
         read(sensor)
@@ -218,7 +218,7 @@ def test_noise_alone_is_drawn_when_it_is_read():
 
 
 def test_a_noise_model_keeps_its_bias_until_its_world_is_reset():
-    """Keep the bias of an episode; draw it anew for the worlds named."""
+    """Keep the bias of an episode; draw it again for the selected worlds."""
     noise = NoiseModelWithAdditiveBiasCfg(
         noise_cfg=ConstantNoiseCfg(bias=0.0), bias_noise_cfg=UniformNoiseCfg(n_min=1.0, n_max=2.0)
     )

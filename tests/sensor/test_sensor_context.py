@@ -1,4 +1,4 @@
-"""What sensors share that look into the world."""
+"""Common behavior of sensors that cast rays or render images."""
 
 from __future__ import annotations
 

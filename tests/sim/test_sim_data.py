@@ -1,4 +1,4 @@
-"""What users see: model fields that worlds share until one of them is written to."""
+"""Views of users: model fields that worlds share until one of them is written to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both engines show alike: defaults, nested structs, and Warp's own objects."""
+"""Views that both engines share: defaults, nested structs, and Warp's own objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change of a model field does on Warp: to pictures, and to what mj_setConst derives."""
+"""Effects of model fields on Warp: on images, and on the results of mj_setConst."""
 
 from __future__ import annotations
 

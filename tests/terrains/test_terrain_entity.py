@@ -1,4 +1,4 @@
-"""Where worlds are on the ground, and how they move from level to level."""
+"""Places of worlds on the ground, and moves between levels."""
 
 import copy
 
@@ -30,7 +30,7 @@ def make(num_envs: int = 40, **fields) -> TerrainEntity:
 
 
 def origins_follow(terrain: TerrainEntity) -> bool:
-    """Whether each world's origin is that of its cell."""
+    """True if each world's origin is that of its cell."""
     expected = terrain.terrain_origins[terrain.terrain_levels, terrain.terrain_types]
     return torch.equal(terrain.env_origins, expected)
 

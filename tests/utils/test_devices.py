@@ -1,4 +1,4 @@
-"""How torch runs."""
+"""Devices and threads of torch."""
 
 import random
 

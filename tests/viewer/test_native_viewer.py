@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow_on_warp
 
 
 class Handle:
-    """What `mujoco.viewer.launch_passive` returns, without a window."""
+    """Stand-in for the handle of `mujoco.viewer.launch_passive`, without a window."""
 
     def __init__(self, model, data, key_callback, **_) -> None:
         self.model, self.data, self.key_callback = model, data, key_callback

@@ -47,7 +47,7 @@ def sim(engine):
 
 @pytest.fixture
 def looks(sim):
-    """What differs between these worlds."""
+    """Fields that differ between these worlds."""
     looks = PerWorldAppearance(sim.mj_model, sim.model, sim.expanded_fields)
     looks.read(slice(0, 3))
     return looks

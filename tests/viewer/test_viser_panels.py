@@ -133,7 +133,7 @@ def test_reward_bars_have_a_limit(server):
 
 
 def test_term_plots(server):
-    """Plot the last values of the terms that are shown, and begin anew with another world."""
+    """Plot the last values of the terms that are shown, and restart with another world."""
     plotter = ViserTermPlotter(server, ["a", "b", "c", "d"], history_length=3)
     assert [plot.visible for plot in plotter._plots.values()] == [True, True, True, False]
     for i in range(5):

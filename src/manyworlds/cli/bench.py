@@ -220,12 +220,10 @@ class _Race:
         self.fields, self.nsubsteps, self.refresh = fields, nsubsteps, refresh
         self.sim = sim = _make_simulation(model, num_envs, num_threads, engine)
         self.model = sim.mj_model
-        self.threads = num_threads or (
-            sim.num_threads if sim.engine == "native" else usable_cores()
-        )
+        self.threads = num_threads or usable_cores()
         self.rollout = PlainRollout(self.model, self.threads)
         self.layout = self.rollout.layout
-        self.same_trajectory: bool | None = True if sim.engine == "native" else None
+        self.same_trajectory: bool | None = True if sim.is_bit_exact else None
         self.contacts: list[int] = []
 
         rng = np.random.default_rng(0)
@@ -379,12 +377,9 @@ def _make_simulation(
     model: mujoco.MjModel, num_envs: int, num_threads: int, engine: str
 ) -> Simulation:
     from manyworlds.sim import Simulation, SimulationCfg
-    from manyworlds.utils.extras import require_extra
 
     cfg: Any = SimulationCfg(mujoco=None, num_threads=num_threads)
     cfg.engine = engine
-    if engine == "warp":
-        require_extra("mujoco_warp", "gpu")
     return Simulation(num_envs, cfg, model)
 
 

@@ -24,7 +24,7 @@ class StateLayout:
         }
 
     def row(self, data: mujoco.MjData) -> np.ndarray:
-        """Return the state row of one MjData."""
+        """Return the state row of one MjData, shape (mj_stateSize(mjSTATE_INTEGRATION),)."""
         row = np.empty(self.size)
         mujoco.mj_getState(self.model, data, row, _STATE.mjSTATE_INTEGRATION)
         return row

@@ -25,7 +25,7 @@ _HEARTBEAT_S = 0.2
 
 @dataclass(kw_only=True)
 class LabOptions:
-    """Run one world live: view it, pull at its bodies, control its robot.
+    """Run one world live: view it, pull its bodies, control its robot.
 
     TARGET is a model file (MJCF or URDF), a task, or a run: its folder, one of its checkpoints, or
     its policy.onnx. The policy of a run controls the robot.
@@ -69,11 +69,11 @@ def main(argv: list[str]) -> int:
     load_modules(cfg.load)
     if not cfg.headless:
         require_extra("viser", "lab")
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
     try:
         if cfg.headless:
             with open_lab(cfg):
-                print(f"{cfg.target} is alive, without a page (Ctrl-C ends)", flush=True)
+                print(f"{cfg.target} runs without a page (Ctrl-C stops)", flush=True)
                 wait(cfg.seconds)
         else:
             _serve(cfg)
@@ -93,8 +93,8 @@ def _serve(cfg: LabOptions) -> None:
     try:
         page.open()
         if page.error:
-            print(f"does not compile: {page.error}", flush=True)
-        print(f"lab at {page.url} (Ctrl-C ends)", flush=True)
+            print(f"{cfg.target} does not compile: {page.error}", flush=True)
+        print(f"lab at {page.url} (Ctrl-C stops)", flush=True)
         wait(cfg.seconds)
     finally:
         page.close()
@@ -118,12 +118,17 @@ def open_lab(cfg: LabOptions) -> LiveLab:
 
     world, policy = find_world(cfg)
     if cfg.command and policy is None:
-        raise ValueError("--command is for policies, and there is none: name a run, or --policy.")
+        raise ValueError(
+            "--command sets commands of a policy, and there is none: name a run, or give --policy."
+        )
     lab = LiveLab(world, LabCfg(start_paused=cfg.paused, speed=cfg.speed))
     if policy is not None:
         law = lab.run_policy(policy, commands=cfg.command)
         if law.differences:
-            print(f"unlike the training of {policy}: {'; '.join(law.differences)}", flush=True)
+            print(
+                f"differences from the training of {policy}: {'; '.join(law.differences)}",
+                flush=True,
+            )
     return lab
 
 
@@ -134,10 +139,14 @@ def find_world(cfg: LabOptions) -> tuple[World, Path | None]:
     path = Path(cfg.target)
     if path.is_file() and path.suffix not in (".pt", ".onnx"):
         if cfg.world is not None:
-            raise ValueError("--world chooses among the worlds of a task: a model file has one.")
+            raise ValueError(
+                "--world selects a world of a task, but a model file has one: leave --world out."
+            )
         return _world_of_file(path, cfg.plane), cfg.policy
     if cfg.plane:
-        raise ValueError("--plane is for model files: scenes of tasks have a floor of their own.")
+        raise ValueError(
+            "--plane is for model files, because scenes of tasks have a floor: leave --plane out."
+        )
     if cfg.target in list_tasks():
         from manyworlds.tasks import load_env_cfg
 
@@ -150,7 +159,7 @@ def find_world(cfg: LabOptions) -> tuple[World, Path | None]:
             "tasks."
         ) from None
     if run is None or run.task is None:
-        raise ValueError(f"'{checkpoint}' lies in no run folder: name the run's folder.")
+        raise ValueError(f"'{checkpoint}' is in no run folder: name the run's folder.")
     # Training exports its policy at the end. The lab itself exports a named checkpoint, or the last
     # one of a run that has not ended.
     policy = run.path / "policy.onnx"
@@ -166,7 +175,7 @@ def _world_of_file(path: Path, plane: bool) -> World:
     try:
         return world_from_file(path, plane=plane)
     except ValueError:
-        compile_spec(load_spec(path), path)  # says more, if the file is to blame
+        compile_spec(load_spec(path), path)  # has a better message if the file is wrong
         raise
 
 

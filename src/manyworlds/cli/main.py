@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"error: {_one_line(error)}", file=sys.stderr)
         return getattr(error, "exit_code", 1)  # 2 for wrong usage, as of `UsageError`
     except ImportError as error:
-        # So says a module in C++ in whose loading Ctrl-C came.
+        # Ctrl-C while a C++ module is loaded raises an ImportError.
         if isinstance(error.__cause__, KeyboardInterrupt):
             return 130
         raise

@@ -62,7 +62,7 @@ def unreadable(path: Path) -> tuple[str, list[str]] | None:
     if head.startswith(_LFS_HEADER):
         return "this is a Git LFS pointer, not the file itself.", ["run `git lfs pull`."]
     if path.suffix.lower() == ".mjb":
-        return "this is a compiled binary model.", ["give the XML that it was made from."]
+        return "this is a compiled binary model.", ["give the XML from which it was compiled."]
     return None
 
 
@@ -196,7 +196,7 @@ def _mass(text: ModelText, match: re.Match[str]) -> str:
 
 def _inertia(text: ModelText, match: re.Match[str]) -> str:
     return (
-        "no rigid body has such an inertia: check its diaginertia, or let MuJoCo mend it with "
+        "no rigid body has such an inertia: check its diaginertia, or let MuJoCo correct it with "
         '<compiler balanceinertia="true"/>.'
     )
 
@@ -215,7 +215,9 @@ def _file(text: ModelText, match: re.Match[str]) -> str | None:
         return f"{start}, which cannot be read: check its permissions."
     if same := [p for p in _files_below(folder) if p.name.lower() == looked.name.lower()]:
         place = same[0].relative_to(folder)
-        return f"{start}; there is {place}: mend file= or the meshdir or texturedir of <compiler>."
+        return (
+            f"{start}; there is {place}: correct file= or the meshdir or texturedir of <compiler>."
+        )
     if not looked.parent.is_dir():
         return f"{start}; the folder {looked.parent.resolve()} does not exist."
     near = _near(looked.name, (p.name for p in looked.parent.iterdir()))

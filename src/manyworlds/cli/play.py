@@ -1,4 +1,4 @@
-"""`manyworlds play [TASK]`: watch a policy in the browser, in a window, or as a film."""
+"""`manyworlds play [TASK]`: watch a policy in the browser, in a window, or as a video."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
 
 
 def _play(task: str, given: PlayOptions, rest: list[str]) -> int:
-    """Find the policy, build the environment, and show or film them.
+    """Find the policy, build the environment, and show or record them.
 
     Args:
         task: name of the task.
@@ -92,10 +92,8 @@ def _show(
     if options.video:
         folder = (options.log_root if run is None else run.path) / "videos" / "play"
         path = film(env, policy, folder / task, options.video_length, options.camera)
-        print(f"film: {path}")
-    elif options.viewer == "native":
-        watch_in_window(env, policy, steps=options.steps)
-    else:
+        print(f"video: {path}")
+    elif options.viewer in ("auto", "viser"):
         checkpoints = None
         if run is not None and checkpoint is not None:
             checkpoints = checkpoints_of(
@@ -112,6 +110,8 @@ def _show(
             steps=options.steps,
             checkpoints=checkpoints,
         )
+    else:
+        watch_in_window(env, policy, steps=options.steps)
 
 
 def _env_cfg(cfg: PlayTaskOptions) -> ManagerBasedRlEnvCfg:
@@ -176,7 +176,7 @@ def _camera(camera: int | str | None, model: mujoco.MjModel) -> int | str | None
     if camera not in names:
         raise ValueError(
             f"There is no camera '{camera}': the model has {', '.join(names) or 'none'}; without "
-            "--camera, the film looks at the task's robot."
+            "--camera, the video shows the task's robot."
         )
     return camera
 

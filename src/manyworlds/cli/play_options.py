@@ -67,4 +67,4 @@ class PlayStartOptions(TaskOptions, PlayOptions):
     """
 
     onnx: Path | None = None
-    """Run an exported policy in plain MuJoCo; `manyworlds play --onnx FILE --help` says more."""
+    """Run an exported policy in plain MuJoCo; see `manyworlds play --onnx FILE --help`."""

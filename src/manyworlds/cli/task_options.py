@@ -58,7 +58,7 @@ class TrainOptions:
 
 
 @dataclass(kw_only=True)
-class EvaluateOptions:
+class EvaluateTaskOptions:
     """Evaluate a policy by the rewards of its task, over one episode in each world.
 
     The environment is the task's own; changes that a run made to it do not apply. Options

@@ -1,4 +1,4 @@
-"""The live lab: one world that goes on in real time."""
+"""The live lab: one world that runs in real time."""
 
 from manyworlds.lab.control import RobotControl, RobotControls
 from manyworlds.lab.controllers import Controller, Passthrough, PdController

@@ -1,4 +1,4 @@
-"""Who may move a robot, what it was told, and why it does not move."""
+"""Control of a robot: its owner, its targets, and reasons why it does not move."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from manyworlds.lab.controllers import Controller, Passthrough, RobotActuators
 from manyworlds.lab.snapshot import Snapshot
 
 NOBODY = "nobody"
-"""The owner of a robot whose actuators rest."""
+"""Owner of a robot that no client controls; its actuators keep their targets."""
 PANEL = "panel"
-"""The owner of robots that the page steers."""
+"""Owner of robots that the page's sliders control."""
 POLICY = "policy"
-"""The owner of robots that a policy steers."""
+"""Owner of robots that a policy controls."""
 
 _NEVER = -1.0
 _SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
-_OLD_S = 1.0  # older commands are worth a word
+_OLD_S = 1.0  # age of targets from which they are reported
 
 
 @dataclass(frozen=True)
 class TargetCommand:
-    """What an owner told a robot last."""
+    """Latest targets that a robot's owner wrote."""
 
     targets: np.ndarray
-    """One number for each actuator; it never changes."""
+    """Target of each actuator, shape [num_actuators]; never modified."""
     time: float
-    """Simulated time when it was told [s]; below zero if nobody has told it anything yet."""
+    """Simulated time at which they were written [s]; negative before the first write."""
 
 
 class RobotControl:
-    """The controls of one robot: its owner, what it was told, and its control law.
+    """Controls of one robot: its owner, its targets, and its control law.
 
-    Everybody may write; only what the owner wrote counts. Targets are swapped as a whole, so that
-    the loop never sees half of a command.
+    Every client may write targets; only those of the owner take effect. Targets are replaced as a
+    whole, so that the loop never reads a partly written command.
 
     Args:
-        name: the robot's.
-        actuators: where its actuators are.
-        neutral: what its actuators are told when nobody says anything.
+        name: name of the robot.
+        actuators: its actuators in the model.
+        neutral: targets before the first write and after a reset, shape [num_actuators].
     """
 
     def __init__(self, name: str, actuators: RobotActuators, neutral: np.ndarray) -> None:
@@ -51,48 +51,48 @@ class RobotControl:
         self.actuators = actuators
         self.controller: Controller = Passthrough()
         self.enabled = True
-        """Whether the control law counts; else controls are what the robot is told."""
+        """True if the control law computes the controls; otherwise the targets are the controls."""
         self.neutral = neutral.copy()
         self.owner = NOBODY
         self.ignored: dict[str, int] = {}
-        """How many commands of others than the owner were left aside, by who wrote them."""
+        """Number of ignored commands from clients that are not the owner, by client."""
         self._lock = threading.Lock()
         self._now = 0.0
         self._command = TargetCommand(self.neutral.copy(), _NEVER)
         self.asleep = False
-        """Whether MuJoCo has put its bodies to sleep."""
+        """True if MuJoCo has put the robot's bodies to sleep."""
 
     @property
     def command(self) -> TargetCommand:
-        """What counts at present."""
+        """The present targets."""
         return self._command
 
     def take(self, owner: str) -> str:
-        """Make somebody the owner; return who was it. Targets stay until he writes."""
+        """Make a client the owner; return the previous one. Targets stay until the first write."""
         with self._lock:
             before, self.owner = self.owner, owner
             self.ignored.pop(owner, None)
         return before
 
     def release(self, owner: str) -> None:
-        """Give the robot up; nothing happens unless `owner` has it."""
+        """End the ownership of `owner`; does nothing unless it owns the robot."""
         with self._lock:
             if self.owner == owner:
                 self.owner = NOBODY
 
     def write(self, owner: str, targets: np.ndarray | Mapping[str, float]) -> bool:
-        """Tell the robot what to do.
+        """Set targets of the actuators.
 
         Args:
-            owner: who says so.
-            targets: a number for each actuator, or for those named; the others keep theirs.
+            owner: the client that writes.
+            targets: one number per actuator, or numbers by actuator name; the others keep theirs.
 
         Returns:
-            Whether it counts: whether `owner` has the robot.
+            True if the targets take effect, because `owner` owns the robot.
 
         Raises:
-            ValueError: there are too many numbers or too few, or one is not finite.
-            KeyError: there is no such actuator.
+            ValueError: the number of targets is wrong, or one is not finite.
+            KeyError: there is no actuator of a given name.
         """
         indices: list[int] | slice = slice(None)
         values = targets
@@ -121,10 +121,10 @@ class RobotControl:
     def rebuild(
         self, model: mujoco.MjModel, actuators: RobotActuators, neutral: np.ndarray
     ) -> bool:
-        """Go on in a model that was built anew: actuators of the same name keep their targets.
+        """Continue in a rebuilt model: actuators of the same name keep their targets.
 
         Returns:
-            Whether the control law goes on, too; else controls are what the robot is told.
+            True if the control law continues, too; otherwise the targets become the controls.
         """
         with self._lock:
             told = dict(zip(self.actuators.names, self._command.targets, strict=True))
@@ -141,17 +141,17 @@ class RobotControl:
         return law is not None
 
     def reset(self) -> None:
-        """Forget what it was told; the owner stays."""
+        """Return to the neutral targets; the owner stays."""
         self._now = 0.0
         self.restore(self.neutral, _NEVER)
         self.controller.reset()
 
     def restore(self, targets: np.ndarray, time: float | None = None) -> None:
-        """Tell the robot what it was told once, whoever has it now.
+        """Set saved targets, whoever owns the robot.
 
         Args:
-            targets: a number for each actuator.
-            time: when it was told that [s]; None is now.
+            targets: one number per actuator.
+            time: time at which they were written [s]; None is now.
         """
         targets = targets.copy()
         targets.flags.writeable = False
@@ -159,7 +159,7 @@ class RobotControl:
             self._command = TargetCommand(targets, self._now if time is None else time)
 
     def apply(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Write the controls of the robot's actuators; in the physics thread."""
+        """Write the controls of the robot's actuators; runs in the physics thread."""
         self._now = data.time
         ctrl = self._command.targets
         if self.enabled:
@@ -168,7 +168,7 @@ class RobotControl:
         data.ctrl[self.actuators.ids] = ctrl
 
     def saturated(self, model: mujoco.MjModel, snapshot: Snapshot) -> list[str]:
-        """Names of actuators that are told more than they can do, or push as hard as they can."""
+        """Names of actuators whose control exceeds its range, or whose force is at a limit."""
         ids, actuators = self.actuators.ids, self.actuators.actuator_ids
         ctrl, force = snapshot.ctrl[ids], snapshot.actuator_force[actuators]
         low, high = model.actuator_ctrlrange[ids].T
@@ -179,25 +179,27 @@ class RobotControl:
         return np.array(self.actuators.names)[full].tolist()
 
     def reasons(self, model: mujoco.MjModel, snapshot: Snapshot) -> list[str]:
-        """Say in plain words what of its controls keeps the robot from moving."""
+        """Reasons in the robot's control that keep it from moving, as text."""
         reasons = []
         steered = self.enabled and self.controller.owner == self.owner
         told, age = self._command.time >= 0.0, snapshot.time - self._command.time
         if self.owner == NOBODY:
-            reasons.append("nobody steers it")
+            reasons.append("it has no owner")
+        elif not steered and not told and self.owner == PANEL:
+            reasons.append("holding its start pose: move a slider")
         elif not steered and not told:
-            reasons.append(f"'{self.owner}' has it and has told it nothing yet")
+            reasons.append(f"holding its start pose: '{self.owner}' has sent no targets yet")
         elif not steered and age > _OLD_S and self.owner != PANEL:  # sliders stand still
             reasons.append(f"the last command of '{self.owner}' is {age:.1f} s old")
         for who, count in self.ignored.items():
-            reasons.append(f"{count} commands of '{who}' were ignored: '{self.owner}' has it")
+            reasons.append(f"{count} commands of '{who}' were ignored: '{self.owner}' owns it")
         if names := self.saturated(model, snapshot):
             reasons.append(f"actuators at their limits: {', '.join(names)}")
         gains = getattr(self.controller, "kp", None)
         if self.enabled and gains is not None and not gains.any():
             reasons.append("all its gains are zero")
         if self.asleep:
-            reasons.append("its bodies sleep")
+            reasons.append("its bodies are asleep")
         return reasons
 
     def _sleeps(self, data: mujoco.MjData) -> bool:
@@ -206,17 +208,17 @@ class RobotControl:
 
 
 class RobotControls:
-    """The controls of all robots.
+    """Controls of all robots.
 
     Args:
-        robots: by name.
+        robots: controls by name of the robot.
     """
 
     def __init__(self, robots: Mapping[str, RobotControl]) -> None:
         self._robots = dict(robots)
 
     def __getitem__(self, name: str) -> RobotControl:
-        """A robot's controls.
+        """Return the controls of a robot.
 
         Raises:
             KeyError: there is no such robot.
@@ -227,13 +229,13 @@ class RobotControls:
         return self._robots[name]
 
     def find(self, name: str) -> RobotControl | None:
-        """A robot's controls, or None if it has none."""
+        """Return the controls of a robot, or None if there is no such robot."""
         return self._robots.get(name)
 
     def __iter__(self) -> Iterator[RobotControl]:
         return iter(self._robots.values())
 
     def reset(self) -> None:
-        """Let all robots forget what they were told."""
+        """Return all robots to their neutral targets."""
         for robot in self:
             robot.reset()

@@ -1,4 +1,4 @@
-"""Control laws: from what a robot is told to the controls of its actuators."""
+"""Control laws: from the targets of a robot to the controls of its actuators."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _AXES = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
 
 @dataclass(frozen=True)
 class RobotActuators:
-    """Where the actuators of one robot are in the model."""
+    """Actuators of one robot, by their place in the model."""
 
     names: tuple[str, ...]
-    """One for each control, without the robot's prefix; `name[1]` for an actuator's second."""
+    """Name of each control, without the robot's prefix; `name[1]` for an actuator's second."""
     ids: np.ndarray
-    """Where the controls are in `data.ctrl`, ascending."""
+    """Index of each control in `data.ctrl`, ascending, shape [num_controls]."""
     actuator_ids: np.ndarray
-    """The actuator of each control."""
+    """Id of the actuator of each control, shape [num_controls]."""
     trees: np.ndarray
-    """The kinematic trees whose joints they act on."""
+    """Ids of the kinematic trees whose joints the actuators act on."""
 
     def indices(self, values: Mapping[str, float]) -> list[int]:
-        """Which of the actuators are named.
+        """Return the indices of the actuators with the given names.
 
         Raises:
-            KeyError: a name is none of them.
+            KeyError: there is no actuator of a given name.
         """
         for name in values:
             if name not in self.names:
@@ -43,39 +43,39 @@ class RobotActuators:
 
 
 class Controller:
-    """Computes controls, in the physics thread and before each step."""
+    """Computation of a robot's controls, in the physics thread and before each step."""
 
     name = "controller"
     owner = ""
-    """Who must have the robot for the law to move it by itself; empty if it follows targets."""
+    """Owner for which the law generates motion by itself; empty if it follows targets."""
 
     @property
     def base(self) -> Controller:
-        """The law that it hands its targets to; itself if it hands them to none."""
+        """The innermost law, to which this one passes its targets; itself if there is none."""
         return self
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
-        """Return the controls of the robot's actuators for what it is told.
+        """Return the controls of the robot's actuators, shape [num_controls].
 
         Args:
             model: the model.
             data: the state before the step.
-            target: what the owner tells each actuator.
+            target: the targets that the owner wrote, shape [num_controls].
         """
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Forget what was before."""
+        """Clear the internal state."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What it remembers, as plain data that JSON holds to the last digit."""
+        """Return the internal state as plain data that JSON stores without loss."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Remember what `state_dict` returned."""
+        """Set the internal state that `state_dict` returned."""
 
     def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> Controller | None:
-        """Return the law for a robot whose model was built anew; None if it cannot go on.
+        """Return the law for a rebuilt model of the robot; None if it cannot continue.
 
         Raises:
             ValueError: it does not fit the robot any more.
@@ -84,12 +84,12 @@ class Controller:
 
 
 class Passthrough(Controller):
-    """Controls are what the owner says."""
+    """Control law whose controls are the targets."""
 
     name = "passthrough"
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
-        """Return the target."""
+        """Return the targets, shape [num_controls]."""
         return target
 
     def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> Controller:
@@ -98,21 +98,21 @@ class Passthrough(Controller):
 
 
 class PdController(Controller):
-    """Efforts that pull joints to targets: `kp (target - q) - kd v`, limited.
+    """Effort control of joint positions: `kp (target - q) - kd v`, limited.
 
-    For actuators whose control is an effort; targets [rad or m] are kept within the joints'
-    ranges. Actuators that act on anything but a hinge or a slide are told their targets as they
-    are, and a warning names them.
+    For actuators whose control is an effort; targets [rad or m] are clipped to the joints' ranges.
+    The targets of actuators that act on anything but a hinge or slide joint become their controls
+    directly, with a warning that names them.
 
     Args:
         model: the model.
-        actuators: those of the robot.
-        kp: stiffness, one for all [N m/rad or N/m].
-        kd: damping, one for all [N m s/rad or N s/m].
+        actuators: actuators of the robot.
+        kp: stiffness of all joints [N m/rad or N/m].
+        kd: damping of all joints [N m s/rad or N s/m].
         limit: largest effort [N m or N].
 
     Raises:
-        ValueError: none of the actuators acts on a hinge or a slide.
+        ValueError: none of the actuators acts on a hinge or slide joint.
     """
 
     name = "pd"
@@ -130,15 +130,15 @@ class PdController(Controller):
         if not self._bound.all():
             names = ", ".join(np.array(actuators.names)[~self._bound])
             message = (
-                f"Actuators that act on no hinge or slide, which PD cannot move: {names}; they "
-                "are told their targets as they are."
+                f"PD cannot control actuators that act on no hinge or slide joint: {names}; their "
+                "targets become their controls directly."
             )
             if not self._bound.any():
                 raise ValueError(f"{message} Use the passthrough controller.")
             warnings.warn(message, stacklevel=2)
         joints = [joint for joint in found if joint >= 0]
         self.actuator_names = tuple(np.array(actuators.names)[self._bound].tolist())
-        """The actuators that it moves, in the order of the gains."""
+        """Names of the actuators that it controls, in the order of the gains."""
         self._joint_names = [model.joint(joint).name for joint in joints]
         self._q = model.jnt_qposadr[joints]
         self._v = model.jnt_dofadr[joints]
@@ -151,7 +151,7 @@ class PdController(Controller):
 
     @property
     def gains(self) -> dict[str, dict[str, float]]:
-        """`kp`, `kd` and `limit` of each actuator that it moves, by its name."""
+        """`kp`, `kd` and `limit` of each actuator that it controls, by name."""
         rows = zip(self.kp.tolist(), self.kd.tolist(), self.limit.tolist(), strict=True)
         return {
             name: dict(zip(("kp", "kd", "limit"), row, strict=True))
@@ -164,10 +164,10 @@ class PdController(Controller):
         kd: Mapping[str, float] | None = None,
         limit: Mapping[str, float] | None = None,
     ) -> dict[str, dict[str, float]]:
-        """Change gains of the joints or actuators named; the others stay.
+        """Change gains by joint or actuator name; the others stay.
 
         Returns:
-            All `gains`, as they are now.
+            All `gains` after the change.
 
         Raises:
             KeyError: there is no such joint or actuator.
@@ -188,7 +188,7 @@ class PdController(Controller):
         return self.gains
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
-        """Return the efforts."""
+        """Return the efforts, shape [num_controls]."""
         wanted = np.clip(target[self._bound], self._low, self._high)
         effort = self.kp * (wanted - data.qpos[self._q]) - self.kd * data.qvel[self._v]
         ctrl = target.copy()
@@ -196,7 +196,7 @@ class PdController(Controller):
         return ctrl
 
     def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PdController:
-        """Return one of the same gains, where actuators have the same names."""
+        """Return a law with the same gains for actuators of the same names."""
         law = PdController(model, actuators)
         for what in ("kp", "kd", "limit"):
             gains = dict(zip(self.actuator_names, getattr(self, what), strict=True))
@@ -205,7 +205,7 @@ class PdController(Controller):
         return law
 
     def _find(self, name: str) -> list[int]:
-        """The actuator of this name, or those of the joint of this name."""
+        """Indices of the actuator of this name, or of those of the joint of this name."""
         if name in self.actuator_names:
             return [self.actuator_names.index(name)]
         found = [
@@ -222,6 +222,6 @@ class PdController(Controller):
 
 
 def _joint(model: mujoco.MjModel, actuator: int) -> int:
-    """The hinge or slide that an actuator acts on, or -1."""
+    """Id of the hinge or slide joint that an actuator acts on, or -1."""
     joint = joint_of(model, actuator)
     return joint if joint >= 0 and mujoco.mjtJoint(model.jnt_type[joint]) in _AXES else -1

@@ -1,4 +1,4 @@
-"""In what two compiled models differ, element by element."""
+"""Differences of two compiled models, element by element."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PREFIXES = {
     "material": "mat",
     "key": "key",
 }
-"""What the fields of each kind of element begin with."""
+"""Prefix of the model fields of each kind of element."""
 _COUNTS = {"joint": "njnt", "camera": "ncam", "equality": "neq", "material": "nmat"}
 _REFERENCES = {
     "body_parentid": "body",
@@ -41,7 +41,7 @@ _REFERENCES = {
     "light_bodyid": "body",
 }
 _OF_DOFS = ("armature", "damping", "dampingpoly", "frictionloss", "solref", "solimp")
-# Where MuJoCo keeps its books, and what it computes of other fields.
+# Fields of MuJoCo's internal bookkeeping, and fields that it computes from others.
 _BOOKS = re.compile(r"(adr|num|id|simple|sameframe|pos0|mat0|dir0|poscom0)$|_lengthrange$|0$")
 _COMPUTED = {
     "body_subtreemass",
@@ -61,16 +61,16 @@ class Difference:
     """One field of one element, or an element that only one of the models has."""
 
     kind: str
-    """body, joint, geom ..., or option."""
+    """Kind of the element (body, joint, geom ...), or `option`."""
     name: str
-    """Of the element; `BODY:0` for the first of a body that has no name."""
+    """Name of the element; `BODY:0` for the first unnamed one of a body."""
     field: str
-    """What MuJoCo calls it; empty if the whole element is missing."""
+    """MuJoCo's name of the field; empty if the whole element is missing."""
     first: str
     second: str
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Return one line of text."""
         what = f"{self.kind} {self.name}".strip()
         return f"{what}: {self.field} {self.first} -> {self.second}".replace(":  ", ": ")
 
@@ -84,7 +84,7 @@ def load_model(path: Path) -> mujoco.MjModel:
     """
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file '{path}'.")
-    path.open("rb").close()  # MuJoCo takes a file that it may not read for an empty one
+    path.open("rb").close()  # MuJoCo reads a file without read permission as an empty one
     read = getattr(mujoco.MjModel, f"from_{'binary' if path.suffix == '.mjb' else 'xml'}_path")
     try:
         return read(str(path))
@@ -95,19 +95,20 @@ def load_model(path: Path) -> mujoco.MjModel:
 def diff_models(
     first: mujoco.MjModel, second: mujoco.MjModel, prefix: str = "", tolerance: float = 1e-4
 ) -> list[Difference]:
-    """Compare options and elements of the same name; what follows from other fields is left out.
+    """Compare options, and elements of the same name; skip fields that derive from others.
 
     Args:
         first: a model.
-        second: another.
-        prefix: of the elements of `second` to compare, which those of `first` do not have; with
-            one, all others and the options are left out, and what has no name and no body.
-        tolerance: up to which relative difference numbers are the same; files have six digits.
+        second: another model.
+        prefix: name prefix of the elements of `second` to compare, which the names in `first` lack;
+            if it is given, all other elements, unnamed elements without a body, and the options
+            are skipped.
+        tolerance: largest relative difference of equal numbers; files have six digits.
     """
     found = [] if prefix else _options(first.opt, second.opt, tolerance)
     for kind in _PREFIXES:
         mine, theirs = _elements(first, kind, ""), _elements(second, kind, prefix)
-        if prefix:  # what has no name and no body may be of any robot
+        if prefix:  # an unnamed element without a body may be of any robot
             mine = {
                 name: fields for name, fields in mine.items() if not name.startswith(f"{kind}:")
             }
@@ -139,12 +140,12 @@ def _options(first: mujoco.MjOption, second: mujoco.MjOption, tolerance: float) 
 
 
 def _elements(model: mujoco.MjModel, kind: str, prefix: str) -> dict[str, dict[str, Any]]:
-    """What each element of a kind is made of, by its name without the prefix, but for the world."""
+    """Fields of each element of a kind but the world, by its name without the prefix."""
     start, names, unnamed = f"{_PREFIXES[kind]}_", [], Counter[str]()
     owners = getattr(model, f"{start}bodyid", None)
     for i in range(getattr(model, _COUNTS.get(kind, f"n{kind}"))):
         name = _name(model, kind, i)
-        # Entities give names such as `geom_3` to what has none.
+        # Entities name unnamed elements `geom_3` and so on.
         if not name or re.fullmatch(rf"{re.escape(prefix)}{kind}_\d+", name):
             owner = kind if owners is None else _name(model, "body", int(owners[i]))
             name = f"{owner}:{unnamed[owner]}"
@@ -170,7 +171,7 @@ def _elements(model: mujoco.MjModel, kind: str, prefix: str) -> dict[str, dict[s
 
 
 def _others(model: mujoco.MjModel, kind: str, i: int) -> Iterator[tuple[str, Any]]:
-    """The names of those that an element refers to, and what its degrees of freedom have."""
+    """Names of the elements that an element refers to, and fields of its degrees of freedom."""
     for field, other in _REFERENCES.items():
         if field.startswith(f"{_PREFIXES[kind]}_"):
             yield field, _name(model, other, int(getattr(model, field)[i]))

@@ -1,4 +1,4 @@
-"""Who moves a world on: physics, or somebody who shows states of his own."""
+"""Drivers, which advance the world: physics, or a source of states."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 
 class Driver(Protocol):
-    """Moves a world on by one step."""
+    """Object that advances a world by one step."""
 
     name: str
-    """What it is called: `physics`, `puppet`, `replay` ..."""
+    """Name of the driver: `physics`, `puppet`, `replay` ..."""
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-        """Move the world on; return whether it moved. Runs in the physics thread."""
+        """Advance the world; return True if it did. Runs in the physics thread."""
         ...
 
 
@@ -26,15 +26,15 @@ class Physics:
     name = "physics"
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-        """Move the world on by a timestep."""
+        """Advance the world by one timestep."""
         mujoco.mj_step(model, data)
         return True
 
 
 class Puppet:
-    """Shows the states that it is given, and integrates nothing.
+    """Shows externally supplied states instead of stepping physics.
 
-    A state may come from any thread; the newest counts.
+    A state may come from any thread; the newest one is shown.
     """
 
     name = "puppet"
@@ -43,15 +43,15 @@ class Puppet:
         self._next: dict[str, np.ndarray | float] | None = None
 
     def show(self, **fields: np.ndarray | float) -> None:
-        """Show a state at the next step: `time`, `qpos`, `qvel`, `act`, `ctrl`, `mocap_pos` ...
+        """Set the state to show at the next step: `time`, `qpos`, `qvel`, `act`, `ctrl` ...
 
         Raises:
-            ValueError: the world has no such state.
+            ValueError: a state has no field of a given name.
         """
         allowed = ("time", "qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat")
         if unknown := set(fields) - set(allowed):
             raise ValueError(
-                f"A state has no {', '.join(sorted(unknown))}: it has {', '.join(allowed)}."
+                f"A state has no {', '.join(sorted(unknown))}: choose from {', '.join(allowed)}."
             )
         self._next = {
             name: float(value) if name == "time" else np.array(value, float)  # type: ignore[arg-type]
@@ -74,17 +74,17 @@ class Puppet:
 
 @dataclass(frozen=True)
 class Drive:
-    """A driver on the stack, and who put it there."""
+    """Driver on the stack, and the client that added it."""
 
     driver: Driver
     owner: str
 
 
 class DriverStack:
-    """Drivers on top of physics; the topmost moves the world on.
+    """Stack of drivers above physics; the topmost one advances the world.
 
-    Each is taken off by the one who put it there, in any order, so that a replay that ends inside
-    another's turn gives the world back to whoever had it.
+    Drivers are removed in any order, so that a replay that ends while another driver is above it
+    does not interrupt that driver.
     """
 
     def __init__(self) -> None:
@@ -92,11 +92,11 @@ class DriverStack:
 
     @property
     def top(self) -> Drive:
-        """Who moves the world on."""
+        """The driver that advances the world."""
         return self._stack[-1]
 
     def push(self, driver: Driver, owner: str) -> Drive:
-        """Let a driver move the world on.
+        """Add a driver, which then advances the world.
 
         Raises:
             RuntimeError: it is on the stack already.
@@ -104,13 +104,13 @@ class DriverStack:
         for drive in self._stack:
             if drive.driver is driver:
                 raise RuntimeError(
-                    f"The driver '{driver.name}' already moves this world, for '{drive.owner}': "
-                    "take it off the stack first."
+                    f"The driver '{driver.name}' already advances this world, for '{drive.owner}': "
+                    "remove it first."
                 )
         drive = Drive(driver, owner)
         self._stack.append(drive)
         return drive
 
     def remove(self, drive: Drive) -> None:
-        """Take a driver off the stack; one that is not there is no matter."""
+        """Remove a driver; does nothing if it is not on the stack."""
         self._stack = [other for other in self._stack if other is not drive]

@@ -1,4 +1,4 @@
-"""Poses that a model has stored, for one robot at a time."""
+"""Keyframes of the model, applied to one robot at a time."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from manyworlds.lab.physics_loop import Handle, PhysicsLoop, WorldEdit
 from manyworlds.spec.elements import dof_width, qpos_width
 
 Root = Literal["keep", "placed", "authored"]
-"""What becomes of a free root: it stays where it is, goes where the robot begins, or where the
-keyframe says."""
+"""Pose of a free root: unchanged (`keep`), that of the initial state (`placed`), or that of the
+keyframe (`authored`)."""
 
 HOLD = "hold"
-"""The owner of robots that are held in a keyframe."""
+"""Owner of robots that are held in a keyframe."""
 
 
 class HeldController(Controller):
-    """Keeps a robot's controls while `hold` has it; others have them pass through its law.
+    """Fixed controls of a robot while `hold` owns it; targets of other owners pass to its law.
 
     Args:
-        robot: the controls of the robot.
-        targets: its controls meanwhile; None are those that it is told, as without hold.
+        robot: controls of the robot.
+        targets: controls to hold, shape [num_controls]; None passes the targets to the law, as
+            without hold.
     """
 
     name = owner = HOLD
@@ -36,11 +37,11 @@ class HeldController(Controller):
 
     @property
     def base(self) -> Controller:
-        """The law below the robot's own."""
+        """The innermost control law of the robot."""
         return self.law.base
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
-        """Return the controls."""
+        """Return the controls, shape [num_controls]."""
         if self._targets is not None and self._robot.owner == HOLD:
             return self._targets
         return self.law.compute(model, data, target)
@@ -50,21 +51,21 @@ class HeldController(Controller):
         self.law.reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """What the law remembers."""
+        """Return the internal state of the law."""
         return self.law.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Let the law remember."""
+        """Set the internal state of the law."""
         self.law.load_state_dict(state)
 
 
 class Keyframes:
-    """Puts single robots into the poses of the model's keyframes, and holds them there.
+    """Sets single robots to the model's keyframes, and holds them there.
 
     Args:
-        loop: moves the world on.
+        loop: loop of the world.
         prefixes: prefix of each robot's elements, by the robot's name.
-        reset_data: puts data into the initial state.
+        reset_data: function that puts data into the initial state.
     """
 
     def __init__(self, loop: PhysicsLoop, prefixes: dict[str, str], reset_data: WorldEdit) -> None:
@@ -74,16 +75,16 @@ class Keyframes:
         self._held: dict[str, tuple[Handle | None, str]] = {}
 
     def names(self, robot: str) -> list[str]:
-        """Names of its keyframes without its prefix, then of those that are of no robot."""
+        """Names of the robot's keyframes without its prefix, then of those of no robot."""
         return list(self._keys(robot))
 
     def reset(self, robot: str, name: str = "", root: Root = "keep") -> None:
-        """Put one robot into a keyframe, at rest or as fast as it says; others stay as they are.
+        """Set the positions and velocities of one robot to a keyframe; the others do not change.
 
         Args:
-            robot: the robot.
-            name: the keyframe, with or without the robot's prefix; the first if empty.
-            root: what becomes of a free root.
+            robot: name of the robot.
+            name: name of the keyframe, with or without the robot's prefix; the first one if empty.
+            root: pose of a free root.
 
         Raises:
             KeyError: there is no such robot, or no such keyframe.
@@ -92,10 +93,10 @@ class Keyframes:
         self._loop.do(lambda model, data: self._put(model, data, robot, key, root))
 
     def hold(self, robot: str, name: str = "") -> None:
-        """Keep a robot in a keyframe, its free root apart, whatever pulls at it.
+        """Keep the joints of a robot, except a free root, at a keyframe against all forces.
 
-        Its joints are put back before each step; with controls of its own in the keyframe, its
-        actuators are told these instead.
+        The joints are set before each step; if the keyframe has controls, they replace the
+        targets of the actuators.
 
         Raises:
             KeyError: there is no such robot, or no such keyframe.
@@ -118,7 +119,7 @@ class Keyframes:
         self._held[robot] = handle, owner
 
     def stop_hold(self, robot: str) -> None:
-        """Let a robot go; whoever had it before has it again."""
+        """Stop holding a robot; the previous owner owns it again."""
         if robot not in self._held:
             return
         handle, owner = self._held.pop(robot)
@@ -133,7 +134,7 @@ class Keyframes:
             control.take(owner)
 
     def is_holding(self, robot: str) -> bool:
-        """Whether a robot is held; it is not while somebody else has taken it."""
+        """Return True if a robot is held; False while another client owns it."""
         control = self._loop.controls.find(robot)
         return robot in self._held and (control is None or control.owner == HOLD)
 
@@ -191,7 +192,7 @@ class Keyframes:
         return keys[short]
 
     def _keys(self, robot: str) -> dict[str, int]:
-        """Its own keyframes by their names without prefix, then those that are of no robot."""
+        """Ids of the robot's keyframes by name without prefix, then of those of no robot."""
         prefix, model = self._prefix(robot), self._loop.model
         names = [model.key(key).name or str(key) for key in range(model.nkey)]
         own = {n.removeprefix(prefix): i for i, n in enumerate(names) if n.startswith(prefix)}

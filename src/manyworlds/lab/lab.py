@@ -1,4 +1,4 @@
-"""The lab: one world, alive."""
+"""The lab: one live world."""
 
 from __future__ import annotations
 
@@ -44,46 +44,45 @@ _EXTRAS = ("mcap", "onnxruntime", "viser")
 
 @dataclass(kw_only=True)
 class LabCfg:
-    """How a lab begins."""
+    """Settings of a lab at its start."""
 
     start_paused: bool = False
-    """Whether time stands until somebody lets it go."""
+    """True to start paused."""
     mode: Mode | Literal["auto"] = "live"
-    """Whether time goes by itself; `auto` is `live`."""
+    """`live` to advance by itself, `direct` to wait for calls of `step`; `auto` is `live`."""
     mode_lock: bool = False
-    """Whether the mode stays what it is at first."""
+    """True to refuse later changes of the mode."""
     speed: float = 1.0
     """Simulated seconds per second, 0.05 to 10, or infinity for as fast as possible."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Options of MuJoCo that count instead of the model's, by their names in `mujoco.MjOption`."""
+    """Options of MuJoCo that override the model's, by their names in `mujoco.MjOption`."""
     start_owner: str = PANEL
-    """Who has the robots at first."""
+    """Owner of each robot at the start, by name of the robot."""
     recorder: RecorderCfg = field(default_factory=RecorderCfg)
-    """What is kept of what happens."""
+    """Settings of recordings."""
 
 
 class LiveLab:
-    """One world that goes on in real time, to be looked at, pushed, steered, recorded.
+    """One world that runs in real time, to be observed, perturbed, controlled and recorded.
 
-    It only holds together what does the work: `loop` moves the world on, `controls` says who
-    moves each robot, `states` are the named states, `keyframes` poses of the model, `perturbation`
-    pulls at bodies, `recorder` and `replay` keep and show what happened. Use it as a context
-    manager, or call `stop`.
+    It only connects its parts: `loop` advances the world, `controls` have the owner and the targets
+    of each robot, `states` are saved states, `keyframes` those of the model, `perturbation` pulls
+    bodies, `recorder` and `replay` record and play. Use it as a context manager, or call `stop`.
 
     Args:
-        world: what it shows.
-        cfg: how it begins; it is not changed.
+        world: the world to run.
+        cfg: settings; not modified.
 
     Raises:
-        ValueError: an option is none of MuJoCo's.
+        ValueError: MuJoCo has no option of a given name.
     """
 
     def __init__(self, world: World, cfg: LabCfg | None = None) -> None:
         cfg = LabCfg() if cfg is None else cfg
         self.phases = ["compiled"]
-        """The steps of starting and stopping, in the order in which they were made."""
+        """Steps of starting and stopping, in the order in which they were carried out."""
         self.last_compile_error = ""
-        """Why the last `rebuild` failed; empty if it did not."""
+        """Reason why the last `rebuild` failed; empty if it did not."""
         self._cfg = dataclasses.replace(cfg)
         self._rebuild_calls: list[Callable[[], None]] = []
         self._views: weakref.WeakSet[ElementView] = weakref.WeakSet()
@@ -93,7 +92,7 @@ class LiveLab:
             world.model, data, world.controls(data), world.reset, cfg.start_paused
         )
         self.loop.mode, self.loop.speed = cfg.mode, cfg.speed
-        self.loop.do(lambda model, data: None)  # the mode counts from the beginning
+        self.loop.do(lambda model, data: None)  # the mode takes effect from the start
         self.loop.mode_locked = cfg.mode_lock
         self._bind(world)
         for robot in self.controls:
@@ -101,7 +100,7 @@ class LiveLab:
         self.phases.append("bound")
 
     def _bind(self, world: World) -> None:
-        """Make what depends on the model."""
+        """Create the parts that depend on the model."""
         loop = self.loop
         self.world, self.controls = world, loop.controls
         self.keyframes = Keyframes(loop, world.robots, world.reset)
@@ -114,15 +113,15 @@ class LiveLab:
     def from_env(
         cls, env: ManagerBasedRlEnv, env_id: int = 0, cfg: LabCfg | None = None
     ) -> LiveLab:
-        """Walk into one world of a batch: a lab that goes on from where it is now.
+        """Open one world of a batch as a lab that continues from its present state.
 
-        Robots keep the controls that they have; nobody steers them at first. The batch stays as
-        it is. A reset returns to this moment.
+        Robots keep their present controls, and have no owner at first. The batch does not change. A
+        reset returns to the present state.
 
         Args:
             env: the environment.
-            env_id: the world.
-            cfg: how the lab begins; None waits for steps.
+            env_id: index of the world.
+            cfg: settings of the lab; None starts in direct mode.
 
         Raises:
             ValueError: there is no such world.
@@ -131,16 +130,16 @@ class LiveLab:
         return cls(world_from_env(env, env_id), cfg)
 
     def __enter__(self) -> LiveLab:
-        """Start it."""
+        """Start the lab."""
         self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop it."""
+        """Stop the lab."""
         self.stop()
 
     def __getitem__(self, name: str) -> RobotControl:
-        """The controls of a robot.
+        """Return the controls of a robot.
 
         Raises:
             KeyError: there is no such robot.
@@ -148,7 +147,7 @@ class LiveLab:
         return self.controls[name]
 
     def start(self) -> None:
-        """Let time go by; all else is there before the first step."""
+        """Start the physics thread; all other parts exist before the first step."""
         if self.recorder.cfg.auto_record:
             self.recorder.start()
             self.phases.append("recording")
@@ -157,7 +156,7 @@ class LiveLab:
         self.phases.append("running")
 
     def stop(self) -> None:
-        """End the physics thread and the recording; a second time does nothing."""
+        """End the physics thread and the recording; a second call does nothing."""
         try:
             self.loop.stop()
         finally:
@@ -167,18 +166,19 @@ class LiveLab:
             self.phases.append("stopped")
 
     def rebuild(self, world: World | Callable[[], World]) -> Rebuilt:
-        """Go on in a changed world, from where this one is.
+        """Replace the world by a changed one that continues from the present state.
 
-        Joints, actuators and mocap bodies of the same name keep their state, robots their owners,
-        targets and control laws; callbacks, drivers, time, mode and speed stay. A recording ends,
-        saved states are forgotten, and views refuse to be read, because all these are of the old
+        Joints, actuators and mocap bodies of the same name keep their state; robots keep their
+        owners, targets and control laws; callbacks, drivers, time, mode and speed stay. A recording
+        ends, saved states are deleted, and element views expire, because they belong to the old
         model.
 
         Args:
-            world: the new world, or what builds it.
+            world: the new world, or a function that builds it.
 
         Returns:
-            What became of its joints; or, if it does not compile, why. Then the old one goes on.
+            The joints that were kept, new and removed; or the error if the new world does not
+            compile, in which case the old one continues.
         """
         self.last_compile_error = ""
         try:
@@ -216,15 +216,15 @@ class LiveLab:
 
     @property
     def paused(self) -> bool:
-        """Whether time stands."""
+        """True while the world is paused."""
         return self.loop.paused
 
     def pause(self) -> None:
-        """Let time stand."""
+        """Pause the world."""
         self.loop.paused = True
 
     def play(self) -> None:
-        """Let time go by."""
+        """Let the world run."""
         self.loop.paused = False
 
     def reset(self) -> None:
@@ -232,7 +232,7 @@ class LiveLab:
         self.loop.reset()
 
     def step(self, num_steps: int = 1) -> Snapshot:
-        """Move the world on by some steps, paused or not; see `PhysicsLoop.step`."""
+        """Advance the world by some steps, paused or not; see `PhysicsLoop.step`."""
         return self.loop.step(num_steps)
 
     def post(self, command: WorldEdit) -> Future[Any]:
@@ -240,12 +240,12 @@ class LiveLab:
         return self.loop.post(command)
 
     def lock(self) -> contextlib.AbstractContextManager[None]:
-        """Keep the world between iterations; see `PhysicsLoop.lock`."""
+        """Prevent iterations while the lock is held; see `PhysicsLoop.lock`."""
         return self.loop.lock()
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest picture of the world."""
+        """The newest snapshot of the world."""
         return self.loop.snapshot
 
     def run_policy(
@@ -256,19 +256,19 @@ class LiveLab:
         *,
         adopt: bool | None = None,
     ) -> PolicyController:
-        """Let a trained policy move a robot, from the initial state on.
+        """Control a robot by a trained policy, from the initial state.
 
         Args:
             path: the policy, exported (`.onnx`) or a checkpoint in its run folder (`.pt`).
-            robot: the robot; the only one if empty.
-            commands: what command terms ask for; 0 where nothing is given.
-            adopt: whether the world takes over the gains of training where they differ, as it
-                does the timestep; None does so but in a world of a batch, whose gains may be
+            robot: name of the robot; the only one if empty.
+            commands: values of the command terms, by name; 0 by default.
+            adopt: whether the world takes the gains of training where they differ, as it always
+                takes the timestep; None does so except in a world of a batch, whose gains may be
                 randomized.
 
         Returns:
-            The control law, whose `commands` may be changed at any time; its `differences` say
-            how the world was not that of training.
+            The control law, whose `commands` may be changed at any time; its `differences` describe
+            how the world differed from that of training.
 
         Raises:
             KeyError: there is no such robot.
@@ -285,7 +285,7 @@ class LiveLab:
             if other is not control and step not in (None, law.policy.timestep):
                 raise ValueError(
                     f"The policy '{path}' needs a timestep of {law.policy.timestep} s, but that of "
-                    f"'{other.name}' {step} s: policies in one world need the same."
+                    f"'{other.name}' needs {step} s: policies in one world need the same."
                 )
 
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -294,7 +294,7 @@ class LiveLab:
             control.take(POLICY)
 
         if law.policy.motion is not None:
-            # A motion begins where it says, not where the model does.
+            # A motion starts in its own pose, not in that of the model.
             self.loop.on_reset(lambda model, data, moved: law.policy.reset(data))
         self.loop.do(begin)
         self.reset()
@@ -309,17 +309,17 @@ class LiveLab:
         delay: float = 0.5,
         autoplay: bool = True,
     ) -> PoseSequencer:
-        """Let a robot go from pose to pose.
+        """Move a robot through a pose sequence.
 
         Args:
-            poses: where to go, or a name of `find_presets`.
-            robot: the robot; the only one if empty.
-            loop: whether to begin again at the end.
-            delay: how long the robot stays as it is before it begins [s].
-            autoplay: whether to begin at once; else with `play`.
+            poses: the poses, or a name of `find_presets`.
+            robot: name of the robot; the only one if empty.
+            loop: whether to restart after the last pose.
+            delay: time before the first transition [s].
+            autoplay: whether to start at once; otherwise with `play`.
 
         Returns:
-            The sequence, which can be stopped and sent to any of its poses.
+            The sequence, which can be stopped and moved to any of its poses.
 
         Raises:
             KeyError: there is no such robot or preset, or a pose names an actuator that the robot
@@ -340,7 +340,7 @@ class LiveLab:
     def view(self, kind: str, name: str) -> ElementView:
         """Return an element's arrays in the model and the data, by name with or without prefix.
 
-        The arrays are the engine's own: read them under `lock`, write them in a command.
+        The arrays share memory with the loop: read them under `lock`, write them in a command.
 
         Raises:
             KeyError: there is no such element.
@@ -351,29 +351,29 @@ class LiveLab:
         return view
 
     def owner_of(self, body: int) -> str | None:
-        """The robot that a body belongs to, or None; the world is nobody's."""
+        """Return the robot that a body belongs to, or None."""
         return self.world.robot_of(self.world.model.body(body).name) if body else None
 
     def set_option(self, name: str, value: Any) -> None:
         """Change one of MuJoCo's options from the next step on.
 
         Raises:
-            ValueError: MuJoCo has no such option, or the value is none for it.
-            TypeError: the value is none for it.
+            ValueError: MuJoCo has no such option, or the value is invalid.
+            TypeError: the value has the wrong type.
         """
         _check_option(name)
         self.loop.do(lambda model, data: set_option(model.opt, name, value))
 
     @property
     def errors(self) -> dict[str, str]:
-        """Why entities of the scene were left out, by name."""
+        """Reasons why entities of the scene were left out, by name."""
         return self.world.errors
 
     def explain_options(self) -> str:
-        """Say where options come from that are not MuJoCo's defaults, as a table.
+        """Return a table of the options that are not MuJoCo's defaults, and their sources.
 
-        The model's count instead of MuJoCo's, those of `LabCfg.options` instead of the model's,
-        and what was changed since instead of all.
+        The model's options override MuJoCo's, those of `LabCfg.options` the model's, and later
+        changes all of them.
         """
         world = self.world
         return explain_options(
@@ -381,7 +381,7 @@ class LiveLab:
         )
 
     def why_not_moving(self, name: str) -> list[str]:
-        """Say in plain words what keeps a robot from moving; empty if nothing does.
+        """Return the reasons that keep a robot from moving, as text; empty if nothing does.
 
         Raises:
             KeyError: there is no such robot.
@@ -395,18 +395,18 @@ class LiveLab:
         if loop.mode == "direct":
             reasons.append("the world waits for steps (direct mode)")
         if (driver := loop.drivers.top).driver.name != "physics":
-            reasons.append(f"'{driver.owner}' shows states of his own ({driver.driver.name})")
+            reasons.append(f"'{driver.owner}' replaces physics ({driver.driver.name})")
         if loop.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
             reasons.append("actuation is switched off in the options")
         reasons += robot.reasons(loop.model, loop.snapshot)
         return reasons
 
     def dump(self, folder: str | Path) -> Path:
-        """Write what was really compiled; see `World.dump`."""
+        """Write the compiled model to files; see `World.dump`."""
         return self.world.dump(Path(folder))
 
     def diff(self, original: str | Path, robot: str = "") -> list[Difference]:
-        """Say in what this world's model differs from a file's; see `diff_models`.
+        """Return the differences between this world's model and a file's; see `diff_models`.
 
         Args:
             original: an MJCF, URDF or MJB file.
@@ -424,7 +424,7 @@ class LiveLab:
         return diff_models(load_model(Path(original)), self.world.model, prefix)
 
     def info(self) -> dict[str, Any]:
-        """Versions, of extras empty if they are not installed, and sizes."""
+        """Return versions, empty for extras that are not installed, and sizes of the model."""
         model = self.world.model
         return {
             "manyworlds": __version__,
@@ -440,18 +440,20 @@ class LiveLab:
         }
 
     def on_reset(self, call: Callable[[], None]) -> None:
-        """Call after each reset, in the physics thread."""
+        """Register a function to call after each reset, in the physics thread."""
         self.loop.on_reset(lambda model, data, moved: call())
 
     def on_rebuild(self, call: Callable[[], None]) -> None:
-        """Call after each `rebuild`, in the thread that asked for it."""
+        """Register a function to call after each `rebuild`, in the thread that requested it."""
         self._rebuild_calls.append(call)
 
     def _only(self, robot: str) -> RobotControl:
-        """The controls of the robot that is named, or of the only one there is."""
+        """Return the controls of the named robot, or of the only one."""
         names = [control.name for control in self.controls]
         if not names:
-            raise ValueError("No robot of this world has actuators, so that nothing can move one.")
+            raise ValueError(
+                "No robot of this world has actuators, so that none can be controlled."
+            )
         if not robot and len(names) > 1:
             raise ValueError(f"Name one of the robots: {', '.join(names)}.")
         return self[robot or names[0]]

@@ -1,4 +1,4 @@
-"""Which recorded joint is which joint of a model."""
+"""Matching of recorded joints with those of a model."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Literal
 from manyworlds.lab.recording import Recording
 
 Rule = Literal["exact", "suffix", "bare", "free"]
-"""How a joint was found: by its name, by its name after a prefix, by its bare name under another
-prefix, or as the only free joint that is left."""
+"""Rule by which a joint was found: by its name, by its name after a prefix, by its bare name under
+another prefix, or as the only free joint that is left."""
 
 _WIDTHS = {"free": 7, "ball": 4, "slide": 1, "hinge": 1}
 
 
 @dataclass(frozen=True)
 class Match:
-    """A recorded joint and the model's."""
+    """Recorded joint and the model's joint that it moves."""
 
     recorded: str
     joint: str
@@ -28,16 +28,16 @@ class Match:
 
 @dataclass
 class MatchReport:
-    """What became of each joint."""
+    """Result of the matching, for each joint."""
 
     matched: list[Match] = field(default_factory=list)
     unmatched: dict[str, str] = field(default_factory=dict)
-    """Recorded joints that move nothing, and why."""
+    """Recorded joints that move nothing, and the reason."""
     unmoved: list[str] = field(default_factory=list)
     """Joints of the model that no recorded one moves."""
 
     def __str__(self) -> str:
-        """Say it in lines for a person."""
+        """Return lines of text."""
         rules = Counter(match.rule for match in self.matched)
         by_rule = ", ".join(f"{count} {rule}" for rule, count in rules.items())
         lines = [f"{len(self.matched)} joints matched ({by_rule or 'none'})"]
@@ -52,13 +52,13 @@ def match_joints(
 ) -> MatchReport:
     """Match joints of the same width, and of the same type where it is known.
 
-    The rules are tried one after the other: what an earlier one matched is out of the reach of a
-    later one. A joint for which a rule finds several, or which several find, is left alone.
+    The rules are tried in order; a joint that an earlier rule matched is not available to later
+    ones. A joint is not matched if a rule finds several for it, or finds it for several.
 
     Args:
-        recording: its joints.
+        recording: recording whose joints are matched.
         types: type of each joint of the model, by name.
-        robot_of: name of the robot that a joint of the model belongs to.
+        robot_of: function that returns the robot of a joint of the model.
     """
     report = MatchReport(unmoved=list(types))
     prefix = _common_prefix(recording.joints)
@@ -113,7 +113,7 @@ def _match_free(
     robot_of: Callable[[str], str | None],
     names: list[str],
 ) -> None:
-    """Take the only free joint that is left for the only one left of the robots that matched."""
+    """Match the only remaining recorded free joint with the only one left of the matched robots."""
     robots = {robot_of(match.joint) for match in report.matched} - {None}
     free = [name for name in names if recording.index["qpos"][name][1] == _WIDTHS["free"]]
     joints = [j for j in report.unmoved if types[j] == "free" and robot_of(j) in robots]
@@ -125,11 +125,11 @@ def _differs(recording: Recording, name: str, kind: str) -> str:
     width, known = recording.index["qpos"][name][1], recording.joint_types.get(name, kind)
     if width == _WIDTHS[kind] and known == kind:
         return ""
-    return f"is a {kind} joint, recorded were {width} numbers of a {known} one"
+    return f"is a {kind} joint, but {width} numbers of a {known} one were recorded"
 
 
 def _common_prefix(names: list[str]) -> str:
-    """What all names begin with, up to its last `_`."""
+    """Longest common prefix of all names, up to its last `_`."""
     columns = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     common = "".join(letters[0] for letters in columns) if len(names) > 1 else ""
     return common[: common.rfind("_") + 1]

@@ -1,4 +1,4 @@
-"""Which of MuJoCo's options count where several models have a say."""
+"""MuJoCo's options where the models of several robots set them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from manyworlds.utils.table import render_table
 def resolve_options(
     wanted: Mapping[str, Mapping[str, Any]], option: mujoco.MjOption, priority: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Write what robots' own models say about options into those of a scene.
+    """Write the options that robots' own models set into those of a scene.
 
-    MuJoCo forgets the options of a model that is attached to another. An option that one robot
-    sets counts for all; where several set it differently, the first robot's counts.
+    MuJoCo drops the options of a model that is attached to another. An option that one robot sets
+    applies to the scene; if several set it differently, the value of the first robot applies.
 
     Args:
         wanted: options by robot, and then by their names in `mujoco.MjOption`.
-        option: where they are written.
-        priority: robots that come before the others, the first of them first.
+        option: options of the scene, modified in place.
+        priority: robots that come before the others, in this order.
 
     Returns:
-        Whose word counted, by option.
+        The robot whose value applies, by option.
 
     Raises:
         ValueError: `priority` names no robot of the scene.
@@ -49,8 +49,8 @@ def resolve_options(
                 )
     if conflicts:
         warnings.warn(
-            f"Robots disagree about MuJoCo's options; these count: {'; '.join(conflicts)}. Name "
-            "whose word counts in `priority`, or give options for the whole scene.",
+            f"Robots set MuJoCo's options differently; these apply: {'; '.join(conflicts)}. Name "
+            "the robots in order of `priority`, or give options for the whole scene.",
             stacklevel=3,
         )
     return sources
@@ -60,8 +60,8 @@ def set_option(option: mujoco.MjOption, name: str, value: Any) -> None:
     """Change one of MuJoCo's options.
 
     Raises:
-        ValueError: time would stand still or go backwards.
-        TypeError: the value is none for this option.
+        ValueError: the timestep is not positive.
+        TypeError: the value has the wrong type.
     """
     if name == "timestep" and not value > 0.0:
         raise ValueError(f"The timestep must be above 0 s, got {value}.")
@@ -73,7 +73,7 @@ def set_option(option: mujoco.MjOption, name: str, value: Any) -> None:
 
 
 def read_options(option: mujoco.MjOption) -> dict[str, Any]:
-    """Copy all of MuJoCo's options, by their names."""
+    """Return a copy of all of MuJoCo's options, by name."""
     names = [name for name in dir(option) if not name.startswith("_")]
     return {name: np.copy(getattr(option, name)) for name in names}
 
@@ -81,15 +81,15 @@ def read_options(option: mujoco.MjOption) -> dict[str, Any]:
 def explain_options(
     compiled: Mapping[str, Any], sources: Mapping[str, str], given: Mapping[str, Any], now: Any
 ) -> str:
-    """Say where options come from that are not MuJoCo's defaults: a table.
+    """Return a table of the options that are not MuJoCo's defaults, and their sources.
 
-    Each column counts instead of those to its left.
+    Each column overrides those to its left.
 
     Args:
-        compiled: options of the compiled model, by their names.
-        sources: whose they are, by option, where that is known.
+        compiled: options of the compiled model, by name.
+        sources: robot that set each option, by option, where it is known.
         given: options of the lab's configuration.
-        now: the options as they are.
+        now: the present options.
     """
     default = read_options(mujoco.MjModel.from_xml_string("<mujoco/>").opt)
     rows = []

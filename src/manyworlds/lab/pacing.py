@@ -1,4 +1,4 @@
-"""Keeping simulated time in step with the clock on the wall, and saying honestly how well."""
+"""Pacing of simulated time by the wall clock, and its measured accuracy."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ from threading import Event
 SLOWEST, FASTEST = 0.05, 10.0
 """Bounds of the speed."""
 
-_SPIN_S = 0.0005  # the clock of `Event.wait` is this coarse
+_SPIN_S = 0.0005  # resolution of `Event.wait` [s]
 _WINDOW_S = 1.0
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How simulated time goes."""
+    """Speed of simulated time."""
 
     speed: float
-    """What was asked for: simulated seconds per second."""
+    """Requested speed, in simulated seconds per second."""
     real_time_factor: float
-    """What was achieved over the last second."""
+    """Achieved speed over the last second, in simulated seconds per second."""
     behind_s: float
-    """How late the world is [s]."""
+    """Delay of the world behind the wall clock [s]."""
 
 
 class Pacer:
-    """Waits between steps so that simulated time passes at the speed asked for.
+    """Waits between steps so that simulated time passes at the requested speed.
 
-    Deadlines add up (each is the last one plus the step), so that errors of single waits do not.
-    A world that falls behind catches up as long as it is at most `max_behind_s` late; what is
-    beyond that is dropped.
+    Each deadline is the previous deadline plus the step, so that errors of single waits do not add
+    up. A world that falls behind catches up by at most `max_behind_s`; a larger delay is dropped.
 
     Args:
-        max_behind_s: how late the world may be and still make up for it [s].
-        clock: the clock on the wall [s].
+        max_behind_s: largest delay that is caught up [s].
+        clock: function that returns the wall clock's time [s].
     """
 
     def __init__(
@@ -65,20 +64,20 @@ class Pacer:
 
     @property
     def pace(self) -> Pace:
-        """How simulated time went over the last second."""
+        """Speed of simulated time over the last second."""
         history = list(self._history)
         elapsed = history[-1][0] - history[0][0] if len(history) > 1 else 0.0
         factor = (history[-1][1] - history[0][1]) / elapsed if elapsed > 0.0 else 0.0
         return Pace(self._speed, factor, max(0.0, self._behind))
 
     def restart(self) -> None:
-        """Forget how late the world is: after a pause, or at another speed."""
+        """Clear the delay: after a pause, or at another speed."""
         self._deadline = self._clock()
         self._history.clear()
         self._behind = 0.0
 
     def wait(self, timestep: float, stop: Event) -> None:
-        """Wait until a step of `timestep` [s] has taken as long as it should, or `stop` is set."""
+        """Wait until a step of `timestep` [s] has taken its real time, or `stop` is set."""
         self._simulated += timestep
         self._deadline += timestep / self._speed
         now = self._clock()
@@ -87,7 +86,7 @@ class Pacer:
             self._deadline = now
         elif self._behind < -_SPIN_S:
             stop.wait(-self._behind - _SPIN_S)
-        time.sleep(0)  # lets other threads have the interpreter, and the engine's lock
+        time.sleep(0)  # lets other threads take the interpreter and the loop's lock
         while self._clock() < self._deadline and not stop.is_set():
             time.sleep(0)
         self._note(self._clock())

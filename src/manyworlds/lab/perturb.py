@@ -1,4 +1,4 @@
-"""Pulling at bodies, as in MuJoCo's simulate."""
+"""Forces on bodies by the mouse, as in MuJoCo's simulate."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ import numpy as np
 from manyworlds.lab.physics_loop import PhysicsLoop
 
 SILENCE_S = 0.5
-"""A pull ends when nobody renewed it for so long [s]: the page may be gone."""
+"""Time without renewal after which a pull ends [s], because its page may be closed."""
 
 
 class Perturbation:
-    """One body that is pulled or turned by a spring, at most one at a time.
+    """A spring that pulls or turns one body at a time.
 
-    While the world runs, the spring is a force on the body; while it is paused, the body is put
-    where it is pulled to, and what hangs on it follows.
+    While the world runs, the spring is a force on the body; while it is paused, the body is
+    moved to the target, together with its children.
 
     Args:
-        loop: moves the world on.
-        clock: the clock on the wall [s].
+        loop: loop of the world.
+        clock: function that returns the wall clock's time [s].
     """
 
     def __init__(self, loop: PhysicsLoop, clock: Callable[[], float] = time.monotonic) -> None:
         self._loop = loop
         self._clock = clock
         self._lock = threading.Lock()
-        # MuJoCo wants a camera that has seen the world, though its place is no matter here.
+        # MuJoCo requires a scene that was updated once, though the camera does not matter here.
         self._scene = mujoco.MjvScene(loop.model, maxgeom=1)
         camera, option = mujoco.MjvCamera(), mujoco.MjvOption()
         mujoco.mjv_updateScene(loop.model, loop.data, option, None, camera, 0, self._scene)
         self._pert = mujoco.MjvPerturb()
-        # Where the body's center and the point that was grabbed were.
+        # Positions of the body's center and of the grabbed point.
         self._center = self._point = np.zeros(3)
         self._renewed = 0.0
         self._pulling = self._held = False
@@ -43,24 +43,24 @@ class Perturbation:
 
     @property
     def body(self) -> int:
-        """The body that is pulled; 0 for none."""
+        """Id of the body that is pulled; 0 for none."""
         return int(self._pert.select) if self._pulling else 0
 
     def grab(self, body: int, point: np.ndarray) -> None:
-        """Take hold of a body at a point in the world [m]; nothing pulls yet.
+        """Select a body and a point of it in the world [m]; nothing pulls yet.
 
         Raises:
-            ValueError: it is the world, or no body.
+            ValueError: there is no such body, or it is the world body.
         """
         if not 0 < body < self._loop.model.nbody:
             raise ValueError(
-                f"There is nothing to grab: body {body} is not in [1, {self._loop.model.nbody})."
+                f"There is no body {body} to grab: give an id in [1, {self._loop.model.nbody})."
             )
         point = np.array(point, float)
         self._loop.do(lambda model, data: self._grab(model, data, body, point))
 
     def pull(self, target: np.ndarray) -> None:
-        """Pull the point that was grabbed to a place in the world [m]; renew it while it lasts."""
+        """Pull the grabbed point to a position in the world [m]; renew the pull while it lasts."""
         target = np.array(target, float)
         center = self._center + target - self._point
         self._renew(mujoco.mjtPertBit.mjPERT_TRANSLATE, refselpos=target, refpos=center)
@@ -70,12 +70,12 @@ class Perturbation:
         self._renew(mujoco.mjtPertBit.mjPERT_ROTATE, refquat=np.array(quat, float))
 
     def release(self) -> None:
-        """Let go: no force is left at the next step."""
+        """Release the body: no force is left at the next step."""
         with self._lock:
             self._held = False
 
     def close(self) -> None:
-        """Pull at nothing any more: the world was built anew."""
+        """Stop pulling for good: the world was rebuilt."""
         self._handle.remove()
 
     def _renew(self, active: mujoco.mjtPertBit, **values: np.ndarray) -> None:
@@ -95,7 +95,7 @@ class Perturbation:
             rotation = data.xmat[body].reshape(3, 3)
             self._pert.select = body
             self._pert.localpos[:] = rotation.T @ (point - data.xpos[body])
-            # Sets the strength of the spring by the body's inertia, as simulate does.
+            # Scales the spring by the body's inertia, as simulate does.
             mujoco.mjv_initPerturb(model, data, self._scene, self._pert)
             self._pert.refselpos[:] = point
             self._center, self._point = self._pert.refpos.copy(), point
@@ -123,6 +123,6 @@ class Perturbation:
                 mujoco.mjv_applyPerturbForce(model, data, self._pert)
 
     def _clear(self, data: mujoco.MjData) -> None:
-        """Take the force away, with the lock held."""
+        """Remove the force; the caller holds the lock."""
         if self._pulling:
             data.xfrc_applied[self._pert.select] = 0.0

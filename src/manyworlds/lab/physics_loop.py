@@ -1,4 +1,4 @@
-"""The thread that moves a world on, and the one door through which it is changed."""
+"""Loop that advances a world in its own thread, and the queue through which it is changed."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from manyworlds.lab.snapshot import Snapshot, SnapshotTaker
 from manyworlds.utils.newton import avoid_sparse_newton
 
 Mode = Literal["live", "direct"]
-"""`live`: time goes by itself; `direct`: it stands until somebody asks for steps."""
+"""`live`: the world advances by itself; `direct`: it advances only by calls of `step`."""
 State = Literal["ready", "running", "faulted", "stopped"]
 
 WorldEdit = Callable[[mujoco.MjModel, mujoco.MjData], Any]
-"""What is done to a world, in the physics thread."""
+"""Change of a world, run in the physics thread."""
 Callback = Callable[[mujoco.MjModel, mujoco.MjData, bool], None]
-"""Called with the model, the data, and whether the world was moved on."""
+"""Called with the model, the data, and whether the world was advanced."""
 
-_IDLE_S = 0.1  # how long the thread sleeps in direct mode when nobody asks for anything
-_PAUSED_S = 1.0 / 30.0  # between iterations of a paused world
+_IDLE_S = 0.1  # longest wait of the thread in direct mode without requests
+_PAUSED_S = 1.0 / 30.0  # period of the iterations of a paused world
 _JOIN_S = 3.0
 _YIELD_S = 0.0001
-_SWITCH_S = 0.0005  # how long another thread may keep the interpreter from physics
+_SWITCH_S = 0.0005  # time for which another thread may keep the interpreter from physics
 _BAD = {
     mujoco.mjtWarning.mjWARN_BADQPOS: "positions",
     mujoco.mjtWarning.mjWARN_BADQVEL: "velocities",
@@ -53,48 +53,48 @@ _WARNINGS = [
 
 
 class FaultError(RuntimeError):
-    """The world cannot go on until it is reset or restored."""
+    """Error of a world that is stopped until it is reset or restored."""
 
 
 class Handle:
-    """A callback that was registered; `remove` takes it away again."""
+    """Registered callback, which `remove` unregisters."""
 
     def __init__(self, callbacks: list[Handle], call: Callback) -> None:
         self.call = call
         self._callbacks = callbacks
 
     def remove(self) -> None:
-        """Take the callback away; a second time does nothing."""
+        """Unregister the callback; a second call does nothing."""
         if self in self._callbacks:
             self._callbacks.remove(self)
 
 
 @dataclass
 class _Request:
-    """Steps that somebody waits for."""
+    """Steps that a caller waits for."""
 
     left: int
     future: Future[Snapshot] = field(default_factory=Future)
 
 
 class PhysicsLoop:
-    """One world, the thread that moves it on, and the order in which things happen.
+    """Loop that advances one world, and the order of its operations.
 
     An iteration is: queued commands, callbacks before the step, controls, the step (unless
-    paused), callbacks after it, a snapshot. Everybody else reads snapshots, and changes the world
+    paused), callbacks after it, a snapshot. All other threads read snapshots, and change the world
     by `post` only.
 
-    Which thread does what: the physics thread alone writes the model and the data. A snapshot is
-    made whole and then swapped in; nobody takes a lock to read it. Commands wait in one queue and
-    run in its order. `lock` keeps the loop between two iterations. Everything that tells which
-    name is where in the model is made before the thread begins, and only read from then on.
+    Only the physics thread writes the model and the data. A snapshot is completed before it
+    replaces the previous one, so that reading it takes no lock. Commands run in the order of one
+    queue. `lock` prevents iterations while it is held. Lookup tables of names are made before the
+    thread starts, and are only read afterwards.
 
     Args:
         model: the compiled model.
-        data: its data in the initial state; None makes it.
-        controls: of the robots; controls of what belongs to none are left alone.
-        reset_data: puts data into the initial state; None takes the model's.
-        paused: whether time stands at first.
+        data: its data in the initial state; None creates it.
+        controls: controls of the robots; those of other actuators are not written.
+        reset_data: function that puts data into the initial state; None takes the model's.
+        paused: whether to start paused.
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class PhysicsLoop:
         self.pacer = Pacer()
         self._reset_data = reset_data or mujoco.mj_resetData
         self._lock = threading.RLock()
-        self._holder: int | None = None  # the thread that is inside `lock`
-        self._waiting: deque[None] = deque()  # one for each that wants the lock
+        self._holder: int | None = None  # id of the thread that holds `lock`
+        self._waiting: deque[None] = deque()  # one entry per thread that waits for the lock
         self._requests: deque[_Request] = deque()
         self._queue: deque[tuple[WorldEdit, Future[Any]]] = deque()
         self._queue_lock = threading.Lock()
@@ -126,15 +126,15 @@ class PhysicsLoop:
         self._paused = paused
         self._mode: Mode = "live"
         self.mode_locked = False
-        """Whether the mode stays what it is."""
+        """True to refuse changes of the mode."""
         self._fault = ""
         self._stopped = False
         self.num_steps = 0
-        """Physics steps since the loop was made."""
+        """Number of physics steps since the loop was created."""
         self.callback_errors: deque[str] = deque(maxlen=20)
         """Tracebacks of callbacks that failed, the newest last."""
         self.num_threads = 0
-        """Threads that help MuJoCo with one step; 0 for none."""
+        """Number of MuJoCo's additional threads for one step; 0 for none."""
         if data is None:
             data = mujoco.MjData(model)
             self._reset_data(model, data)
@@ -147,12 +147,12 @@ class PhysicsLoop:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state after the newest iteration; it never changes."""
+        """Snapshot of the newest iteration; immutable."""
         return self._snapshot
 
     @property
     def state(self) -> State:
-        """Whether time can go by."""
+        """Readiness of the world to advance."""
         if self._fault:
             return "faulted"
         if self._stopped:
@@ -163,17 +163,17 @@ class PhysicsLoop:
 
     @property
     def fault(self) -> str:
-        """Why the world cannot go on; empty if it can."""
+        """Reason why the world stopped; empty if it can advance."""
         return self._fault
 
     @property
     def pace(self) -> Pace:
-        """How simulated time goes."""
+        """Speed of simulated time."""
         return self.pacer.pace
 
     @property
     def paused(self) -> bool:
-        """Whether time stands; callbacks and controls go on."""
+        """True while the world is paused; callbacks and controls still run."""
         return self._paused
 
     @paused.setter
@@ -182,12 +182,12 @@ class PhysicsLoop:
 
     @property
     def is_asked(self) -> bool:
-        """Whether somebody waits for steps just now."""
+        """True while a caller waits for steps."""
         return bool(self._requests)
 
     @property
     def mode(self) -> Mode:
-        """Whether time goes by itself."""
+        """`live` or `direct`."""
         return self._mode
 
     @mode.setter
@@ -214,13 +214,13 @@ class PhysicsLoop:
 
     @property
     def warnings(self) -> dict[str, int]:
-        """How often MuJoCo warned since the last reset, by what about (`contactfull` ...)."""
+        """Number of MuJoCo's warnings since the last reset, by type (`contactfull` ...)."""
         counts = zip(_WARNINGS, self.data.warning.number.tolist(), strict=True)
         return {name: count for name, count in counts if count}
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep the world between iterations: `with loop.lock(): ...`, also within another."""
+        """Prevent iterations while the lock is held: `with loop.lock(): ...`, also nested."""
         self._waiting.append(None)
         self._lock.acquire()
         self._waiting.pop()
@@ -232,24 +232,24 @@ class PhysicsLoop:
             self._lock.release()
 
     def on_pre_step(self, call: Callback) -> Handle:
-        """Call before the controls of each iteration, in the physics thread."""
+        """Register a function to call before each iteration's controls, in the physics thread."""
         return _register(self._pre, call)
 
     def on_post_step(self, call: Callback) -> Handle:
-        """Call after each iteration, in the physics thread."""
+        """Register a function to call after each iteration, in the physics thread."""
         return _register(self._post, call)
 
     def on_reset(self, call: Callback) -> Handle:
-        """Call after each reset, in the physics thread."""
+        """Register a function to call after each reset, in the physics thread."""
         return _register(self._on_reset, call)
 
     def post(self, command: WorldEdit) -> Future[Any]:
-        """Queue a command; all of them run in the order in which they were posted.
+        """Queue a command; commands run in the order in which they were posted.
 
-        Without a running thread it runs at the next `iterate_once` or `step`.
+        Without a running thread it runs in the next `iterate_once` or `step`.
 
         Returns:
-            What tells the command's result, or its error.
+            A future with the command's result or error.
 
         Raises:
             RuntimeError: the loop was stopped.
@@ -265,8 +265,8 @@ class PhysicsLoop:
         """Post a command, wait for it, and return its result.
 
         Args:
-            command: what to do.
-            timeout: how long to wait for it [s].
+            command: the command.
+            timeout: longest wait [s].
 
         Raises:
             TimeoutError: it did not run in time.
@@ -279,26 +279,26 @@ class PhysicsLoop:
         return future.result(timeout)
 
     def reset(self) -> None:
-        """Return to the initial state and forget all commands; mends a fault."""
+        """Return to the initial state, and clear all targets and a fault."""
         self.do(self._reset)
 
     def step(self, num_steps: int = 1, timeout: float | None = None) -> Snapshot:
-        """Make whole iterations that move the world on, paused or not, and wait for them.
+        """Run whole iterations that advance the world, paused or not, and wait for them.
 
         Args:
-            num_steps: how many, at least one.
-            timeout: how long to wait [s]; None waits 5 s and a second for each 100 steps more.
+            num_steps: number of iterations, at least one.
+            timeout: longest wait [s]; None waits 5 s, and 1 s more for each 100 steps.
 
         Returns:
-            The snapshot after the last of them.
+            The snapshot after the last one.
 
         Raises:
             ValueError: `num_steps` is below one.
-            FaultError: the world cannot go on.
-            TimeoutError: it took too long.
+            FaultError: the world stopped because of a fault.
+            TimeoutError: the steps did not end in time.
         """
         if num_steps < 1:
-            raise ValueError(f"step needs at least one step, got {num_steps}.")
+            raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
         request = _Request(num_steps)
         with self._queue_lock:
             self._refuse_if_stopped()
@@ -316,25 +316,25 @@ class PhysicsLoop:
             request.left = 0
 
     def drive(self, driver: Driver, owner: str) -> Drive:
-        """Let a driver move the world on, until `release`.
+        """Add a driver, which advances the world until `release`.
 
         Raises:
-            RuntimeError: it does already.
+            RuntimeError: it is on the stack already.
         """
         return self.do(lambda model, data: self.drivers.push(driver, owner))
 
     def release(self, drive: Drive) -> None:
-        """Take a driver away; the one below it goes on."""
+        """Remove a driver; the one below it continues."""
         self.do(lambda model, data: self.drivers.remove(drive))
 
     def start(self) -> None:
-        """Let the thread run.
+        """Start the physics thread.
 
         Raises:
-            RuntimeError: it was started or stopped before.
+            RuntimeError: the loop was started or stopped before.
         """
         if self._thread is not None or self._stopped:
-            raise RuntimeError("An loop starts once: make a new one.")
+            raise RuntimeError("A loop starts only once: create a new one.")
         sys.setswitchinterval(min(_SWITCH_S, sys.getswitchinterval()))
         self._thread = threading.Thread(target=self._run, name="manyworlds-physics", daemon=True)
         self.pacer.restart()
@@ -361,13 +361,13 @@ class PhysicsLoop:
             self._requests.clear()
         for future in waiting:
             if future.set_running_or_notify_cancel():
-                future.set_exception(RuntimeError("The loop was stopped before this was done."))
+                future.set_exception(RuntimeError("The loop was stopped before this command ran."))
 
     def iterate_once(self) -> None:
-        """Make one iteration in the calling thread, for tests and scripts without a thread.
+        """Run one iteration in the calling thread, for tests and scripts without a thread.
 
         Raises:
-            RuntimeError: the engine's own thread is running.
+            RuntimeError: the loop's own thread is running.
         """
         if self._is_running():
             raise RuntimeError(
@@ -384,7 +384,7 @@ class PhysicsLoop:
         controls: RobotControls,
         reset_data: WorldEdit,
     ) -> None:
-        """Go on with another world; for commands. Callbacks and drivers stay."""
+        """Replace the world by another; for commands. Callbacks and drivers stay."""
         self.model, self.data, self.controls = model, data, controls
         self._reset_data = reset_data
         self._taker = SnapshotTaker(data)
@@ -394,10 +394,10 @@ class PhysicsLoop:
         self._take_snapshot()
 
     def set_threads(self, num_threads: int) -> None:
-        """Let threads help MuJoCo with one step, which large worlds gain from.
+        """Set the number of additional threads for one step, which speed up large worlds.
 
         Args:
-            num_threads: how many; 0 for none.
+            num_threads: number of threads; 0 for none.
 
         Raises:
             ValueError: it is below zero.
@@ -414,7 +414,7 @@ class PhysicsLoop:
     def _run(self) -> None:
         while not self._stopping.is_set():
             if not self._lock.acquire(timeout=_IDLE_S):
-                continue  # somebody holds the world, and may want to stop it
+                continue  # another thread holds the lock, and may want to stop the loop
             try:
                 changed = self._drain()
                 asked = bool(self._requests)
@@ -428,7 +428,7 @@ class PhysicsLoop:
             finally:
                 self._lock.release()
             if self._waiting:
-                time.sleep(_YIELD_S)  # else this thread would have the lock again at once
+                time.sleep(_YIELD_S)  # otherwise this thread would take the lock again at once
             if asked:
                 continue
             if not live:
@@ -441,7 +441,7 @@ class PhysicsLoop:
                 self.pacer.wait(self.model.opt.timestep, self._stopping)
 
     def _serve(self) -> None:
-        """Make one step of those that somebody waits for first."""
+        """Run one step of the first request."""
         request = self._requests[0]
         error: Exception | None = None
         if request.left > 0:
@@ -474,7 +474,7 @@ class PhysicsLoop:
         for robot in self.controls:
             try:
                 robot.apply(self.model, self.data)
-            except Exception as error:  # that of somebody else's control law
+            except Exception as error:  # of a control law from outside this package
                 self._fault = self._fault or (
                     f"The control law '{robot.controller.name}' of '{robot.name}' failed at "
                     f"{self.data.time:.3f} s: {error}"
@@ -487,7 +487,7 @@ class PhysicsLoop:
         avoid_sparse_newton(self.model)  # commands and callbacks may have changed its options
         try:
             moved = driver.step(self.model, self.data)
-        except Exception as error:  # MuJoCo's, or that of somebody else's driver
+        except Exception as error:  # of MuJoCo, or of a driver from outside this package
             self._fault = f"The {driver.name} failed at {time:.3f} s: {error}"
             return False
         if (warned > before).any():
@@ -496,7 +496,7 @@ class PhysicsLoop:
                     continue
                 body = _body_of(self.model, kind, int(self.data.warning[kind].lastinfo))
                 self._fault = (
-                    f"The {what} went bad at {time:.3f} s, first of body '{body}': "
+                    f"The {what} diverged at {time:.3f} s, first of body '{body}': "
                     "reset the world, or restore a saved state."
                 )
                 return False
@@ -511,12 +511,12 @@ class PhysicsLoop:
         self._call(self._on_reset, False)
 
     def clear_fault(self) -> None:
-        """Let the world go on after a fault; for commands that put it into a good state."""
+        """Clear a fault; for commands that put the world into a valid state."""
         self._fault = ""
         self.pacer.restart()
 
     def set_paused(self, paused: bool) -> None:
-        """Let time stand or go by from now on; for commands, others set `paused`."""
+        """Pause or resume; for commands, other code sets `paused`."""
         self._paused = paused
         self.pacer.restart()
 
@@ -525,7 +525,7 @@ class PhysicsLoop:
         self.pacer.restart()
 
     def _drain(self) -> bool:
-        """Run what is queued now, and what comes meanwhile later; return whether there was any."""
+        """Run the commands that are queued now; return True if there were any."""
         with self._queue_lock:
             queue, self._queue = self._queue, deque()
         for command, future in queue:
@@ -545,7 +545,7 @@ class PhysicsLoop:
                 self.callback_errors.append(traceback.format_exc())
 
     def _take_snapshot(self) -> None:
-        # After a fault the last good picture stays: MuJoCo has put the data back to the start.
+        # After a fault the last valid snapshot stays: MuJoCo has reset the data.
         block = self._snapshot.block if self._fault else self._taker.take()
         self._snapshot = Snapshot(
             frame_id=next(self._frames),
@@ -562,14 +562,14 @@ class PhysicsLoop:
         return self._thread is not None and self._thread.is_alive()
 
     def _is_mine(self) -> bool:
-        """Whether the caller may do the thread's work: there is none, it is it, or it waits."""
+        """Return True if the caller may do the thread's work: it is it, blocks it, or none runs."""
         me = threading.get_ident()
         thread = self._thread
         return not self._is_running() or me == self._holder or thread is threading.current_thread()
 
     def _refuse_if_stopped(self) -> None:
         if self._stopped:
-            raise RuntimeError("The loop was stopped and takes no commands: make a new one.")
+            raise RuntimeError("The loop was stopped and takes no commands: create a new one.")
 
 
 def _register(callbacks: list[Handle], call: Callback) -> Handle:
@@ -579,7 +579,7 @@ def _register(callbacks: list[Handle], call: Callback) -> Handle:
 
 
 def _body_of(model: mujoco.MjModel, kind: mujoco.mjtWarning, number: int) -> str:
-    """Name of the body to which a bad position belongs, or a bad degree of freedom."""
+    """Return the name of the body that has a bad position or a bad degree of freedom."""
     if kind == mujoco.mjtWarning.mjWARN_BADQPOS:
         joint = int(np.searchsorted(model.jnt_qposadr, number, side="right")) - 1
         body = model.jnt_bodyid[joint]

@@ -22,24 +22,24 @@ _GAINS = {
     "BuiltinVelocityActuator": VELOCITY_CELLS,
     "XmlVelocityActuator": VELOCITY_CELLS,
 }
-"""Where MuJoCo has the gains of trained actuators; others' are in the policy's own laws."""
+"""Model arrays with the gains of trained actuators; other gains are in the policy's own laws."""
 
 
 class PolicyController(Controller):
-    """Moves a robot by a trained policy while `policy` owns it, exactly as `OnnxPolicy.step`.
+    """Controls a robot by a trained policy while `policy` owns it, exactly as `OnnxPolicy.step`.
 
-    While somebody else owns the robot, its controls are what he says; the policy begins anew when
-    it gets the robot back.
+    While another client owns the robot, its targets are the controls; the policy restarts when it
+    owns the robot again.
 
     Args:
         path: the policy, exported (`.onnx`) or a checkpoint in its run folder (`.pt`).
         model: the lab's model.
-        robot: the controls of the robot; the policy must move all its actuators and no others.
-        commands: what each command term asks for; 0 where nothing is given.
+        robot: controls of the robot; the policy must control exactly its actuators.
+        commands: values of the command terms, by name; 0 by default.
 
     Raises:
-        ValueError: the policy does not fit the robot or the model; the message says where they
-            differ.
+        ValueError: the policy does not fit the robot or the model; the message names the
+            differences.
         FileNotFoundError: there is no such policy.
     """
 
@@ -61,7 +61,7 @@ class PolicyController(Controller):
         if moved != own:
             differences = [
                 f"{what} {', '.join(model.actuator(i).name for i in sorted(ids))}"
-                for what, ids in (("does not move", own - moved), ("also moves", moved - own))
+                for what, ids in (("does not control", own - moved), ("also controls", moved - own))
                 if ids
             ]
             raise ValueError(
@@ -69,7 +69,7 @@ class PolicyController(Controller):
                 f"{'; it '.join(differences)}."
             )
         self.differences: list[str] = []
-        """How the model was not that of training, in words."""
+        """Differences between the model and that of training, as text."""
         if not self._is_in_step(model):
             here, trained = model.opt.timestep, self.policy.timestep
             self.differences.append(f"timestep: {here:g} s, in training {trained:g} s")
@@ -82,7 +82,7 @@ class PolicyController(Controller):
         self.reset()
 
     def adopt(self, model: mujoco.MjModel, gains: bool) -> None:
-        """Give the model the timestep of training, and the gains; in the physics thread."""
+        """Set the timestep of training, and on request its gains; runs in the physics thread."""
         self._adopts_gains = gains
         if not self._is_in_step(model):
             model.opt.timestep = self.policy.timestep
@@ -91,41 +91,41 @@ class PolicyController(Controller):
 
     @property
     def commands(self) -> dict[str, np.ndarray]:
-        """What command terms ask for; write into the arrays."""
+        """Values of the command terms by name, each of shape [num_values]; writable."""
         return self.policy.commands
 
     def reset(self) -> None:
-        """Forget everything; commands stay."""
+        """Clear the internal state; commands stay."""
         self.policy.reset()
         self._time: float | None = None
         self._substep = 0
 
     def state_dict(self) -> dict[str, Any]:
-        """What it remembers, and where in its control period it is."""
+        """Return the internal state, with the position in the control period."""
         ctrl = None if self._time is None else self._ctrl.tolist()
         own = {"time": self._time, "substep": self._substep, "ctrl": ctrl}
         return {**own, "policy": self.policy.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what `state_dict` returned."""
+        """Set the internal state that `state_dict` returned."""
         self._time, self._substep = state["time"], state["substep"]
         self._ctrl = np.array(state["ctrl"] or [])
         self.policy.load_state_dict(state["policy"])
 
     def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PolicyController:
-        """Return one that remembers the same."""
+        """Return a policy with the same internal state."""
         law = PolicyController(self.policy.path, model, self._robot, self.commands)
         law.load_state_dict(self.state_dict())
         law.adopt(model, gains=self._adopts_gains)
         return law
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
-        """Return the controls; act once per control period."""
+        """Return the controls, shape [num_controls]; act once per control period."""
         if self._robot.owner != POLICY:
             self._time = None
             return target
         if self._time is not None and data.time == self._time:
-            return self._ctrl  # the world was not moved on, as while it is paused
+            return self._ctrl  # the world was not advanced, for example because it is paused
         if self._time is None or data.time < self._time:
             self.reset()
             mujoco.mj_step1(model, data)
@@ -145,7 +145,7 @@ class PolicyController(Controller):
         return bool(np.isclose(model.opt.timestep, self.policy.timestep, rtol=1e-6))
 
     def _compare_gains(self, model: mujoco.MjModel, item: dict[str, Any]) -> None:
-        """Find what `adopt` has to write; gains that are the same keep their last digits."""
+        """Find the gains for `adopt` to write; gains that are equal keep their last digits."""
         gains = _GAINS.get(item["type"], {})
         for gain in (name for name in gains if name in item["params"]):
             field, column, unit = gains[gain][0]
@@ -160,11 +160,11 @@ class PolicyController(Controller):
 
 @contextlib.contextmanager
 def exported(path: Path) -> Iterator[Path]:
-    """Yield a policy's ONNX file; that of a checkpoint is made for a moment.
+    """Yield a policy's ONNX file; for a checkpoint, a temporary one.
 
     Raises:
         FileNotFoundError: there is no such policy.
-        ValueError: the checkpoint lies in no run folder of a known task.
+        ValueError: the checkpoint is in no run folder of a known task.
     """
     if not path.is_file():
         raise FileNotFoundError(f"There is no policy '{path}': name an .onnx or a .pt file.")
@@ -181,7 +181,7 @@ def exported(path: Path) -> Iterator[Path]:
 
     run = RunFolder.of_checkpoint(path)
     if run is None or run.task is None:
-        raise ValueError(f"'{path}' lies in no run folder: name a checkpoint where it was written.")
+        raise ValueError(f"'{path}' is in no run folder: name a checkpoint where it was written.")
     env_cfg, rl_cfg = load_env_cfg(run.task), load_rl_cfg(run.task)
     update_from_plain(env_cfg, run.env_params())
     update_from_plain(rl_cfg, run.agent_params())
@@ -198,9 +198,9 @@ def exported(path: Path) -> Iterator[Path]:
 
 
 def _option_differences(model: mujoco.MjModel, trained: mujoco.MjSpec) -> list[str]:
-    """Options of physics that differ from those of the scene beside a policy, but the timestep."""
+    """Return physics options, except the timestep, that differ from the scene beside a policy."""
     option = trained.option
-    others = ("jacobian", "signature", "timestep")  # a Jacobian's form changes rounding alone
+    others = ("jacobian", "signature", "timestep")  # a Jacobian's form changes only rounding
     names = [n for n in dir(option) if not n.startswith("_") and n not in others]
     return [
         f"option {name}: {getattr(model.opt, name)}, in training {getattr(option, name)}"

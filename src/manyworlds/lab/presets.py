@@ -1,4 +1,4 @@
-"""Sequences of poses for the robots that come with manyworlds."""
+"""Pose sequences for the robots that come with manyworlds."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _LEGS = ("FR", "FL", "RR", "RL")
 
 
 def _legs(thigh: float, calf: float, legs: tuple[str, ...] = _LEGS) -> dict[str, float]:
-    """Angles of thighs and calves of a quadruped [rad]."""
+    """Return targets of thighs and calves of a quadruped [rad]."""
     return {f"{leg}_thigh_joint": thigh for leg in legs} | {
         f"{leg}_calf_joint": calf for leg in legs
     }
 
 
 def _arm(*angles: float) -> dict[str, float]:
-    """Angles of an arm's first joints [rad]."""
+    """Return targets of an arm's first joints [rad]."""
     return {f"joint{i}": angle for i, angle in enumerate(angles, 1)}
 
 
-# The hand above and around a cube of 4 cm that lies on the ground 0.3 m before the arm.
+# The hand above and around a 4 cm cube on the ground, 0.3 m in front of the arm.
 _ABOVE = _arm(0.0, 1.266, 0.964, -0.668, 0.0, 0.0)
 _AROUND = _arm(0.0, 1.396, 0.633, -0.208, 0.0, 0.0)
 _OPEN, _CLOSED = {"left_finger": 0.035}, {"left_finger": -0.002}  # [m]
@@ -63,11 +63,11 @@ PRESETS: Mapping[str, tuple[Pose, ...]] = {
         ),
     ),
 }
-"""Sequences by their names; robots with position actuators of these names can go through them."""
+"""Pose sequences by name, for robots with position actuators of the names that they use."""
 
 
 def find_presets(robot: RobotControl) -> list[str]:
-    """Names of the presets whose actuators a robot has, sorted."""
+    """Return the names of the presets whose actuators a robot has, sorted."""
     names = set(robot.actuators.names)
     return sorted(
         preset

@@ -1,4 +1,4 @@
-"""Going on in a changed world: what has the same name keeps its state."""
+"""Rebuild of a world: elements of the same name keep their state."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from manyworlds.lab.world import STATE
 
 @dataclass(frozen=True, kw_only=True)
 class Rebuilt:
-    """What became of a world that was built anew."""
+    """Result of a rebuild."""
 
     error: str = ""
-    """Why it does not compile, in which case the old one goes on; empty if it does."""
+    """Reason why the new world does not compile and the old one continues; empty if it compiles."""
     kept: tuple[str, ...] = ()
-    """Joints that went on where they were."""
+    """Joints that kept their state."""
     fresh: tuple[str, ...] = ()
-    """Joints that begin in the initial state: new ones, and those of another type."""
+    """Joints that start in the initial state: new ones, and those of another type."""
     gone: tuple[str, ...] = ()
-    """Joints that are not there any more."""
+    """Joints that the new world does not have."""
     dropped_laws: tuple[str, ...] = ()
-    """Robots whose control law does not fit them any more, so that they have none."""
+    """Robots whose control law does not fit them any more and was removed."""
 
     def __bool__(self) -> bool:
-        """Whether the new world goes on."""
+        """Return True if the new world runs."""
         return not self.error
 
 
 def carry_state(
     old: mujoco.MjModel, old_data: mujoco.MjData, new: mujoco.MjModel, data: mujoco.MjData
 ) -> Rebuilt:
-    """Move what has the same name and type from one world's state to another's, and the time."""
+    """Copy the time, and the state of elements of the same name and type, to another world."""
     before, after = (np.empty(mujoco.mj_stateSize(model, STATE)) for model in (old, new))
     mujoco.mj_getState(old, old_data, before, STATE)
     mujoco.mj_getState(new, data, after, STATE)
@@ -60,7 +60,7 @@ def carry_state(
 def carry_controls(
     old: RobotControls, fresh: RobotControls, model: mujoco.MjModel
 ) -> tuple[RobotControls, tuple[str, ...]]:
-    """Let robots of the same name go on: their owners, what they were told, their control laws.
+    """Continue the control of robots of the same name: owners, targets and control laws.
 
     Returns:
         The controls of the new world, and the robots whose control law does not fit any more.

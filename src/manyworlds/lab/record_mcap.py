@@ -1,9 +1,9 @@
 """Recordings in MCAP files (https://mcap.dev/spec), which keep what was written if they are cut.
 
 A file has one metadata record, `recording`, whose `header` is JSON with the names, and one message
-a frame on the topic `state`: the time and the row of values as little-endian float64. Binary,
-since a state is hundreds of doubles a step, of which no digit may be lost; the header tells which
-is which.
+per frame on the topic `state`: the time and the row of values as little-endian float64. The format
+is binary because a state has hundreds of doubles per step, all digits of which matter; the header
+has the names of the columns.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from mcap.writer import Writer
 
 FLUSH_S = 0.25
-"""How often what was recorded is handed to the operating system; so much a killed process loses."""
+"""Period of the writes to the operating system; a killed process loses at most this much."""
 
 _ENCODING = "x-float64-le"
 _MAX_RECORD = 2**30
 
 
 class RecordingFile:
-    """Writes rows as they come, from a thread of its own, so that nobody waits for the disk.
+    """Writes rows as they come, in its own thread, so that no caller waits for the disk.
 
     Args:
-        path: the file; there must be none.
-        empty: a recording without frames, whose names and types the rows have.
-        max_rows: how many rows may wait for the disk.
+        path: path of the new file.
+        empty: a recording without frames, with the names and types of the rows.
+        max_rows: largest number of rows that wait for the disk.
 
     Raises:
         FileExistsError: there is such a file.
@@ -46,7 +46,7 @@ class RecordingFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.error = ""
-        """Why the file ends before the recording does."""
+        """Reason why the file ends before the recording does; empty if it does not."""
         self._max_rows = max_rows
         self._rows: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
         self._closing = threading.Event()
@@ -56,7 +56,7 @@ class RecordingFile:
         self._thread.start()
 
     def put(self, row: np.ndarray) -> None:
-        """Write a row soon: the time, and the values; it must not change any more."""
+        """Queue a row: the time, and the values; it must not change afterwards."""
         if self.error:
             return
         if self._rows.qsize() >= self._max_rows:
@@ -65,7 +65,7 @@ class RecordingFile:
         self._rows.put(row)
 
     def close(self) -> None:
-        """Write the rest and the end of the file."""
+        """Write the remaining rows and the end of the file."""
         self._closing.set()
         self._thread.join()
 
@@ -84,11 +84,11 @@ class RecordingFile:
 
 
 class _Frames:
-    """The records of one file.
+    """Records of one file.
 
     Args:
-        stream: where to.
-        recording: what the header says.
+        stream: stream to write to.
+        recording: recording that the header describes.
     """
 
     def __init__(self, stream: BinaryIO, recording: Recording) -> None:
@@ -149,7 +149,7 @@ def read_mcap(path: Path) -> Recording:
                 elif isinstance(record, records.Message):
                     rows.append(record.data)
             complete = True
-        except Exception as error:  # of many kinds, as the bytes happen to be
+        except Exception as error:  # of many types, depending on the bytes
             if not header:
                 raise RecordingError(f"it is no recording: {error}.", path.name) from error
     try:

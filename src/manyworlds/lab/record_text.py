@@ -1,4 +1,4 @@
-"""Recordings as text: CSV for spreadsheets and motion capture, JSON as URLab has it."""
+"""Recordings as text: CSV for spreadsheets and motion capture, JSON in URLab's format."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def read_csv(path: Path, timestep: float = 0.002) -> Recording:
     Four or seven columns `name[0]`, `name[1]` ... are one ball or free joint, others a joint each.
 
     Args:
-        path: the file.
-        timestep: time from row to row [s] if there is no column `time` or `timestamp`.
+        path: path of the file.
+        timestep: time between rows [s] if there is no column `time` or `timestamp`.
 
     Raises:
-        RecordingError: it is no such table; it names the line.
+        RecordingError: the file is no such table; the message names the line.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -78,7 +78,7 @@ def read_csv(path: Path, timestep: float = 0.002) -> Recording:
 
 def _numbers(cells: list[str], header: list[str], file: str, line: int) -> list[float]:
     if len(cells) != len(header):
-        message = f"it has {len(cells)} columns, the first line has {len(header)}."
+        message = f"it has {len(cells)} columns, but the first line has {len(header)}."
         raise RecordingError(message, file, line)
     numbers = []
     for name, cell in zip(header, cells, strict=True):
@@ -87,7 +87,7 @@ def _numbers(cells: list[str], header: list[str], file: str, line: int) -> list[
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
-            raise RecordingError(f"'{cell}' of '{name}' is no finite number.", file, line)
+            raise RecordingError(f"'{cell}' of '{name}' is not a finite number.", file, line)
         numbers.append(number)
     return numbers
 
@@ -95,7 +95,7 @@ def _numbers(cells: list[str], header: list[str], file: str, line: int) -> list[
 def _columns(header: list[str], file: str) -> tuple[Index, int | None]:
     """Find the joints, the camera, and the column of the time."""
     if double := {name for name in header if not name or header.count(name) > 1}:
-        raise RecordingError(f"columns need one name each: {sorted(double)}.", file, 1)
+        raise RecordingError(f"columns need unique names: {sorted(double)}.", file, 1)
     columns = {name: column for column, name in enumerate(header)}
     clock = next((column for name, column in columns.items() if name.lower() in _TIME), None)
     if clock is not None:
@@ -115,7 +115,7 @@ def _columns(header: list[str], file: str) -> tuple[Index, int | None]:
             if [header[column + k] for k in range(width)] != [
                 f"{group}[{k}]" for k in range(width)
             ]:
-                raise RecordingError(f"columns of '{group}' must follow each other.", file, 1)
+                raise RecordingError(f"columns of '{group}' must be adjacent.", file, 1)
             index["qpos"][group] = (column, width)
     if not index["qpos"]:
         raise RecordingError("its first line names no joints.", file, 1)
@@ -128,7 +128,7 @@ def _is_group(columns: dict[str, int], name: str, width: int) -> bool:
 
 
 def write_json(path: Path, recording: Recording) -> None:
-    """Write positions and velocities of joints, a frame after the other, to the last digit."""
+    """Write positions and velocities of joints, one frame after another, to the last digit."""
     fields = (("qPos", "qpos"), ("qVel", "qvel"))
     places = [
         (
@@ -161,7 +161,7 @@ def read_json(path: Path) -> Recording:
     """Read what `write_json` or URLab wrote; keys may be in any case.
 
     Raises:
-        RecordingError: it is no such file.
+        RecordingError: the file is no such recording.
     """
     try:
         frames = _fold(json.loads(path.read_text(encoding="utf-8-sig")))["frames"]
@@ -183,11 +183,11 @@ def read_json(path: Path) -> Recording:
             if {key: len(part) for key, part in parts.items()} != {
                 key: len(part) for key, part in first.items()
             }:
-                raise ValueError("its joints are not those of the first frame")
+                raise ValueError("its joints differ from those of the first frame")
             rows.append([float(value) for key in first for value in parts[key]])
             times.append(float(frame["timestamp"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise RecordingError(f"frame {number} is none: {error}.", path.name) from error
+            raise RecordingError(f"frame {number} is invalid: {error}.", path.name) from error
     values = np.array(rows)
     if not np.isfinite(values).all():
         raise RecordingError("numbers must be finite.", path.name)
@@ -195,7 +195,7 @@ def read_json(path: Path) -> Recording:
 
 
 def _flatten(frame: dict[str, Any]) -> dict[tuple[str, str], list[float]]:
-    """Numbers of one frame by field and name."""
+    """Return the numbers of one frame by field and name."""
     parts: dict[tuple[str, str], list[float]] = {}
     for name, joint in frame["jointstates"].items():
         joint = _fold(joint)
@@ -222,10 +222,10 @@ def _fold(value: Any) -> Any:
 def _recording(
     times: np.ndarray, values: np.ndarray, index: Index, file: str, lines: list[int] | None = None
 ) -> Recording:
-    """Make a recording, if its times ascend."""
+    """Create a recording, if its times ascend."""
     back = np.flatnonzero(np.diff(times) <= 0.0)
     if len(back) or not np.isfinite(times).all():
         frame = int(back[0]) + 1 if len(back) else 0
         line = lines[frame] if lines else 0
-        raise RecordingError(f"times must ascend, frame {frame} does not.", file, line)
+        raise RecordingError(f"times must ascend, but frame {frame} does not.", file, line)
     return Recording(times, values, index)

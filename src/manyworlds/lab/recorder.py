@@ -1,4 +1,4 @@
-"""Recording what happens in a world: a frame for each physics step, in memory and in a file."""
+"""Recorder of a world: one frame per physics step, in memory and in a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from manyworlds.lab.recording import CAMERA, Recording, joint_types, state_index
 from manyworlds.lab.world import STATE
 
 LIVE = "Live"
-"""The session that is recorded here."""
+"""Name of the session that is recorded by this lab."""
 
 _WRITERS = {".mcap": write_mcap, ".csv": write_csv, ".json": write_json}
 _NAME = re.compile(r"\w[\w .-]{0,99}(\.mcap|\.csv|\.json)")
@@ -31,30 +31,29 @@ _NAME = re.compile(r"\w[\w .-]{0,99}(\.mcap|\.csv|\.json)")
 
 @dataclass(kw_only=True)
 class RecorderCfg:
-    """What is kept of what happens."""
+    """Settings of recordings."""
 
     folder: Path = Path("recordings")
-    """Where recordings lie; made when there is something to write."""
+    """Folder of the recordings; created when the first one is written."""
     to_file: bool = True
-    """Whether the live session is written to a file of its own while it is recorded."""
+    """True to write the live session to a file while it is recorded."""
     max_duration: float = 60.0
-    """How much of the live session memory keeps [s]; the file keeps all."""
+    """Length of the live session in memory [s]; the file has all frames."""
     max_megabytes: float = 256.0
-    """How much memory it may take, and as much again what waits for the disk."""
+    """Largest memory of the live session, and of the rows that wait for the disk."""
     auto_record: bool = False
-    """Whether to begin with the lab."""
+    """True to start recording with the lab."""
 
 
 class Recorder:
-    """Records a world, and knows the recordings that there are.
+    """Records a world, and manages its recordings.
 
-    The sessions are `LIVE` and the files of one folder, by their names; nothing is read before it
-    is asked for.
+    The sessions are `LIVE` and the files of one folder, by name; a file is read on its first use.
 
     Args:
-        loop: moves the world on.
-        model_hash: of the engine's model.
-        cfg: what is kept; it is not changed.
+        loop: loop of the world.
+        model_hash: hash of the loop's model.
+        cfg: settings; not modified.
     """
 
     def __init__(
@@ -63,12 +62,12 @@ class Recorder:
         self.cfg = RecorderCfg() if cfg is None else copy.copy(cfg)
         self.folder = Path(self.cfg.folder)
         self.camera: Callable[[], Sequence[float]] | None = None
-        """Tells `CAMERA` of who looks, to be recorded, too; set it before `start`."""
+        """Returns the `CAMERA` of the viewer, which is recorded, too; set it before `start`."""
         self._loop = loop
         self._hash = model_hash
         self._active = LIVE
-        self._switch = threading.Lock()  # of those who start and stop
-        self._lock = threading.Lock()  # of the rows
+        self._switch = threading.Lock()  # for starting and stopping
+        self._lock = threading.Lock()  # for the rows
         self._rows: deque[np.ndarray] = deque()
         self._shift, self._last = 0.0, -math.inf
         self._size = mujoco.mj_stateSize(loop.model, STATE)
@@ -80,50 +79,52 @@ class Recorder:
 
     @property
     def is_recording(self) -> bool:
-        """Whether steps are recorded at present."""
+        """True while steps are recorded."""
         return self._handle is not None
 
     @property
     def num_frames(self) -> int:
-        """Frames of the live session that memory keeps."""
+        """Number of frames of the live session in memory."""
         return len(self._rows)
 
     @property
     def duration(self) -> float:
-        """From the first of these frames to the last [s]."""
+        """Time from the first to the last frame of the live session in memory [s]."""
         with self._lock:
             return float(self._rows[-1][0] - self._rows[0][0]) if self._rows else 0.0
 
     @property
     def path(self) -> Path | None:
-        """The file of the live session."""
+        """Path of the live session's file; None without one."""
         return self._file.path if self._file else None
 
     @property
     def error(self) -> str:
-        """Why the file of the live session ends too early; empty if it does not."""
+        """Reason why the file of the live session is incomplete; empty if it is not."""
         return self._file.error if self._file else ""
 
     def start(self, file: str = "", max_duration: float | None = None) -> None:
-        """Begin the live session anew; a frame follows for each physics step.
+        """Start a new live session; each physics step adds a frame.
 
         Args:
-            file: name of the file to write as well, `NAME.mcap`; by default one of the date, or
+            file: name of a file to write as well, `NAME.mcap`; by default one with the date, or
                 none if `to_file` is off.
-            max_duration: how much memory keeps [s]; by default what the config says.
+            max_duration: length of the session in memory [s]; by default that of the config.
 
         Raises:
-            RuntimeError: it is recording already.
-            ValueError: the name is none for a recording's file.
+            RuntimeError: a recording is running.
+            ValueError: the name is not valid for a recording's file.
             FileExistsError: there is such a file.
         """
         if not file and self.cfg.to_file:
             file = f"live_{datetime.now():%Y-%m-%d_%H-%M-%S_%f}.mcap"
         if file and not file.endswith(".mcap"):
-            raise ValueError(f"A recording is written as it comes to '.mcap' only, not '{file}'.")
+            raise ValueError(f"A running recording is written to '.mcap' files only, got '{file}'.")
         with self._switch:
             if self.is_recording:
-                raise RuntimeError("This world is recorded already: stop that first.")
+                raise RuntimeError(
+                    "This world is being recorded already: stop that recording first."
+                )
             path = self._path(file) if file else None
             if path is not None and path.exists():
                 raise FileExistsError(f"There is a recording '{file}' already: use another name.")
@@ -138,7 +139,7 @@ class Recorder:
                 self._handle = self._loop.on_post_step(self._record)
 
     def stop(self) -> None:
-        """End the live session and its file; nothing happens if there is none."""
+        """End the live session and its file; does nothing without one."""
         with self._switch:
             with self._lock:
                 handle, self._handle = self._handle, None
@@ -148,13 +149,13 @@ class Recorder:
                     self._file.close()
 
     def clear(self) -> None:
-        """Forget the live session; its file stays."""
+        """Delete the live session from memory; its file stays."""
         with self._lock:
             self._rows.clear()
 
     @property
     def sessions(self) -> list[str]:
-        """Names of the recordings there are: the live one, then files."""
+        """Names of the recordings: the live one, then files."""
         if not self.folder.is_dir():
             return [LIVE]
         with os.scandir(self.folder) as entries:
@@ -163,7 +164,7 @@ class Recorder:
 
     @property
     def active(self) -> str:
-        """Name of the session that is played or saved if none is named."""
+        """Name of the session that is played or saved by default."""
         return self._active
 
     @active.setter
@@ -177,7 +178,7 @@ class Recorder:
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: the name is none for a recording's file.
+            ValueError: the name is not valid for a recording's file.
             RecordingError: it cannot be read.
         """
         name = name or self._active
@@ -199,16 +200,16 @@ class Recorder:
         return read_csv(path, self._loop.model.opt.timestep)
 
     def save(self, name: str, session: str = "") -> Path:
-        """Write a session to the folder; the suffix says how: `.mcap`, `.csv` or `.json`.
+        """Write a session to the folder, in the format of the suffix: `.mcap`, `.csv` or `.json`.
 
         MCAP keeps all, JSON positions and velocities of joints, CSV positions with eight decimals.
 
         Args:
             name: name of the file; an earlier one is replaced.
-            session: which; the active one by default.
+            session: name of the session; the active one by default.
 
         Raises:
-            ValueError: the name is none for a recording's file, or the session has no frames.
+            ValueError: the name is not valid for a recording's file, or the session has no frames.
             FileExistsError: the live session is being written to this file.
         """
         path = self._path_to_write(name)
@@ -219,14 +220,14 @@ class Recorder:
         return path
 
     def add(self, name: str, content: bytes) -> Path:
-        """Take in a file from elsewhere.
+        """Add a file from elsewhere.
 
         Args:
             name: name of the file; an earlier one is replaced.
-            content: what is in it.
+            content: content of the file.
 
         Raises:
-            ValueError: the name is none for a recording's file.
+            ValueError: the name is not valid for a recording's file.
             FileExistsError: the live session is being written to this file.
             RecordingError: it cannot be read; then it is not kept.
         """
@@ -242,16 +243,16 @@ class Recorder:
         return fresh.replace(path)
 
     def _path(self, name: str) -> Path:
-        """Find a file of the folder; names cannot lead out of it."""
+        """Return the path of a file of the folder; names cannot leave it."""
         if not _NAME.fullmatch(name):
             raise ValueError(
-                f"'{name}' is no name for a recording's file: use letters, digits, spaces, dots, "
+                f"'{name}' is not a valid name of a recording: use letters, digits, spaces, dots, "
                 f"hyphens, and end with {', '.join(_WRITERS)}."
             )
         return self.folder / name
 
     def _path_to_write(self, name: str) -> Path:
-        """Find a file that may be replaced."""
+        """Return the path of a file that may be replaced."""
         path = self._path(name)
         if self.is_recording and path == self.path:
             raise FileExistsError(
@@ -260,7 +261,7 @@ class Recorder:
         return path
 
     def _layout(self) -> Recording:
-        """What rows are: a state, and the camera if somebody tells it."""
+        """Return an empty recording with the columns of rows: a state, and the camera if known."""
         model, width = self._loop.model, self._size
         index = dict(state_index(model))
         if self.camera is not None:
@@ -276,9 +277,9 @@ class Recorder:
         if "camera" in self._empty.index and self.camera is not None:
             row[1 + self._size :] = self.camera()
         with self._lock:
-            if self._handle is None:  # it was stopped in the middle of this step
+            if self._handle is None:  # the recording was stopped during this step
                 return
-            # Time goes on in a recording where the world's goes back, as at a reset.
+            # Times of a recording ascend even where the world's time goes back, as at a reset.
             time = data.time + self._shift
             if time <= self._last:
                 self._shift += self._last + model.opt.timestep - time

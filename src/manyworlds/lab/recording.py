@@ -1,4 +1,4 @@
-"""What was recorded: states of a world over time, by the names of its elements."""
+"""Recordings: states of a world over time, by the names of its elements."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from manyworlds.lab.world import STATE
 from manyworlds.spec.elements import dof_width, qpos_width
 
 Index = Mapping[str, Mapping[str, tuple[int, int]]]
-"""By field of `mujoco.MjData` and name of the element: its first column and how many it has."""
+"""First column and number of columns, by field of `mujoco.MjData` and name of the element."""
 
 CAMERA = ("x", "y", "z", "pitch", "yaw", "roll")
-"""Columns of the field `camera`: where somebody looked from [m], and how [degrees]."""
+"""Columns of the field `camera`: position [m] and orientation [degrees] of the viewer."""
 
-_SNAP_S = 1e-6  # clocks add up timesteps, with rounding errors far below this
+_SNAP_S = 1e-6  # far above the rounding errors of clocks that add up timesteps
 _JOINT_TYPES = {
     mujoco.mjtJoint.mjJNT_FREE: "free",
     mujoco.mjtJoint.mjJNT_BALL: "ball",
@@ -28,12 +28,12 @@ _JOINT_TYPES = {
 
 
 class RecordingError(ValueError):
-    """A file that is no recording, or a damaged one.
+    """Error of a file that is no recording, or is damaged.
 
     Args:
-        message: what is wrong.
+        message: description of the error.
         file: name of the file.
-        line: where it is, from one; 0 if it is of no line.
+        line: line of the error, from one; 0 if it concerns no line.
     """
 
     def __init__(self, message: str, file: str, line: int = 0) -> None:
@@ -46,12 +46,12 @@ class Recording:
     """States over time.
 
     Attributes:
-        times: time of each frame [s], ascending.
-        values: a row for each frame.
-        index: which columns belong to which element; columns of no element are MuJoCo's own.
+        times: time of each frame [s], ascending, shape [num_frames].
+        values: a row for each frame, shape [num_frames, num_columns].
+        index: columns of each element; columns of no element are MuJoCo's internal state.
         joint_types: free, ball, slide or hinge, by the joint's name, where it is known.
-        model_hash: the model it was made with; empty if it is not known.
-        complete: whether the file had its end; else these are the frames before it was cut off.
+        model_hash: hash of the model that was recorded; empty if it is not known.
+        complete: whether the file had its end; if not, these are the frames before the cut.
     """
 
     times: np.ndarray
@@ -62,17 +62,17 @@ class Recording:
     complete: bool = True
 
     def __len__(self) -> int:
-        """How many frames there are."""
+        """Return the number of frames."""
         return len(self.times)
 
     @cached_property
     def clock(self) -> np.ndarray:
-        """Time of each frame since the first [s]."""
+        """Time of each frame since the first [s], shape [num_frames]."""
         return self.times - self.times[0]
 
     @property
     def duration(self) -> float:
-        """From the first frame to the last [s]."""
+        """Time from the first to the last frame [s]."""
         return float(self.times[-1] - self.times[0]) if len(self) else 0.0
 
     @property
@@ -81,7 +81,7 @@ class Recording:
         return list(self.index.get("qpos", ()))
 
     def columns(self, field: str, name: str) -> np.ndarray:
-        """An element's numbers in all frames, shape [num_frames, width].
+        """Return an element's numbers in all frames, shape [num_frames, width].
 
         Raises:
             KeyError: there is no such field or element.
@@ -93,7 +93,7 @@ class Recording:
         """Find the frame at or before a time since the first one.
 
         Returns:
-            Its number, and how far the time is on the way to the next, below one.
+            Its index, and the fraction of the way to the next frame, below one.
         """
         last = len(self) - 1
         frame = int(np.searchsorted(self.clock, time + _SNAP_S, side="right")) - 1
@@ -105,10 +105,11 @@ class Recording:
         return frame, float((time - before) / (after - before))
 
     def sample(self, time: float) -> np.ndarray:
-        """The values at a time since the first frame [s]; exactly a frame's at its own time.
+        """Return the values at a time since the first frame [s], shape [num_columns].
 
-        Numbers go straight from frame to frame, quaternions on the shortest arc at constant
-        speed (Shoemake 1985), angles of the camera the shorter way round.
+        At the time of a frame they are exactly its values. Between frames, numbers are interpolated
+        linearly, quaternions on the shortest arc at constant speed (Shoemake 1985), angles of the
+        camera the shorter way round.
         """
         frame, alpha = self.find(time)
         here = self.values[frame]
@@ -142,7 +143,7 @@ class Recording:
 
 
 def joint_names(model: mujoco.MjModel) -> list[str]:
-    """Names of all joints; `BODY:0` stands for the first joint of a body if it has none."""
+    """Return the names of all joints; `BODY:0` stands for the first unnamed joint of a body."""
     names = []
     for joint in range(model.njnt):
         body = model.jnt_bodyid[joint]
@@ -152,13 +153,13 @@ def joint_names(model: mujoco.MjModel) -> list[str]:
 
 
 def joint_types(model: mujoco.MjModel) -> dict[str, str]:
-    """Type of each joint, by name."""
+    """Return the type of each joint, by name."""
     kinds = (_JOINT_TYPES[mujoco.mjtJoint(int(kind))] for kind in model.jnt_type)
     return dict(zip(joint_names(model), kinds, strict=True))
 
 
 def state_index(model: mujoco.MjModel) -> Index:
-    """Where elements have their numbers in a vector of `mjSTATE_INTEGRATION`."""
+    """Return the columns of each element in a vector of `mjSTATE_INTEGRATION`."""
     joints, kinds = joint_names(model), model.jnt_type.tolist()
     actuators = [model.actuator(i).name or f"actuator_{i}" for i in range(model.nactuator)]
     mocaps = {int(i): _body_name(model, body) for body, i in enumerate(model.body_mocapid)}
@@ -173,7 +174,7 @@ def state_index(model: mujoco.MjModel) -> Index:
     index = {}
     for name, elements in places.items():
         bit = int(getattr(mujoco.mjtState, f"mjSTATE_{name.upper()}"))
-        # Parts of a state follow each other in the order of their bits.
+        # The parts of a state are in the order of their bits.
         offset = mujoco.mj_stateSize(model, STATE & (bit - 1))
         index[name] = {
             element: (offset + int(start), int(width))

@@ -1,4 +1,4 @@
-"""Showing a recording in a world, in the place of physics."""
+"""Playback of a recording in a world, in place of physics."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from manyworlds.lab.recording import Recording, joint_types, state_index
 from manyworlds.lab.states import SavedState, SavedStates
 from manyworlds.lab.world import STATE, robot_of
 
-_END_S = 1e-6  # how near to the last frame is at it
+_END_S = 1e-6  # time from the last frame within which playback is at the end
 
 
 @dataclass
 class Binding:
-    """How one robot takes part in replays; read when a replay begins."""
+    """Role of one robot in replays; read when a replay starts."""
 
     enabled: bool = True
-    """Whether it is moved; else it keeps its state."""
+    """True to move the robot; otherwise it keeps its state."""
     relative: bool | None = None
-    """Whether the first frame lands where the robot's free root is in the initial state; None does
+    """True to place the first frame where the robot's free root is in the initial state; None does
     so for files, and not for the live session."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """A rigid motion of one free joint."""
+    """Rigid motion of one free joint."""
 
     turn: np.ndarray
     """Quaternion."""
     start: np.ndarray
-    """Where the recording's first frame is [m]."""
+    """Position of the recording's first frame [m], shape [3]."""
     end: np.ndarray
-    """Where it shall be [m]."""
+    """Position at which the first frame is placed [m], shape [3]."""
     columns: tuple[int, ...] = ()
-    """Where a row has the joint's pose and, if it was recorded, its velocity."""
+    """Columns of the joint's pose and, if it was recorded, its velocity."""
 
     @classmethod
     def between(cls, first: np.ndarray, pose: np.ndarray) -> Placement:
-        """Take one pose to another; both are those of free joints."""
+        """Return the motion from one pose of a free joint to another."""
         back, turn = np.empty(4), np.empty(4)
         mujoco.mju_negQuat(back, first[3:])
         mujoco.mju_mulQuat(turn, pose[3:], back)
@@ -55,7 +55,7 @@ class Placement:
         return cls(turn, first[:3].copy(), pose[:3].copy())
 
     def apply(self, row: np.ndarray) -> None:
-        """Move a row; angular velocities are in the body's frame and stay."""
+        """Move a row in place; angular velocities are in the body's frame and stay."""
         qpos, *qvel = self.columns
         position, quat, velocity = row[qpos:][:3], row[qpos + 3 :][:4], np.empty(3)
         mujoco.mju_rotVecQuat(position, position - self.start, self.turn)
@@ -67,18 +67,18 @@ class Placement:
 
 
 class Replay:
-    """Plays recordings. It is itself the driver that moves the world on meanwhile.
+    """Plays recordings, as the driver of the world.
 
-    Only what was recorded and is there is moved: joints by `match_joints`, controls and mocap
-    bodies by their names; all else keeps its state. `mj_forward` tells what derives from that, and
-    the world's time is the time since the recording's first frame.
+    Only recorded elements that the world has are moved: joints by `match_joints`, controls and
+    mocap bodies by their names; all others keep their state. `mj_forward` computes derived fields,
+    and the world's time is the time since the recording's first frame.
 
     Args:
-        loop: moves the world on.
-        recorder: knows the recordings.
-        states: knows how to return to where the world was.
+        loop: loop of the world.
+        recorder: recorder with the recordings.
+        states: saved states of the world.
         prefixes: prefix of each robot's elements, by the robot's name.
-        reset_data: puts data into the initial state.
+        reset_data: function that puts data into the initial state.
     """
 
     name = "replay"
@@ -92,13 +92,13 @@ class Replay:
         reset_data: WorldEdit,
     ) -> None:
         self.bindings = {robot: Binding() for robot in prefixes}
-        """How each robot takes part, by its name; may be handed on to a changed world's replay."""
+        """Role of each robot, by its name; may be passed to the replay of a rebuilt world."""
         self.loop = True
-        """Whether it begins again after its last frame."""
+        """True to restart after the last frame."""
         self.session = ""
-        """Name of what is played."""
+        """Name of the session that is played."""
         self.report = MatchReport()
-        """Which recorded joints move which, in the newest replay."""
+        """Recorded and moved joints of the newest replay."""
         self._loop, self._recorder, self._states = loop, recorder, states
         self._prefixes, self._reset_data = dict(prefixes), reset_data
         self._recording: Recording | None = None
@@ -115,32 +115,32 @@ class Replay:
 
     @property
     def is_active(self) -> bool:
-        """Whether a recording moves the world, playing or not."""
+        """True while a recording drives the world, playing or not."""
         return self._drive is not None
 
     @property
     def playing(self) -> bool:
-        """Whether playback goes on with the world's time."""
+        """True while playback continues with the world's time."""
         return self._playing
 
     @property
     def time(self) -> float:
-        """Since the first frame [s]."""
+        """Time since the first frame [s]."""
         return self._time
 
     @property
     def duration(self) -> float:
-        """From the first frame to the last [s]."""
+        """Time from the first to the last frame [s]."""
         return self._recording.duration if self._recording else 0.0
 
     @property
     def num_frames(self) -> int:
-        """How many frames are played."""
+        """Number of frames of the session that is played."""
         return len(self._recording) if self._recording else 0
 
     @property
     def rate(self) -> float:
-        """Recorded seconds per simulated second; below zero it plays backwards."""
+        """Recorded seconds per simulated second; negative to play backwards."""
         return self._rate
 
     @rate.setter
@@ -151,14 +151,14 @@ class Replay:
 
     @property
     def label(self) -> str:
-        """What to show to people; empty if nothing is played."""
+        """Text to display; empty if nothing is played."""
         if not self.is_active:
             return ""
         return f"REPLAY: {self.time:.2f} / {self.duration:.2f} [{self.session}]"
 
     @property
     def camera(self) -> np.ndarray | None:
-        """Where was looked from at this moment (`CAMERA`), if it was recorded."""
+        """Recorded `CAMERA` at this moment, shape (6,); None if it was not recorded."""
         row, recording = self._row, self._recording
         if row is None or recording is None or "camera" not in recording.index:
             return None
@@ -166,15 +166,15 @@ class Replay:
         return row[start : start + width]
 
     def start(self, session: str = "", restore: bool = True) -> MatchReport:
-        """Show the first frame and play on from there; the world is let go and not recorded.
+        """Show the first frame and play; the world runs, and its recording pauses.
 
         Args:
-            session: what to play, by default the recorder's active session.
-            restore: whether `stop` returns to the present state; else physics goes on from the
-                frame that is shown then.
+            session: session to play, by default the recorder's active one.
+            restore: whether `stop` returns to the present state; otherwise physics continues from
+                the frame that is shown then.
 
         Returns:
-            Which recorded joints move which.
+            The recorded joints and the joints that they move.
 
         Raises:
             ValueError: it has no frames, or none of its joints is here; then nothing changes.
@@ -207,7 +207,7 @@ class Replay:
         return report
 
     def stop(self) -> None:
-        """Give the world back to who had it, as `start` was told; nothing happens without one."""
+        """End the replay; restore the previous state if `start` had `restore`; or do nothing."""
         if self.is_active:
             self._loop.do(self._end)
 
@@ -222,7 +222,7 @@ class Replay:
             self._loop.set_paused(self._was_paused)
 
     def play(self) -> None:
-        """Go on; from the beginning if it was at the end."""
+        """Continue; from the beginning if it was at the end."""
 
         def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             end = self.duration if self._rate > 0.0 else 0.0
@@ -238,10 +238,10 @@ class Replay:
         self._do(lambda model, data: setattr(self, "_playing", False))
 
     def seek(self, time: float) -> None:
-        """Show a moment, also in a world that is paused.
+        """Show a moment, also in a paused world.
 
         Args:
-            time: since the first frame [s]; what lies outside is the first or the last frame.
+            time: time since the first frame [s]; clipped to the recording.
 
         Raises:
             ValueError: it is no number.
@@ -257,7 +257,7 @@ class Replay:
         self._do(go)
 
     def step_frames(self, num_frames: int = 1) -> None:
-        """Stop playing and show a frame further on, or before if below zero.
+        """Pause, and show the frame `num_frames` later, or earlier if negative.
 
         Raises:
             RuntimeError: nothing is played.
@@ -274,7 +274,7 @@ class Replay:
         self._do(go)
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-        """Show the next moment; the loop calls it."""
+        """Show the next moment; called by the loop."""
         playing = self._playing
         if playing:
             self._advance(self._rate * model.opt.timestep)
@@ -293,7 +293,7 @@ class Replay:
         self._time = min(max(time, 0.0), end)
 
     def _show(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Put the present moment into the world."""
+        """Write the present moment into the world."""
         assert self._recording is not None
         row = self._recording.sample(self._time)
         for placement in self._placements:
@@ -308,7 +308,7 @@ class Replay:
         self._row = row
 
     def _map(self, model: mujoco.MjModel, recording: Recording, report: MatchReport) -> None:
-        """Find the columns of the recording that go into the state, and where in it they go."""
+        """Find the columns of the recording and their places in the state."""
         index = state_index(model)
         names = {match.joint: match.recorded for match in report.matched}
         joints = [joint for joint in names if self._binding(joint).enabled]
@@ -332,7 +332,7 @@ class Replay:
     def _place(
         self, model: mujoco.MjModel, recording: Recording, joints: Mapping[str, str]
     ) -> list[Placement]:
-        """Move robots that are played relative to where they begin, by their first free joint."""
+        """Move robots played relative to their initial state, by their first free joint."""
         data = mujoco.MjData(model)
         self._reset_data(model, data)
         types, placements = joint_types(model), []
@@ -350,12 +350,12 @@ class Replay:
         return placements
 
     def _binding(self, name: str) -> Binding:
-        """How the robot of an element takes part."""
+        """Return the role of the robot that an element belongs to."""
         return self.bindings.get(self._robot_of(name) or "", Binding())
 
     def _do(self, command: WorldEdit) -> None:
         def checked(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-            # Only here it is sure that nobody has stopped the replay meanwhile.
+            # Only in the command is it certain that no other thread has stopped the replay.
             if self._drive is None:
                 raise RuntimeError("Nothing is played: start a replay first.")
             command(model, data)

@@ -1,4 +1,4 @@
-"""Going from pose to pose."""
+"""Pose sequences."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ if TYPE_CHECKING:
     from manyworlds.lab.control import RobotControl
 
 SEQUENCE = "sequence"
-"""The owner of robots that go through poses."""
+"""Owner of robots that move through a pose sequence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pose:
-    """Where a sequence stops for a while."""
+    """One pose of a sequence."""
 
     targets: Mapping[str, float]
-    """What actuators are told, by name; the others keep what they had."""
+    """Targets by actuator name; the other actuators keep theirs."""
     blend: float = 1.0
-    """How long the way there takes [s]."""
+    """Duration of the transition to the pose [s]."""
     hold: float = 2.0
-    """How long it stays [s]."""
+    """Time at the pose [s]."""
     name: str = ""
 
 
 class PoseSequencer(Controller):
-    """Goes from pose to pose, smoothly, in simulated time, while `sequence` has the robot.
+    """Moves a robot smoothly from pose to pose, in simulated time, while `sequence` owns it.
 
-    Its ways are `3 s^2 - 2 s^3` of the time s that has passed, from 0 to 1: they begin and end at
-    rest. It hands its targets on to another control law. When somebody else has had the robot, it
-    goes on with the pose that it was at.
+    Transitions follow `3 s^2 - 2 s^3` of the relative time s from 0 to 1: they start and end at
+    rest. The targets pass to another control law. After another owner, the sequence continues with
+    the pose that it was at.
 
     Args:
-        robot: the controls of the robot.
-        poses: where to go, one after the other.
-        law: turns targets into controls; None takes the robot's present one.
-        loop: whether to begin again at the end.
-        delay: how long the robot stays as it is before the first way begins [s].
+        robot: controls of the robot.
+        poses: the poses, in order.
+        law: law that turns targets into controls; None takes the robot's present one.
+        loop: whether to restart after the last pose.
+        delay: time before the first transition [s].
 
     Raises:
         ValueError: there is no pose, or a time is negative.
-        KeyError: a pose names an actuator that is not there.
+        KeyError: the robot has no actuator that a pose names.
     """
 
     name = owner = SEQUENCE
@@ -71,46 +71,46 @@ class PoseSequencer(Controller):
         self._poses = self._checked(poses)
         self._lock = threading.RLock()
         self._next: tuple[tuple[Pose, ...], int] | None = None
-        """What others' threads want, until the engine's sees it."""
+        """Poses and start requested by other threads, until the physics thread takes them."""
         self._pose = 0
         self._forget()
 
     @property
     def poses(self) -> tuple[Pose, ...]:
-        """Where it goes."""
+        """The poses, in order."""
         with self._lock:
             return self._poses if self._next is None else self._next[0]
 
     @property
     def base(self) -> Controller:
-        """The law that it hands its targets to."""
+        """The innermost law, to which the targets pass."""
         return self._law
 
     @property
     def pose(self) -> int:
-        """Which pose it is at, or on the way to."""
+        """Index of the pose that it is at, or on the way to."""
         return self._pose
 
     @property
     def is_playing(self) -> bool:
-        """Whether it moves the robot."""
+        """True while it controls the robot."""
         return self._robot.owner == SEQUENCE and self._robot.controller is self
 
     def play(self) -> None:
-        """Take the robot, and go on."""
+        """Own the robot, and continue."""
         if not self.is_playing:
             self._robot.controller = self
             self._before = self._robot.take(SEQUENCE)
 
     def stop(self) -> None:
-        """Give the robot back to whoever had it; it is told to stay where it is."""
+        """Return the robot to its previous owner; its targets stay as they are."""
         if self.is_playing:
             if self._last is not None:
                 self._robot.restore(self._last)
             self._robot.take(self._before)
 
     def go_to(self, pose: int) -> None:
-        """Begin the way to a pose from where the robot is now.
+        """Start the transition to a pose from the robot's present targets.
 
         Raises:
             ValueError: there is no such pose.
@@ -122,17 +122,17 @@ class PoseSequencer(Controller):
             self._next = poses, pose
 
     def load(self, poses: tuple[Pose, ...]) -> None:
-        """Go through other poses, from the first of them on.
+        """Replace the poses, and start from the first one.
 
         Raises:
             ValueError: there is no pose, or a time is negative.
-            KeyError: a pose names an actuator that is not there.
+            KeyError: the robot has no actuator that a pose names.
         """
         with self._lock:
             self._next = self._checked(poses), 0
 
     def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> PoseSequencer | None:
-        """Return itself, which goes on with the pose that it was at; None if its law cannot."""
+        """Return itself, which continues with its pose; None if its law cannot continue."""
         law = self._law.rebuilt(model, actuators)
         if law is None:
             return None
@@ -142,13 +142,13 @@ class PoseSequencer(Controller):
         return self
 
     def reset(self) -> None:
-        """Begin again."""
+        """Restart from the first pose."""
         self._pose = 0
         self._forget()
         self._law.reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """Which pose, since when, and from where, as plain data."""
+        """Return the pose, its start time, and the initial targets, as plain data."""
         rows = {"start": self._start, "last": self._last}
         return {
             "pose": self._pose,
@@ -158,7 +158,7 @@ class PoseSequencer(Controller):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from there."""
+        """Set the internal state that `state_dict` returned."""
         with self._lock:
             self._poses, self._next = self.poses, None
         self._pose, self._since = min(state["pose"], len(self._poses) - 1), state["since"]
@@ -168,7 +168,7 @@ class PoseSequencer(Controller):
         self._law.load_state_dict(state["law"])
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
-        """Return the controls on the way between poses."""
+        """Return the controls during the sequence, shape [num_controls]."""
         if self._robot.owner != SEQUENCE:
             self._forget()
             return self._law.compute(model, data, target)
@@ -176,7 +176,7 @@ class PoseSequencer(Controller):
         return self._law.compute(model, data, self._last)
 
     def _advance(self, time: float, target: np.ndarray) -> np.ndarray:
-        """Return what the actuators are to be told now."""
+        """Return the targets at a time, shape [num_controls]."""
         with self._lock:
             wanted, self._next = self._next, None
             if wanted is not None:
@@ -192,7 +192,7 @@ class PoseSequencer(Controller):
         goal[self._robot.actuators.indices(pose.targets)] = list(pose.targets.values())
         now = self._start + (3.0 * s * s - 2.0 * s**3) * (goal - self._start)
         if elapsed >= pose.blend + pose.hold and (self.loop or self._pose + 1 < len(self._poses)):
-            # What is over of the last pose counts for the next, so that no time is lost.
+            # Time beyond the end of a pose counts for the next, so that none is lost.
             self._since += pose.blend + pose.hold
             self._start, self._pose = goal, (self._pose + 1) % len(self._poses)
         return now
@@ -207,7 +207,7 @@ class PoseSequencer(Controller):
         return tuple(poses)
 
     def _forget(self) -> None:
-        """Begin with a way from what the robot is told then."""
+        """Restart with a transition from the targets at that time."""
         self._since: float | None = None
         self._start: np.ndarray | None = None
         self._last: np.ndarray | None = None

@@ -1,4 +1,4 @@
-"""What the rest of the lab sees of a world: one picture a step, which never changes."""
+"""Snapshots: immutable copies of a world, one per iteration, for all readers."""
 
 from __future__ import annotations
 
@@ -31,38 +31,38 @@ FIELDS = (
     "light_xdir",
     "ten_length",
 )
-"""Fields of `mujoco.MjData` that a snapshot holds, in float64."""
+"""Fields of `mujoco.MjData` that a snapshot has, in float64."""
 
 
 Layout = Mapping[str, tuple[slice, tuple[int, ...]]]
-"""Where each field lies in a snapshot's block of memory, and its shape."""
+"""Place of each field in a snapshot's block of memory, and its shape."""
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The state of a world after one iteration of the loop.
+    """State of a world after one iteration of the loop.
 
-    Attribute access gives the fields of `FIELDS`: `snapshot.qpos`. All arrays are of the same
-    moment and refuse writes.
+    The fields of `FIELDS` are attributes: `snapshot.qpos`. All arrays are of the same moment and
+    read-only.
     """
 
     frame_id: int
-    """Counts iterations."""
+    """Number of the iteration."""
     step: int
-    """Physics steps since the loop was made."""
+    """Number of physics steps since the loop was created."""
     time: float
     """Simulated time [s]."""
     paused: bool
     mode: str
-    """`live`, or `direct` if the world waits for steps."""
+    """`live`, or `direct` if the world advances by calls of `step` only."""
     driver: str
-    """Who moved the world on: `physics`, `puppet`, `replay` ..."""
+    """Name of the driver that advanced the world: `physics`, `puppet`, `replay` ..."""
     block: np.ndarray
     """All fields, one after the other, float64."""
     layout: Layout
 
     def __getattr__(self, name: str) -> np.ndarray:
-        """A field of `FIELDS`, in the shape that `mujoco.MjData` has it in."""
+        """Return a field of `FIELDS`, in the shape that `mujoco.MjData` has it in."""
         if name not in FIELDS:
             raise AttributeError(f"A snapshot has no '{name}': it has {', '.join(FIELDS)}.")
         place, shape = self.layout[name]
@@ -91,7 +91,7 @@ class SnapshotTaker:
         ]
 
     def take(self) -> np.ndarray:
-        """Copy all fields as they are now into a new block of memory."""
+        """Copy all present fields into a new block of memory, shape [num_values]."""
         for copy, source in self._copies:
             np.copyto(copy, source)
         block = self._staged.copy()

@@ -1,4 +1,4 @@
-"""Named states of a world, which can be returned to exactly."""
+"""Saved states of a world, which are restored exactly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAME = re.compile(r"[\w][\w .-]{0,99}")
 
 @dataclass(frozen=True, eq=False)
 class SavedState:
-    """All that MuJoCo needs to go on from a moment, bit for bit."""
+    """State of a world from which MuJoCo continues bit for bit."""
 
     name: str
     time: float
@@ -31,21 +31,21 @@ class SavedState:
     state: np.ndarray
     """`mjSTATE_INTEGRATION`."""
     sensordata: np.ndarray
-    """What sensors measured; those of accelerations lag the state by a step."""
+    """Sensor values, shape [nsensordata]; those of accelerations lag the state by one step."""
     targets: dict[str, np.ndarray]
-    """What each robot was told."""
+    """Targets of each robot, by name."""
     model_hash: str
-    """The model whose state it is."""
+    """Hash of the model that the state belongs to."""
     memory: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The `law` of each robot by its name, and the `state` that it remembered, as plain data."""
+    """The `law` of each robot by its name, and the law's internal `state`, as plain data."""
 
 
 class SavedStates:
     """Saves and restores the states of one world.
 
     Args:
-        loop: moves the world on.
-        model_hash: of the engine's model.
+        loop: loop of the world.
+        model_hash: hash of the loop's model.
     """
 
     def __init__(self, loop: PhysicsLoop, model_hash: str) -> None:
@@ -55,18 +55,18 @@ class SavedStates:
 
     @property
     def names(self) -> list[str]:
-        """Names of the states there are, the oldest first."""
+        """Names of the saved states, the oldest first."""
         return list(self._states)
 
     def __getitem__(self, name: str) -> SavedState:
-        """A saved state.
+        """Return a saved state.
 
         Raises:
             KeyError: there is none of this name.
         """
         if name not in self._states:
             raise KeyError(
-                f"There is no state '{name}'; saved: {', '.join(self._states) or 'none'}."
+                f"There is no saved state '{name}'; saved: {', '.join(self._states) or 'none'}."
             )
         return self._states[name]
 
@@ -74,7 +74,7 @@ class SavedStates:
         """Save the present state; a state of the same name is replaced.
 
         Args:
-            name: what to call it; by default a number.
+            name: name of the state; by default a number.
 
         Raises:
             ValueError: the name has characters that file names may not have.
@@ -82,14 +82,14 @@ class SavedStates:
         name = name or _free_number(self._states)
         if not _NAME.fullmatch(name):
             raise ValueError(
-                f"'{name}' is no name for a state: use letters, digits, spaces, dots, hyphens."
+                f"'{name}' is no valid name of a state: use letters, digits, spaces, dots, hyphens."
             )
         saved: SavedState = self._loop.do(lambda model, data: self.capture(name, model, data))
         self._states[name] = saved
         return saved
 
     def restore(self, name: str) -> None:
-        """Return to a saved state; mends a fault.
+        """Return to a saved state; clears a fault.
 
         Raises:
             KeyError: there is none of this name.
@@ -114,7 +114,7 @@ class SavedStates:
         return self.unpack(path.read_bytes(), str(path))
 
     def pack(self, name: str) -> bytes:
-        """Return what is in the file of a saved state."""
+        """Return the content of a saved state's file."""
         saved = self[name]
         meta = {key: getattr(saved, key) for key in _META}
         arrays = {key: getattr(saved, key) for key in _ARRAYS}
@@ -124,11 +124,11 @@ class SavedStates:
         return buffer.getvalue()
 
     def unpack(self, content: bytes, file: str) -> SavedState:
-        """Take in what `pack` returned.
+        """Add the saved state that `pack` returned.
 
         Args:
-            content: of a file.
-            file: its name, for messages.
+            content: content of a file.
+            file: name of the file, for messages.
 
         Raises:
             ValueError: it is no saved state, or one of another model.
@@ -159,7 +159,7 @@ class SavedStates:
         return saved
 
     def capture(self, name: str, model: mujoco.MjModel, data: mujoco.MjData) -> SavedState:
-        """Copy the present state without keeping it; in the physics thread."""
+        """Return a copy of the present state without saving it; runs in the physics thread."""
         state = np.empty(mujoco.mj_stateSize(model, STATE))
         mujoco.mj_getState(model, data, state, STATE)
         robots = list(self._loop.controls)
@@ -172,11 +172,11 @@ class SavedStates:
         return SavedState(name, float(data.time), state, sensordata, targets, self._hash, memory)
 
     def put(self, saved: SavedState, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Return to a state; in the physics thread."""
+        """Return to a state; runs in the physics thread."""
         self._loop.clear_fault()
         mujoco.mj_setState(model, data, saved.state, STATE)
-        # What derives from the state, for those who look before the next step; the warm start of
-        # the solver, which this would change, is part of the state and is put back.
+        # Compute derived fields for readers before the next step. This would change the solver's
+        # warm start, which is part of the state and is set again.
         mujoco.mj_forward(model, data)
         mujoco.mj_setState(model, data, saved.state, STATE)
         data.sensordata[:] = saved.sensordata

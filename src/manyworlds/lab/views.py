@@ -1,4 +1,4 @@
-"""An element of the model: its own rows of the model and the data."""
+"""Views of single elements: their rows of the model and the data."""
 
 from __future__ import annotations
 
@@ -70,41 +70,41 @@ _KINDS = {
         "body_id": "site_bodyid",
     },
 }
-"""What each attribute of a view is called in MuJoCo's model or data."""
+"""MuJoCo's name of each attribute of a view, in the model or the data."""
 
 _CHILDREN = {"body": "body_parentid", "geom": "geom_bodyid", "joint": "jnt_bodyid"}
 
 
 class StaleViewError(RuntimeError):
-    """A view of a world that was built anew meanwhile."""
+    """Access to a view of a world that was rebuilt."""
 
 
 class ElementView:
-    """Rows of one element; attributes are arrays that share memory with the engine's.
+    """Rows of one element; attributes are arrays that share memory with the loop's.
 
     Args:
         model: the model.
         data: its data.
-        kind: of element.
-        id: its number in the model.
+        kind: kind of the element.
+        id: id of the element in the model.
     """
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, kind: str, id: int) -> None:
         self.model, self.data, self.kind, self.id = model, data, kind, id
         self.name: str = getattr(model, kind)(id).name
-        """Its full name; empty if it has none."""
+        """Full name of the element; empty if it has none."""
         self._parts: weakref.WeakSet[ElementView] = weakref.WeakSet()
         ranges = _ranges(model, kind, id)
         for attribute, field in _KINDS[kind].items():
             array = np.asarray(getattr(model if hasattr(model, field) else data, field))
             rows = array[ranges.get(field, slice(id, id + 1))]
-            # A row of a table, but of numbers alone always a list, so that it shares memory.
+            # One row of a table; a single number stays an array of one item, to share memory.
             if rows.ndim > 1 and field not in ranges:
                 rows = rows[0]
             setattr(self, attribute, rows.reshape(3, 3) if attribute == "xmat" else rows)
 
     def expire(self) -> None:
-        """Refuse to be read from now on: the world was built anew."""
+        """Refuse further access: the world was rebuilt."""
         for attribute in _KINDS[self.kind]:
             self.__dict__.pop(attribute, None)
         self.stale = True
@@ -112,10 +112,10 @@ class ElementView:
             part.expire()
 
     def __getattr__(self, attribute: str) -> np.ndarray:
-        """One of the element's arrays."""
+        """Return one of the element's arrays."""
         if "stale" in self.__dict__:
             raise StaleViewError(
-                f"The world was built anew: look for the {self.kind} '{self.name}' again."
+                f"The world was rebuilt: get a new view of the {self.kind} '{self.name}'."
             )
         known = ", ".join(_KINDS.get(self.__dict__.get("kind", ""), ()))
         raise AttributeError(
@@ -123,26 +123,26 @@ class ElementView:
         )
 
     def __repr__(self) -> str:
-        """Say what it is."""
+        """Return the kind, id and name."""
         return f"ElementView({self.kind} {self.id} '{self.name}')"
 
     def bodies(self) -> list[ElementView]:
-        """The bodies that hang on this body."""
+        """Return the children of this body."""
         return self._children("body")
 
     def geoms(self) -> list[ElementView]:
-        """The geoms of this body."""
+        """Return the geoms of this body."""
         return self._children("geom")
 
     def joints(self) -> list[ElementView]:
-        """The joints of this body."""
+        """Return the joints of this body."""
         return self._children("joint")
 
     def _children(self, kind: str) -> list[ElementView]:
         if self.kind != "body":
             raise AttributeError(f"A {self.kind} has no parts: only a body has.")
         parents = getattr(self.model, _CHILDREN[kind])
-        # The world is its own parent.
+        # The world body is its own parent.
         ids = [i for i in np.flatnonzero(parents == self.id).tolist() if kind != "body" or i]
         parts = [ElementView(self.model, self.data, kind, i) for i in ids]
         self._parts.update(parts)
@@ -156,13 +156,13 @@ def make_view(
     name: str,
     prefixes: Mapping[str, str] | None = None,
 ) -> ElementView:
-    """Find an element.
+    """Return a view of an element.
 
     Args:
         model: the model.
         data: its data.
         kind: body, geom, joint, actuator, sensor, tendon or site.
-        name: its name, full or without the prefix of the only robot that has such an element.
+        name: name of the element, full or without the prefix of the only robot that has one.
         prefixes: prefix of each robot's elements, by the robot's name.
 
     Raises:
@@ -182,7 +182,7 @@ def make_view(
 
 
 def _ranges(model: mujoco.MjModel, kind: str, id: int) -> dict[str, slice]:
-    """Rows of the fields that do not have one row for each element."""
+    """Return the rows of the fields that do not have one row per element."""
     if kind == "joint":
         width = mujoco.mjtJoint(model.jnt_type[id])
         q, v = int(model.jnt_qposadr[id]), int(model.jnt_dofadr[id])

@@ -1,4 +1,4 @@
-"""What a lab shows: one compiled world, its robots, and how it begins."""
+"""World of a lab: one compiled model, its robots, and its initial state."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
 INITIAL_KEYFRAME = "init_state"
-"""The keyframe in which a scene begins."""
+"""Keyframe of a scene's initial state."""
 
 
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
-"""All that MuJoCo needs to go on from a moment, bit for bit."""
+"""State from which MuJoCo continues bit for bit."""
 
 
 _ELEMENT = re.compile(r"(?:Element name|repeated name) '([^']*)'")
-_BULK = ("_", "bvh_", "mesh_", "oct_", "skin_", "tex_")  # only how things look is in them alone
+_BULK = ("_", "bvh_", "mesh_", "oct_", "skin_", "tex_")  # fields that only affect appearance
 
 
 class CompileError(ValueError):
-    """A world that MuJoCo does not compile; the message is MuJoCo's.
+    """Error of a world that MuJoCo does not compile, with MuJoCo's message.
 
     Args:
-        message: what MuJoCo says.
+        message: MuJoCo's message.
     """
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         found = _ELEMENT.search(message)
         self.element = found[1] if found else ""
-        """Name of the element that MuJoCo blames; empty if it names none."""
+        """Name of the element that MuJoCo's message names; empty if it names none."""
         self.entity = self.element.rpartition("/")[0]
-        """The entity that the element belongs to; empty if it is none's."""
+        """Entity that the element belongs to; empty if it belongs to none."""
 
 
 @dataclass(kw_only=True)
@@ -63,14 +63,14 @@ class World:
     """A compiled world.
 
     Attributes:
-        spec: what it was compiled from.
+        spec: spec that was compiled.
         model: the compiled model.
         robots: prefix of the elements of each robot, by the robot's name.
-        start: `mjSTATE_INTEGRATION` in which it begins; None for the model's own.
-        sources: where robots come from, by name.
-        option_sources: whose model set each of MuJoCo's options that are not the default, by the
-            option's name, where robots were asked.
-        errors: why entities were left out, by name.
+        start: initial state as `mjSTATE_INTEGRATION`, shape [num_values]; None for the model's own.
+        sources: file or config of each robot, by name.
+        option_sources: robot whose model set each of MuJoCo's options that are not the default, by
+            the option's name, where it is known.
+        errors: reasons why entities were left out, by name.
     """
 
     spec: mujoco.MjSpec
@@ -83,17 +83,17 @@ class World:
 
     @functools.cached_property
     def model_hash(self) -> str:
-        """Identifies the compiled model: equal models understand each other's states.
+        """Hash of the compiled model; models of the same hash can exchange states.
 
-        It covers all but the shapes of meshes and pictures, which are most of a model; sizes,
-        masses and bounds of meshes are in it.
+        It covers all fields except the shapes of meshes and textures, which are most of a model;
+        sizes, masses and bounds of meshes are covered.
         """
         digest = hashlib.sha256()
         for part in (self.model, self.model.opt):
             for name in dir(part):
                 value = None if name.startswith(_BULK) else getattr(part, name)
                 if name == "jacobian":
-                    value = int(mujoco.mjtJacobian.mjJAC_AUTO)  # not what a state depends on
+                    value = int(mujoco.mjtJacobian.mjJAC_AUTO)  # states do not depend on it
                 if isinstance(value, np.ndarray):
                     digest.update(name.encode() + np.ascontiguousarray(value).tobytes())
                 elif isinstance(value, int | float | bytes):
@@ -102,22 +102,22 @@ class World:
 
     @functools.cached_property
     def wire_names(self) -> dict[str, str]:
-        """Names of all elements by those that clients know: `robot/hip` by `robot_hip`.
+        """Names of all elements by their names for network clients: `robot/hip` by `robot_hip`.
 
         Raises:
-            ValueError: two elements would have one name.
+            ValueError: two elements would have the same name.
         """
         names = {name for name in self.model.names.decode().split("\0") if name}
         wire: dict[str, str] = {}
         for name in sorted(names):
             if (other := wire.setdefault(wire_name(name), name)) != name:
                 raise ValueError(
-                    f"Clients would know '{other}' and '{name}' by one name: rename one of them."
+                    f"'{other}' and '{name}' would have one name for clients: rename one of them."
                 )
         return wire
 
     def robot_of(self, name: str) -> str | None:
-        """The robot that an element belongs to by its name, or None."""
+        """Return the robot that an element belongs to by its name, or None."""
         return robot_of(name, self.robots)
 
     def reset(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -131,13 +131,13 @@ class World:
             mujoco.mj_setState(model, data, self.start, STATE)
 
     def new_data(self) -> mujoco.MjData:
-        """Make data in the initial state."""
+        """Create data in the initial state."""
         data = mujoco.MjData(self.model)
         self.reset(self.model, data)
         return data
 
     def controls(self, data: mujoco.MjData | None = None) -> RobotControls:
-        """Make the controls of all robots, which rest at those of the data in its initial state."""
+        """Create the controls of all robots, neutral at those of the data in its initial state."""
         data = self.new_data() if data is None else data
         desk = {}
         for name, prefix in self.robots.items():
@@ -147,19 +147,19 @@ class World:
         return RobotControls(desk)
 
     def dump(self, folder: Path) -> Path:
-        """Write what was really compiled: `scene.xml`, `scene.mjb`, assets, and `build.json`.
+        """Write the compiled model to files: `scene.xml`, `scene.mjb`, assets, and `build.json`.
 
-        Of one world of a batch, `scene.xml` is the scene of all of them; what is this world's own,
-        its variants and its randomization, is in `scene.mjb`.
+        For one world of a batch, `scene.xml` is the scene that all worlds share; the world's
+        variants and randomization are in `scene.mjb`.
 
         Args:
-            folder: where to; an earlier dump is replaced.
+            folder: folder to write; an earlier dump is replaced.
 
         Returns:
             The folder.
 
         Raises:
-            FileExistsError: the folder holds something else.
+            FileExistsError: the folder contains something else.
         """
         build = {
             "mujoco": mujoco.mj_versionString(),
@@ -173,12 +173,12 @@ class World:
             "build.json": json.dumps(build, indent=2).encode(),
         }
         spec = self.spec.copy()
-        set_options(spec, self.model.opt)  # as they are now, and not as the model had them
+        set_options(spec, self.model.opt)  # the present ones, not those at compilation
         return export_spec(spec, folder, extra=extra)
 
 
 def robot_of(name: str, prefixes: Mapping[str, str]) -> str | None:
-    """The robot whose prefix a name begins with, that of the longest if several fit, or None."""
+    """Return the robot with the longest prefix that a name begins with, or None."""
     robots = [robot for robot, prefix in prefixes.items() if name.startswith(prefix)]
     return max(robots, key=lambda robot: len(prefixes[robot]), default=None)
 
@@ -187,8 +187,8 @@ def world_from_spec(spec: mujoco.MjSpec, name: str = "") -> World:
     """Compile a spec whose actuators all belong to one robot.
 
     Args:
-        spec: it is copied.
-        name: what the robot is called; by default as the model.
+        spec: the spec; not modified.
+        name: name of the robot; by default that of the model.
 
     Raises:
         CompileError: it does not compile.
@@ -201,10 +201,10 @@ def world_from_file(path: str | Path, *, plane: bool = False, by_prefix: bool = 
     """Compile an MJCF or URDF file; its options stay as they are.
 
     Args:
-        path: the file.
+        path: path of the file.
         plane: whether to add a floor.
-        by_prefix: whether elements `robot/...` belong to a robot called `robot`, as in the scene
-            that an entity was exported with; else all belong to one robot, called as the file.
+        by_prefix: whether elements `robot/...` belong to a robot named `robot`, as in an exported
+            scene of entities; otherwise all belong to one robot, named as the file.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -240,8 +240,8 @@ def world_from_scene(
         cfg: the scene; one world of it is built.
         options: MuJoCo's options, as in training; None takes those that the models of the entities
             set, see `resolve_options`.
-        priority: whose options count where entities disagree.
-        on_error: whether an entity that cannot be built is left out, and told in `errors`.
+        priority: robots in the order in which their options apply where they differ.
+        on_error: whether an entity that cannot be built is left out, and reported in `errors`.
 
     Raises:
         CompileError: it does not compile.
@@ -277,12 +277,12 @@ def add_entities(
     """Add entities to a scene.
 
     Args:
-        cfg: the scene; it is not changed.
-        entities: what to add, by name.
-        rename: whether one whose name is taken gets `NAME_1`, `NAME_2` ...
+        cfg: the scene; not modified.
+        entities: entities to add, by name.
+        rename: whether an entity whose name is taken gets `NAME_1`, `NAME_2` ...
 
     Returns:
-        The larger scene, and what each new entity is called in it.
+        The larger scene, and the name of each new entity in it.
 
     Raises:
         ValueError: a name is taken, and `rename` is off.
@@ -293,7 +293,7 @@ def add_entities(
         names[name] = free_name(name, cfg.entities) if rename else name
         if names[name] in cfg.entities:
             raise ValueError(
-                f"The scene has an entity '{name}': choose another name, or give rename=True."
+                f"The scene has an entity '{name}': choose another name, or set rename=True."
             )
         cfg.entities[names[name]] = entity
     return cfg, names
@@ -302,17 +302,17 @@ def add_entities(
 def world_from_env(env: ManagerBasedRlEnv, env_id: int) -> World:
     """Copy one world of a batch as it is now: its model rows and its state, to the last bit.
 
-    The batch does not notice.
+    The batch does not change.
 
     Args:
         env: the environment.
-        env_id: the world.
+        env_id: index of the world.
 
     Raises:
         ValueError: there is no such world.
     """
     if not 0 <= env_id < env.num_envs:
-        raise ValueError(f"There is no world {env_id}: the batch has {env.num_envs}.")
+        raise ValueError(f"There is no world {env_id}: the batch has {env.num_envs} worlds.")
     model, data = next(iter(env.sim.world_copies([env_id])))
     start = np.empty(mujoco.mj_stateSize(model, STATE))
     mujoco.mj_getState(model, data, start, STATE)
@@ -321,7 +321,7 @@ def world_from_env(env: ManagerBasedRlEnv, env_id: int) -> World:
 
 
 def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
-    """Find the controls of the actuators whose names begin with a prefix."""
+    """Return the controls of the actuators whose names begin with a prefix."""
     names, ids, actuators, trees = [], [], [], set()
     for actuator in range(model.nactuator):
         name = model.actuator(actuator).name or f"actuator_{actuator}"
@@ -346,7 +346,7 @@ def _binary(model: mujoco.MjModel) -> bytes:
 
 
 def wire_name(name: str) -> str:
-    """What clients of other programs call an element: `robot_hip` for `robot/hip`."""
+    """Return an element's name for network clients: `robot_hip` for `robot/hip`."""
     return name.replace("/", "_")
 
 
@@ -361,7 +361,7 @@ def _build(cfg: SceneCfg) -> tuple[Scene, mujoco.MjModel]:
 
 
 def _error_of(cfg: SceneCfg, name: str) -> str:
-    """Why an entity cannot be built, even alone; empty if it can."""
+    """Return the reason why an entity cannot be built, even alone; empty if it can."""
     try:
         _build(SceneCfg(entities={name: cfg.entities[name]}))
     except CompileError as error:

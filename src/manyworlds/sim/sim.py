@@ -111,6 +111,11 @@ class Simulation:
         return self._engine.name
 
     @property
+    def is_bit_exact(self) -> bool:
+        """True if each world equals one that MuJoCo C steps, bit for bit."""
+        return self._engine.is_bit_exact
+
+    @property
     def num_threads(self) -> int:
         """Number of threads that step the worlds."""
         return self._engine.num_threads

@@ -1,4 +1,4 @@
-"""Showing worlds: pictures, videos, MuJoCo's window, and the browser.
+"""Viewers of worlds: images, videos, MuJoCo's window, and the browser.
 
 Names are loaded on first use, so that asking `gl_available` needs neither OpenGL nor MuJoCo.
 """

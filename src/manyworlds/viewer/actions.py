@@ -43,7 +43,7 @@ class TogglePause(Action):
 
 @dataclass(frozen=True)
 class SingleStep(Action):
-    """Pause, and take one environment step."""
+    """Pause, and run one environment step."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class ResetSpeed(Action):
 
 @dataclass(frozen=True)
 class SpeedUp(Action):
-    """Take the next higher speed."""
+    """Set the next higher speed."""
 
 
 @dataclass(frozen=True)
 class SpeedDown(Action):
-    """Take the next lower speed."""
+    """Set the next lower speed."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ToggleDebugVis(Action):
 
 @dataclass(frozen=True)
 class ToggleShowAllEnvs(Action):
-    """Draw over the selected world only, or over all worlds."""
+    """Draw debug shapes of the selected world only, or of all worlds."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class FetchCheckpoint(Action):
 
 @dataclass(frozen=True)
 class ApplyGuiReset(Action):
-    """Reset the selected world to the state that command terms were asked for."""
+    """Reset the selected world to the state that a user requested of command terms."""
 
 
 @dataclass(frozen=True)

@@ -109,24 +109,23 @@ class ViewerStatus:
     speed_label: str
     """Multiplier as text, such as '1/4x'."""
     target_realtime: float
-    """Simulated seconds per second asked for."""
+    """Requested speed, in simulated seconds per second."""
     actual_realtime: float
     """Simulated seconds per second over the last half second."""
     smoothed_fps: float
     """Frames drawn per second over the last half second [1/s]."""
     capped: bool
-    """True if the worlds cannot keep up with the speed asked for."""
+    """True if the worlds cannot keep up with the requested speed."""
     last_error: str | None
-    """Error that paused the worlds, or that the last action failed with, in one line."""
+    """Error that paused the worlds, or with which the last action failed, in one line."""
 
 
 class BaseViewer(ABC):
     """Steps an environment with a policy at a chosen multiple of real time, and draws it.
 
-    Each `tick` earns simulated time for the wall time that passed and spends it in whole steps;
-    what is left over is kept for the next tick. If the worlds cannot keep up, the debt is dropped
-    after one frame's time, so that drawing continues. Requests may come from any thread and are
-    carried out in `tick`.
+    Each `tick` adds the elapsed wall time to a budget and spends it in whole steps; the rest stays
+    for the next tick. If the worlds cannot keep up, the budget is dropped after one frame's time,
+    so that drawing continues. Requests may come from any thread and are carried out in `tick`.
 
     Args:
         env: the environment.
@@ -185,7 +184,7 @@ class BaseViewer(ABC):
         """Draw the present state."""
 
     def sync_viewer_to_env(self) -> None:  # noqa: B027
-        """Apply to the environment what users did in the view, such as pushing a body."""
+        """Apply users' actions in the view to the environment, such as a push of a body."""
 
     @abstractmethod
     def close(self) -> None:
@@ -193,7 +192,7 @@ class BaseViewer(ABC):
 
     @abstractmethod
     def is_running(self) -> bool:
-        """Return whether the view is open."""
+        """Return True if the view is open."""
 
     def carry_out(self, action: Action) -> None:
         """Carry out an action, in the thread that ticks.
@@ -228,17 +227,17 @@ class BaseViewer(ABC):
                     raise ValueError(f"{type(self).__name__} has no action {action}.")
 
     def _handle_custom_action(self, action: ViewerAction, payload: Any) -> bool:
-        """Carry out an action that a subclass adds; return whether it was one."""
+        """Carry out an action that a subclass adds; return True if there is one."""
         return False
 
     @property
     def target_realtime(self) -> float:
-        """Simulated seconds per second asked for."""
+        """Requested speed, in simulated seconds per second."""
         return self.SPEED_MULTIPLIERS[self._speed_index]
 
     @property
     def actual_realtime(self) -> float:
-        """Simulated seconds per second reached lately; 0 while paused."""
+        """Recently achieved speed, in simulated seconds per second; 0 while paused."""
         return self._actual_realtime
 
     def get_status(self) -> ViewerStatus:
@@ -263,11 +262,11 @@ class BaseViewer(ABC):
     # Requests: safe to call from any thread, carried out in the next tick.
 
     def request(self, action: Action) -> None:
-        """Ask for an action."""
+        """Request an action."""
         self._requests.put(action)
 
     def request_action(self, name: str, payload: Any = None) -> None:
-        """Ask for an action by the name of a `ViewerAction`, in lower or upper case.
+        """Request an action by the name of a `ViewerAction`, in lower or upper case.
 
         Args:
             name: name, such as 'next_env'; 'custom' is for actions that a subclass adds.
@@ -279,37 +278,37 @@ class BaseViewer(ABC):
         self.request(actions.action_of(name, payload))
 
     def request_reset(self) -> None:
-        """Ask for a reset of all worlds."""
+        """Request a reset of all worlds."""
         self.request(actions.Reset())
 
     def request_toggle_pause(self) -> None:
-        """Ask to pause, or to resume."""
+        """Request to pause, or to resume."""
         self.request(actions.TogglePause())
 
     def request_single_step(self) -> None:
-        """Ask for one environment step; pauses if running."""
+        """Request one environment step; pauses if running."""
         self.request(actions.SingleStep())
 
     def request_speed_up(self) -> None:
-        """Ask for the next higher speed."""
+        """Request the next higher speed."""
         self.request(actions.SpeedUp())
 
     def request_speed_down(self) -> None:
-        """Ask for the next lower speed."""
+        """Request the next lower speed."""
         self.request(actions.SpeedDown())
 
     def request_reset_speed(self) -> None:
-        """Ask for real time."""
+        """Request real time."""
         self.request(actions.ResetSpeed())
 
     # Effects of requests; for the thread that ticks.
 
     def increase_speed(self) -> None:
-        """Take the next higher speed."""
+        """Set the next higher speed."""
         self._speed_index = min(self._speed_index + 1, len(self.SPEED_MULTIPLIERS) - 1)
 
     def decrease_speed(self) -> None:
-        """Take the next lower speed."""
+        """Set the next lower speed."""
         self._speed_index = max(self._speed_index - 1, 0)
 
     def reset_speed(self) -> None:
@@ -354,7 +353,7 @@ class BaseViewer(ABC):
         self.env_idx = env_idx % self.env.num_envs
 
     def tick(self) -> bool:
-        """Carry out requests, step the worlds by the time that passed, draw if a frame is due.
+        """Carry out requests, step the worlds by the elapsed time, draw if a frame is due.
 
         Returns:
             Whether a frame was drawn.
@@ -371,7 +370,7 @@ class BaseViewer(ABC):
         self._until_frame -= elapsed
         if self._until_frame > 0:
             return False
-        # After a long stall, one frame is due, not one for each that was missed.
+        # After a long delay, one frame is due, not one for each that was missed.
         self._until_frame = max(self._until_frame + self.frame_time, 0.0)
         self.sync_env_to_viewer()
         self._stats_frames += 1
@@ -402,7 +401,7 @@ class BaseViewer(ABC):
             self.close()
 
     def _carry_out_requests(self) -> None:
-        # Only what is there now: a request that makes requests must not hold the loop up.
+        # Only present requests: those that requests add must not prevent the loop from going on.
         for _ in range(self._requests.qsize()):
             action = self._requests.get()
             self._attempt(lambda action=action: self.carry_out(action))
@@ -412,8 +411,8 @@ class BaseViewer(ABC):
         self._execute_step()
 
     def _spend_budget(self, deadline: float) -> None:
-        """Step while there is budget, until the deadline on the clock [s]."""
-        # A step that is due but for rounding is due.
+        """Step within the budget, until the deadline on the clock [s]."""
+        # The tolerance covers rounding errors.
         step_dt = self.env.step_dt * (1 - 1e-9)
         if self._budget < step_dt:
             return
@@ -429,7 +428,7 @@ class BaseViewer(ABC):
             self._budget = 0.0
 
     def _execute_step(self) -> bool:
-        """Take one environment step; an error pauses and is kept. Returns whether it worked."""
+        """Run one environment step; an error pauses and is kept. Return True if it succeeded."""
 
         def step() -> None:
             with torch.no_grad():

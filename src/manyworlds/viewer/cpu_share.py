@@ -1,20 +1,20 @@
-"""Limits on the processor time of drawing beside other work."""
+"""Limit on the processor time of drawing beside other work."""
 
 from __future__ import annotations
 
 _PAID_AT_ONCE = 0.1
-"""Part of the processor time owed that each rest between two pictures makes up for."""
+"""Part of the excess processor time that each rest between two frames compensates."""
 
 
 class CpuShare:
-    """Keeps work that comes in turns to a share of the processor, by rests between the turns.
+    """Keeps repeated work to a share of the processor, by rests between the repetitions.
 
-    What one turn takes too much is made up for in several rests, so that the page does not stand
-    still after the whole scene was sent to a browser that connected.
+    An excess of one repetition is compensated in several rests, so that a page does not stop after
+    it has sent the whole scene to a new browser.
 
     Args:
-        share: processor time per time [s/s].
-        shortest: the shortest rest [s].
+        share: processor time per wall time [s/s].
+        shortest: shortest rest [s].
     """
 
     def __init__(self, share: float, shortest: float) -> None:
@@ -22,7 +22,7 @@ class CpuShare:
         self._owed = 0.0
 
     def rest(self, spent: float) -> float:
-        """Return the time to rest [s] after a turn that took so much processor time [s]."""
+        """Return the time to rest [s] after a repetition that took so much processor time [s]."""
         self._owed += spent
         rest = max(self._shortest, _PAID_AT_ONCE * self._owed / self._share)
         self._owed = max(self._owed - rest * self._share, 0.0)

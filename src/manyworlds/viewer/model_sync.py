@@ -1,4 +1,4 @@
-"""Copying one world's model fields into a model that is drawn."""
+"""Copies of one world's model fields, for drawing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 VIEWER_INERTIAL_FIELDS = frozenset({"body_ipos", "body_iquat", "body_mass", "body_inertia"})
-"""Model fields that inertia boxes are drawn from."""
+"""Model fields from which inertia boxes are drawn."""
 
 VIEWER_MODEL_FIELDS = frozenset(
     {
@@ -63,16 +63,16 @@ VIEWER_MODEL_FIELDS = frozenset(
         "tendon_width",
     }
 )
-"""Model fields that a picture of a world depends on."""
+"""Model fields that affect the image of a world."""
 
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
 
 
 def disable_model_sameframe_shortcuts(model: mujoco.MjModel) -> None:
-    """Let kinematics read the poses of all inertias, geoms and sites of a model.
+    """Make kinematics read the poses of all inertias, geoms and sites of a model.
 
-    MuJoCo notes at compile time which of them share the frame of their body or its inertia, and
-    from then on ignores their own poses, changed ones too.
+    MuJoCo marks at compile time the ones that share the frame of their body or its inertia, and
+    ignores their own poses from then on, even if they change.
     """
     model.body_sameframe[:] = 0
     model.geom_sameframe[:] = 0
@@ -85,19 +85,19 @@ def sync_model_fields(
     """Copy rows of one world into a model.
 
     Args:
-        dst_model: the model to write.
+        dst_model: model to write.
         sim_model: `sim.model`, whose fields have one row per world, or one for all.
         fields: names of the fields to copy.
-        env_idx: the world.
+        env_idx: index of the world.
     """
     names = set(fields)
     if "geom_dataid" in names:
-        # Both are changed below where a geom is absent, so both must be copied again.
+        # Both are changed below for absent geoms, so both must be copied again.
         names |= {"geom_rgba", "geom_matid"}
     for name in sorted(names):
         rows = getattr(sim_model, name)
         row = as_numpy(rows[env_idx if rows.shape[0] > 1 else 0]).reshape(-1)
-        # `bvh_aabb` has rows for bodies only, which are its first ones.
+        # `bvh_aabb` has rows for bodies only, which come first.
         getattr(dst_model, name).reshape(-1)[: row.size] = row
     if "geom_dataid" in names:
         absent = (dst_model.geom_dataid < 0) & (dst_model.geom_type == _MESH)
@@ -106,6 +106,6 @@ def sync_model_fields(
 
 
 def as_numpy(value: Any) -> np.ndarray:
-    """A tensor or an array as an array on the CPU."""
+    """Return a tensor or an array as an array of the same shape on the CPU."""
     detach = getattr(value, "detach", None)
     return np.asarray(value) if detach is None else detach().cpu().numpy()

@@ -1,4 +1,4 @@
-"""Other worlds in the picture of one."""
+"""Neighbors of the world that is drawn."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _KINDS = int(mujoco.mjtCatBit.mjCAT_DYNAMIC) | int(mujoco.mjtCatBit.mjCAT_STATIC
 
 
 def nearest_worlds(origins: torch.Tensor, env_idx: int, count: int) -> list[tuple[int, np.ndarray]]:
-    """The worlds next to one, but not at the same place.
+    """Return the nearest worlds of one, without those at the same place.
 
     Args:
-        origins: of all worlds [m], shape (num_envs, 3).
-        env_idx: the world in the middle.
+        origins: origins of all worlds [m], shape (num_envs, 3).
+        env_idx: index of the world.
         count: largest number of worlds to return.
 
     Returns:
-        Each world and the way to it from the one in the middle [m], shape (3,), the nearest first.
+        Nearest worlds in order, each with its displacement from `env_idx` [m], shape (3,).
     """
     ways = as_numpy(origins - origins[env_idx])
     apart = np.linalg.norm(ways, axis=1)
@@ -38,15 +38,16 @@ def add_neighbor(
 ) -> None:
     """Draw the bodies of a world into a scene that has another world already.
 
-    What nothing can move, such as the ground, is there already. What floats is where its world is.
-    Bodies that stand on their own joints are at the same place in all worlds, and so are those on
-    mocap bodies that no event has put at their world's origin: these are moved by the way to it.
+    Static bodies, such as the ground, are there already. Floating bodies are drawn where they are.
+    Bodies with other joints have the same position in all worlds, like mocap bodies that no event
+    has moved to their world's origin: these are displaced by `way`.
 
     Args:
-        world: the world to add.
+        world: world to add.
         option: groups to draw.
         scene: scene to draw in; geoms beyond its capacity are left out.
-        way: from the origin of the scene's own world to that of this one [m], shape (3,).
+        way: displacement from the origin of the scene's own world to that of this one [m], shape
+            (3,).
         home: positions of the bodies of the scene's own world [m], shape (nbody, 3).
     """
     model, first = world.model, scene.ngeom

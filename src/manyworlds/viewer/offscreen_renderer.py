@@ -25,20 +25,20 @@ _GAP_COLOR = (24, 26, 30)
 
 
 class OffscreenRenderer:
-    """Draws one world at a time from the arrays of a batch, on a model copy of its own.
+    """Draws one world at a time from the arrays of a batch, on its own copy of the model.
 
-    Use it from the thread that made it, as OpenGL asks.
+    OpenGL requires that it is used in the thread that created it.
 
     Args:
-        model: the model that all worlds share; it is copied.
-        cfg: camera, resolution and what to draw.
-        scene: where the worlds are, to draw the nearest `cfg.max_extra_envs` of them too; None
-            draws one world only.
+        model: model that all worlds share; it is copied.
+        cfg: camera, resolution, and elements to draw.
+        scene: scene with the origins of the worlds, to draw the nearest `cfg.max_extra_envs` of
+            them, too; None draws one world only.
         sim_model: `sim.model`, for fields that differ between worlds.
         expanded_fields: `sim.expanded_fields`, the fields that differ.
 
     Raises:
-        RuntimeError: there is no OpenGL here that can draw; the message says what to install.
+        RuntimeError: there is no working OpenGL; the message names the package to install.
         ValueError: `cfg` names a body or an entity that the model does not have.
     """
 
@@ -72,23 +72,23 @@ class OffscreenRenderer:
         self.initialize()
 
     def initialize(self) -> None:
-        """Make the OpenGL context, also again after `close`; a second call does nothing.
+        """Create the OpenGL context, also again after `close`; a second call does nothing.
 
         Raises:
-            RuntimeError: there is no OpenGL here that can draw.
+            RuntimeError: there is no working OpenGL.
         """
         if self._renderer is None:
             self._renderer = Renderer(self._world.model, self._cfg.height, self._cfg.width)
 
     @property
     def renderer(self) -> mujoco.Renderer:
-        """MuJoCo's renderer, for what this class does not offer.
+        """MuJoCo's renderer, for functions that this class does not have.
 
         Raises:
             RuntimeError: this renderer was closed.
         """
         if self._renderer is None:
-            raise RuntimeError("This OffscreenRenderer was closed: make a new one.")
+            raise RuntimeError("This OffscreenRenderer was closed: create a new one.")
         return self._renderer
 
     def update(
@@ -99,14 +99,15 @@ class OffscreenRenderer:
         *,
         env_idx: int | None = None,
     ) -> None:
-        """Take over the state of one world.
+        """Set the state of one world.
 
         Args:
             data: per-world arrays (`sim.data`); `qpos` and, where the model has mocap bodies,
                 `mocap_pos` and `mocap_quat` are read.
-            debug_vis_callback: draws over the world, such as `env.update_visualizers`.
-            camera: a camera of the model, by name or id; None takes the one of `cfg`.
-            env_idx: the world; None takes the one of `cfg`.
+            debug_vis_callback: function that draws over the world, such as
+                `env.update_visualizers`.
+            camera: camera of the model, by name or id; None takes the one of `cfg`.
+            env_idx: index of the world; None takes the one of `cfg`.
 
         Raises:
             ValueError: there is no such world, or no such camera.
@@ -129,7 +130,7 @@ class OffscreenRenderer:
             debug_vis_callback(MujocoNativeDebugVisualizer(renderer.scene, world.model, env_idx))
 
     def render(self) -> np.ndarray:
-        """Draw the world of the last `update`; returns uint8 RGB, shape (height, width, 3)."""
+        """Draw the world of the last `update`; return uint8 RGB, shape (height, width, 3)."""
         return self.renderer.render()
 
     def render_grid(
@@ -144,8 +145,9 @@ class OffscreenRenderer:
         Args:
             data: per-world arrays, as for `update`.
             env_ids: the worlds, at least one.
-            columns: pictures in a row; None makes the grid about square.
-            debug_vis_callback: draws over each world, such as `env.update_visualizers`.
+            columns: images per row; None makes the grid about square.
+            debug_vis_callback: function that draws over each world, such as
+                `env.update_visualizers`.
 
         Returns:
             uint8 RGB, shape (rows * height + gaps, columns * width + gaps, 3).
@@ -176,17 +178,18 @@ class OffscreenRenderer:
 def attach_renderer(
     env: ManagerBasedRlEnv, cfg: ViewerConfig | None = None, camera: int | str | None = None
 ) -> None:
-    """Let `env.render()` draw the world `cfg.env_idx` and its neighbors.
+    """Make `env.render()` draw the world `cfg.env_idx` and its neighbors.
 
-    Its first call does so by itself, as the task says; this is for another camera or resolution.
+    The first call of `env.render()` does this with the task's config; call it for another camera or
+    resolution.
 
     Args:
-        env: an environment with `render_mode="rgb_array"`.
-        cfg: camera, resolution and what to draw; None takes the task's.
-        camera: a camera of the model, by name or id, in place of that of `cfg`.
+        env: environment with `render_mode="rgb_array"`.
+        cfg: camera, resolution, and elements to draw; None takes the task's.
+        camera: camera of the model, by name or id, in place of that of `cfg`.
 
     Raises:
-        RuntimeError: there is no OpenGL here that can draw.
+        RuntimeError: there is no working OpenGL.
     """
     cfg = env.cfg.viewer if cfg is None else cfg
     sim = env.sim

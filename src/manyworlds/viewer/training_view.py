@@ -1,9 +1,8 @@
-"""A page that shows a running training and cannot touch it.
+"""Page that shows a running training without affecting it.
 
-The page is served by a process of its own, of lowest priority, that keeps to a small share of the
-processor. Training copies the state of the
-worlds shown into memory that both share, a few times a second, between two control steps; that is
-all it does for the page.
+The page is served by its own process, of lowest priority, that takes a small share of the
+processor. A few times per second, between two control steps, training copies the state of the
+worlds shown into shared memory; it does nothing else for the page.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 _FRAMES_PER_SECOND = 10.0
 _CPU_SHARE = 0.005
-"""Share of all cores that the page may have: its pictures become fewer where it would need more."""
+"""Largest share of all cores for the page; it draws fewer frames where it would need more."""
 _START_SECONDS = 60.0
 _STATE = ("time", "qpos", "mocap_pos", "mocap_quat")
 _RECORD = ("iteration", "total", "mean_return", "steps_per_s")
@@ -43,12 +42,12 @@ class Frames:
 
     Args:
         layout: shape and dtype of each array.
-        name: the memory to attach to; None makes a new one.
+        name: name of the memory to attach to; None creates a new one.
     """
 
     def __init__(self, layout: Layout, name: str | None = None) -> None:
         sizes = {k: int(np.prod(shape)) * np.dtype(t).itemsize for k, (shape, t) in layout.items()}
-        # Each array begins where any number may.
+        # Offsets are aligned for all dtypes.
         starts = np.cumsum([8, *(-(-size // 8) * 8 for size in sizes.values())]).tolist()
         self._own = name is None
         self.memory = SharedMemory(name, create=name is None, size=starts[-1])
@@ -59,14 +58,14 @@ class Frames:
         }
 
     def begin(self) -> None:
-        """Mark the arrays as half written."""
+        """Mark the arrays as partly written."""
         self._sequence[0] += 1
 
     end = begin
-    """Mark the arrays as whole: the number is even again."""
+    """Mark the arrays as complete: the number is even again."""
 
     def read(self, last: int) -> tuple[int, dict[str, np.ndarray] | None]:
-        """Copy the arrays, unless they are half written or have not changed since `last`."""
+        """Copy the arrays in the layout's shapes; None if incomplete or unchanged since `last`."""
         before = int(self._sequence[0])
         if before == last or before % 2:
             return last, None
@@ -74,7 +73,7 @@ class Frames:
         return (before, copies) if int(self._sequence[0]) == before else (last, None)
 
     def close(self) -> None:
-        """Close the memory; the process that made it removes it, too."""
+        """Close the memory; the process that created it removes it, too."""
         self.arrays = {}
         del self._sequence
         self.memory.close()
@@ -85,18 +84,18 @@ class Frames:
 class TrainingView:
     """Steps an environment and shows its first worlds on a read-only page.
 
-    It stands in for the environment: whatever it has not itself is looked up there. Neither the
+    It wraps the environment: all other attributes are those of the environment. Neither the
     environment's state nor its random numbers depend on it.
 
     Args:
         env: the environment.
         num_shown: largest number of worlds on the page.
-        host: the address to listen on; the default lets only programs on this machine connect.
-        port: the port to listen on; if it is taken, the next free one is used. See `url`.
+        host: address of the page; the default accepts connections from this machine only.
+        port: port of the page; if it is in use, the next free one is taken. See `url`.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
-        RuntimeError: the page could not be served; the message says why.
+        RuntimeError: the page could not be served; the message has the reason.
     """
 
     def __init__(
@@ -130,19 +129,19 @@ class TrainingView:
         """The address of the page."""
 
     def __getattr__(self, name: str) -> Any:
-        if name == "env":  # not set yet, as while being unpickled
+        if name == "env":  # not set yet, for example during unpickling
             raise AttributeError(name)
         return getattr(self.env, name)
 
     def step(self, action: torch.Tensor) -> Any:
-        """Advance every world by one control step, and show them if it is time."""
+        """Advance all worlds by one control step, and show them if a frame is due."""
         result = self.env.step(action)
         if time.perf_counter() >= self._next:
             self._show()
         return result
 
     def note(self, record: Any) -> None:
-        """Show what an iteration reports (`manyworlds.rl.runner.IterationRecord`)."""
+        """Show the results of an iteration (`manyworlds.rl.runner.IterationRecord`)."""
         if self._frames is not None:
             values = [getattr(record, name) for name in _RECORD]
             self._frames.begin()
@@ -189,8 +188,8 @@ def _sources(sim: Any) -> dict[str, torch.Tensor]:
 
 
 def _serve(name: str, layout: Layout, page: tuple[Any, ...], pipe: Any) -> None:
-    """Serve the page until the process is ended; runs in a process of its own."""
-    # Ctrl-C is for the training, which ends this process when it has finished.
+    """Serve the page until the process is terminated; runs in its own process."""
+    # Ctrl-C is handled by the training, which terminates this process at its end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(19)
@@ -206,13 +205,13 @@ def _serve(name: str, layout: Layout, page: tuple[Any, ...], pipe: Any) -> None:
     busy = time.process_time()
     while parent is not None and parent.is_alive():
         shown.update()
-        # What viser's threads did since the last picture counts, too.
+        # Includes the work of viser's threads since the last frame.
         busy, before = time.process_time(), busy
         time.sleep(budget.rest(busy - before))
 
 
 class _TrainingPage:
-    """The page: worlds side by side, how far training is, and its learning curve."""
+    """The page: worlds side by side, progress of the training, and its learning curve."""
 
     def __init__(
         self,

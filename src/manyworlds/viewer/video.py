@@ -1,4 +1,4 @@
-"""Writing frames to a video file: MP4 where the encoder is installed, else an animated GIF."""
+"""Video files: MP4 where the encoder is installed, else an animated GIF."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def write_video(path_stem: Path, frames: Iterable[np.ndarray], fps: float) -> Pa
     The file appears under its name only when it is complete.
 
     Args:
-        path_stem: folder and file name without an ending.
+        path_stem: folder and file name without a suffix.
         frames: uint8 RGB images, all of one shape (height, width, 3).
         fps: frames per second of playback [1/s]. A GIF drops frames above 25 per second and keeps
             the speed.
 
     Returns:
-        The path of the file written.
+        The path of the file.
 
     Raises:
         ValueError: there are no frames, or one is not an image of the shape of the first.
@@ -68,7 +68,7 @@ def _checked(frames: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
 
 
 def _ffmpeg() -> Any:
-    """The optional encoder package, or None if it or its program is missing."""
+    """Return the optional encoder package, or None if it or its program is missing."""
     if importlib.util.find_spec("imageio_ffmpeg") is None:
         return None
     import imageio_ffmpeg  # pyright: ignore[reportMissingImports]
@@ -111,7 +111,7 @@ def _write_gif(path: Path, images: Iterable[np.ndarray], fps: float) -> None:
         if count % stride == 0:
             kept.append(image)
         count += 1
-    # One palette for all frames: no flicker, and only what changes is stored.
+    # One palette for all frames avoids flicker, and only changes are stored.
     sample = kept[:: math.ceil(len(kept) / _PALETTE_FRAMES)]
     palette = Image.fromarray(np.concatenate(sample)).quantize(_GIF_COLORS)
     pictures = [

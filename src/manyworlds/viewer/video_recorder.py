@@ -1,4 +1,4 @@
-"""Filming an environment while something else steps it."""
+"""Recording of videos of an environment that is stepped by other code."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from manyworlds.viewer.video import write_video
 
 
 class VideoRecorder:
-    """Steps an environment and films its world `cfg.viewer.env_idx` from time to time.
+    """Steps an environment and records videos of its world `cfg.viewer.env_idx`.
 
-    It stands in for the environment: whatever it has not itself is looked up there.
+    It wraps the environment: all other attributes are those of the environment.
 
     Args:
-        env: an environment with `render_mode="rgb_array"`; it gets a renderer if it has none.
+        env: environment with `render_mode="rgb_array"`; it gets a renderer if it has none.
         video_folder: folder of the videos.
-        episode_trigger: returns whether to film an episode of that world, by its number.
-        step_trigger: returns whether to begin a film, by the number of steps so far.
-        video_length: frames of a video, one a control step; None films until the episode ends.
+        episode_trigger: function that returns whether to record an episode of that world, by its
+            number.
+        step_trigger: function that returns whether to start a video, by the number of steps so far.
+        video_length: frames of a video, one per control step; None records until the episode ends.
         name_prefix: prefix of file names; the step or episode follows.
-        disable_logger: whether to leave Weights & Biases alone, where a run is under way.
+        disable_logger: whether to skip the upload to an active Weights & Biases run.
 
     Raises:
         ValueError: there is no trigger, no frame, or the environment renders nothing.
-        RuntimeError: there is no OpenGL here that can draw.
+        RuntimeError: there is no working OpenGL.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class VideoRecorder:
     ) -> None:
         if episode_trigger is None and step_trigger is None:
             raise ValueError(
-                "VideoRecorder films nothing: give episode_trigger or step_trigger, such as "
+                "VideoRecorder records nothing: give episode_trigger or step_trigger, such as "
                 "step_trigger=lambda step: step % 2000 == 0."
             )
         if video_length is not None and video_length < 1:
@@ -53,11 +54,11 @@ class VideoRecorder:
         if env.render_mode != "rgb_array":
             raise ValueError(
                 f"VideoRecorder needs an environment with render_mode='rgb_array', got "
-                f"{env.render_mode!r}: pass it when you make the environment."
+                f"{env.render_mode!r}: pass it to the environment's constructor."
             )
         self.env = env
         self.files: list[Path] = []
-        """Videos written so far."""
+        """Paths of the videos written so far."""
         self._folder, self._prefix = Path(video_folder), name_prefix
         self._episode_trigger, self._step_trigger = episode_trigger, step_trigger
         self._length, self._logs = video_length, not disable_logger
@@ -69,17 +70,17 @@ class VideoRecorder:
         self._begin(new_episode=True)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "env":  # not set yet, as while being unpickled
+        if name == "env":  # not set yet, for example during unpickling
             raise AttributeError(name)
         return getattr(self.env, name)
 
     @property
     def unwrapped(self) -> Any:
-        """The environment itself."""
+        """The environment without wrappers."""
         return self.env.unwrapped
 
     def reset(self, **kwargs: Any) -> Any:
-        """Begin new episodes; a film of the last one ends."""
+        """Start new episodes; a video of the last one ends."""
         result = self.env.reset(**kwargs)
         if self._length is None:
             self.finish()
@@ -87,7 +88,7 @@ class VideoRecorder:
         return result
 
     def step(self, action: torch.Tensor) -> Any:
-        """Advance every world by one control step, and film it if it is time."""
+        """Advance all worlds by one control step, and record it if a video is running."""
         result = self.env.step(action)
         self._steps += 1
         world = self.env.unwrapped.cfg.viewer.env_idx
@@ -101,16 +102,16 @@ class VideoRecorder:
         return result
 
     def render(self) -> np.ndarray | None:
-        """Draw the world now."""
+        """Return an image of the world, shape (height, width, 3); None without a render mode."""
         return self.env.render()
 
     def close(self) -> None:
-        """End the present film and close the environment."""
+        """End the present video and close the environment."""
         self.finish()
         self.env.close()
 
     def finish(self) -> None:
-        """End the present film, and write what there is of it."""
+        """End the present video, and write its frames."""
         if self._frames:
             path = write_video(self._folder / self._name, self._frames, 1.0 / self.env.step_dt)
             self.files.append(path)
@@ -120,7 +121,7 @@ class VideoRecorder:
         self._frames, self._name = [], ""
 
     def _begin(self, new_episode: bool) -> None:
-        """Begin a film if a trigger says so and none is under way."""
+        """Start a video if a trigger requires one and none is running."""
         if self._name:
             return
         on_step, on_episode = self._step_trigger, self._episode_trigger

@@ -1,4 +1,4 @@
-"""View of the worlds; defined in `manyworlds.utils.viewer_config`."""
+"""Camera and contents of views; defined in `manyworlds.utils.viewer_config`."""
 
 from manyworlds.utils.viewer_config import ViewerConfig
 

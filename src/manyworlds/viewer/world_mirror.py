@@ -1,4 +1,4 @@
-"""One world of a batch in structs of MuJoCo's own, for drawing."""
+"""One world of a batch as MuJoCo's own structs, for drawing."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from manyworlds.viewer.model_sync import (
 
 
 class WorldMirror:
-    """A copy of the model and of the state of one world at a time; the simulation is only read.
+    """Copy of the model and the state of one world at a time; the simulation is only read.
 
     Args:
-        model: the model that all worlds share.
-        sim_model: `sim.model`, for fields that differ between worlds; None where none does.
-        expanded_fields: the fields that differ.
+        model: model that all worlds share.
+        sim_model: `sim.model`, for fields that differ between worlds; None if none does.
+        expanded_fields: names of the fields that differ.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class WorldMirror:
             disable_model_sameframe_shortcuts(self.model)
 
     def load(self, data: Any, env_idx: int, *, dynamics: bool = False) -> None:
-        """Take over a world.
+        """Copy the state of a world.
 
         Args:
             data: per-world arrays (`sim.data`).
-            env_idx: the world.
-            dynamics: compute contacts and forces, too.
+            env_idx: index of the world.
+            dynamics: whether to compute contacts and forces, too.
 
         Raises:
             ValueError: there is no such world.

@@ -1,4 +1,4 @@
-"""Which world holds which variant."""
+"""Assignment of variants to worlds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a variant's geoms say holds in its worlds, or an error names what cannot."""
+"""Attributes of a variant's geoms: in its worlds, or named in an error if one cannot hold."""
 
 from __future__ import annotations
 

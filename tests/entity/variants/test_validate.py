@@ -1,4 +1,4 @@
-"""What the variants of one entity must agree on."""
+"""Properties in which the variants of one entity must agree."""
 
 from __future__ import annotations
 

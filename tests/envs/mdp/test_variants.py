@@ -1,4 +1,4 @@
-"""Variants in an environment: drawn anew at resets, observed, saved and resumed."""
+"""Variants in an environment: assigned again at resets, observed, saved and resumed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OBJECT = SceneEntityCfg("object")
 
 
 def make_env(num_envs: int = 6, **params: object) -> ManagerBasedRlEnv:
-    """Build an environment whose object is drawn anew at every reset."""
+    """Build an environment whose object is assigned again at every reset."""
     terms = {
         "which": ObservationTermCfg(func=mdp.variant_id, params={"asset_cfg": OBJECT}),
         "bits": ObservationTermCfg(

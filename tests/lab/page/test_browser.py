@@ -48,7 +48,7 @@ def until(browser, condition: Callable[[], object], what: str) -> None:
 
 
 def on_screen(camera, canvas: dict[str, float], point: np.ndarray) -> tuple[float, float]:
-    """Where on the browser's page a point of the world is drawn [pixel]."""
+    """Position of a point of the world on the browser's page [pixel]."""
     forward = camera.look_at - camera.position
     forward = forward / np.linalg.norm(forward)
     right = np.cross(forward, [0.0, 0.0, 1.0])

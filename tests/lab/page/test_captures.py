@@ -1,4 +1,4 @@
-"""What overlays copy, and what a page leaves alone."""
+"""Captures for overlays, and direct steps beside a page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
-from manyworlds.viewer.browser.captures import Contacts, capture
+from manyworlds.viewer.browser.captures import CapturedContacts, capture
 
 BALLS = "".join(
     f'<body pos="{0.3 * (i % 15)} {0.3 * (i // 15)} .099"><freejoint/><geom size=".1"/></body>'
@@ -28,10 +28,10 @@ def test_many_contacts_are_copied_quickly():
     times = []
     for _ in range(20):
         start = time.process_time()
-        found = capture(world.model, data, (Contacts,))
+        found = capture(world.model, data, (CapturedContacts,))
         times.append(time.process_time() - start)
-    contacts = found[Contacts]
-    assert isinstance(contacts, Contacts) and contacts.positions.shape == (data.ncon, 3)
+    contacts = found[CapturedContacts]
+    assert isinstance(contacts, CapturedContacts) and contacts.positions.shape == (data.ncon, 3)
     assert min(times) < 0.005
 
 
@@ -41,9 +41,12 @@ def test_contacts_are_of_one_step():
     with LiveLab(world, LabCfg(speed=float("inf"))) as lab:
         for _ in range(20):
             found, data = lab.loop.do(
-                lambda model, data: (capture(model, data, (Contacts,)), data.contact.pos.copy())
+                lambda model, data: (
+                    capture(model, data, (CapturedContacts,)),
+                    data.contact.pos.copy(),
+                )
             )
-            contacts = found[Contacts]
+            contacts = found[CapturedContacts]
             assert np.array_equal(contacts.positions, data.reshape(-1, 3))
             assert len(contacts.forces) == len(contacts.normals) == len(data)
 

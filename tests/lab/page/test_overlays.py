@@ -1,4 +1,4 @@
-"""What is drawn over a world."""
+"""Overlays that are drawn over a world."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import pytest
 
 from manyworlds.lab.page.overlay_controls import OFF, ON
 from manyworlds.viewer.browser import overlay_shapes as draw
-from manyworlds.viewer.browser.captures import Contacts, Groups, Joints, Tendons, capture
+from manyworlds.viewer.browser.captures import (
+    CapturedContacts,
+    CapturedGroups,
+    CapturedJoints,
+    CapturedTendons,
+    capture,
+)
 from manyworlds.viewer.browser.wireframes import wireframe_points
 from tests.lab.page.conftest import give
 from tests.lab.page.test_page import TWO, iterate_once
@@ -43,12 +49,12 @@ def page(open_page):
 
 
 def captured(page, kind):
-    """What is captured now."""
+    """Present captures."""
     return capture(page.lab.world.model, page.lab.loop.data, [kind])[kind]
 
 
 def shapes_of(page, name: str):
-    """What the layer of overlays shows of a shape."""
+    """Instances of a shape in the layer of overlays."""
     return page.parts["OverlayPart"].overlays.shapes.handles.get((name,))
 
 
@@ -63,7 +69,7 @@ def test_contacts_are_discs_and_arrows(page):
     assert data.ncon >= 8
     assert len(shapes_of(page, "cylinder").batched_positions) == 2 * data.ncon
     assert len(shapes_of(page, "cone").batched_positions) == data.ncon
-    found = captured(page, Contacts)
+    found = captured(page, CapturedContacts)
     weight = 9.81 * page.lab.world.model.body_subtreemass[0]
     floor = data.contact.pos[:, 2] < 0.05
     assert found.along_normals[floor, 2].sum() == pytest.approx(
@@ -85,7 +91,7 @@ def test_forces_are_in_the_world(page):
     body = model.body("c").id
     page.lab.post(lambda m, d: d.xfrc_applied.__setitem__((body, 0), 20.0))
     iterate_once(page, 300)
-    found = captured(page, Contacts)
+    found = captured(page, CapturedContacts)
     box = [model.geom("c").id in pair for pair in data.contact.geom]
     np.testing.assert_allclose(
         found.forces[box].sum(axis=0),
@@ -166,7 +172,11 @@ def test_joints_have_axes_and_ranges(page):
     page.lab.pause()
     page.lab.post(mujoco.mj_forward)
     iterate_once(page)
-    model, snapshot, joints = page.lab.world.model, page.lab.snapshot, captured(page, Joints)
+    model, snapshot, joints = (
+        page.lab.world.model,
+        page.lab.snapshot,
+        captured(page, CapturedJoints),
+    )
     hinge, slide = model.joint("hinge").id, model.joint("slide").id
     anchor, axis = joints.anchors[hinge], joints.axes[hinge]
     still = in_world(model, snapshot, joints, hinge, moves=False)
@@ -259,7 +269,7 @@ def test_sites_and_tendons(page):
     assert lines.shape == (3, 2, 3)
     np.testing.assert_allclose(lines[:, 1] - lines[:, 0], 0.08 * np.eye(3))
     drawing = draw.Drawing()
-    found = captured(page, Tendons)
+    found = captured(page, CapturedTendons)
     ends = snapshot.site_xpos[[0, 1]]
     np.testing.assert_allclose(found.points[0], ends, atol=1e-3)
     draw.tendons(drawing, model, snapshot, found)
@@ -271,7 +281,7 @@ def test_sites_and_tendons(page):
 def test_islands_have_colors(page):
     """Colour the two boxes on each other alike, the third otherwise; Off restores everything."""
     part, model = page.parts["OverlayPart"], page.lab.world.model
-    groups = captured(page, Groups)
+    groups = captured(page, CapturedGroups)
     a, b, c = (model.body(name).id for name in "abc")
     assert groups.island[a] == groups.island[b] != groups.island[c] and groups.awake.all()
     give(part.coloring, "Island")
@@ -319,7 +329,7 @@ def test_sleepers_are_dim(open_page):
     awake = shapes_of(page, "box").batched_colors.copy()
     iterate_once(page, 3000)
     iterate_once(page)
-    groups = captured(page, Groups)
+    groups = captured(page, CapturedGroups)
     boxes = [page.lab.world.model.body(name).id for name in "abc"]
     assert not groups.awake[boxes].any()
     asleep = shapes_of(page, "box").batched_colors

@@ -115,12 +115,12 @@ def test_a_note_claims_nothing_of_what_moves(page):
     """Tell a robot nothing: while it falls this is a note; when it lies, why it does not move."""
     bar = page.parts["TopBar"]
     iterate_once(page, 20)
-    assert "has told it nothing yet" in bar.status.content
+    assert "holding its start pose: move a slider" in bar.status.content
     assert "not moving" not in bar.status.content
     page.lab.post(lambda model, data: data.qvel.__setitem__(slice(None), 0.0))
     page.lab.post(lambda model, data: model.opt.gravity.__setitem__(slice(None), 0.0))
     iterate_once(page)
-    assert "not moving: &#x27;panel&#x27; has it and has told it nothing yet" in bar.status.content
+    assert "not moving: holding its start pose: move a slider" in bar.status.content
 
 
 def test_a_fault_is_told_and_mended(page):
@@ -128,7 +128,7 @@ def test_a_fault_is_told_and_mended(page):
     page.lab.post(lambda model, data: data.qpos.__setitem__(0, np.inf))
     iterate_once(page)
     bar = page.parts["TopBar"]
-    assert "STOPPED" in bar.banner.content and "went bad" in bar.status.content
+    assert "STOPPED" in bar.banner.content and "diverged" in bar.status.content
     for call in bar.run._impl.update_cb:
         call(SimpleNamespace(target=SimpleNamespace(value="Reset")))
     iterate_once(page, 2)
@@ -313,14 +313,16 @@ def test_options_change_the_physics(page):
 def test_flags_that_switch_on_and_off(page):
     """Switch sleep on, which is off at first, and several contacts off, which are on."""
     part, option = page.parts["OptionsPart"], page.lab.world.model.opt
-    assert part.inputs["Sleep"].value is False and part.inputs["Several contacts a pair"].value
+    assert (
+        part.inputs["Sleep"].value is False and part.inputs["Multiple contacts per geom pair"].value
+    )
     give(part.inputs["Sleep"], True)
-    give(part.inputs["Several contacts a pair"], False)
+    give(part.inputs["Multiple contacts per geom pair"], False)
     give(part.inputs["sleep_tolerance"], 0.01)
     iterate_once(page)
     assert option.enableflags == mujoco.mjtEnableBit.mjENBL_SLEEP and option.sleep_tolerance == 0.01
     assert option.disableflags == mujoco.mjtDisableBit.mjDSBL_MULTICCD
-    assert part.inputs["Sleep"].value and not part.inputs["Several contacts a pair"].value
+    assert part.inputs["Sleep"].value and not part.inputs["Multiple contacts per geom pair"].value
     give(part.inputs["Sleep"], False)
     iterate_once(page)
     assert option.enableflags == 0
@@ -332,7 +334,7 @@ def test_keyframes(open_page):
     part = page.parts["KeyframePart"]
     press(part.put)
     assert page.lab.snapshot.qpos[0] == -1.5 and page.lab.snapshot.qpos[2] == 0.5
-    give(part.root, "as the keyframe says")
+    give(part.root, "keyframe pose")
     press(part.put)
     assert page.lab.snapshot.qpos[2] == 1.0
     press(part.hold)
@@ -388,7 +390,7 @@ def test_policies_without_commands_have_no_folder_for_them(page):
 
 
 def test_plots_hold_ten_seconds(page):
-    """Plot a joint: the points are those of the snapshots; a reset begins anew."""
+    """Plot a joint: the points are those of the snapshots; a reset restarts the plot."""
     part = page.parts["PlotPart"]
     give(part.choice, "shoulder position")
     times, values = [], []
@@ -538,7 +540,7 @@ def test_a_drag_of_a_paused_world_poses_a_body(page):
 
 
 def test_the_page_follows_a_rebuilt_world(page):
-    """Build the world anew with a taller arm: the page shows its parts, once each."""
+    """Rebuild the world with a taller arm: the page shows its parts, once each."""
     iterate_once(page, 5)
     taller = ARM.replace('name="ball"', 'name="globe"')
     page.lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(taller)))

@@ -102,14 +102,14 @@ def test_loop_rate_and_return(page, part):
 
 def test_robots_take_part_as_told(page, part):
     """Choose how a robot takes part: the replay has it so."""
-    give(part.roles["arm"], "left out")
+    give(part.roles["arm"], "excluded")
     assert page.lab.replay.bindings["arm"] == Binding(enabled=False)
-    give(part.roles["arm"], "from its start")
+    give(part.roles["arm"], "from initial pose")
     assert page.lab.replay.bindings["arm"] == Binding(relative=True)
 
 
 def test_files_go_out_and_come_in(page, part, tmp_path):
-    """Save as CSV, download, import what somebody else has made, and refuse what is broken."""
+    """Save as CSV, download, import a file from elsewhere, and refuse broken ones."""
     recorder = page.lab.recorder
     give(part.name, "swing.csv")
     press(part.save)

@@ -27,7 +27,7 @@ def served(tmp_path):
 
 
 def test_what_does_not_compile_is_a_card(served):
-    """Open a broken file: MuJoCo's text on a card; mend it: a world; break it: both."""
+    """Open a broken file: MuJoCo's text on a card; fix it: a world; break it: both."""
     served, path = served
     served.open()
     assert served.page is None and "mass and inertia" in served.card.content

@@ -1,4 +1,4 @@
-"""What goes wrong in one world: told by its status, and nobody else's business."""
+"""Errors of one world: reported by its status, without effect on the others."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_what_cannot_be_assigned_is_named():
 
 
 def test_defaults_are_those_of_the_variant():
-    """Read the default of every field per world; scale a mass, and assign anew."""
+    """Read the default of every field per world; scale a mass, and assign again."""
     _, sim = build({"object": variants(variants=ROCKS)}, 6)
     assert {"body_mass", "body_inertia", "geom_aabb"} < sim.per_world_default_fields
     for field in sim.per_world_default_fields:
@@ -142,7 +142,7 @@ def test_saved_states_know_the_variant():
 
 
 def test_states_after_assignments_are_whole():
-    """Go on bit for bit, elsewhere, from worlds that were assigned anew and drawn at random."""
+    """Continue bit for bit, elsewhere, from worlds that were assigned again and randomized."""
     cfg = {"object": variants(variants=SIZES)}
     sim, other = build(cfg, 6)[1], build(cfg, 6)[1]
     for each in (sim, other):

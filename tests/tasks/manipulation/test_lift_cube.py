@@ -62,7 +62,7 @@ def test_the_task_has_nothing_that_users_should_mend():
 
 
 def test_targets_are_drawn_or_fixed():
-    """Draw targets within their ranges, each world anew; fixed ones are in the middle."""
+    """Draw targets within their ranges, for each world; fixed ones are in the middle."""
     env = make(num_envs=40)
     target = env.command_manager.get_command("lift_height") - env.scene.env_origins
     low, high = torch.tensor([0.3, -0.2, 0.2]), torch.tensor([0.5, 0.2, 0.4])

@@ -118,7 +118,7 @@ def test_plain_mujoco_says_why_it_cannot_run_the_policy():
 
 
 def test_success_asks_for_half_a_second_at_the_goal():
-    """End with success after half a second within 5 cm, and count anew after a break."""
+    """End with success after half a second within 5 cm, and restart the count after a break."""
     env = make(3, ("box", "bar", "disc"))
     place(env, [0.0, 0.0, 0.0], [0.3, 0.0], [0.049, 0.0])
     env.command_manager.get_term("goal").goal[1] = torch.tensor([0.051, 0.0])

@@ -42,7 +42,7 @@ def actions(env: ManagerBasedRlEnv, steps: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_tasks_run(task):
-    """Take fifty steps with random actions: all that comes back is finite and somebody is alive."""
+    """Take fifty steps with random actions: all results are finite and some world is alive."""
     env = make(task)
     for action in actions(env, 50):
         obs, reward, *_ = env.step(action)

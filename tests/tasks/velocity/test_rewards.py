@@ -195,7 +195,7 @@ def test_landing_counts_forces_of_feet_that_just_touched_down():
 
 
 def test_swing_height_is_that_of_the_highest_point_before_landing():
-    """Follow a foot up and down: pay once, when it lands, and begin anew; also after a reset."""
+    """Follow a foot up and down: pay once, when it lands, and restart; also after a reset."""
     height = SimpleNamespace(data=SimpleNamespace(heights=torch.zeros(2, 1)))
     env = stub_env([MOVING, MOVING], height=height)
     params = {

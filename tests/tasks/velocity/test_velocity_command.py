@@ -30,7 +30,7 @@ def built(num_envs: int = 4, **fields):
 
 
 def test_draws_are_uniform_and_last_as_long_as_asked():
-    """Draw each component within its range, and anew only when the time is over."""
+    """Draw each component within its range, and again only when the time is over."""
     env, term = built(500, resampling_time_range=(0.02, 0.06))
     assert term.command.shape == (500, 3)
     seen = [term.command.clone()]
@@ -96,7 +96,7 @@ def test_partial_updates_leave_other_worlds_alone():
 
 
 def test_speed_follows_the_command():
-    """Add up linear and turning speed, also after somebody wrote a command."""
+    """Add up linear and turning speed, also after a command was written by hand."""
     _, term = built(2)
     term.command[:] = torch.tensor([[3.0, 4.0, -2.0], [0.0, 0.0, 0.5]])
     assert term.speed.tolist() == [7.0, 0.5]

@@ -1,4 +1,4 @@
-"""What property tests draw: unit quaternions, vectors and angles, the hard ones among them."""
+"""Strategies of property tests: unit quaternions, vectors and angles, with the hard cases."""
 
 import math
 
@@ -41,6 +41,6 @@ def quats() -> st.SearchStrategy[torch.Tensor]:
 
 
 def same_rotation(q1: torch.Tensor, q2: torch.Tensor, tolerance: float = 1e-12) -> bool:
-    """Whether unit quaternions are equal up to sign."""
+    """True if unit quaternions are equal up to sign."""
     distance = torch.minimum((q1 - q2).norm(dim=-1), (q1 + q2).norm(dim=-1))
     return bool((distance <= tolerance).all())

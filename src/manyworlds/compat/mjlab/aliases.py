@@ -149,7 +149,7 @@ def _has_module(name: str) -> bool:
 
 
 def _is_submodule(value: Any) -> bool:
-    """Whether a value is a module of ours, which an alias shows as an alias of its own."""
+    """Return True if a value is a module of ours, which an alias shows as its own alias."""
     return isinstance(value, ModuleType) and value.__name__.startswith("manyworlds.")
 
 

@@ -1,4 +1,4 @@
-"""Page of a lab in the browser; it needs the extra 'lab'."""
+"""Web page of a lab; it needs the extra 'lab'."""
 
 from manyworlds.lab.page.lab_page import TABS, LabPage
 from manyworlds.lab.page.page_context import PageContext, Part

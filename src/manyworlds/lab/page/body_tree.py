@@ -1,4 +1,4 @@
-"""Tree of bodies, and properties of the selected one."""
+"""Tree of bodies, and properties of the selected body."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NONE = "none"
 
 
 class TreePart:
-    """Finds and selects bodies; a click on a body selects it, too.
+    """Finds and selects bodies; a click on a body in the view selects it, too.
 
     Args:
         ctx: context of the page.

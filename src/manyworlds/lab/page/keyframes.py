@@ -1,4 +1,4 @@
-"""Keyframes of the model."""
+"""Keyframes of the model on the page."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.widgets import relabel
 
 _ROOTS: dict[str, Root] = {
-    "where it is": "keep",
-    "where it begins": "placed",
-    "as the keyframe says": "authored",
+    "unchanged": "keep",
+    "initial pose": "placed",
+    "keyframe pose": "authored",
 }
 
 
 class KeyframePart:
-    """Puts the selected robot into a keyframe, or holds it there.
+    """Sets the selected robot to a keyframe, or holds it there.
 
     Args:
         ctx: context of the page.
@@ -30,9 +30,9 @@ class KeyframePart:
         with gui.add_folder("Keyframes", visible=bool(names)):
             self.choice = gui.add_dropdown("Keyframe", names or ("none",))
             self.root = gui.add_dropdown(
-                "Root", tuple(_ROOTS), hint="Where a robot goes that is not fixed."
+                "Root", tuple(_ROOTS), hint="Pose of a floating robot's root."
             )
-            self.put = ctx.on_click(gui.add_button("Go there"), self._put)
+            self.put = ctx.on_click(gui.add_button("Apply"), self._put)
             self.hold = ctx.on_click(gui.add_button("Hold"), self._hold)
 
     def update(self, snapshot: Snapshot) -> None:

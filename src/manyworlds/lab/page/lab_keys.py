@@ -12,12 +12,12 @@ from manyworlds.viewer.browser.keys import Key, add_keys, ignore_repeats
 
 
 class LabKeys:
-    """Registers all keys of the page; a key that is held counts once.
+    """Registers all keys of the page; a key that is held down acts once.
 
     Args:
         ctx: context of the page.
-        top_bar: part that pauses and plays.
-        overlays: part whose overlays keys switch; None for none.
+        top_bar: part with the play button.
+        overlays: part with the overlays; None for none.
         collapsed: whether the panel is hidden at first.
     """
 

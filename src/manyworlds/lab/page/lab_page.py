@@ -1,4 +1,4 @@
-"""A lab as a page in the browser."""
+"""Web page of a lab."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ TABS: dict[str, tuple[PartMaker, ...]] = {
     "States": (KeyframePart, SavedStatePart),
     "Record": (RecordPart,),
 }
-"""The parts in each tab, by its title."""
+"""Parts of each tab, by its title."""
 _SHARE_BESIDE_STEPS = 0.01
-"""Share of a core for pictures while a caller waits for steps, which they delay; that costs the
-steps about four times as much."""
+"""Share of a core for drawing while a caller waits for steps, because drawing delays them: each
+unit of drawing time costs about four of the steps."""
 
 
 class LabPage:
-    """Serves a page that shows a lab and steers it.
+    """Serves a page that shows and controls a lab.
 
-    Parts read snapshots, at the rate of pictures at most, and change the world by the lab's verbs
-    only; the loop does not know that there is a page.
+    Parts read snapshots, at most once per frame, and change the world only by methods of the lab;
+    the loop does not depend on the page.
 
     Args:
         lab: lab to show; the page does not start or stop it.
-        host: the address to listen on; '0.0.0.0' lets everyone on the network in, without a
+        host: address of the page; '0.0.0.0' accepts connections from the whole network, without a
             password.
-        port: the port to listen on; if it is taken, the next free one is used. See `url`.
-        frame_rate: pictures per second at most [1/s]; while a caller waits for steps, as many as
-            take a hundredth of a core.
+        port: port of the page; if it is in use, the next free one is taken. See `url`.
+        frame_rate: largest number of frames per second [1/s]; while a caller waits for steps, as
+            many as take a hundredth of a core.
         collapsed: whether the panel is hidden until a user presses Tab.
         tabs: parts of each tab; see `TABS`.
         server: draw in this server instead of a new one; it is not stopped on `close`.
-        on_build: called when the parts were made, at first and after each `LiveLab.rebuild`.
+        on_build: called when the parts were created, at first and after each `LiveLab.rebuild`.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -87,7 +87,7 @@ class LabPage:
         self.url = page_url(self.server)
         """The address of the page."""
         self.errors: list[str] = []
-        """Tracebacks of parts that failed, which are not updated any more."""
+        """Tracebacks of parts that failed; these are not updated any more."""
         self._period = 1.0 / frame_rate
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -96,7 +96,7 @@ class LabPage:
         self._build()
 
     def _build(self) -> None:
-        """Make all parts for the present world."""
+        """Create all parts for the present world."""
         lab, self._world = self.lab, self.lab.world
         with self.server.atomic():
             self.server.gui.main_panel.set_width(PANEL_PX)
@@ -122,7 +122,7 @@ class LabPage:
         self._thread.start()
 
     def update(self) -> None:
-        """Show the newest snapshot: all parts that are due."""
+        """Show the newest snapshot in all parts that are due."""
         if self.lab.world is not self._world:  # it was rebuilt
             clear(self.server)
             self._build()
@@ -139,7 +139,7 @@ class LabPage:
                 del self._due[name]
 
     def close(self) -> None:
-        """Stop serving, or clear a server that was given; a second time does nothing."""
+        """Stop serving, or clear a given server; a second call does nothing."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(3.0)

@@ -44,25 +44,25 @@ class MocapPart:
 
         @handle.on_update
         async def _(event: Any) -> None:
-            # It is asynchronous so that the moves of one drag keep their order.
+            # A coroutine, so that the moves of one drag keep their order.
             pose = np.array(handle.position), np.array(handle.wxyz)
             self._ctx.attempt(lambda: self.hold(mocap, event.phase, *pose))
 
         return handle
 
     def hold(self, mocap: int, phase: str, position: np.ndarray, quat: np.ndarray) -> None:
-        """Take part in a drag of a handle.
+        """Handle an event of a drag.
 
         Args:
             mocap: index of the mocap body.
             phase: `start`, `update` or `end`.
-            position: position of the handle [m].
-            quat: orientation of the handle (w, x, y, z).
+            position: position of the handle [m], shape [3].
+            quat: orientation of the handle (wxyz), shape [4].
         """
 
         def move(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             data.mocap_pos[mocap], data.mocap_quat[mocap] = position, quat
-            mujoco.mj_kinematics(model, data)  # it is seen in a world that is paused, too
+            mujoco.mj_kinematics(model, data)  # shows the move in a paused world, too
 
         (self._held.discard if phase == "end" else self._held.add)(mocap)
         self._ctx.lab.post(move)

@@ -1,4 +1,4 @@
-"""Pulling and turning bodies with the mouse, as in MuJoCo's simulate."""
+"""Pulling and turning of bodies with the mouse, as in MuJoCo's simulate."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 
 _TURN_PER_SCREEN = 2 * np.pi
-"""Angle that a body turns while the mouse crosses the whole picture [rad]."""
+"""Angle by which a body turns while the mouse crosses the whole view [rad]."""
 
 
 class PullPart:
-    """Ctrl and the right button pull at a body, Ctrl and the left one turn it; a click selects it.
+    """Ctrl with the right button pulls a body, Ctrl with the left one turns it; a click selects it.
 
     Args:
         ctx: context of the page.
@@ -50,10 +50,10 @@ class PullPart:
                 self.end()
 
     def attach(self, handle: Any, bodies: tuple[int, ...]) -> None:
-        """Let a mesh be dragged.
+        """Make a mesh draggable.
 
         Args:
-            handle: the mesh's.
+            handle: handle of the mesh.
             bodies: bodies that it draws, one instance each.
         """
 
@@ -65,11 +65,11 @@ class PullPart:
         handle.on_drag("left", modifier="cmd/ctrl")(drag)
 
     def click(self, origin: Any, direction: Any) -> None:
-        """Select the body that a ray hits first; none if it hits nothing that can move.
+        """Select the body that a ray hits first, or none if that body cannot move.
 
         Args:
-            origin: start of the ray in the scene [m].
-            direction: direction of the ray.
+            origin: start of the ray in the scene [m], shape [3].
+            direction: direction of the ray, shape [3].
         """
         start = np.array(origin, float) - self._ctx.view.offset
         along = np.array(direction, float)
@@ -83,7 +83,7 @@ class PullPart:
         self._ctx.body = self._ctx.lab.loop.do(hit)
 
     def drag(self, event: Any, body: int) -> None:
-        """Take part in a drag: grab the body, pull or turn it, let it go."""
+        """Handle an event of a drag: grab the body, pull or turn it, release it."""
         if event.phase == "start":
             self._begin(event, body)
         elif event.client_id == self._client and event.phase == "update":
@@ -98,7 +98,7 @@ class PullPart:
         self._ctx.lab.perturbation.release()
 
     def update(self, snapshot: Snapshot) -> None:
-        """Mark the selected body; renew the pull while the mouse rests, which viser draws."""
+        """Mark the selected body; renew the pull while the mouse does not move."""
         body = self._ctx.body
         self.mark.visible = bool(body)
         if body:
@@ -131,7 +131,7 @@ class PullPart:
         start, quat = self._start
         right, down = (np.array(event.end_screen_pos) - start) * _TURN_PER_SCREEN
         camera = _matrix(np.array(event.client.camera.wxyz))
-        # To the right turns about the camera's up, down about its right; y of the camera is down.
+        # A move to the right turns about the camera's up axis, a move down about its right axis.
         turned = _turned(_turned(quat, -camera[:, 1], right), camera[:, 0], -down)
         with self._lock:
             self._quat = turned

@@ -1,4 +1,4 @@
-"""Controls of overlays, each with a checkbox and a key."""
+"""Controls of overlays: a checkbox each, and keys for some."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser import overlay_shapes as draw
-from manyworlds.viewer.browser.captures import Groups, capture
+from manyworlds.viewer.browser.captures import CapturedGroups, capture
 from manyworlds.viewer.browser.shapes import SOLID_GEOMS
 from manyworlds.viewer.browser.world_overlays import (
     CAPTURES,
@@ -32,15 +32,15 @@ OVERLAYS = {
 }
 """Labels of the overlays, by name."""
 OWN = ("collision", "joints", "sites")
-"""Overlays that can be on or off for each robot by itself."""
-AS_ALL, ON, OFF = "as all", "on", "off"
+"""Overlays that each robot can switch by itself."""
+AS_ALL, ON, OFF = "same as all", "on", "off"
 COLORINGS = ("Off", "Island", "Body", "Robot")
-"""Properties that bodies can be colored by."""
+"""Properties by which bodies can be colored."""
 _SEE_THROUGH = 0.3
 
 
 class OverlayPart:
-    """Checkboxes of overlays, and the overlays.
+    """Overlays of the world, with their controls.
 
     Args:
         ctx: context of the page.
@@ -75,25 +75,27 @@ class OverlayPart:
                     name: gui.add_dropdown(OVERLAYS[name], (AS_ALL, ON, OFF)) for name in OWN
                 }
         self.full_force = gui.add_checkbox(
-            "Friction, too", False, hint="Arrows show whole forces, not only what is normal."
+            "Include friction",
+            False,
+            hint="Arrows show the total force instead of its normal part.",
         )
         scale = float(f"{1000.0 * default_force_scale(model):.1g}")
         self.force_scale = gui.add_number("Arrows [mm/N]", scale, min=0.0, step=0.001)
         self.visuals = gui.add_checkbox(
-            "Visual shapes", True, hint="Off: only what can touch anything remains."
+            "Visual shapes", True, hint="Off: show only geoms that can collide."
         )
-        self.see_through = gui.add_checkbox("See through", False)
+        self.see_through = gui.add_checkbox("Transparent", False)
         self.coloring = gui.add_dropdown("Colors by", COLORINGS, hint="Sleeping bodies are dim.")
         names = {model.body(body).name: body for body in range(1, model.nbody)}
         self.follow = gui.add_dropdown("Follow", ("nothing", *names))
         ctx.on_change(self.follow, lambda name: setattr(ctx.view, "follow", names.get(name, 0)))
-        with gui.add_folder("Groups of geoms", expand_by_default=False):
+        with gui.add_folder("Geom groups", expand_by_default=False):
             for group, shown in enumerate(ctx.view.grid.groups["geom"]):
                 box = gui.add_checkbox(f"Group {group}", shown)
                 ctx.on_change(box, lambda on, group=group: ctx.view.show_group(group, on))
 
     def toggle(self, *names: str) -> None:
-        """Switch overlays on, or off if the first of them is on; for all robots."""
+        """Switch overlays on, or off if the first of them is on, for all robots."""
         on = not self.boxes[names[0]].value
         for name in names:
             self.boxes[name].value = on
@@ -102,22 +104,22 @@ class OverlayPart:
                     own[name].value = AS_ALL
 
     def toggle_visuals(self) -> None:
-        """Show or hide the geoms that cannot touch anything."""
+        """Show or hide the geoms that cannot collide."""
         self.visuals.value = not self.visuals.value
 
     def next_coloring(self) -> None:
-        """Color bodies by the next property."""
+        """Color bodies by the next property of the list."""
         at = COLORINGS.index(self.coloring.value)
         self.coloring.value = COLORINGS[(at + 1) % len(COLORINGS)]
 
     @property
     def enabled(self) -> set[str]:
-        """Overlays that are on, for one robot at least."""
+        """Names of the overlays that are on for at least one robot."""
         on = {name for name, box in self.boxes.items() if box.value}
         return on | {name for name in OWN for own in self.own.values() if own[name].value == ON}
 
     def update(self, snapshot: Snapshot) -> None:
-        """Draw what is on; nothing is copied or computed while all is off."""
+        """Draw the overlays that are on; nothing is copied or computed while all are off."""
         for robot, folder in self._folders.items():
             folder.visible = robot == self._ctx.robot and len(self._folders) > 1
         on, coloring = self.enabled, self.coloring.value
@@ -125,7 +127,7 @@ class OverlayPart:
         if not (on or recolored or self._shown):
             return
         kinds = {CAPTURES[name] for name in on & CAPTURES.keys()}
-        self._capture(kinds | ({Groups} if recolored else set()))
+        self._capture(kinds | ({CapturedGroups} if recolored else set()))
         poses = cast("draw.Poses", snapshot)  # its fields are those of `mujoco.MjData`
         drawing = draw.Drawing()
         if recolored:
@@ -136,7 +138,7 @@ class OverlayPart:
         self._shown = bool(on or recolored)
 
     def _capture(self, kinds: set[type]) -> None:
-        """Ask the loop for captures, without waiting; they come with the next picture."""
+        """Request captures from the loop without waiting; they are drawn in the next frame."""
         if self._future is not None:
             if not self._future.done():
                 return
@@ -160,7 +162,7 @@ class OverlayPart:
         )
 
     def _recolor(self, drawing: draw.Drawing, coloring: str, poses: draw.Poses) -> None:
-        """Draw geoms in the colors that were chosen, in the place of their own."""
+        """Draw geoms in the chosen colors instead of their own."""
         model = self._model
         if self.visuals.value:
             groups = np.array(self._ctx.view.grid.groups["geom"])
@@ -169,7 +171,7 @@ class OverlayPart:
             shown = self._colliders
         geoms = np.flatnonzero(shown)
         bodies = model.geom_bodyid[geoms]
-        groups_of: Groups | None = self._captured.get(Groups)
+        groups_of: CapturedGroups | None = self._captured.get(CapturedGroups)
         if coloring == "Off" and self.visuals.value:
             rgba = draw.own_colors(model)[geoms]
         elif coloring == "Off":
@@ -187,7 +189,7 @@ class OverlayPart:
         draw.solid_geoms(drawing, model, poses, geoms, rgba)
 
     def _wired(self) -> np.ndarray:
-        """Return whether each geom has a wireframe, shape (ngeom,)."""
+        """Return a mask of the geoms that have a wireframe, shape [ngeom]."""
         of_robot = self._robot_of[self._model.geom_bodyid] >= 0
         chosen = self._wanted("collision", self._model.geom_bodyid) & of_robot
         if self.boxes["other_collision"].value:
@@ -195,7 +197,7 @@ class OverlayPart:
         return chosen & self._colliders & np.isin(self._model.geom_type, SOLID_GEOMS)
 
     def _wanted(self, name: str, bodies: np.ndarray) -> np.ndarray:
-        """Return whether an overlay is on for each of some bodies, by their robot's own choice."""
+        """Return a mask of the bodies for which an overlay is on, shape [len(bodies)]."""
         on = self.boxes[name].value
         says = {AS_ALL: on, ON: True, OFF: False}
         of_robots = [says[own[name].value] for own in self.own.values()]
@@ -203,7 +205,7 @@ class OverlayPart:
 
 
 def _owners_of_bodies(model: mujoco.MjModel, prefixes: list[str]) -> np.ndarray:
-    """Return the prefix that each body's name begins with, by its index; -1 for none."""
+    """Return the index of the prefix of each body's name, shape [nbody]; -1 for none."""
     numbers = np.full(model.nbody, -1)
     for number, prefix in enumerate(prefixes):
         for body in range(1, model.nbody):

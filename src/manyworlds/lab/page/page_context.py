@@ -1,4 +1,4 @@
-"""State that the parts of a page share."""
+"""State shared by the parts of a page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Part(Protocol):
     """
 
     period: float
-    """Time between two updates [s]; 0 updates it with each picture."""
+    """Period of the updates [s]; 0 updates the part with each frame."""
 
     def update(self, snapshot: Snapshot) -> None:
         """Show a new state; viser sends only what changed."""
@@ -57,9 +57,9 @@ class PageContext:
         """Error of the user's last action; empty if there was none."""
 
     def attempt(self, action: Callable[[], Any]) -> Any:
-        """Carry out an action of a user; an error is shown, not raised.
+        """Run an action of a user; show an error instead of raising it.
 
-        Errors other than those of a wrong input are printed, too, with their traceback.
+        Errors that invalid input does not explain are also printed, with their traceback.
         """
         try:
             result = action()
@@ -75,11 +75,11 @@ class PageContext:
         return result
 
     def on_click(self, handle: _Handle, action: Callable[[], Any]) -> _Handle:
-        """Carry out an action when a button is clicked; return the button."""
+        """Run an action when a button is clicked; return the button."""
         return on_click(handle, action, self.attempt)
 
     def on_change(self, handle: _Handle, action: Callable[[Any], Any]) -> _Handle:
-        """Carry out an action with each new value that a user gives an input; return the input."""
+        """Run an action with each new value that a user gives an input; return the input."""
         return on_change(handle, action, self.attempt)
 
     def select_robot(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Options of MuJoCo, while the world runs."""
+"""MuJoCo's options on the page."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _SWITCHES = {
     "Gravity": mujoco.mjtDisableBit.mjDSBL_GRAVITY,
     "Joint limits": mujoco.mjtDisableBit.mjDSBL_LIMIT,
     "Actuation": mujoco.mjtDisableBit.mjDSBL_ACTUATION,
-    "Several contacts a pair": mujoco.mjtDisableBit.mjDSBL_MULTICCD,
+    "Multiple contacts per geom pair": mujoco.mjtDisableBit.mjDSBL_MULTICCD,
     "Sleep": mujoco.mjtEnableBit.mjENBL_SLEEP,
 }
 
 
 class OptionsPart:
-    """Options of the model; each change is a command, and changes from elsewhere are shown.
+    """Options of the model; each change is a command, and changes by other clients are shown.
 
     Args:
         ctx: context of the page.
@@ -69,7 +69,7 @@ class OptionsPart:
         self.update(ctx.lab.snapshot)
 
     def update(self, snapshot: Snapshot) -> None:
-        """Show the options as they are."""
+        """Show the present options."""
         values: dict[str, Any] = {name: getattr(self._option, name) for name in _NUMBERS}
         values["gravity"] = tuple(self._option.gravity.tolist())
         for name, (_, kind, prefix) in _CHOICES.items():

@@ -12,11 +12,11 @@ from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.line_plot import COLORS, LinePlot
 
 _HISTORY_S = 10.0
-_LEAST = 0.005  # smallest difference that an axis shows, whose numbers have three decimals
+_LEAST = 0.005  # smallest range of an axis, whose numbers have three decimals
 
 
 class PlotPart:
-    """Plots of the last ten seconds of the quantities that are chosen.
+    """Plots of chosen quantities over the last ten seconds.
 
     Args:
         ctx: context of the page.
@@ -29,7 +29,7 @@ class PlotPart:
         self._known = {q.name: q for q in quantities(ctx.lab.world.model)}
         self.plots: dict[str, tuple[LinePlot, Quantity, deque[tuple[float, np.ndarray]]]] = {}
         gui = ctx.gui
-        names = ("choose what to plot", *self._known)
+        names = ("choose a quantity", *self._known)
         self.choice = gui.add_dropdown("Plot", names)
         ctx.on_change(self.choice, self.add)
         self.clear = ctx.on_click(gui.add_button("Clear plots", visible=False), self.remove)

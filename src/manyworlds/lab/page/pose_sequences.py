@@ -1,4 +1,4 @@
-"""Sequences of poses that come with manyworlds."""
+"""Pose sequences of the presets on the page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from manyworlds.viewer.browser.widgets import relabel
 
 
 class SequencePart:
-    """Lets the selected robot go through the poses of a preset, if there are any for it.
+    """Moves the selected robot through the poses of a preset, if it has any.
 
     Args:
         ctx: context of the page.
@@ -28,7 +28,7 @@ class SequencePart:
             self.play = ctx.on_click(ctx.gui.add_button("Play"), self._toggle)
 
     def update(self, snapshot: Snapshot) -> None:
-        """Show what the selected robot can do, and whether it does."""
+        """Show the presets of the selected robot, and the one that runs."""
         if self._ctx.robot != self._shown:
             self._shown, names = self._ctx.robot, self._names()
             self.folder.visible = bool(names)
@@ -44,7 +44,7 @@ class SequencePart:
             sequence.stop()
 
     def _sequence(self) -> PoseSequencer | None:
-        """The sequence that moves the selected robot."""
+        """Return the sequence that controls the selected robot."""
         robot = self._ctx.lab.controls.find(self._ctx.robot)
         law = None if robot is None else robot.controller
         return law if isinstance(law, PoseSequencer) and law.is_playing else None

@@ -1,4 +1,4 @@
-"""Quantities to read and plot: joints, actuators and sensors, with units."""
+"""Quantities that can be displayed and plotted: joints, actuators and sensors, with units."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ _UNITS = {
     "E_KINETIC": "J",
     "CLOCK": "s",
 }
-"""Units of sensors that have the same wherever they sit; others have none, or that of a joint."""
+"""Units of sensor types that have the same on every element; others have none or a joint's."""
 _AXIS_UNITS = {"JOINTPOS": "", "JOINTVEL": "/s", "JOINTLIMITPOS": "", "JOINTLIMITVEL": "/s"}
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something that can be read from a snapshot."""
+    """Quantity that can be read from a snapshot."""
 
     name: str
     unit: str
     read: Callable[[Snapshot], np.ndarray]
-    """Returns its values, shape (n,)."""
+    """Returns its values, shape [n]."""
 
 
 def joint_axis_unit(model: mujoco.MjModel, joint: int) -> str:
-    """The unit of a hinge's or a slide's position."""
+    """Return the unit of a hinge or slide joint's position."""
     return "m" if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE else "rad"
 
 
 def quantities(model: mujoco.MjModel) -> list[Quantity]:
-    """All that can be plotted, joints first."""
+    """Return all quantities that can be plotted, joints first."""
     found = []
     for joint in hinges_and_slides(model).tolist():
         name, unit = model.joint(joint).name or f"joint {joint}", joint_axis_unit(model, joint)
@@ -75,7 +75,7 @@ def quantities(model: mujoco.MjModel) -> list[Quantity]:
 
 
 def sensors(model: mujoco.MjModel) -> list[Quantity]:
-    """All sensors with all their values."""
+    """Return all sensors, with all their values."""
     found = []
     for i in range(model.nsensor):
         place = slice(int(model.sensor_adr[i]), int(model.sensor_adr[i] + model.sensor_dim[i]))

@@ -1,4 +1,4 @@
-"""Readouts of joints and sensors."""
+"""Numbers of joints and sensors on the page."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ class ReadoutPart:
 
 
 def _number(value: float) -> str:
-    # The sum makes a zero of what would be shown as -0.
+    # Adding 0.0 turns -0.0 into 0.0.
     return f"{round(value, 3) + 0.0:.3f}" if abs(value) < 1000.0 else f"{value:.4g}"

@@ -19,19 +19,19 @@ _RECORD: Any = "player-record"
 _STOP: Any = "player-stop"
 _RATES = (-1.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 ROLES: dict[str, tuple[bool, bool | None]] = {
-    "as usual": (True, None),
-    "where it was": (True, False),
-    "from its start": (True, True),
-    "left out": (False, None),
+    "default": (True, None),
+    "as recorded": (True, False),
+    "from initial pose": (True, True),
+    "excluded": (False, None),
 }
-"""Parts of a robot in a replay: `Binding.enabled` and `Binding.relative`, by label."""
-_LOOK_M = 2.0  # from the camera to what it looks at, where only its direction was recorded
-_HOLD_S = 0.5  # time for which the scrub bar is left alone after a user moved it
+"""Roles of a robot in a replay: `Binding.enabled` and `Binding.relative`, by label."""
+_LOOK_M = 2.0  # distance of the camera from the point it looks at, which is not recorded
+_HOLD_S = 0.5  # time after a move of the scrub bar by a user in which it is not updated
 _SCAN_S = 1.0
 
 
 class RecordPart:
-    """Records, plays with a scrub bar, and exchanges files; the view is recorded, too.
+    """Records the world and the view, plays with a scrub bar, and exchanges files.
 
     Args:
         ctx: context of the page.
@@ -48,7 +48,7 @@ class RecordPart:
         self._recorder.camera = lambda: self._view
         gui = ctx.gui
         with gui.add_folder("Record"):
-            self.file = gui.add_text("File", "", hint="NAME.mcap; empty: one of the date.")
+            self.file = gui.add_text("File", "", hint="NAME.mcap; empty: named by the date.")
             self.record = gui.add_button("Record", icon=_RECORD, color="red")
             ctx.on_click(self.record, self._toggle_recording)
             self.recorded = gui.add_html("")
@@ -56,7 +56,7 @@ class RecordPart:
             self._add_replay(gui)
         with gui.add_folder("Files", expand_by_default=False):
             self.name = gui.add_text(
-                "Save as", "recording.csv", hint="The suffix says how: .mcap, .csv or .json."
+                "Save as", "recording.csv", hint="The suffix sets the format: .mcap, .csv or .json."
             )
             self.save = ctx.on_click(gui.add_button("Save session"), self._save)
             self.download = gui.add_button("Download session")
@@ -81,13 +81,13 @@ class RecordPart:
         self.loop = gui.add_checkbox("Loop", replay.loop)
         ctx.on_change(self.loop, lambda on: setattr(replay, "loop", on))
         self.restore = gui.add_checkbox(
-            "Return on stop", True, hint="Off: physics continues from the frame that is shown."
+            "Restore state on stop", True, hint="Off: physics continues from the shown frame."
         )
         self.look = gui.add_checkbox("Recorded view", False, disabled=True)
         self.roles = {}
-        with gui.add_folder("Who takes part", expand_by_default=False):
+        with gui.add_folder("Robots in the replay", expand_by_default=False):
             for robot in replay.bindings:
-                role = gui.add_dropdown(robot, tuple(ROLES), hint="From the next replay on.")
+                role = gui.add_dropdown(robot, tuple(ROLES), hint="For the next replay.")
                 self.roles[robot] = ctx.on_change(
                     role, lambda name, robot=robot: self._bind(robot, name)
                 )
@@ -104,7 +104,7 @@ class RecordPart:
             replay.play()
 
     def update(self, snapshot: Snapshot) -> None:
-        """Show what is recorded and played, and where one looks from."""
+        """Show the progress of recording and replay; record or show the view."""
         recorder, replay, now = self._recorder, self._replay, time.monotonic()
         if now - self._scanned > _SCAN_S:
             self._scanned = now
@@ -180,7 +180,7 @@ class RecordPart:
         self.session.value = self._recorder.active = file.name
 
     def _look(self) -> None:
-        """Note where the first of those who look looks from, or let all look as was recorded."""
+        """Note the view of the first browser, or set all views to the recorded one."""
         recorded, offset = self._replay.camera, self._ctx.view.offset
         if self.look.disabled != (recorded is None):
             self.look.disabled = recorded is None
@@ -194,7 +194,7 @@ class RecordPart:
         elif clients:
             with contextlib.suppress(
                 AssertionError
-            ):  # viser's, before it knows the browser's camera
+            ):  # viser's default, before the browser has sent its camera
                 self._follow(clients[0].camera)
 
     def _follow(self, camera: Any) -> None:
@@ -206,7 +206,7 @@ class RecordPart:
 
 
 def _direction(pitch: float, yaw: float) -> np.ndarray:
-    """Return the direction of a view from its angles up and to the left [degrees]."""
+    """Return the direction of a view from its pitch and yaw [degrees], shape [3]."""
     pitch, yaw = math.radians(pitch), math.radians(yaw)
     flat = math.cos(pitch)
     return np.array([flat * math.cos(yaw), flat * math.sin(yaw), math.sin(pitch)])

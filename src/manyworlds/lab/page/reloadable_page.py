@@ -1,4 +1,4 @@
-"""A page that opens its model again after a change, and shows errors of compilation."""
+"""Page that can open its model again after a change, and shows compilation errors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 class ReloadablePage:
     """A page whose lab can be opened again.
 
-    What does not compile is shown on a card, with MuJoCo's own text, and the last good world goes
-    on.
+    If the model does not compile, a card shows MuJoCo's message, and the last valid world
+    continues.
 
     Args:
-        open_lab: opens the lab that the user means; it is started and stopped here.
+        open_lab: function that opens the lab; the page starts and stops it.
         host: see `LabPage`.
         port: see `LabPage`.
         collapsed: see `LabPage`.
@@ -40,7 +40,7 @@ class ReloadablePage:
         self.url = page_url(self.server)
         """The address of the page."""
         self.page: LabPage | None = None
-        """The page of the present lab; None before the first that compiles."""
+        """The page of the present lab; None before the first one that compiles."""
         self.error = ""
         """Reason why the last world did not compile; empty if it did."""
         self._open_lab, self._collapsed = open_lab, collapsed
@@ -50,7 +50,7 @@ class ReloadablePage:
         """Open the lab, or show why it does not compile.
 
         Raises:
-            ValueError: there is something else wrong with what the user named.
+            ValueError: the lab cannot be opened for another reason.
         """
         try:
             lab = self._open_lab()
@@ -73,7 +73,7 @@ class ReloadablePage:
             self._show(str(error))
 
     def close(self) -> None:
-        """End the lab and stop serving."""
+        """Stop the lab, and stop serving."""
         self._end()
         stop_server(self.server)
 

@@ -15,6 +15,8 @@ from manyworlds.lab.snapshot import Snapshot
 from manyworlds.spec.elements import joint_of
 
 _MOST_COMMANDS = 6
+_LABELS = {"twist": ("forward [m/s]", "left [m/s]", "turn [rad/s]")}
+"""Labels of the values of a command, by its name; the values of other commands are numbered."""
 
 
 @dataclass
@@ -26,7 +28,7 @@ class _Sliders:
 
 
 class RobotPart:
-    """Owner and sliders of the selected robot; sliders are locked while another steers it.
+    """Owner and sliders of the selected robot; sliders are disabled while another client owns it.
 
     Args:
         ctx: context of the page.
@@ -45,16 +47,14 @@ class RobotPart:
             "Owner",
             tuple(sorted(self._owners)),
             initial_value=PANEL,
-            hint="Source of the robot's targets: these sliders, none, a policy, a client ...",
+            hint="Source of the robot's targets: these sliders, a policy, a client ..., or nobody.",
         )
         ctx.on_change(self.owner, lambda owner: lab[ctx.robot].take(owner))
         self.law = gui.add_checkbox(
-            "Control law", True, hint="Off: actuators get the targets as they are."
+            "Control law", True, hint="Off: targets are passed to the actuators unchanged."
         )
         ctx.on_change(self.law, lambda on: setattr(lab[ctx.robot], "enabled", on))
-        self.neutral = gui.add_button(
-            "Neutral", hint="Set all targets to the values that they begin with."
-        )
+        self.neutral = gui.add_button("Neutral", hint="Set all targets to their initial values.")
         ctx.on_click(self.neutral, self._to_neutral)
         self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls}
         self.sliders = {robot.name: self._add_sliders(robot) for robot in lab.controls}
@@ -85,30 +85,31 @@ class RobotPart:
         if locked:
             values, sliders.seen = snapshot.ctrl[robot.actuators.ids], None
         elif command is sliders.seen:
-            # A slider that the user moved is not moved back.
+            # Keep the position of a slider that the user is moving.
             values = None
         else:
             values, sliders.seen = command.targets, command
         for i, handle in enumerate(sliders.handles):
-            # All but values are slow to set, the same or not.
+            # Setting `disabled` is slow even if the value does not change.
             if handle.disabled != locked:
                 handle.disabled = locked
             if values is not None:
                 handle.value = float(np.clip(np.nan_to_num(values[i]), handle.min, handle.max))
 
     def _add_commands(self, robot: RobotControl) -> _Sliders:
-        """Sliders for what a policy is asked to do."""
+        """Add sliders for the values of a policy's commands."""
         gui = self._ctx.gui
         commands: dict[str, np.ndarray] = getattr(robot.controller, "commands", {})
         folder = gui.add_folder("Commands of the policy", visible=False)
         handles = []
         with folder:
             for name, values in commands.items():
-                # Long commands are poses and motions, which sliders are no use for.
+                # Long commands are poses and motions, for which sliders are of no use.
                 for i, value in enumerate(values.tolist() if values.size <= _MOST_COMMANDS else []):
                     reach = max(1.0, abs(value))
-                    label = f"{name} {i}" if values.size > 1 else name
-                    handle = gui.add_slider(label, -reach, reach, 0.05, value)
+                    handle = gui.add_slider(
+                        _labels(name, values.size)[i], -reach, reach, 0.05, value
+                    )
 
                     def send(value: float, values=values, i=i) -> None:
                         self._ctx.lab.post(lambda model, data: values.__setitem__(i, value))
@@ -143,13 +144,20 @@ class RobotPart:
         robot.write(PANEL, robot.neutral)
 
 
+def _labels(command: str, size: int) -> tuple[str, ...]:
+    labels = _LABELS.get(command, ())
+    if len(labels) == size:
+        return labels
+    return (command,) if size == 1 else tuple(f"{command} {i}" for i in range(size))
+
+
 def slider_range(
     model: mujoco.MjModel, actuator: int, control: int
 ) -> tuple[float, float, float, str]:
-    """Return range and step of an actuator's slider, and the meaning of its control.
+    """Return range and step of an actuator's slider, and a description of its control.
 
     Returns:
-        The lowest and the highest value, the step, and the kind and the unit in words.
+        The lowest and the highest value, the step, and the kind and the unit as text.
     """
     kind, unit = actuator_kind(model, actuator)
     joint = joint_of(model, actuator)
@@ -166,7 +174,7 @@ def slider_range(
 
 
 def actuator_kind(model: mujoco.MjModel, actuator: int) -> tuple[str, str]:
-    """Return the kind of an actuator's control and its unit, as far as the model has them."""
+    """Return the kind of an actuator's control and its unit, as far as the model defines them."""
     joint = joint_of(model, actuator)
     slides = joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
     length = "m" if slides or joint < 0 else "rad"

@@ -1,4 +1,4 @@
-"""Saved states of the world."""
+"""Saved states of the world on the page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from manyworlds.lab.snapshot import Snapshot
 
 
 class SavedStatePart:
-    """Saves the state, and returns to saved ones.
+    """Saves the state of the world, and restores saved ones.
 
     Args:
         ctx: context of the page.
@@ -20,7 +20,7 @@ class SavedStatePart:
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
         gui = ctx.gui
-        with gui.add_folder("Snapshots"):
+        with gui.add_folder("Saved states"):
             self.name = gui.add_text("Name", "", hint="Empty: a number.")
             self.save = ctx.on_click(gui.add_button("Save"), self._save)
             self.choice: Any = gui.add_dropdown("Saved", ("none",))
@@ -31,7 +31,7 @@ class SavedStatePart:
             self.upload.on_upload(lambda _: ctx.attempt(self._import))
 
     def update(self, snapshot: Snapshot) -> None:
-        """Show which states there are."""
+        """Show the names of the saved states."""
         names = tuple(self._ctx.lab.states.names) or ("none",)
         if tuple(self.choice.options) != names:
             self.choice.options = names

@@ -13,15 +13,15 @@ from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_ht
 from manyworlds.viewer.browser.widgets import PAUSE, add_choice, show_playing
 
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
-"""Speeds to choose from, in simulated seconds per second."""
+"""Available speeds, in simulated seconds per second."""
 
-_STILL = 0.01  # speed below which a robot does not move [m/s or rad/s]
+_STILL = 0.01  # speed below which a robot counts as not moving [m/s or rad/s]
 PANEL_PX = 360
-"""Width of the panel, in which all tabs are in one row [pixel]."""
+"""Width of the panel, in which all tabs fit into one row [pixel]."""
 
 
 class TopBar:
-    """Time, pace, steps, owner, and reasons why a robot does not move; play, step, reset, speed.
+    """Time, pace, steps, owner, reasons why a robot does not move, and controls of the time.
 
     Args:
         ctx: context of the page.
@@ -79,13 +79,13 @@ class TopBar:
             wrong.append(ctx.message)
         if lab.loop.fault:
             wrong, notes = wrong + notes, []
-        # Two lines are kept free, so that the buttons stay in their place.
+        # Two lines are reserved, so that the buttons do not move.
         self.status.content = status_html(
             rows, wrong, notes=notes, name_em=(3.0, 3.3), note_lines=2
         )
 
     def _notes(self, snapshot: Snapshot) -> list[str]:
-        """Return reasons why the robot does not move, or might not."""
+        """Return reasons why the robot does not move, or may stop moving."""
         lab, robot = self._ctx.lab, self._ctx.robot
         model = lab.world.model
         prefix = lab.world.robots[robot]

@@ -1,4 +1,4 @@
-"""The world in the browser: bodies, and a camera that may follow one of them."""
+"""View of the world: bodies, and a camera that may follow one of them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from manyworlds.viewer.browser.world_grid import WorldGrid
 if TYPE_CHECKING:
     import viser
 
-_ASPECT = 1.3  # width by height of the picture
+_ASPECT = 1.3  # width of the view by its height
 _AZIMUTH, _ELEVATION = 130.0, -20.0
 _AROUND = 1.35
-"""Size of the picture relative to that of the bodies that move."""
+"""Size of the view relative to that of the moving bodies."""
 OnMesh = Callable[[Any, tuple[int, ...]], None]
-"""Called with a mesh's handle and the bodies that it draws, one instance each."""
+"""Called with the handle of a mesh and the bodies that it draws, one instance each."""
 
 
 class WorldView:
@@ -31,7 +31,7 @@ class WorldView:
     Args:
         server: server of the page.
         model: the compiled model.
-        snapshot: the state in which the camera looks at what moves.
+        snapshot: state whose moving bodies the camera looks at first.
     """
 
     period = 0.0
@@ -45,15 +45,15 @@ class WorldView:
         self.server = server
         self.model = model
         self.on_mesh: OnMesh = lambda handle, bodies: None
-        """Called for each mesh that is made from now on."""
+        """Called for each mesh that is created from now on."""
         self.meshes: list[tuple[Any, tuple[int, ...]]] = []
         """Handles of meshes, and the bodies that each draws."""
         self.follow = 0
-        """The body that stays in the middle of the picture; 0 for none."""
+        """Id of the body that stays in the center of the view; 0 for none."""
         self.offset = np.zeros(3)
-        """Displacement of everything for that [m]."""
-        self._outdated = True  # meshes come with the first picture, after the panel
-        # What moves with the camera's body hangs below these frames.
+        """Displacement of all bodies that centers the followed one [m], shape [3]."""
+        self._outdated = True  # meshes are sent with the first frame, after the panel
+        # Children of these frames move with the followed body.
         self._frames = [
             server.scene.add_frame(name, show_axes=False) for name in ("/worlds", "/over")
         ]
@@ -63,7 +63,7 @@ class WorldView:
         self._look(snapshot)
 
     def update(self, snapshot: Snapshot) -> None:
-        """Draw a snapshot; viser sends only what moved."""
+        """Draw a snapshot; viser sends only changes."""
         if self._outdated:
             self._outdated = False
             self.meshes.clear()
@@ -79,7 +79,7 @@ class WorldView:
                     frame.position = offset
 
     def show_group(self, group: int, on: bool) -> None:
-        """Show or hide a group of geoms, in the next picture."""
+        """Show or hide a group of geoms, from the next frame on."""
         self.grid.groups["geom"][group] = on
         self._outdated = True
 
@@ -88,7 +88,7 @@ class WorldView:
         self.on_mesh(handle, bodies)
 
     def _look(self, snapshot: Snapshot) -> None:
-        """Put the camera where it sees all that moves."""
+        """Point the camera at the box of all moving bodies."""
         box = moving_box(self.model, snapshot)
         self._home = box.mean(axis=0)
         wide = self._home + _AROUND * (box - self._home)
@@ -96,7 +96,7 @@ class WorldView:
 
 
 def moving_box(model: mujoco.MjModel, snapshot: Snapshot) -> np.ndarray:
-    """Return the box around the geoms that can move [m], shape (2, 3)."""
+    """Return the box around the geoms that can move [m], shape [2, 3]."""
     body = model.geom_bodyid.tolist()
     geoms = [geom for geom in range(model.ngeom) if not static_body(model, body[geom])]
     if not geoms:

@@ -36,6 +36,8 @@ class Engine(Protocol):
     """
 
     name: str
+    is_bit_exact: bool
+    """True if each world equals one that MuJoCo C steps, bit for bit."""
     num_threads: int
     mj_model: mujoco.MjModel
     num_envs: int

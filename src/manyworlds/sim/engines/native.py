@@ -59,6 +59,7 @@ class NativeEngine:
     """Steps worlds on a C++ thread pool, bit-identical to a loop over one `MjData` per world."""
 
     name = "native"
+    is_bit_exact = True
     use_cuda_graph = False
 
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:

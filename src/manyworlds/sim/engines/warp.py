@@ -148,6 +148,7 @@ class WarpEngine:
     """
 
     name = "warp"
+    is_bit_exact = False
     num_threads = 1
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Widgets and overlays of pages in a browser, for the play page and for the lab's page.
+"""Widgets and overlays of web pages, for the play page and for the lab's page.
 
-Nothing here knows a page: pages compose these parts and decide what a user's action does.
+Nothing here depends on a page: pages combine these parts and define the effects of user actions.
 """

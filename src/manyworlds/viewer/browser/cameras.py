@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 FOVY = 45.0
 """Vertical field of view of pages [degrees]."""
-_ASPECT = 1.2  # width by height of what a usual window leaves beside the panel
+_ASPECT = 1.2  # width by height of a usual window without the panel
 
 
 def camera_to_see(
@@ -25,7 +25,7 @@ def camera_to_see(
         azimuth: direction of view as in MuJoCo [degrees]; 90 looks along +y.
         elevation: direction of view as in MuJoCo [degrees]; negative looks down.
         fovy: vertical field of view [degrees].
-        aspect: width of the picture by its height.
+        aspect: width of the view by its height.
 
     Returns:
         Position of the camera and the point it looks at [m], each of shape (3,).
@@ -61,9 +61,9 @@ def point_cameras(
         azimuth: direction of view as in MuJoCo [degrees].
         elevation: direction of view as in MuJoCo [degrees].
         fovy: vertical field of view [degrees].
-        aspect: width of the picture by its height.
-        move_open: whether the cameras of browsers that are connected move, too; else only those
-            that connect later begin there.
+        aspect: width of the view by its height.
+        move_open: whether to move the cameras of connected browsers, too; otherwise the view
+            applies only to browsers that connect later.
     """
     position, look_at = camera_to_see(box, azimuth, elevation, fovy, aspect)
     initial = server.initial_camera

@@ -1,4 +1,4 @@
-"""Captures of a world for overlays; they are copied only while an overlay is on."""
+"""Captures of a world for overlays, which are copied only while an overlay is on."""
 
 from __future__ import annotations
 
@@ -10,97 +10,97 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
-class Contacts:
-    """Contacts of the last step."""
+class CapturedContacts:
+    """Captured contacts of the last step."""
 
     positions: np.ndarray
-    """[m], shape (n, 3)."""
+    """Contact points [m], shape (n, 3)."""
     normals: np.ndarray
-    """From the first geom to the second, shape (n, 3)."""
+    """Normals from the first geom to the second, shape (n, 3)."""
     forces: np.ndarray
-    """In the world, friction included [N], shape (n, 3)."""
+    """Forces in the world frame, friction included [N], shape (n, 3)."""
 
     @property
     def along_normals(self) -> np.ndarray:
-        """The part of the forces along the normals [N], shape (n, 3)."""
+        """Components of the forces along the normals [N], shape (n, 3)."""
         return (self.forces * self.normals).sum(axis=1, keepdims=True) * self.normals
 
 
 @dataclass(frozen=True, eq=False)
-class Tendons:
-    """Straight pieces of all tendons."""
+class CapturedTendons:
+    """Captured paths of all tendons, as straight segments."""
 
     points: np.ndarray
-    """Ends of the pieces [m], shape (n, 2, 3)."""
+    """Ends of the segments [m], shape (n, 2, 3)."""
     ids: np.ndarray
-    """The tendon of each, shape (n,)."""
+    """Id of the tendon of each segment, shape (n,)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
-    """Bodies that move together, and those that sleep."""
+class CapturedGroups:
+    """Captured islands and sleep states of bodies."""
 
     island: np.ndarray
-    """Constraint island of each body; -1 for none, shape (nbody,)."""
+    """Constraint island of each body, shape (nbody,); -1 for none."""
     awake: np.ndarray
     """True for each body that is awake, shape (nbody,)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Joints:
-    """Axes of all joints in the world."""
+class CapturedJoints:
+    """Captured joint axes in the world."""
 
     anchors: np.ndarray
-    """[m], shape (njnt, 3)."""
+    """Anchors of the joints [m], shape (njnt, 3)."""
     axes: np.ndarray
-    """Shape (njnt, 3)."""
+    """Axes of the joints, shape (njnt, 3)."""
 
 
-def _contacts(model: mujoco.MjModel, data: mujoco.MjData) -> Contacts:
+def _contacts(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedContacts:
     count = data.ncon
     forces, six = np.zeros((count, 3)), np.zeros(6)
     frames = np.array(data.contact.frame).reshape(count, 3, 3)
     for i in range(count):
         mujoco.mj_contactForce(model, data, i, six)
         forces[i] = six[:3] @ frames[i]
-    return Contacts(np.array(data.contact.pos).reshape(count, 3), frames[:, 0], forces)
+    return CapturedContacts(np.array(data.contact.pos).reshape(count, 3), frames[:, 0], forces)
 
 
-def _tendons(model: mujoco.MjModel, data: mujoco.MjData) -> Tendons:
+def _tendons(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedTendons:
     points, ids = [], []
     wraps = np.array(data.wrap_xpos).reshape(-1, 3)
     objects = np.array(data.wrap_obj).ravel()
     for tendon in range(model.ntendon):
         start, count = int(data.ten_wrapadr[tendon]), int(data.ten_wrapnum[tendon])
         for i in range(start, start + count - 1):
-            if objects[i] != -2 and objects[i + 1] != -2:  # -2 is a pulley, where a tendon parts
+            if objects[i] != -2 and objects[i + 1] != -2:  # -2 is a pulley, where a tendon branches
                 points.append(wraps[i : i + 2])
                 ids.append(tendon)
-    return Tendons(np.array(points).reshape(-1, 2, 3), np.array(ids, int))
+    return CapturedTendons(np.array(points).reshape(-1, 2, 3), np.array(ids, int))
 
 
-def _groups(model: mujoco.MjModel, data: mujoco.MjData) -> Groups:
+def _groups(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedGroups:
     tree = model.body_treeid
     island = np.full(model.nbody, -1)
     if model.ntree:
-        # Islands are found only where something touches or holds something else.
+        # MuJoCo finds islands only where there are constraints.
         of_tree = data.tree_island if data.nisland else np.full(model.ntree, -1)
         island = np.where(tree >= 0, of_tree[tree], -1)
     asleep = data.tree_asleep[tree] >= 0 if model.ntree else np.zeros(model.nbody, bool)
-    return Groups(island, ~(asleep & (tree >= 0)))
+    return CapturedGroups(island, ~(asleep & (tree >= 0)))
 
 
-def _joints(model: mujoco.MjModel, data: mujoco.MjData) -> Joints:
-    return Joints(data.xanchor.copy(), data.xaxis.copy())
+def _joints(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedJoints:
+    return CapturedJoints(data.xanchor.copy(), data.xaxis.copy())
 
 
 CAPTURES: dict[type, Callable[[mujoco.MjModel, mujoco.MjData], object]] = {
-    Contacts: _contacts,
-    Tendons: _tendons,
-    Groups: _groups,
-    Joints: _joints,
+    CapturedContacts: _contacts,
+    CapturedTendons: _tendons,
+    CapturedGroups: _groups,
+    CapturedJoints: _joints,
 }
-"""Functions that capture, by type; they run in the thread that steps."""
+"""Capture functions by type; they run in the thread that steps."""
 
 
 def capture(

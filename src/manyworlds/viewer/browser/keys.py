@@ -11,8 +11,8 @@ from manyworlds.viewer.browser.widgets import Attempt, directly
 if TYPE_CHECKING:
     import viser
 
-# A key that is held counts once: viser would count what the browser repeats as new presses.
-# Scripts in viser's HTML do not run, but handlers of events do.
+# A key that is held down counts once: viser would report the browser's repeats as new presses.
+# Scripts in viser's HTML do not run, but event handlers do.
 _PRESS_ONCE = (
     '<img src="data:," style="display:none" onerror="window.pressOnce ||= '
     "(window.addEventListener('keydown', event => {"
@@ -24,10 +24,10 @@ _PRESS_ONCE = (
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a page and its action."""
+    """Key of a page and its action."""
 
     name: Any
-    """Name as viser has it: 'space', 'P', ..."""
+    """Name of the key in viser: 'space', 'P', ..."""
     label: str
     """Label in the page's list of commands."""
     action: Callable[[], Any]
@@ -46,5 +46,5 @@ def add_keys(
 
 
 def ignore_repeats(gui: viser.GuiApi) -> viser.GuiHtmlHandle:
-    """Let a key that is held count once; return the invisible element that sees to it."""
+    """Make a key that is held down count once; return the invisible element that does this."""
     return gui.add_html(_PRESS_ONCE)

@@ -13,7 +13,7 @@ _GAP = 1.4
 
 
 def static_body(model: mujoco.MjModel, body_id: int) -> bool:
-    """Return whether a body is welded to the world and is not moved by a mocap body."""
+    """Return True if a body is welded to the world and is not moved by a mocap body."""
     root = model.body_rootid[body_id]
     return bool(model.body_weldid[body_id] == 0 and model.body_mocapid[root] < 0)
 
@@ -33,7 +33,7 @@ def ground_planes(model: mujoco.MjModel) -> list[int]:
 def bounding_box(model: mujoco.MjModel, geoms: list[int]) -> np.ndarray:
     """Return the box around geoms at the default state [m], shape (2, 3): lowest, highest.
 
-    No geoms give a cube of one meter around the origin; planes without end count as a point.
+    Without geoms it is a cube of one meter around the origin; infinite planes count as a point.
     """
     if not geoms:
         return np.array([[-0.5] * 3, [0.5] * 3])
@@ -48,7 +48,7 @@ def box_around(
     rotation = xmat[geoms].reshape(-1, 3, 3)
     middle, half = np.split(model.geom_aabb[geoms], 2, axis=1)
     planes = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_PLANE
-    # To MuJoCo a plane fills the half-space below it.
+    # MuJoCo's box of a plane contains the half-space below it.
     middle[planes], half[planes] = 0.0, model.geom_size[geoms][planes] * (1.0, 1.0, 0.0)
     center = xpos[geoms] + (rotation @ middle[:, :, None])[:, :, 0]
     reach = (np.abs(rotation) @ half[:, :, None])[:, :, 0]
@@ -61,7 +61,7 @@ def default_position(model: mujoco.MjModel, body_id: int) -> np.ndarray:
 
 
 def is_landscape(model: mujoco.MjModel, geoms: list[int]) -> bool:
-    """Return whether static geometry among `geoms` is so large that worlds must share it."""
+    """Return True if static geometry among `geoms` is so large that worlds must share it."""
     static = [g for g in geoms if static_body(model, int(model.geom_bodyid[g]))]
     if any(model.geom_type[g] == mujoco.mjtGeom.mjGEOM_HFIELD for g in static):
         return True
@@ -71,21 +71,21 @@ def is_landscape(model: mujoco.MjModel, geoms: list[int]) -> bool:
 
 
 def grid_slots(count: int, size: np.ndarray, azimuth: float) -> np.ndarray:
-    """Place worlds on a grid around the origin, the first at the far left of the picture.
+    """Place worlds on a grid around the origin, the first at the far left of the view.
 
     Args:
         count: number of worlds.
         size: size of a world's bounding box [m], shape (3,).
-        azimuth: the camera's azimuth [degrees], which decides what left and far mean.
+        azimuth: the camera's azimuth [degrees], which defines left and far.
 
     Returns:
         Positions [m], shape (count, 3), on the ground.
     """
-    # Quarter turns keep the grid along the worlds' own axes, so that boxes do not overlap.
+    # Rotations by 90 degrees keep the grid along the worlds' axes, so that boxes do not overlap.
     angle = math.radians(round(azimuth / 90) * 90)
     away = np.array([math.cos(angle), math.sin(angle), 0.0]).round()
     right = np.array([math.sin(angle), -math.cos(angle), 0.0]).round()
-    # Bodies swing and turn: even a thin world gets room around it.
+    # Bodies move and rotate, so even a thin world needs margins.
     room = np.maximum(_GAP * size, 0.9 * size.max())
     across, along = float(np.abs(right) @ room), float(np.abs(away) @ room)
     columns = min(range(1, count + 1), key=lambda n: max(n * across, -(-count // n) * along))
@@ -98,11 +98,14 @@ def grid_slots(count: int, size: np.ndarray, azimuth: float) -> np.ndarray:
 
 
 def own_origins(origins: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    """Return the origins of worlds whose robots are at their origins; else zeros.
+    """Return the origins of worlds whose robots are at their origins; otherwise zeros.
 
     Args:
-        origins: of the worlds [m], shape (count, 3).
+        origins: origins of the worlds [m], shape (count, 3).
         roots: position of a body of each world [m], shape (count, 3).
+
+    Returns:
+        Positions [m], shape (count, 3).
     """
     apart = np.nan_to_num(roots - roots.mean(axis=0))
     wanted = origins - origins.mean(axis=0)
@@ -112,7 +115,7 @@ def own_origins(origins: np.ndarray, roots: np.ndarray) -> np.ndarray:
 def _at_default(model: mujoco.MjModel) -> mujoco.MjData:
     data = mujoco.MjData(model)
     if model.nkey:
-        # A scene's entities begin there: a robot stands on the ground, not in it.
+        # The initial state of a scene's entities: a robot stands on the ground, not in it.
         mujoco.mj_resetDataKeyframe(model, data, 0)
     mujoco.mj_kinematics(model, data)
     return data

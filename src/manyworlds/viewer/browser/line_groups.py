@@ -15,12 +15,12 @@ Lines = tuple[np.ndarray, np.ndarray]
 
 
 class LineGroups:
-    """Groups of lines, each with a frame of its own; they cost nothing while none is shown.
+    """Groups of lines, each with its own frame; they cost nothing while none is shown.
 
     Args:
         server: server of the page.
         path: prefix of the names of all handles in the scene.
-        make: returns the lines of a group, at least one, in the group's frame.
+        make: function that returns the lines of a group, at least one, in the group's frame.
     """
 
     def __init__(self, server: viser.ViserServer, path: str, make: Callable[[Any], Lines]) -> None:
@@ -46,7 +46,7 @@ class LineGroups:
             keys: the groups.
             positions: positions of their frames [m], shape (n, 3).
             quats: orientations of their frames (w, x, y, z), shape (n, 4).
-            geometry: values that a group's lines depend on; a group whose value changes is made
+            geometry: values that a group's lines depend on; a group whose value changes is created
                 again.
         """
         keys = list(keys)

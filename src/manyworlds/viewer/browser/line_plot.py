@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import viser
 
 COLORS = ("#2684ff", "#e8590c", "#2f9e44", "#9c36b5", "#c92a2a", "#5c677d")
-"""Colors of the lines of one plot, which has at most as many lines."""
+"""Colors of the lines of one plot, and thereby their largest number."""
 
 
 class LinePlot:
@@ -21,11 +21,11 @@ class LinePlot:
     Args:
         gui: GUI of the page; the plot is in its present container.
         title: title over the plot.
-        labels: labels of the lines; a legend shows them where there are several.
+        labels: labels of the lines; a legend shows them if there are several.
         height: height [pixel].
         x_label: label of the horizontal axis; None hides that axis.
-        least: smallest difference that the vertical axis has to show; what changes by less is
-            drawn with a little room around it. 0 lets the axis show any difference.
+        least: smallest range of the vertical axis, so that small changes are not magnified; 0
+            allows any range.
         visible: whether the plot is shown at first.
     """
 
@@ -75,7 +75,7 @@ class LinePlot:
         return self.handle.data
 
     def draw(self, x: np.ndarray, *lines: np.ndarray) -> None:
-        """Draw lines in the place of those before; what is not finite is drawn as a number.
+        """Replace the lines; values that are not finite are replaced by finite numbers.
 
         Args:
             x: values along the horizontal axis, shape (n,).
@@ -93,7 +93,7 @@ class LinePlot:
 
 
 def _scales(values: np.ndarray, least: float) -> dict[str, Any]:
-    """Return scales; without room around lines that hardly change, all ticks read the same."""
+    """Return scales with margins: without them, all ticks of a nearly constant line are equal."""
     scales: dict[str, Any] = {"x": {"time": False}}
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
     if high - low < 2 * least:

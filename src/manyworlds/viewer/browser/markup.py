@@ -18,7 +18,7 @@ def status_html(
     name_em: float | Sequence[float] = 4.0,
     note_lines: int = 0,
 ) -> str:
-    """Lay out values by name, and errors and notes below them.
+    """Return HTML for pairs of a name and a value, with errors and notes below them.
 
     Args:
         rows: names and values, as text.
@@ -50,7 +50,7 @@ def status_html(
 
 
 def note_html(text: str, *, error: bool = False) -> str:
-    """Lay out lines of text; nothing for none."""
+    """Return HTML for lines of text; empty for none."""
     if not text:
         return ""
     return (
@@ -61,7 +61,7 @@ def note_html(text: str, *, error: bool = False) -> str:
 
 
 def table_html(rows: Iterable[tuple[str, ...]]) -> str:
-    """Lay out a table of numbers that scrolls where it is long.
+    """Return HTML for a table of numbers, which scrolls if it is long.
 
     Args:
         rows: name, unit, and values, as text.
@@ -81,7 +81,7 @@ def table_html(rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def error_card_html(title: str, text: str) -> str:
-    """Lay out an error that nothing of the page works with."""
+    """Return HTML for an error that prevents the page from working."""
     return (
         f'<div style="margin:.6em;padding:.7em .9em;border-left:4px solid {ERROR_COLOR};'
         'border-radius:4px;background:rgba(201,42,42,.08);font-size:.9em">'
@@ -92,12 +92,12 @@ def error_card_html(title: str, text: str) -> str:
 
 
 def banner_html(text: str, color: str, panel_px: int) -> str:
-    """Lay out a word over the picture.
+    """Return HTML for a word over the view.
 
     Args:
         text: the word.
         color: background, as CSS.
-        panel_px: width of the panel beside the picture [pixel].
+        panel_px: width of the panel beside the view [pixel].
     """
     return (
         f'<div style="position:fixed;top:18px;left:calc((100vw - {panel_px}px) / 2);z-index:1000;'

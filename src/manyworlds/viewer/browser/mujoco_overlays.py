@@ -21,21 +21,21 @@ _MAX_LABELS = 64
 
 
 class ViserDebugVisualizer(MujocoNativeDebugVisualizer):
-    """Draws debug shapes of a world where the page draws that world."""
+    """Draws debug shapes of a world at the place of that world on the page."""
 
     def __init__(self, mj_model: mujoco.MjModel) -> None:
         super().__init__(mujoco.MjvScene(mj_model, _MAX_GEOMS), mj_model, env_idx=0)
         self.shown = range(0)
-        """Worlds in the scene."""
+        """Indices of the worlds in the scene."""
         self.offsets = np.zeros((0, 3))
-        """Displacement of each of them in the drawing [m], shape (len(shown), 3)."""
+        """Displacement of each of these worlds in the drawing [m], shape (len(shown), 3)."""
 
     def select(self, env_idx: int) -> None:
-        """Draw what belongs to a world from here on."""
+        """Draw shapes of a world from now on."""
         self.offset = self.offsets[env_idx - self.shown.start]
 
     def get_env_indices(self, num_envs: int) -> Iterable[int]:
-        """Yield the worlds that are shown, each of them while it is the one that is drawn."""
+        """Yield the worlds that are shown; each is the selected one until the next."""
         for world in self.shown if self.show_all_envs else (self.env_idx,):
             self.select(world)
             yield world
@@ -47,14 +47,14 @@ class MujocoOverlays:
 
     Args:
         server: server of the page.
-        world: the world; its model is changed so that decoration is small enough for a page.
+        world: the world; its model is changed so that MuJoCo's symbols are small enough for a page.
     """
 
     def __init__(self, server: viser.ViserServer, world: WorldMirror) -> None:
         self.option = mujoco.MjvOption()
-        """Flags and frames of MuJoCo's visualizer; none is set at first."""
+        """Flags and frames of MuJoCo's visualizer; all are off at first."""
         self.option.flags[:] = 0
-        # Inertias and actuators are drawn of geoms in all groups, shown or not.
+        # Inertias and actuators are drawn for geoms of all groups, shown or not.
         self.option.geomgroup[:] = 1
         self.debug = ViserDebugVisualizer(world.model)
         self._server = server
@@ -68,11 +68,11 @@ class MujocoOverlays:
 
     @property
     def enabled(self) -> bool:
-        """True if any overlay of MuJoCo's is on."""
+        """True if any of MuJoCo's overlays is on."""
         return bool(self.option.flags.any()) or self.option.frame != mujoco.mjtFrame.mjFRAME_NONE
 
     def show(self, offset: np.ndarray) -> None:
-        """Draw overlays of the world, and the shapes that `debug` holds.
+        """Draw overlays of the world, and the shapes in `debug`.
 
         Args:
             offset: displacement of the world in the drawing [m], shape (3,).
@@ -111,7 +111,7 @@ class MujocoOverlays:
 
 
 def _instances(scene: mujoco.MjvScene, offset: np.ndarray) -> list[tuple[Shape, Instances]]:
-    """Return the decoration among a scene's geoms, taken apart into shapes."""
+    """Return MuJoCo's symbols among a scene's geoms, as shapes."""
     groups: dict[tuple[int, int], list[tuple[np.ndarray, ...]]] = {}
     quaternion = np.empty(4)
     for geom in scene.geoms[: scene.ngeom]:
@@ -119,7 +119,7 @@ def _instances(scene: mujoco.MjvScene, offset: np.ndarray) -> list[tuple[Shape, 
             continue
         is_mesh = geom.type == mujoco.mjtGeom.mjGEOM_MESH
         mujoco.mju_mat2Quat(quaternion, np.asarray(geom.mat, np.float64).ravel())
-        # Numbers of meshes alternate with those of their convex hulls.
+        # Indices of meshes alternate with those of their convex hulls.
         key = int(geom.type), int(geom.dataid) // 2 if is_mesh else -1
         row = (geom.pos + offset, quaternion.copy(), np.array(geom.size), np.array(geom.rgba))
         groups.setdefault(key, []).append(row)

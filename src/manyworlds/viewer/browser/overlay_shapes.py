@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import mujoco
 import numpy as np
 
-from manyworlds.viewer.browser.captures import Contacts, Joints, Tendons
+from manyworlds.viewer.browser.captures import CapturedContacts, CapturedJoints, CapturedTendons
 from manyworlds.viewer.browser.line_groups import Lines
 from manyworlds.viewer.browser.shapes import (
     Instances,
@@ -40,37 +40,37 @@ class Poses(Protocol):
 
     @property
     def qpos(self) -> np.ndarray:
-        """Shape (nq,)."""
+        """Joint positions [rad or m], shape (nq,)."""
         ...
 
     @property
     def xquat(self) -> np.ndarray:
-        """Shape (nbody, 4)."""
+        """Orientations of the bodies (w, x, y, z), shape (nbody, 4)."""
         ...
 
     @property
     def geom_xpos(self) -> np.ndarray:
-        """[m], shape (ngeom, 3)."""
+        """Positions of the geoms [m], shape (ngeom, 3)."""
         ...
 
     @property
     def geom_xmat(self) -> np.ndarray:
-        """Shape (ngeom, 9)."""
+        """Rotation matrices of the geoms, shape (ngeom, 9)."""
         ...
 
     @property
     def site_xpos(self) -> np.ndarray:
-        """[m], shape (nsite, 3)."""
+        """Positions of the sites [m], shape (nsite, 3)."""
         ...
 
     @property
     def site_xmat(self) -> np.ndarray:
-        """Shape (nsite, 9)."""
+        """Rotation matrices of the sites, shape (nsite, 9)."""
         ...
 
     @property
     def ten_length(self) -> np.ndarray:
-        """[m], shape (ntendon,)."""
+        """Lengths of the tendons [m], shape (ntendon,)."""
         ...
 
 
@@ -100,8 +100,8 @@ class Drawing:
             self.shapes.append((shape, Instances(where, quats, scale, rgba, worlds)))
 
 
-def contact_points(drawing: Drawing, contacts: Contacts, radius: float) -> None:
-    """Draw a disc at each contact, across its normal, as MuJoCo does."""
+def contact_points(drawing: Drawing, contacts: CapturedContacts, radius: float) -> None:
+    """Draw a disc at each contact, perpendicular to its normal, as MuJoCo does."""
     size = np.tile((radius, radius, radius / 5), (len(contacts.positions), 1))
     quats = quats_along(contacts.normals)
     drawing.add(int(_Geom.mjGEOM_CYLINDER), contacts.positions, quats, size, np.array(RED))
@@ -110,14 +110,14 @@ def contact_points(drawing: Drawing, contacts: Contacts, radius: float) -> None:
 def contact_forces(
     drawing: Drawing, positions: np.ndarray, forces: np.ndarray, scale: float, radius: float
 ) -> None:
-    """Draw arrows.
+    """Draw forces as arrows.
 
     Args:
         drawing: drawing to add to.
         positions: tails of the arrows [m], shape (n, 3).
-        forces: shape (n, 3) [N].
+        forces: forces [N], shape (n, 3).
         scale: length of an arrow [m/N]; none is longer than `LONGEST_M`.
-        radius: of a shaft [m].
+        radius: radius of a shaft [m].
     """
     newtons = np.linalg.norm(forces, axis=1)
     some = newtons > 0.0
@@ -128,13 +128,13 @@ def contact_forces(
 
 
 def joint_lines(model: mujoco.MjModel, joint: int, length: float, moves: bool) -> Lines:
-    """Lines of a hinge or a slide, in a frame whose z axis is the joint's.
+    """Return the lines of a hinge or slide joint, in a frame whose z axis is the joint's.
 
     Args:
         model: the compiled model.
         joint: index of the joint.
         length: half of the axis [m].
-        moves: true for the lines that move with the joint's body, false for those that stay: the
+        moves: True for the lines that move with the joint's body, False for the fixed ones: the
             range, with 0 along x for a hinge and at the frame's origin for a slide.
     """
     (low, high), zero = model.jnt_range[joint], model.qpos0[model.jnt_qposadr[joint]]
@@ -158,12 +158,13 @@ def joint_lines(model: mujoco.MjModel, joint: int, length: float, moves: bool) -
 
 
 def joint_frames(
-    model: mujoco.MjModel, poses: Poses, joints: Joints, ids: np.ndarray
+    model: mujoco.MjModel, poses: Poses, joints: CapturedJoints, ids: np.ndarray
 ) -> tuple[list[tuple[int, bool]], np.ndarray, np.ndarray]:
-    """Return the frames of the lines of hinges and slides.
+    """Return the frames of the lines of hinge and slide joints.
 
     Returns:
-        Joint and whether it is what moves, position and quaternion of each group of lines.
+        Joint, and whether the lines move with its body, for each of n groups of lines; positions
+        [m], shape (n, 3); quaternions, shape (n, 4).
     """
     keys, positions, matrices = [], [], []
     for joint in ids.tolist():
@@ -186,29 +187,29 @@ def joint_frames(
 
 
 def hinges_and_slides(model: mujoco.MjModel) -> np.ndarray:
-    """Return the joints that have one position, shape (n,)."""
+    """Return the ids of the hinge and slide joints, shape (n,)."""
     kinds = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
     return np.flatnonzero(np.isin(model.jnt_type, kinds))
 
 
 def is_slide(model: mujoco.MjModel, joint: int) -> bool:
-    """Return whether a joint is a slide."""
+    """Return True if a joint is a slide joint."""
     return model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
 
 
 def site_lines(model: mujoco.MjModel, site: int, least: float) -> Lines:
-    """A cross along a site's axes, as large as the site, and at least `least` [m]."""
+    """Return a cross along a site's axes, as large as the site, and at least `least` [m]."""
     half = max(float(model.site_size[site].max()), least)
     return _colored((half * np.stack([-np.eye(3), np.eye(3)], axis=1), BLUE))
 
 
 def geom_lines(model: mujoco.MjModel, geom: int) -> Lines:
-    """Wires around a geom, in the color of its type."""
+    """Return the wireframe of a geom, in the color of its type."""
     return _colored((wireframe_points(model, geom), type_color(int(model.geom_type[geom]))))
 
 
-def tendons(drawing: Drawing, model: mujoco.MjModel, poses: Poses, found: Tendons) -> None:
-    """Draw tendons as tubes: red the more they are stretched within their range."""
+def tendons(drawing: Drawing, model: mujoco.MjModel, poses: Poses, found: CapturedTendons) -> None:
+    """Draw tendons as tubes; the closer to the end of its range, the redder."""
     if not len(found.ids):
         return
     along = found.points[:, 1] - found.points[:, 0]
@@ -228,7 +229,7 @@ def tendons(drawing: Drawing, model: mujoco.MjModel, poses: Poses, found: Tendon
 def solid_geoms(
     drawing: Drawing, model: mujoco.MjModel, poses: Poses, geoms: np.ndarray, rgba: np.ndarray
 ) -> None:
-    """Draw geoms in colors that are not their own, shape (len(geoms), 4)."""
+    """Draw geoms in other colors than their own, shape (len(geoms), 4)."""
     kinds = model.geom_type[geoms] + _MESH_NUMBER * (
         (model.geom_type[geoms] == _Geom.mjGEOM_MESH) * (model.geom_dataid[geoms] + 1)
     )
@@ -240,12 +241,12 @@ def solid_geoms(
 
 
 def is_collider(model: mujoco.MjModel) -> np.ndarray:
-    """Return the geoms that can touch anything or are in group 3, as a mask of shape (ngeom,)."""
+    """Return a mask of the geoms that can collide or are in group 3, shape (ngeom,)."""
     return (model.geom_contype != 0) | (model.geom_conaffinity != 0) | (model.geom_group == 3)
 
 
 def own_colors(model: mujoco.MjModel) -> np.ndarray:
-    """The color of each geom, shape (ngeom, 4): its own, if it has one, or its material's."""
+    """Return the color of each geom, its own or its material's, shape (ngeom, 4)."""
     colors = model.geom_rgba.copy()
     plain = np.isclose(colors, (0.5, 0.5, 0.5, 1.0)).all(axis=1) & (model.geom_matid >= 0)
     colors[plain] = model.mat_rgba[model.geom_matid[plain]]
@@ -253,19 +254,19 @@ def own_colors(model: mujoco.MjModel) -> np.ndarray:
 
 
 def type_color(kind: int) -> tuple[float, float, float, float]:
-    """The color of a collision shape."""
+    """Return the color of a collision shape."""
     return TYPE_COLORS.get(mujoco.mjtGeom(kind), GREEN)
 
 
 def id_color(number: int) -> tuple[float, float, float, float]:
-    """Return a color for a number, far from those of the numbers beside it; gray for -1."""
+    """Return a color for a number, distinct from those of adjacent numbers; gray for -1."""
     if number < 0:
         return GRAY
     return (*colorsys.hsv_to_rgb((0.6 + 0.618034 * number) % 1.0, 0.6, 0.9), 1.0)
 
 
 def quats_of(matrices: np.ndarray) -> np.ndarray:
-    """Quaternions (w, x, y, z) of rotation matrices in any layout of nine numbers each."""
+    """Return quaternions (w, x, y, z), shape (n, 4), of n rotation matrices in any layout."""
     quats = np.empty((len(matrices), 4))
     for i, matrix in enumerate(matrices.reshape(-1, 9)):
         mujoco.mju_mat2Quat(quats[i], np.ascontiguousarray(matrix))
@@ -273,7 +274,7 @@ def quats_of(matrices: np.ndarray) -> np.ndarray:
 
 
 def quats_along(directions: np.ndarray) -> np.ndarray:
-    """Quaternions that turn the z axis into unit vectors, shape (n, 4)."""
+    """Return quaternions that rotate the z axis to unit vectors, shape (n, 4)."""
     quats = np.empty((len(directions), 4))
     for i, direction in enumerate(directions):
         mujoco.mju_quatZ2Vec(quats[i], np.ascontiguousarray(direction))
@@ -287,7 +288,7 @@ def _colored(*groups: tuple[np.ndarray, tuple[float, ...]]) -> Lines:
 
 
 def _side(quat: np.ndarray, axis: np.ndarray) -> np.ndarray:
-    """A direction across a joint's axis that is fixed in its body, in the world."""
+    """Return a direction in the world, perpendicular to a joint's axis and fixed in its body."""
     least = np.eye(3)[np.abs(axis).argmin()]
     local = np.cross(axis, least)
     side = np.empty(3)

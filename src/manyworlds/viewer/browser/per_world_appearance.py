@@ -25,7 +25,7 @@ _EPSILON = 1e-5
 
 @dataclass(frozen=True)
 class _Piece:
-    """A shape of one geom or site, in the worlds where it looks like this."""
+    """Shape of one geom or site, in the worlds where it looks like this."""
 
     shape: Shape
     body_id: int
@@ -40,12 +40,12 @@ class PerWorldAppearance:
     """Appearance of the worlds shown, by their model rows.
 
     A geom or site whose row differs from the compiled model in any world shown is *varied*, and
-    stays so: it is drawn by itself, with color, size and pose from each world's rows. All others
-    may be merged into one mesh a body.
+    stays so: it is drawn separately, with color, size and pose from each world's rows. All others
+    may be merged into one mesh per body.
 
     Args:
         model: the compiled model.
-        sim_model: `sim.model`, or None where nothing differs.
+        sim_model: `sim.model`, or None if nothing differs.
         expanded_fields: the fields that differ.
     """
 
@@ -63,7 +63,7 @@ class PerWorldAppearance:
         }
 
     def read(self, worlds: slice) -> bool:
-        """Fetch the rows of the worlds shown; return whether any differs from the last time."""
+        """Read the rows of the worlds shown; return True if any differs from the last time."""
         if self._sim_model is None or not self._watched:
             return False
         rows = {name: as_numpy(getattr(self._sim_model, name)[worlds]) for name in self._watched}
@@ -81,7 +81,7 @@ class PerWorldAppearance:
     def instances(
         self, kind: str, ids: list[int], positions: np.ndarray, quaternions: np.ndarray
     ) -> Iterator[tuple[Shape, Instances]]:
-        """Place the pieces of varied geoms or sites.
+        """Return the instances of the shapes of varied geoms or sites.
 
         Args:
             kind: 'geom' or 'site'.
@@ -152,12 +152,12 @@ class PerWorldAppearance:
     def _colors(
         self, kind: str, element: int, material: np.ndarray, count: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The color in each world, and whether a texture is drawn there in its place."""
+        """Return the color in each world, and whether a texture replaces it there."""
         rgba = np.array(self._row(f"{kind}_rgba", element, count), np.float64)
         textured = np.zeros(count, bool)
         for one in np.unique(material[material >= 0]).tolist():
             here = material == one
-            # As in MuJoCo, an element's own color wins where it is not the default.
+            # As in MuJoCo, an element's own color takes precedence if it is not the default.
             plain = here & np.isclose(rgba, _DEFAULT_RGBA).all(axis=1)
             rgba[plain] = self._row("mat_rgba", one, count)[plain]
             if kind == "geom":

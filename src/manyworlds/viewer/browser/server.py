@@ -1,4 +1,4 @@
-"""Starting and stopping servers of pages."""
+"""Start and stop of web servers of pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def new_server(host: str, port: int) -> viser.ViserServer:
-    """Start a server of pages, without viser's output.
+    """Start a web server, without viser's output.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -46,7 +46,7 @@ def stop_server(server: viser.ViserServer) -> None:
 
 
 def _check_address(host: str, port: int) -> None:
-    """Refuse an address that viser would wait for without end."""
+    """Refuse an address for which viser would wait forever."""
     if not 0 < port < 65536:
         raise ValueError(f"The port of a page must be in [1, 65535], got {port}.")
     try:
@@ -61,7 +61,7 @@ def _check_address(host: str, port: int) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Print nothing through rich, in all threads: viser's own thread prints, too."""
+    """Suppress output through rich in all threads, because viser's own thread prints, too."""
     console = rich.get_console()
     before, console.quiet = console.quiet, True
     try:
@@ -71,7 +71,7 @@ def _quiet() -> Iterator[None]:
 
 
 def page_url(server: viser.ViserServer) -> str:
-    """The address of a server's page."""
+    """Return the address of a server's page."""
     host: str = server.get_host()
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host) or host
     host = f"[{host}]" if ":" in host else host

@@ -1,4 +1,4 @@
-"""Simple shapes and meshes as batched handles: one handle a shape, one row an instance."""
+"""Simple shapes and meshes as batched handles: one handle per shape, one row per instance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import viser
 
 Shape = tuple[Any, ...]
-"""Drawing of one handle: ('sphere',), ('box',), ('cylinder',), ('cone',), ('mesh', mesh id),
+"""Key of one handle: ('sphere',), ('box',), ('cylinder',), ('cone',), ('mesh', mesh id),
 or ('textured', geom id, mesh id, material id, its color, its textures)."""
 
 _Geom = mujoco.mjtGeom
@@ -31,30 +31,30 @@ SOLID_GEOMS = tuple(
         _Geom.mjGEOM_MESH,
     )
 )
-"""Types of geoms that are things, as opposed to planes, height fields and decoration."""
+"""Types of solid geoms, as opposed to planes, height fields and MuJoCo's symbols."""
 _LEAST_CELLS = 3
 _HEAD = 0.2
-"""Share of an arrow's length that is its head, as in MuJoCo's own pictures."""
+"""Length of an arrow's head, as a share of the arrow's, as drawn by MuJoCo."""
 
 
 @dataclass
 class Instances:
-    """Poses, sizes and colors of a shape, one row an instance."""
+    """Poses, sizes and colors of a shape, one row per instance."""
 
     positions: np.ndarray
-    """[m], shape (n, 3)."""
+    """Positions [m], shape (n, 3)."""
     quaternions: np.ndarray
-    """(w, x, y, z), shape (n, 4)."""
+    """Orientations (w, x, y, z), shape (n, 4)."""
     scales: np.ndarray
-    """Shape (n, 3)."""
+    """Scales along the axes, shape (n, 3)."""
     rgba: np.ndarray
-    """From 0 to 1, as on a screen, shape (n, 4)."""
+    """Colors (sRGB and opacity) from 0 to 1, shape (n, 4)."""
     worlds: np.ndarray
-    """World of each, as an index among those shown, shape (n,)."""
+    """World of each instance, as an index among those shown, shape (n,)."""
 
 
 def pieces(kind: int, mesh_id: int, size: np.ndarray) -> list[tuple[Shape, np.ndarray, np.ndarray]]:
-    """Take a geom apart into shapes that scale.
+    """Split a geom into shapes that can be scaled.
 
     Args:
         kind: a `mjtGeom`.
@@ -63,7 +63,7 @@ def pieces(kind: int, mesh_id: int, size: np.ndarray) -> list[tuple[Shape, np.nd
 
     Returns:
         For each piece its shape, its position along the geom's z axis [m], shape (n,), and its
-        scale, shape (n, 3). Nothing for what cannot be drawn.
+        scale, shape (n, 3). Empty if the geom cannot be drawn.
     """
     none = np.zeros(len(size))
     radius, half = size[:, 0], size[:, 2]
@@ -93,7 +93,7 @@ def pieces(kind: int, mesh_id: int, size: np.ndarray) -> list[tuple[Shape, np.nd
 
 
 def drawn_size(kind: int, size: np.ndarray) -> np.ndarray:
-    """Sizes of a model's geoms or sites as an `MjvGeom` has them, shape (n, 3)."""
+    """Return sizes of a model's geoms or sites as an `MjvGeom` has them, shape (n, 3)."""
     if kind == _Geom.mjGEOM_SPHERE:
         return np.repeat(size[:, :1], 3, axis=1)
     if kind in (_Geom.mjGEOM_CAPSULE, _Geom.mjGEOM_CYLINDER):
@@ -102,11 +102,11 @@ def drawn_size(kind: int, size: np.ndarray) -> np.ndarray:
 
 
 class ShapeLayer:
-    """Draws instances of shapes; what was drawn before goes.
+    """Draws instances of shapes, in place of those drawn before.
 
     Args:
         server: server of the page.
-        path: the name in the scene below which all handles are.
+        path: prefix of the names of all handles in the scene.
         model: model with the meshes.
         on_click: called with the index of the world of an instance that was clicked.
         cast_shadow: whether the instances cast shadows.
@@ -131,7 +131,7 @@ class ShapeLayer:
 
     @property
     def handles(self) -> dict[Shape, Any]:
-        """The handle of each shape drawn so far."""
+        """Handle of each shape drawn so far."""
         return self._handles
 
     def show(self, shapes: dict[Shape, Instances]) -> None:
@@ -189,7 +189,7 @@ def _properties(shape: Shape, instances: Instances) -> dict[str, Any]:
 
 
 def merge_instances(parts: Iterable[tuple[Shape, Instances]]) -> dict[Shape, Instances]:
-    """Bring the instances of each shape together."""
+    """Concatenate the instances of each shape."""
     by_shape: dict[Shape, list[Instances]] = {}
     for shape, instances in parts:
         by_shape.setdefault(shape, []).append(instances)
@@ -211,12 +211,12 @@ def linear_colors(rgba: np.ndarray) -> np.ndarray:
 def compose(
     positions: np.ndarray, quaternions: np.ndarray, local_pos: np.ndarray, local_quat: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Poses of frames fixed in other frames: positions (n, 3) and quaternions (n, 4)."""
+    """Return frames fixed in other frames: positions, shape (n, 3), quaternions, shape (n, 4)."""
     return positions + rotate(quaternions, local_pos), _multiply(quaternions, local_quat)
 
 
 def rotate(quaternions: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Turn vectors, shape (n, 3), by quaternions, shape (n, 4)."""
+    """Rotate vectors, shape (n, 3), by quaternions, shape (n, 4)."""
     w, axis = quaternions[:, :1], quaternions[:, 1:]
     twice = 2.0 * np.cross(axis, vectors)
     return vectors + w * twice + np.cross(axis, twice)
@@ -229,7 +229,7 @@ def _multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def simplified(mesh: Any, faces: int) -> Any:
-    """Merge vertices that share a cell of a grid until a mesh has about so many faces at most.
+    """Merge vertices that share a cell of a grid until a mesh has at most about so many faces.
 
     Source: Rossignac and Borrel, Multi-resolution 3D approximations for rendering, 1993.
     """
@@ -241,14 +241,14 @@ def simplified(mesh: Any, faces: int) -> Any:
     # A surface of n cells along the longest side has about 4 n^2 faces.
     cells = max(int(np.sqrt(faces / 2.0)), _LEAST_CELLS)
     while True:
-        # What is thin stays a solid: it has some cells in each direction.
+        # Thin meshes stay solid: there are some cells in each direction.
         size = np.minimum(extent.max() / cells, extent / _LEAST_CELLS)
         index = ((vertices - low) / size).round()
         _, first, cell = np.unique(index, axis=0, return_index=True, return_inverse=True)
         cell = cell.ravel()
         corners = cell[mesh.faces]
         corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
-        # The same face twice is one, but a face and its back are two.
+        # Remove duplicate faces; a face and its reverse are two.
         turn = (np.arange(3) + corners.argmin(axis=1)[:, None]) % 3
         corners = np.unique(np.take_along_axis(corners, turn, axis=1), axis=0)
         if len(corners) <= faces or cells <= _LEAST_CELLS:
@@ -281,11 +281,14 @@ def _unit_mesh(model: mujoco.MjModel, shape: Shape) -> tuple[np.ndarray, np.ndar
 
 
 def convex_hull(model: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a mesh's vertices [m], and the faces of the convex hull that MuJoCo collides with.
+    """Return a mesh's vertices and the faces of the convex hull that MuJoCo collides with.
 
-    The graph begins with the numbers of vertices and faces; the faces stand at its end, as numbers
-    of the mesh's vertices (source: MuJoCo's documentation of `mesh_graph`). A mesh that nothing
-    collides with has no hull; then these are its own faces.
+    The graph begins with the numbers of vertices and faces; the faces are at its end, as indices of
+    the mesh's vertices (source: MuJoCo's documentation of `mesh_graph`). A mesh without collisions
+    has no hull; then these are its own faces.
+
+    Returns:
+        Vertices [m], shape (nvert, 3), and faces, shape (nface, 3).
     """
     start = int(model.mesh_graphadr[mesh])
     if start < 0:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import viser
 
 Attempt = Callable[[Callable[[], Any]], Any]
-"""Carries out an action of a user; a page that shows errors catches them here."""
+"""Runs an action of a user; a page that shows errors catches them here."""
 _Handle = TypeVar("_Handle", bound="Any")
 
 # Names of icons; viser's own type for them exists only once it is imported.
@@ -18,12 +18,12 @@ PAUSE: Any = "player-pause"
 
 
 def directly(action: Callable[[], Any]) -> Any:
-    """Carry out an action; errors are the caller's."""
+    """Run an action; errors are raised to the caller."""
     return action()
 
 
 def on_click(handle: _Handle, action: Callable[[], Any], attempt: Attempt = directly) -> _Handle:
-    """Carry out an action when a button is clicked; return the button."""
+    """Run an action when a button is clicked; return the button."""
     handle.on_click(lambda _: attempt(action))
     return handle
 
@@ -31,9 +31,9 @@ def on_click(handle: _Handle, action: Callable[[], Any], attempt: Attempt = dire
 def on_change(
     handle: _Handle, action: Callable[[Any], Any], attempt: Attempt = directly
 ) -> _Handle:
-    """Carry out an action with each new value that a user gives an input; return the input.
+    """Run an action with each new value that a user gives an input; return the input.
 
-    Values that the program sets do not count.
+    Values that the program sets do not run it.
     """
 
     @handle.on_update
@@ -50,14 +50,14 @@ def add_choice(
     actions: Mapping[str, Callable[[], Any]],
     attempt: Attempt = directly,
 ) -> viser.GuiButtonGroupHandle:
-    """Add a row of buttons, each with an action of its own."""
+    """Add a row of buttons, each with its own action."""
     group = gui.add_button_group(label, tuple(actions))
     group.on_click(lambda event: attempt(actions[event.target.value]))
     return group
 
 
 def relabel(button: Any, label: str, icon: Any = None) -> None:
-    """Change the label of a button, and its icon if one is given, where they differ."""
+    """Change the label of a button, and its icon if one is given, if they differ."""
     if button.label != label:
         button.label = label
         if icon is not None:
@@ -65,5 +65,5 @@ def relabel(button: Any, label: str, icon: Any = None) -> None:
 
 
 def show_playing(button: Any, playing: bool) -> None:
-    """Let a button offer to pause what plays, or to play what is paused."""
+    """Show a pause button while playing, and a play button otherwise."""
     relabel(button, *(("Pause", PAUSE) if playing else ("Play", PLAY)))

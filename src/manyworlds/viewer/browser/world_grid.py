@@ -40,10 +40,10 @@ _ACCENT = (38, 132, 255)
 _GROUND = (228, 232, 236)
 _IDENTITY = (1.0, 0.0, 0.0, 0.0)
 _MAX_FACES = 2_000_000
-"""Triangles that a usual graphics card draws fluently: the selected world has all of its own, the
-others share these."""
+"""Number of triangles that a usual graphics card draws smoothly: the selected world has all of
+its own, the others share these."""
 MAX_LABELS = 36
-"""Labels are elements of the page, which are slow."""
+"""Largest number of labels, which are slow elements of the page."""
 _POSE_BYTES = 28
 _Geom = mujoco.mjtGeom
 _MESHABLE = (*SOLID_GEOMS, int(_Geom.mjGEOM_HFIELD))
@@ -51,14 +51,14 @@ _MESHABLE = (*SOLID_GEOMS, int(_Geom.mjGEOM_HFIELD))
 
 @dataclass(frozen=True)
 class _Batch:
-    """One mesh that some bodies have in all worlds shown; a landscape's is there once for all."""
+    """Mesh of some bodies in all worlds shown; a landscape is drawn once for all worlds."""
 
     handle: viser.BatchedGlbHandle
     body_ids: tuple[int, ...]
     copies: int
     faces: int
     coarse: bool = False
-    """True if the selected world is drawn by another batch, with all faces."""
+    """True if another batch draws the selected world, with all faces."""
     detail: bool = False
     """True if this draws the selected world only."""
 
@@ -78,7 +78,7 @@ class WorldGrid:
         sim_model: `sim.model`, for fields that differ between worlds.
         expanded_fields: `sim.expanded_fields`, the fields that differ.
         on_click: called with the index, among those shown, of a world that was clicked.
-        can_select: whether worlds have labels, and one is marked and drawn with all its faces.
+        can_select: whether worlds have labels, and the selected one is marked and has all faces.
         on_mesh: called with each mesh's handle and the bodies that it draws, one instance each in
             each world.
 
@@ -129,7 +129,7 @@ class WorldGrid:
 
     @property
     def bytes_per_update(self) -> int:
-        """Size of the poses of all worlds as they are sent [byte]."""
+        """Size of the poses of all worlds in one update [byte]."""
         return sum(_POSE_BYTES * b.copies * len(b.body_ids) for b in self._batches if not b.detail)
 
     def shown_box(self, world: int | None = None) -> np.ndarray:
@@ -143,7 +143,7 @@ class WorldGrid:
         return -anchors if self.landscape else self.places - anchors
 
     def sync_appearance(self, worlds: slice) -> None:
-        """Take over colors, sizes, poses and meshes of the worlds shown."""
+        """Copy colors, sizes, poses and meshes of the worlds shown."""
         before = {kind: varied.copy() for kind, varied in self._appearance.varied.items()}
         self._appearance.read(worlds)
         new = any((before[kind] != now).any() for kind, now in self._appearance.varied.items())
@@ -151,7 +151,7 @@ class WorldGrid:
             self.rebuild()
 
     def rebuild(self) -> None:
-        """Make the meshes again, as after a change of `groups`."""
+        """Create the meshes again, for example after a change of `groups`."""
         with self.server.atomic():
             for batch in self._batches:
                 batch.handle.remove()
@@ -166,12 +166,12 @@ class WorldGrid:
         Args:
             positions: body positions [m], shape (count, nbody, 3).
             quaternions: body orientations (w, x, y, z), shape (count, nbody, 4).
-            anchors: the point of each world that is drawn at its place [m], shape (count, 3).
+            anchors: point of each world that is drawn at its place [m], shape (count, 3).
             selected: selected world, as an index among those shown.
         """
         if not self._batches:
             self.sync_appearance(slice(0, self.count))
-        # One NaN would make the browser drop the meshes of all worlds.
+        # A single NaN would make the browser drop the meshes of all worlds.
         finite = np.isfinite(positions).all(-1, keepdims=True)
         finite &= np.isfinite(quaternions).all(-1, keepdims=True)
         if not finite.all():
@@ -184,7 +184,7 @@ class WorldGrid:
             *self._appearance.instances("geom", self._drawable, drawn, quaternions),
             *self._appearance.instances("site", self._drawable_sites(), drawn, quaternions),
         ]
-        # Viser sends only what differs from what it sent before.
+        # Viser sends only changes.
         with self.server.atomic():
             for batch in self._batches:
                 bodies = list(batch.body_ids)
@@ -203,7 +203,7 @@ class WorldGrid:
             self._outline.position = self.places[selected]
 
     def set_labels(self, texts: list[str]) -> None:
-        """Write a line over each world shown."""
+        """Set the label above each world shown."""
         with self.server.atomic():
             for label, text in zip(self._labels, texts, strict=False):
                 label.text = text
@@ -214,7 +214,7 @@ class WorldGrid:
             batch.handle.visible = visible
 
     def show_labels(self, visible: bool) -> None:
-        """Show or hide the lines over the worlds."""
+        """Show or hide the labels of the worlds."""
         with self.server.atomic():
             for label in self._labels:
                 label.visible = visible
@@ -229,12 +229,12 @@ class WorldGrid:
             self._batches.clear()
 
     def _place(self, cfg: ViewerConfig) -> None:
-        """Decide where the worlds stand."""
+        """Compute the places of the worlds."""
         model, geoms = self._model, self._drawable
         self.landscape = is_landscape(model, geoms)
         moving = [g for g in geoms if not static_body(model, int(model.geom_bodyid[g]))]
         if self.landscape:
-            # Places are where the worlds' first moving body is.
+            # A place is the position of the world's first moving body.
             self._lead_body = int(model.geom_bodyid[moving[0]]) if moving else 0
             self.box = bounding_box(model, moving) - default_position(model, self._lead_body)
             self.places = np.zeros((self.count, 3))
@@ -264,7 +264,7 @@ class WorldGrid:
         if skipped and not self._nodes:
             warnings.warn(
                 f"The browser view cannot draw {len(skipped)} geoms of this model "
-                f"({', '.join(skipped[:5])}): planes without end that are not level, and SDFs.",
+                f"({', '.join(skipped[:5])}): infinite planes that are not level, and SDFs.",
                 stacklevel=4,
             )
         return drawable
@@ -277,7 +277,7 @@ class WorldGrid:
         self.server.scene.configure_default_lights(enabled=True, cast_shadow=True)
 
     def _add_ground(self) -> None:
-        """One grid without end under all worlds, at the height of the lowest floor."""
+        """Add one infinite grid under all worlds, at the height of the lowest floor."""
         if not self._planes:
             return
         height = min(float(bounding_box(self._model, [p])[0, 2]) for p in self._planes)
@@ -412,7 +412,7 @@ class WorldGrid:
         return labels
 
     def _add_outline(self) -> viser.LineSegmentsHandle:
-        """A rectangle around the foot of the selected world."""
+        """Add a rectangle on the ground around the selected world."""
         low, high = self.box[0, :2] - 0.1, self.box[1, :2] + 0.1
         half = np.maximum((high - low) / 2, 0.3 * (high - low).max())
         center = (low + high) / 2
@@ -435,7 +435,7 @@ class WorldGrid:
 
 
 def _with_own_colors(model: mujoco.MjModel) -> mujoco.MjModel:
-    """A copy in which a geom's own color, which wins in MuJoCo, is not hidden by its material."""
+    """Return a copy in which a material does not hide a geom's own color, as in MuJoCo."""
     model = copy.copy(model)
     default = np.isclose(model.geom_rgba, (0.5, 0.5, 0.5, 1.0)).all(axis=1)
     own = np.asarray((model.geom_matid >= 0) & ~default)

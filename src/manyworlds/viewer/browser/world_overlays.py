@@ -1,4 +1,4 @@
-"""Contacts, wireframes, joints, sites and tendons over one world."""
+"""Overlays of contacts, wireframes, joints, sites and tendons over one world."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.viewer.browser import overlay_shapes as draw
-from manyworlds.viewer.browser.captures import Contacts, Joints, Tendons
+from manyworlds.viewer.browser.captures import CapturedContacts, CapturedJoints, CapturedTendons
 from manyworlds.viewer.browser.line_groups import LineGroups
 from manyworlds.viewer.browser.shapes import Instances, Shape, ShapeLayer
 from manyworlds.viewer.browser.shapes import merge_instances as merge
@@ -27,31 +27,31 @@ LABELS = {
 }
 """Labels of overlays on the pages, by name."""
 CAPTURES: dict[str, type] = {
-    "contact_points": Contacts,
-    "contact_forces": Contacts,
-    "joints": Joints,
-    "tendons": Tendons,
+    "contact_points": CapturedContacts,
+    "contact_forces": CapturedContacts,
+    "joints": CapturedJoints,
+    "tendons": CapturedTendons,
 }
-"""Captures that overlays are drawn from, by the overlay's name; the others need poses only."""
+"""Captures that each overlay requires, by its name; the others require poses only."""
 _GRAVITY = 9.81
 _NONE = np.zeros(0, int)
 
 
 @dataclass
 class Selection:
-    """Elements that overlays are drawn for."""
+    """Elements for which overlays are drawn."""
 
     contact_points: bool = False
     contact_forces: bool = False
     friction: bool = False
-    """True if arrows of forces show friction, too, and not only the part along the normal."""
+    """True if force arrows include friction; otherwise they show the normal component."""
     force_scale: float = 0.001
-    """Length of arrows of forces [m/N]."""
+    """Length of force arrows [m/N]."""
     tendons: bool = False
     wireframes: np.ndarray = field(default_factory=lambda: _NONE)
     """Geoms with a wireframe."""
     joints: np.ndarray = field(default_factory=lambda: _NONE)
-    """Joints with axis and range; only hinges and slides have them."""
+    """Ids of joints with axis and range; only hinge and slide joints have them."""
     sites: np.ndarray = field(default_factory=lambda: _NONE)
 
 
@@ -60,7 +60,7 @@ class WorldOverlays:
 
     Args:
         server: server of the page.
-        model: the world's compiled model; what changes in it is drawn.
+        model: the world's compiled model; changes in it are drawn.
         path: name of the frame in the scene, in which world coordinates are drawn.
     """
 
@@ -69,9 +69,9 @@ class WorldOverlays:
         self.shapes = ShapeLayer(server, f"{path}/shapes", model)
         """Arrows, discs, tubes, and the shapes that a page adds."""
         self.radius = float(np.clip(0.2 * model.stat.meansize, 0.005, 0.1))
-        """Radius of contacts' discs, and least size of sites [m]."""
+        """Radius of contact discs, and smallest size of sites [m]."""
         self.length = float(np.clip(1.5 * model.stat.meansize, 0.04, 0.3))
-        """Half the length of joints' axes [m]."""
+        """Half of the length of joint axes [m]."""
         self.wireframes = LineGroups(
             server, f"{path}/wireframe", lambda geom: draw.geom_lines(model, geom)
         )
@@ -97,13 +97,13 @@ class WorldOverlays:
             poses: state of the world.
             captured: captures by type; an overlay whose capture is missing is left out.
             selection: elements to draw.
-            more: further shapes.
+            more: additional shapes.
         """
         drawing = draw.Drawing(list(more))
         self._add_shapes(drawing, poses, captured, selection)
         with self._server.atomic():
             self.shapes.show(merge(drawing.shapes))
-            self._show_lines(poses, captured.get(Joints), selection)
+            self._show_lines(poses, captured.get(CapturedJoints), selection)
 
     def remove(self) -> None:
         """Remove everything from the scene."""
@@ -117,18 +117,20 @@ class WorldOverlays:
         captured: Mapping[type, Any],
         selection: Selection,
     ) -> None:
-        contacts: Contacts | None = captured.get(Contacts)
+        contacts: CapturedContacts | None = captured.get(CapturedContacts)
         if contacts is not None and selection.contact_points:
             draw.contact_points(drawing, contacts, self.radius)
         if contacts is not None and selection.contact_forces:
             forces = contacts.forces if selection.friction else contacts.along_normals
             scale, radius = selection.force_scale, self.radius / 4
             draw.contact_forces(drawing, contacts.positions, forces, scale, radius)
-        tendons: Tendons | None = captured.get(Tendons)
+        tendons: CapturedTendons | None = captured.get(CapturedTendons)
         if tendons is not None and selection.tendons:
             draw.tendons(drawing, self._model, poses, tendons)
 
-    def _show_lines(self, poses: draw.Poses, joints: Joints | None, selection: Selection) -> None:
+    def _show_lines(
+        self, poses: draw.Poses, joints: CapturedJoints | None, selection: Selection
+    ) -> None:
         model = self._model
         geoms, sites = selection.wireframes, selection.sites
         self.wireframes.show(
@@ -144,7 +146,7 @@ class WorldOverlays:
             _rows(sites, model.site_size),
         )
         ids = selection.joints if joints is not None else _NONE
-        joints = joints or Joints(np.zeros((0, 3)), np.zeros((0, 3)))
+        joints = joints or CapturedJoints(np.zeros((0, 3)), np.zeros((0, 3)))
         keys, positions, quats = draw.joint_frames(model, poses, joints, ids)
         own = np.array([joint for joint, _ in keys], int)
         zeros = model.qpos0[model.jnt_qposadr]

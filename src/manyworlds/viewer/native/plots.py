@@ -11,28 +11,28 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PlotCfg:
-    """Places and contents of plots."""
+    """Layout and contents of plots."""
 
     history: int = 300
-    """Steps that a plot shows; MuJoCo's figures hold 1000 at most."""
+    """Number of steps that a plot shows; MuJoCo's figures hold at most 1000."""
     p_lo: float = 2.0
     """Percentile of the values that is the lower end of the y axis [%]."""
     p_hi: float = 98.0
     """Percentile of the values that is the upper end of the y axis [%]."""
     pad: float = 0.25
-    """Room above and below, as a share of the range."""
+    """Margin below and above the values, as a share of the range."""
     min_span: float = 1e-6
-    """The least range of the y axis."""
+    """Smallest range of the y axis."""
     init_yrange: tuple[float, float] = (-0.01, 0.01)
     """Range of the y axis before there are values."""
     grid_size: tuple[int, int] = (3, 4)
     """Grid lines along x and y."""
     max_viewports: int = 12
-    """Plots at most."""
+    """Largest number of plots."""
     min_rows_per_col: int = 4
     max_rows_per_col: int = 6
     plot_strip_fraction: float = 1 / 3
-    """Share of the window's width that plots have."""
+    """Share of the window's width for plots."""
     background_alpha: float = 0.5
     """Opacity of the background."""
 
@@ -43,7 +43,7 @@ def compute_viewports(num_plots: int, rect: mujoco.MjrRect, cfg: PlotCfg) -> lis
     Args:
         num_plots: number of plots; those beyond `cfg.max_viewports` are left out.
         rect: the window [pixel].
-        cfg: room for plots.
+        cfg: layout of the plots.
     """
     count = min(num_plots, cfg.max_viewports)
     if count <= 0 or rect.width <= 0 or rect.height <= 0:
@@ -66,7 +66,7 @@ def make_empty_figure(
     history: int,
     alpha: float,
 ) -> mujoco.MjvFigure:
-    """Make a figure of one line without points."""
+    """Create a figure of one line without points."""
     figure = mujoco.MjvFigure()
     mujoco.mjv_defaultFigure(figure)
     figure.title = title
@@ -83,8 +83,8 @@ class TermPlots:
     """A plot for each of some terms.
 
     Args:
-        names: the terms, in the order in which `update` is given them.
-        cfg: places and contents of plots.
+        names: names of the terms, in the order of the values in `update`.
+        cfg: layout and contents of plots.
     """
 
     def __init__(self, names: list[str], cfg: PlotCfg) -> None:

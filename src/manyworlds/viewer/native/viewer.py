@@ -46,18 +46,18 @@ _KEYS: dict[int, Action] = {
 class NativeMujocoViewer(BaseViewer):
     """Shows the selected world in MuJoCo's window, with the nearest others around it.
 
-    Keys: Enter resets, space pauses, the right arrow takes a single step, - and = change the
-    speed, comma and full stop select the previous and the next world, P shows or hides plots of
-    rewards, R debug shapes, A the other worlds. Double-click a body and drag it with Ctrl held to
-    push it.
+    Keys: Enter resets, space pauses, the right arrow runs a single step, - and = change the
+    speed, comma and period select the previous and the next world, P shows or hides plots of
+    rewards, R debug shapes, A the other worlds. Double-click a body and drag it while holding Ctrl
+    to push it.
 
     Args:
         env: the environment.
-        policy: maps observations to actions.
-        frame_rate: frames to draw per second [1/s].
-        key_callback: called with the code of each key that is pressed, after the viewer.
-        plot_cfg: plots of rewards; None takes the defaults.
-        enable_perturbations: let the mouse push bodies.
+        policy: function from observations to actions.
+        frame_rate: frames per second [1/s].
+        key_callback: called with the code of each pressed key, after the viewer.
+        plot_cfg: layout of the plots of rewards; None takes the defaults.
+        enable_perturbations: whether the mouse can push bodies.
         verbosity: amount of output on the terminal.
     """
 
@@ -74,7 +74,7 @@ class NativeMujocoViewer(BaseViewer):
         super().__init__(env, policy, frame_rate, verbosity)
         sim = env.sim
         self._world = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
-        # The window's thread draws this one's model and data, so neighbors need their own.
+        # The window's thread reads this model and data, so neighbors need their own.
         self._neighbor = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
         self._tracked = tracked_body_id(sim.mj_model, self.cfg)
         self._key_callback = key_callback
@@ -112,7 +112,7 @@ class NativeMujocoViewer(BaseViewer):
         self.sync_env_to_viewer()
 
     def is_running(self) -> bool:
-        """Return whether the window is open."""
+        """Return True if the window is open."""
         return self._handle is not None and self._handle.is_running()
 
     def sync_env_to_viewer(self) -> None:
@@ -131,7 +131,7 @@ class NativeMujocoViewer(BaseViewer):
         handle.sync()
 
     def sync_viewer_to_env(self) -> None:
-        """Apply the force of the mouse, and no older one."""
+        """Apply the present force of the mouse."""
         handle = self._handle
         if handle is None or not self._perturb or self._paused:
             return
@@ -191,7 +191,7 @@ class NativeMujocoViewer(BaseViewer):
         return True
 
     def _on_key(self, key: int) -> None:
-        """Leave a request, since this runs in the window's thread."""
+        """Queue a request, since this runs in the window's thread."""
         if key in _KEYS:
             self.request(_KEYS[key])
         if self._key_callback is not None:
@@ -253,6 +253,6 @@ class NativeMujocoViewer(BaseViewer):
 
 
 def has_display() -> bool:
-    """Return whether a window can be opened here."""
+    """Return True if a window can be opened here."""
     names = ("DISPLAY", "WAYLAND_DISPLAY")
     return not sys.platform.startswith("linux") or any(map(os.environ.get, names))

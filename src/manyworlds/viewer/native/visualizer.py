@@ -11,12 +11,12 @@ _Geom = mujoco.mjtGeom
 
 
 class MujocoNativeDebugVisualizer(DebugVisualizer):
-    """Appends geoms to a scene, as long as there is room in it.
+    """Appends geoms to a scene up to its capacity.
 
     Args:
         scn: the scene.
-        mj_model: the model whose meshes the scene's renderer knows.
-        env_idx: the world that is shown.
+        mj_model: model whose meshes the scene's renderer has.
+        env_idx: index of the world that is shown.
         show_all_envs: whether all worlds are shown.
     """
 
@@ -102,8 +102,8 @@ class MujocoNativeDebugVisualizer(DebugVisualizer):
         alpha: float = 0.5,
         label: str | None = None,
     ) -> None:
-        """Draw the moving geoms of a model at another state; it has the meshes of the scene's."""
-        # The model is kept, so that its id cannot become another's.
+        """Draw the moving geoms of a model with the scene's meshes at another state."""
+        # The model is kept alive, so that its id is not reused for another one.
         _, data = self._ghosts.setdefault(id(model), (model, mujoco.MjData(model)))
         data.qpos[:] = _array(qpos)
         if mocap_pos is not None:
@@ -124,7 +124,7 @@ class MujocoNativeDebugVisualizer(DebugVisualizer):
                 geom.label = label
 
     def clear(self) -> None:
-        """Remove the shapes that were drawn since this was made."""
+        """Remove the shapes that were drawn since this object was created."""
         self.scn.ngeom = self._first
 
     def _connect(
@@ -165,6 +165,6 @@ class MujocoNativeDebugVisualizer(DebugVisualizer):
 
 
 def _array(value: object) -> np.ndarray:
-    """Numbers of NumPy or of torch, as MuJoCo takes them."""
+    """Convert numbers of NumPy or torch to an array for MuJoCo."""
     cpu = getattr(value, "cpu", None)
     return np.asarray(value if cpu is None else cpu(), np.float64)

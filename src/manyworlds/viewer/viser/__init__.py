@@ -1,6 +1,6 @@
-"""The view of many worlds in a browser.
+"""Viewer of many worlds in a browser.
 
-Names are loaded on first use, so that what needs neither viser nor trimesh does without them.
+Names are loaded on first use, so that other modules need neither viser nor trimesh.
 """
 
 from __future__ import annotations

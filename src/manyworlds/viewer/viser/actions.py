@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Redraw(Action):
-    """Draw a picture, also while the worlds are paused."""
+    """Draw a frame, also while the worlds are paused."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class LookAt(Action):
 
 @dataclass(frozen=True)
 class FollowRobots(Action):
-    """Keep the followed body of each world at its place."""
+    """Keep the followed body of each world at a fixed place of the view."""
 
     on: bool
 
@@ -89,7 +89,7 @@ class ShowGroup(Action):
 
 @dataclass(frozen=True)
 class SteerCommand(Action):
-    """Set the command of the selected world, or let it be drawn again."""
+    """Set the command of the selected world, or let it be sampled again."""
 
     term: str
     values: Sequence[float] | None
@@ -97,7 +97,7 @@ class SteerCommand(Action):
 
 @dataclass(frozen=True)
 class SeekMotion(Action):
-    """Put the selected world's robot into a frame of its motion."""
+    """Set the selected world's robot to a frame of its motion."""
 
     term: str
     frame: int

@@ -1,4 +1,4 @@
-"""Pictures of a camera of the selected world, on the page."""
+"""Images of a camera of the selected world, on the page."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _FRUSTUM_METERS = 0.15
 
 
 class ViserCameraViewer:
-    """Pictures of a camera sensor beside the scene, and its frustum in the scene.
+    """Images of a camera sensor beside the scene, and its frustum in the scene.
 
     Args:
-        server: server of the page; pictures are in its present GUI container.
+        server: server of the page; images are in its present GUI container.
         camera_sensor: the sensor.
         mj_model: the model that all worlds share.
-        min_display_size: the least width and height of a picture on the page [pixel].
+        min_display_size: smallest width and height of an image on the page [pixel].
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ViserCameraViewer:
     def update(
         self, sim_data: Any, env_idx: int = 0, scene_offset: np.ndarray | None = None
     ) -> None:
-        """Show the pictures of a world.
+        """Show the images of a world.
 
         Args:
             sim_data: per-world arrays (`sim.data`).
@@ -73,7 +73,7 @@ class ViserCameraViewer:
         self._frustum.wxyz = quaternion
 
     def cleanup(self) -> None:
-        """Remove pictures and frustum."""
+        """Remove images and frustum."""
         for handle in (*self._images.values(), self._frustum):
             handle.remove()
 
@@ -83,7 +83,7 @@ class ViserCameraViewer:
 
 
 def _gray(depth: np.ndarray) -> np.ndarray:
-    """Near is light and far is dark, from the nearest to the farthest tenth of the picture."""
+    """Return near pixels light and far ones dark, from the nearest to the farthest tenth."""
     depth = depth[..., 0]
     near, far = np.quantile(depth, (0.0, 0.9))
     light = 1.0 - np.clip((depth - near) / max(far - near, 1e-6), 0.0, 1.0)

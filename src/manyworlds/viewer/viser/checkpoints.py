@@ -1,4 +1,4 @@
-"""Checkpoints to choose from while a page is open."""
+"""Checkpoints to choose from on a page."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class CheckpointManager:
     """Source of checkpoints."""
 
     current_name: str
-    """The checkpoint that is played."""
+    """Name of the checkpoint that is played."""
     fetch_available: Callable[[], list[tuple[str, str]]]
-    """Returns names and ages of the checkpoints there are, the newest first."""
+    """Returns names and ages of the checkpoints, the newest first."""
     load_checkpoint: Callable[[str], PolicyProtocol]
     """Returns the policy of a checkpoint, by name."""
     run_name: str | None = None
     run_url: str | None = None
     run_status: str | None = None
     follow: bool = False
-    """True if a newer checkpoint is loaded as soon as there is one."""
+    """True to load a newer checkpoint as soon as there is one."""
 
 
 def format_time_ago(seconds: int) -> str:
-    """Format a time that has passed [s]: '3min ago'."""
+    """Format an elapsed time [s]: '3min ago'."""
     for unit, length in _UNITS:
         if seconds >= length:
             return f"{seconds // length}{unit} ago"
@@ -44,13 +44,13 @@ def format_time_ago(seconds: int) -> str:
 def checkpoints_of(
     run: RunFolder, current: Path, load: Callable[[Path], PolicyProtocol], *, follow: bool = False
 ) -> CheckpointManager:
-    """The checkpoints of a run on this machine, one that is still going on included.
+    """Return the checkpoints of a local run, also of one that continues.
 
     Args:
-        run: the run's folder.
-        current: the checkpoint that is played.
-        load: makes a policy of a checkpoint.
-        follow: load a newer checkpoint as soon as there is one.
+        run: folder of the run.
+        current: name of the checkpoint that is played.
+        load: function that creates the policy of a checkpoint.
+        follow: whether to load a newer checkpoint as soon as there is one.
     """
 
     def fetch() -> list[tuple[str, str]]:

@@ -48,16 +48,16 @@ class ViserTermOverlays:
     server: viser.ViserServer
     env: EnvProtocol
     scene: BaseViewer
-    """Viewer, which has the selected world, `env_idx`."""
+    """Viewer with the selected world, `env_idx`."""
     frame_time: float
-    """Time between two updates [s]."""
+    """Period of the updates [s]."""
     reward_bar_max_terms: int = 20
     reward_plotter: ViserTermPlotter | None = None
     reward_bar_panel: RewardBarPanel | None = None
     metrics_plotter: ViserTermPlotter | None = None
 
     def setup_tabs(self, tabs: viser.GuiTabGroupHandle) -> None:
-        """Add a tab for rewards and one for metrics, where there are any."""
+        """Add a tab for rewards and one for metrics, if there are any."""
         if names := _names(self._manager("reward_manager")):
             with tabs.add_tab("Rewards", icon=_CHART):
                 self.reward_bar_panel = RewardBarPanel(
@@ -109,7 +109,7 @@ class ViserTermOverlays:
 
 @dataclass
 class ViserCameraOverlays:
-    """Feeds of the cameras that are sensors."""
+    """Images of the camera sensors."""
 
     server: viser.ViserServer
     env: EnvProtocol
@@ -123,21 +123,21 @@ class ViserCameraOverlays:
         return bool(self._sensors())
 
     def setup_controls(self) -> None:
-        """Add the pictures to the present GUI container; they cost time, so they start off."""
+        """Add the images to the present GUI container; they are slow, so they are off at first."""
         self._enabled = self.server.gui.add_checkbox("Show cameras", False)
         self.camera_viewers = [
             ViserCameraViewer(self.server, sensor, self.mj_model) for sensor in self._sensors()
         ]
 
     def update(self, sim_data: Any, env_idx: int, scene_offset: Any) -> None:
-        """Show the pictures of a world, if asked for."""
+        """Show the images of a world, if they are on."""
         if self._enabled is None or not self._enabled.value:
             return
         for viewer in self.camera_viewers or []:
             viewer.update(sim_data, env_idx, scene_offset)
 
     def cleanup(self) -> None:
-        """Remove the pictures."""
+        """Remove the images."""
         for viewer in self.camera_viewers or []:
             viewer.cleanup()
         if self._enabled is not None:
@@ -165,7 +165,7 @@ class ViserDebugOverlays:
         self.scene.debug.clear()
 
     def queue(self) -> None:
-        """Let terms draw, for the next picture."""
+        """Make terms draw their shapes, for the next frame."""
         self.scene.debug.clear()
         draw = getattr(self.env.unwrapped, "update_visualizers", None)
         if self.enabled and draw is not None:
@@ -179,7 +179,7 @@ class SelectedWorldOverlays:
     Args:
         server: server of the page.
         model: the model that all worlds share.
-        sim_model: `sim.model`, for fields that differ between worlds; None where none does.
+        sim_model: `sim.model`, for fields that differ between worlds; None if none does.
         expanded_fields: `sim.expanded_fields`, the fields that differ.
     """
 
@@ -192,7 +192,7 @@ class SelectedWorldOverlays:
     ) -> None:
         self._world = WorldMirror(model, sim_model, expanded_fields)
         self.on: set[str] = set()
-        """Names of `OVERLAYS` that are on."""
+        """Names of the overlays of `OVERLAYS` that are on."""
         self.mujoco = MujocoOverlays(server, self._world)
         self.shapes = WorldOverlays(server, self._world.model, _PATH)
         self._frame = server.scene.add_frame(_PATH, show_axes=False)
@@ -252,11 +252,11 @@ class ViserContactOverlays:
     scene: SelectedWorldOverlays
 
     def is_enabled(self) -> bool:
-        """Return whether contact points or forces are drawn."""
+        """Return True if contact points or forces are drawn."""
         return bool(self.scene.on & {*_CONTACTS})
 
     def on_env_switch(self) -> None:
-        """Do nothing: contacts are drawn again for each picture."""
+        """Do nothing: contacts are drawn again in each frame."""
 
 
 def _names(manager: Any) -> list[str]:

@@ -51,13 +51,13 @@ class PanelState:
 
 
 class ControlPanel:
-    """Controls of the play page. They only leave requests with the viewer.
+    """Controls of the play page, which queue requests to the viewer.
 
     Args:
         server: server of the page.
         viewer: viewer that carries out the requests.
         can_follow: whether there is a body to follow.
-        follow: whether the viewer begins by following it.
+        follow: whether the viewer follows it at first.
         num_shown: number of worlds that are shown at once.
     """
 
@@ -154,7 +154,7 @@ def _status_html(state: PanelState) -> str:
     else:
         pace = f"{status.actual_realtime:.2f}x real time"
         if status.capped:
-            pace += " (as fast as it goes)"
+            pace += " (at the limit)"
     rows = [
         ("World", str(state.env_idx)),
         ("Shown", f"{state.shown.start} to {state.shown.stop - 1} of {state.num_envs}"),

@@ -1,4 +1,4 @@
-"""Bars that show how much each reward term gives."""
+"""Bars that show the contribution of each reward term."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _PLUS, _MINUS = "#2f9e44", "#e03131"
 
 
 class RewardBarPanel:
-    """A bar a term: its mean over the last half second, green to the right or red to the left.
+    """One bar per term: its mean over the last half second, positive to the right in green.
 
     Args:
         server: server of the page; bars are in its present GUI container.
-        term_names: the terms, in the order in which `update` is given them.
+        term_names: names of the terms, in the order of the values in `update`.
         update_dt: time between two updates [s].
-        max_terms: largest number of terms with a bar; more make the page slow.
+        max_terms: largest number of bars; more of them make the page slow.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class RewardBarPanel:
             )
         self.term_names = term_names[:max_terms]
         self._histories: deque[np.ndarray] = deque(maxlen=max(round(_MEAN_SECONDS / update_dt), 1))
-        # Bars keep their scale, so that one can see them grow.
+        # The scale of the bars never shrinks, so that changes are visible.
         self._scale = 0.0
         self._html = server.gui.add_html("")
         self._show(np.zeros(len(self.term_names)))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _EYE: Any = "eye"
 _DISK: Any = "device-floppy"
 _GAMEPAD: Any = "device-gamepad-2"
-_HOLD_SECONDS = 1.0  # a slider that a user moved is left alone for so long
+_HOLD_SECONDS = 1.0  # time after a move of a slider by a user in which it is not updated
 _Flag = mujoco.mjtVisFlag
 _FLAGS = {
     "Inertia boxes": _Flag.mjVIS_INERTIA,
@@ -54,7 +54,7 @@ _FRAMES = {
 
 @runtime_checkable
 class Steerable(Protocol):
-    """Command term whose command a user can set."""
+    """Command term whose command users can set."""
 
     @property
     def steering(self) -> dict[str, tuple[float, float]]:
@@ -62,13 +62,13 @@ class Steerable(Protocol):
         ...
 
     def steer(self, env_idx: int, command: Sequence[float] | None) -> None:
-        """Keep the command of a world as given; None lets it be drawn again."""
+        """Set the command of a world; None lets it be sampled again."""
         ...
 
 
 @runtime_checkable
 class Seekable(Protocol):
-    """Command term that plays a motion, in which a user can move."""
+    """Command term that plays a motion, and can be moved to a frame."""
 
     @property
     def num_frames(self) -> int:
@@ -80,7 +80,7 @@ class Seekable(Protocol):
         ...
 
     def seek(self, env_idx: int, frame: int) -> None:
-        """Put the robot of a world into a frame."""
+        """Set the robot of a world to a frame."""
         ...
 
 
@@ -114,7 +114,7 @@ def add_visualization_tab(
 
 
 class CommandTab:
-    """Sliders of commands that can be steered or sought, and controls of command terms.
+    """Sliders of commands that can be set or sought, and controls of command terms.
 
     Without such commands there is no tab.
 
@@ -159,7 +159,7 @@ class CommandTab:
         )
         sliders = []
         for label, (low, high) in term.steering.items():
-            # A range that training left narrow still lets a user steer both ways.
+            # A narrow range of training still lets users set both signs.
             reach = max(abs(low), abs(high), 0.1)
             sliders.append(gui.add_slider(label, -reach, reach, reach / 50, 0.0))
 
@@ -178,7 +178,7 @@ class CommandTab:
 
 
 class MotionSlider:
-    """A slider over the frames of a motion.
+    """Slider over the frames of a motion.
 
     Args:
         gui: GUI of the page.
@@ -196,7 +196,7 @@ class MotionSlider:
         on_change(self.slider, self._seek)
 
     def update(self) -> None:
-        """Show the frame of the selected world, unless a user moved the slider a moment ago."""
+        """Show the frame of the selected world, unless a user has just moved the slider."""
         if time.monotonic() >= self._next:
             self.slider.value = self._term.frame_of(self._viewer.env_idx)
 

@@ -18,11 +18,11 @@ _HEIGHT = 110
 
 
 class ViserTermPlotter:
-    """A small plot for each term that is chosen on the page.
+    """Small plots of the terms that are chosen on the page.
 
     Args:
         server: server of the page; plots are in its present GUI container.
-        term_names: names of the terms, in the order in which `update` is given them.
+        term_names: names of the terms, in the order of the values in `update`.
         name: kind of the terms, for labels.
         history_length: number of updates that a plot shows.
         env_idx: world whose terms are shown at first.
@@ -54,7 +54,7 @@ class ViserTermPlotter:
                 on_change(box, lambda visible, term=term: self._toggle(term, visible))
 
     def update_env_idx(self, env_idx: int) -> None:
-        """Show another world's terms from here on."""
+        """Show another world's terms from now on."""
         if env_idx != self.env_idx:
             self.env_idx = env_idx
             self.clear_histories()

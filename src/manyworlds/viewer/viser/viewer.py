@@ -1,4 +1,4 @@
-"""Many worlds in a browser, stepped by a policy."""
+"""Viewer of many worlds in a browser, stepped by a policy."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _APPEARANCE_SECONDS = 0.5
 _CHECKPOINT_SECONDS = 2.0
 _TERM_FRAMES = 3
 _MAX_BYTES_PER_SECOND = 20e6
-"""Rate that browsers receive on one connection without falling behind."""
+"""Data rate at which browsers keep up on one connection."""
 
 
 class UpdateReason(enum.Enum):
-    """Reason for a picture although nothing moves."""
+    """Reason for a frame although nothing moves."""
 
     ACTION = enum.auto()
     ENV_SWITCH = enum.auto()
@@ -57,29 +57,29 @@ class UpdateReason(enum.Enum):
 class ViserPlayViewer(BaseViewer):
     """Shows worlds side by side in a browser, with controls to pause, step, reset and select.
 
-    Keys: space pauses, N takes a single step, Enter resets, - and = change the speed, comma and
-    full stop select the previous and the next world, R shows or hides debug shapes. A click on a
+    Keys: space pauses, N runs a single step, Enter resets, - and = change the speed, comma and
+    period select the previous and the next world, R shows or hides debug shapes. A click on a
     world selects it, too.
 
-    Poses are sent at every second frame, and less often where they would be more than a browser
-    can receive.
+    Poses are sent at every second frame, and less often if they exceed the data rate of a
+    browser.
 
     Args:
         env: the environment.
         policy: maps observations to actions.
-        frame_rate: frames per second at most [1/s].
+        frame_rate: largest number of frames per second [1/s].
         verbosity: amount of output on the terminal.
         viser_server: draw in this server instead of a new one; it is not stopped on `close`.
-        checkpoint_manager: offers other checkpoints of the policy.
-        num_shown: number of worlds to show at once; of more, those around the selected one are
-            shown.
-        host: the address to listen on. Only programs on this machine can connect to the default;
-            '0.0.0.0' lets everyone on the network in, without a password.
-        port: the port to listen on; if it is taken, the next free one is used. See `url`.
+        checkpoint_manager: source of other checkpoints of the policy.
+        num_shown: number of worlds to show at once; of more worlds, those around the selected one
+            are shown.
+        host: address of the page; the default accepts connections from this machine only,
+            '0.0.0.0' those from the whole network, without a password.
+        port: port of the page; if it is in use, the next free one is taken. See `url`.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
-        ValueError: `num_shown` is below 1, or what `BaseViewer` and the camera's names ask for.
+        ValueError: `num_shown` is below 1, or an argument of `BaseViewer` is invalid.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class ViserPlayViewer(BaseViewer):
 
     @property
     def server(self) -> viser.ViserServer:
-        """The server, for drawing more.
+        """The server, for additional drawing.
 
         Raises:
             RuntimeError: the viewer was not set up, or was closed.
@@ -138,9 +138,9 @@ class ViserPlayViewer(BaseViewer):
 
     @property
     def shown_worlds(self) -> range:
-        """Worlds that are shown."""
+        """Indices of the worlds that are shown."""
         first = self.env_idx // self.num_shown * self.num_shown
-        # The last worlds are as many: they begin earlier.
+        # At the end of the range as many worlds are shown: the first one is earlier.
         first = min(first, self.env.num_envs - self.num_shown)
         return range(first, first + self.num_shown)
 
@@ -161,7 +161,7 @@ class ViserPlayViewer(BaseViewer):
         return self._grid
 
     def request_redraw(self) -> None:
-        """Ask for a picture, also while the worlds are paused."""
+        """Request a frame, also while the worlds are paused."""
         self.request(page_actions.Redraw())
 
     def setup(self) -> None:
@@ -221,16 +221,16 @@ class ViserPlayViewer(BaseViewer):
 
     @staticmethod
     def _should_update_cameras(paused: bool, has_pending_updates: bool) -> bool:
-        """Return whether camera pictures are due: they change only with the worlds."""
+        """Return True if camera images are due: they change only with the worlds."""
         return has_pending_updates or not paused
 
     @staticmethod
     def _should_submit_scene_update(counter: int, paused: bool, has_pending_updates: bool) -> bool:
-        """Return whether poses are due: at every second frame, and after a request."""
+        """Return True if poses are due: at every second frame, and after a request."""
         return has_pending_updates or (not paused and counter % 2 == 0)
 
     def sync_env_to_viewer(self) -> None:
-        """Send what is due: poses, the camera if it is to move, terms, and the status."""
+        """Send updates that are due: poses, a requested camera, terms, and the status."""
         with self._lock:
             if self._grid is None:
                 return
@@ -280,7 +280,7 @@ class ViserPlayViewer(BaseViewer):
             self.cameras.update(data, self.env_idx, offsets[selected])
 
     def select_env(self, env_idx: int) -> None:
-        """Select a world; ids beyond the last begin again at 0."""
+        """Select a world; ids beyond the last continue at 0."""
         super().select_env(env_idx)
         self._pending.add(UpdateReason.ENV_SWITCH)
         if self._grid is not None:
@@ -321,7 +321,7 @@ class ViserPlayViewer(BaseViewer):
         return stepped
 
     def close(self) -> None:
-        """Stop the server, or leave one that was given as it was found."""
+        """Stop the server, or clear a given one."""
         # Not while another thread draws.
         with self._lock:
             server, self._server = self._server, None
@@ -336,7 +336,7 @@ class ViserPlayViewer(BaseViewer):
                 grid.remove()
 
     def is_running(self) -> bool:
-        """Return whether the page is being served."""
+        """Return True if the page is being served."""
         return self._grid is not None
 
     def carry_out(self, action: Action) -> None:
@@ -426,7 +426,7 @@ class ViserPlayViewer(BaseViewer):
     def _anchors(
         self, grid: WorldGrid, positions: np.ndarray, rows: slice, selected: int
     ) -> np.ndarray:
-        """The point of each world shown that is drawn at its place [m], shape (num_shown, 3)."""
+        """Return the point of each world that is drawn at its place [m], shape (num_shown, 3)."""
         anchors = np.zeros((self.num_shown, 3))
         if self._follow:
             anchors[:, :2] = positions[:, self._tracked, :2]
@@ -440,8 +440,8 @@ class ViserPlayViewer(BaseViewer):
         return anchors
 
     def _move_camera(self, grid: WorldGrid, selected: int) -> None:
-        """Look at all worlds or at the selected one, when that choice changes."""
-        # A landscape's worlds are far apart, so other worlds need another view.
+        """Point the camera at all worlds or at the selected one, when that choice changes."""
+        # Worlds on a landscape are far apart, so another set of worlds needs another view.
         place = selected if self._look_at_selected else 0
         if grid.landscape:
             place = self.env_idx if self._look_at_selected else self.shown_worlds.start

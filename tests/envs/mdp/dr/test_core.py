@@ -1,4 +1,4 @@
-"""What is drawn, for which elements and columns, and what is done with it."""
+"""Randomization: drawn values, selected elements and columns, and operations."""
 
 import copy
 import inspect

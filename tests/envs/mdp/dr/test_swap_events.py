@@ -26,7 +26,7 @@ def friction(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 
 def nominal(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """What it is by variant."""
+    """Value of the element by variant."""
     return FACTORS[env.sim.world_to_variant["robot"]]
 
 
@@ -199,7 +199,7 @@ def test_a_resumed_environment_swaps_in_the_same_way(engine):
 
 
 def test_changed_parameters_count_at_the_next_draw():
-    """Keep what was drawn where only ranges changed; draw anew where the operation changed."""
+    """Keep draws if only ranges change; draw again if the operation changes."""
     env = make_env([0] * 6, rub=scale())
     params = env.event_manager.get_term_cfg("rub").params
     before = friction(env).clone()

@@ -180,7 +180,7 @@ def test_state_resumes_bit_identically(make_env):
     saved = env.state_dict()
     first = [env.step(action) for action in actions[10:]]
     failures = _command(env).bin_failed_count.clone()
-    assert failures.any(), "nobody failed, so that nothing was sampled anew"
+    assert failures.any(), "no world failed, so that nothing was sampled again"
     env.load_state_dict(saved)
     for action, (obs, reward, *_) in zip(actions[10:], first, strict=True):
         again, reward_again, *_ = env.step(action)

@@ -54,7 +54,7 @@ def string_to_slice(s: str) -> slice:
 
 
 def is_lambda_expression(name: str) -> bool:
-    """Whether a text is the code of a lambda."""
+    """Return True if a text is the code of a lambda."""
     try:
         return isinstance(ast.parse(name.strip(), mode="eval").body, ast.Lambda)
     except (SyntaxError, ValueError):
