@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterator
 
 # As the command line does, before torch is imported: see `manyworlds.cli.main`.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
@@ -45,8 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
-@pytest.fixture(scope="module", params=["native", "warp"])
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+@pytest.fixture(params=["native", "warp"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run the test on both engines: it is what `auto` takes."""
     if request.param == "warp":
         pytest.importorskip("mujoco_warp", reason="needs the extra 'gpu'")
@@ -54,9 +53,8 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     def asked(cfg: SimulationCfg) -> str:
         return request.param if cfg.engine == "auto" else cfg.engine
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("manyworlds.sim.choice._asked", asked)
-        yield request.param
+    monkeypatch.setattr("manyworlds.sim.choice._asked", asked)
+    return request.param
 
 
 @pytest.fixture(scope="session")
