@@ -21,8 +21,9 @@ def run_demo(tmp_path) -> dict:
     return {"summary": summary, "files": {path.name for path in run.iterdir()}}
 
 
-def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys, gl):
+def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys, monkeypatch, gl):
     """Leave checkpoint, ONNX, configuration, curve, video and summary, and say where."""
+    monkeypatch.setattr("manyworlds.cli.demo_run.VIDEO_S", 0.4)
     result = run_demo(tmp_path)
     assert {"model_1.pt", "policy.onnx", "params", "learning_curve.png"} <= result["files"]
     assert result["summary"]["video"] in result["files"]

@@ -1,5 +1,6 @@
 """A page of a running training."""
 
+import time
 import urllib.request
 from types import SimpleNamespace
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from manyworlds.viewer import training_view
 from manyworlds.viewer.cpu_share import CpuShare
 from manyworlds.viewer.training_view import Frames, TrainingView
 
@@ -58,17 +60,23 @@ def test_training_is_not_touched(make_env, env, view):
     assert view.num_envs == 4
 
 
-def test_shows_the_first_worlds(env, view):
+def test_shows_the_first_worlds(env, view, monkeypatch):
     """Copy state and looks of the worlds shown, at most a few times a second, and records."""
+    now = time.perf_counter() + 9.0
+    monkeypatch.setattr(training_view, "time", SimpleNamespace(perf_counter=lambda: now))
     env.sim.model.geom_rgba[1, 2] = 0.25
-    view._next = 0.0
     view.step(torch.zeros(4, 1))
     arrays = view._frames.arrays
     np.testing.assert_array_equal(arrays["qpos"], env.sim.data.qpos[:2].numpy())
     np.testing.assert_array_equal(arrays["model.geom_rgba"], env.sim.model.geom_rgba[:2].numpy())
     before = arrays["qpos"].copy()
+    now += 0.05
     view.step(torch.zeros(4, 1))
     np.testing.assert_array_equal(arrays["qpos"], before)
+    now += 1.0
+    view.step(torch.zeros(4, 1))
+    np.testing.assert_array_equal(arrays["qpos"], env.sim.data.qpos[:2].numpy())
+    assert (arrays["qpos"] != before).any()
     view.note(SimpleNamespace(iteration=3, total=9, mean_return=None, steps_per_s=100.0))
     np.testing.assert_array_equal(arrays["record"], [3, 9, np.nan, 100])
 

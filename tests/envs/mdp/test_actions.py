@@ -17,8 +17,8 @@ from tests.envs.mdp.robot import make_env, shake
 JOINTS = ("shoulder", "elbow")
 
 
-@pytest.fixture(scope="module")
-def env():
+@pytest.fixture
+def env(engine):
     """Four worlds in different motion."""
     env = make_env()
     shake(env)

@@ -26,7 +26,7 @@ def late(env, limit: float) -> torch.Tensor:
 
 
 @pytest.fixture
-def env():
+def env(engine):
     """Build an environment with a reward and a termination that have parameters."""
     reward = RewardTermCfg(func=scaled, weight=-0.5, params={"std": 4.0, "other": 1.0})
     termination = TerminationTermCfg(func=late, params={"limit": 100.0})

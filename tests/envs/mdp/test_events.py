@@ -36,7 +36,7 @@ def many():
 
 
 @pytest.fixture
-def env():
+def env(engine):
     """Four worlds in different motion."""
     env = make_env()
     shake(env)

@@ -12,8 +12,8 @@ from manyworlds.managers import SceneEntityCfg
 from tests.envs.mdp.robot import make_env, mj_data, shake
 
 
-@pytest.fixture(scope="module")
-def env():
+@pytest.fixture
+def env(engine):
     """Four worlds in different motion."""
     env = make_env()
     shake(env)

@@ -10,8 +10,8 @@ from manyworlds.managers import RewardTermCfg, SceneEntityCfg
 from tests.envs.mdp.robot import make_env, shake
 
 
-@pytest.fixture(scope="module")
-def env():
+@pytest.fixture
+def env(engine):
     """Four worlds in different motion."""
     env = make_env()
     shake(env)

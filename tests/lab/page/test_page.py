@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from types import SimpleNamespace
 
 import mujoco
@@ -571,23 +570,26 @@ def test_closing_twice_is_no_matter(open_page):
 
 
 def test_pictures_become_fewer_while_somebody_waits_for_steps(page, monkeypatch):
-    """Count the pictures of half a second, each of which takes 5 ms of the processor."""
-    counts = []
-    monkeypatch.setattr(page.server, "get_clients", lambda: {0: object()})
+    """Count the pictures of ten seconds, each of which takes 5 ms of the processor."""
+    now, busy, counts = 0.0, 0.0, []
 
     def picture() -> None:
+        nonlocal now, busy
         counts[-1] += 1
-        end = time.thread_time() + 0.005
-        while time.thread_time() < end:
-            pass
+        now, busy = now + 0.005, busy + 0.005
 
+    def wait(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now, thread_time=lambda: busy)
+    monkeypatch.setattr("manyworlds.lab.page.page.time", clock)
+    monkeypatch.setattr(page.server, "get_clients", lambda: {0: object()})
     monkeypatch.setattr(page, "update", picture)
+    monkeypatch.setattr(page, "_stopping", SimpleNamespace(is_set=lambda: now >= 10.0, wait=wait))
     for asked in (False, True):
+        now = 0.0
         counts.append(0)
         monkeypatch.setattr(type(page.lab.loop), "is_asked", asked)
-        page._stopping.clear()
-        page.start()
-        time.sleep(0.5)
-        page._stopping.set()
-        page._thread.join()
-    assert 1 <= counts[1] < counts[0]
+        page._run()
+    assert 1 <= counts[1] < 0.5 * counts[0]
