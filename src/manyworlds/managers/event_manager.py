@@ -1,16 +1,17 @@
-"""Events: what happens to worlds at startup, at resets, and while they run."""
+"""Events, which change worlds at startup, at resets, and while they run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import torch
 
-from manyworlds.managers.event_memory import EventMemory, plain_function
+from manyworlds.managers.event_memory import EventMemory
 from manyworlds.managers.manager_base import EventTerm, ManagerBase, ManagerTermBaseCfg
+from manyworlds.managers.prepared_event import PreparedEvent, plain_function
 from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import derived_fields, recompute_level
 from manyworlds.validation.worlds import EnvIds
@@ -36,7 +37,7 @@ EventMode = Literal["startup", "reset", "interval", "step"]
 def requires_model_fields(
     *fields: str, recompute: RecomputeLevel = RecomputeLevel.none
 ) -> Callable[[F], F]:
-    """Declare which model fields an event changes, on its function or class.
+    """Declare the model fields that an event changes, on its function or class.
 
     The event manager gives each of them one row per world. After the event it recomputes what
     derives from them, in the worlds concerned: as much as the table of model fields says for the
@@ -58,11 +59,11 @@ class EventTermCfg(ManagerTermBaseCfg):
     func: EventTerm
     """Changes the worlds named; a class is first instantiated with `cfg=` and `env=`."""
     mode: EventMode
-    """When it happens: once at startup, at resets, at random intervals, or every control step."""
+    """Occasion: once at startup, at resets, at random intervals, or every control step."""
     interval_range_s: tuple[float, float] | None = None
     """Bounds of the time between two events of mode 'interval' [s]."""
     is_global_time: bool = False
-    """Whether all worlds share one interval timer."""
+    """True lets all worlds share one interval timer."""
     min_step_count_between_reset: int = 0
     """Control steps that must pass in a world before a reset triggers the event again."""
 
@@ -71,7 +72,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     """Applies events by mode.
 
     Events of mode 'reset' are given ids of worlds, those of the other modes None for all worlds.
-    Which worlds' intervals ran out `tick` tells on the device, for the one read of a step.
+    `tick` tells on the device in which worlds intervals ran out, for the one read of a step.
     """
 
     state_attributes = ("_time_left", "_global_time_left", "_last_step", "_triggered_once")
@@ -79,6 +80,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     _shown = ("mode", "interval_range_s")
 
     def __init__(self, cfg: Mapping[str, EventTermCfg | None], env: ManagerBasedRlEnv) -> None:
+        self._prepared: dict[str, PreparedEvent] = {}
         super().__init__(cfg, env)
         for name, term in self._terms.items():
             self._check(name, term)
@@ -107,7 +109,7 @@ class EventManager(ManagerBase[EventTermCfg]):
             self._fields.update(dict.fromkeys(fields))
             needed = recompute_level(set(fields), env.sim.engine, env.sim.mj_model)
             self._levels[name] = max(level, needed)
-        memory = EventMemory(env.sim, self._terms, lambda n, w: self._call(n, self._terms[n], w))
+        memory = EventMemory(env.sim, self._terms, self._prepared, self.call)
         self._memory = memory if memory else None
         env.sim.after_assignment = memory.apply_again if memory else None
 
@@ -128,13 +130,24 @@ class EventManager(ManagerBase[EventTermCfg]):
         return tuple(dict.fromkeys([*self._fields, *derived_fields(level)]))
 
     def check_terms(self) -> None:
-        """Call terms that accept it for no world, which tells of wrong parameters at build time."""
-        for name, term in self._terms.items():
-            if getattr(plain_function(term.func), "accepts_no_worlds", False):
-                self._call(name, term, self._all_ids[:0])
+        """Build the prepared events and call them for no world.
+
+        Raises:
+            Exception: the parameters of a term are wrong.
+        """
+        for name in self._prepared:
+            self.call(name, self._all_ids[:0])
+
+    def call(self, name: str, env_ids: torch.Tensor | None) -> None:
+        """Let one event happen in some worlds, all of them for None; recompute nothing.
+
+        Raises:
+            ValueError: there is no such term.
+        """
+        self._call(name, self.get_term_cfg(name), env_ids)
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
-        """Restart the interval timers of the worlds named."""
+        """Restart the interval timers of the worlds named; return scalars to log, shape []."""
         if len(self._time_left):
             ids = slice(None) if env_ids is None else env_ids
             # Drawn for all worlds, so that random numbers do not depend on how many are reset.
@@ -158,10 +171,10 @@ class EventManager(ManagerBase[EventTermCfg]):
         global_env_step_count: int | None = None,
         due: np.ndarray | None = None,
     ) -> bool:
-        """Apply all events of a mode; return whether any happened, `touched` tells where.
+        """Apply all events of a mode; return whether any happened. `touched` tells where.
 
         Args:
-            mode: which events.
+            mode: mode of the events.
             env_ids: the worlds concerned; None for all. Not for mode 'interval'.
             dt: time since the last call [s], for modes 'interval' and 'step'.
             global_env_step_count: control steps so far, for mode 'reset'.
@@ -196,12 +209,12 @@ class EventManager(ManagerBase[EventTermCfg]):
         return self._recompute(fired)
 
     def state_dict(self) -> dict[str, Any]:
-        """State of the manager and of its terms, and what they drew, where that is kept."""
+        """Copy the state of the manager and of its terms, and their draws where these are kept."""
         kept = {} if self._memory is None else {"memory": self._memory.state_dict()}
         return {**super().state_dict(), **kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned.
+        """Load a state that `state_dict` returned.
 
         Raises:
             ValueError: the saved state does not fit this manager.
@@ -223,6 +236,27 @@ class EventManager(ManagerBase[EventTermCfg]):
         """
         self._global_time_left.sub_(dt)
         return self._time_left.sub_(dt) < _DUE
+
+    def _prepare(self, name: str, term_cfg: EventTermCfg) -> EventTermCfg:
+        term_cfg = super()._prepare(name, term_cfg)
+        if (event := PreparedEvent.of(term_cfg)) is not None:
+            self._prepared[name] = self._class_terms[name] = event
+        return term_cfg
+
+    def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
+        event = self._prepared.get(name)
+        if event is None or event.func is not term_cfg.func:  # a curriculum may name another one
+            return super()._call(name, term_cfg, *args)
+        try:
+            return event(self._env, *args, **term_cfg.params)
+        except Exception as error:
+            self._blame(error, name, term_cfg.params)
+            raise
+
+    def _stateful_terms(self) -> Iterator[tuple[str, Any]]:
+        for name, term in super()._stateful_terms():
+            if name not in self._prepared or term.draws is not None:
+                yield name, term
 
     def _apply_intervals(self, due: np.ndarray) -> bool:
         shared = (self._global_time_left < _DUE).numpy()
@@ -255,7 +289,10 @@ class EventManager(ManagerBase[EventTermCfg]):
         following: Sequence[str] = (),
         within: torch.Tensor | None = None,
     ) -> None:
-        """Let a term happen in some worlds, before others of its mode happen in worlds `within`."""
+        """Let a term happen in some worlds, before others of its mode happen in worlds `within`.
+
+        The latter are all worlds for None.
+        """
         term, memory = self._terms[name], self._memory
         if memory is None:
             self._call(name, term, env_ids)
@@ -276,7 +313,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     def _ready(
         self, name: str, term: EventTermCfg, env_ids: torch.Tensor, step: int
     ) -> torch.Tensor:
-        """Those of the worlds that were not treated too recently; waits for the device."""
+        """Return the ids of worlds that were not treated too recently; waits for the device."""
         last, once = self._last_step[name], self._triggered_once[name]
         waited = step - last[env_ids] >= term.min_step_count_between_reset
         ids = env_ids[waited | ~once[env_ids]]
@@ -285,7 +322,7 @@ class EventManager(ManagerBase[EventTermCfg]):
         return ids
 
     def _ranges(self, terms: list[EventTermCfg]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Shortest interval and spread of intervals of each term [s], shapes [num_terms, 1]."""
+        """Return the shortest interval and the spread of each term [s], shapes [num_terms, 1]."""
         bounds = torch.tensor([t.interval_range_s for t in terms]).reshape(-1, 2).to(self.device)
         return bounds[:, :1], bounds[:, 1:] - bounds[:, :1]
 
@@ -315,7 +352,7 @@ class EventManager(ManagerBase[EventTermCfg]):
 
 
 def _declared(func: Any) -> tuple[tuple[str, ...], RecomputeLevel]:
-    """What `requires_model_fields` says of a term."""
+    """Return the fields and the level that `requires_model_fields` declared for a term."""
     func = plain_function(func)
     return getattr(func, "model_fields", ()), getattr(func, "recompute", RecomputeLevel.none)
 

@@ -1,17 +1,16 @@
-"""What events drew in each world, so that a world that becomes another variant keeps its draws."""
+"""Repetition of events in worlds that become other variants, with the draws of each world."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from manyworlds.managers.manager_base import entity_cfgs
-from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.managers.prepared_event import Draws, PreparedEvent, plain_function
 from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
@@ -19,89 +18,28 @@ if TYPE_CHECKING:
     from manyworlds.sim import Simulation
 
 
-class Draws:
-    """The random numbers that a term drew last in each world.
-
-    Args:
-        num_envs: how many worlds there are.
-        device: where the numbers are.
-    """
-
-    def __init__(self, num_envs: int, device: torch.device) -> None:
-        self._num_envs = num_envs
-        self._device = device
-        self._values: dict[str, torch.Tensor] = {}
-        self._layouts: dict[str, str] = {}
-        self.repeats = False
-        """Whether worlds get the numbers that they have, instead of new ones."""
-
-    def draw(
-        self,
-        what: str,
-        layout: str,
-        worlds: torch.Tensor,
-        sample: Callable[[int], torch.Tensor],
-    ) -> torch.Tensor:
-        """Draw numbers for some worlds, or repeat those that they have.
-
-        Args:
-            what: name of the numbers, of which a term may draw several.
-            layout: what the numbers are for. Where it is not as in the last draw, those of all
-                worlds are drawn anew, since the old ones mean something else.
-            worlds: ids of the worlds.
-            sample: called with a number of worlds; returns a row for each.
-
-        Returns:
-            Shape [len(worlds), ...].
-        """
-        known = self._layouts.get(what)
-        if known == layout and self.repeats:
-            return self._values[what][worlds]
-        drawn = sample(len(worlds) if known in (None, layout) else self._num_envs)
-        if known != layout:
-            self._layouts[what] = layout
-            with torch.inference_mode(False):
-                self._values[what] = torch.zeros(
-                    self._num_envs, *drawn.shape[1:], dtype=drawn.dtype, device=self._device
-                )
-            if known is not None:
-                return self._values[what].copy_(drawn)[worlds]
-        self._values[what][worlds] = drawn
-        return drawn
-
-    def state_dict(self) -> dict[str, Any]:
-        """Copy the numbers, and what they are for."""
-        values = {what: drawn.clone() for what, drawn in self._values.items()}
-        return {"layouts": dict(self._layouts), "values": values}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned."""
-        self._layouts = dict(state["layouts"])
-        with torch.inference_mode(False):
-            self._values = {
-                what: drawn.clone().to(self._device) for what, drawn in state["values"].items()
-            }
-
-
 class EventMemory(Stateful):
     """Applies events again in worlds that became other variants: `Simulation.after_assignment`.
 
     It concerns the terms that declare a model field in which the variants of an entity differ, and
-    those that share a field with such a term. Terms of `mdp.dr` get the numbers that the world has;
-    others are called again. Terms happen in the order in which they happened last in the world.
+    those that share a field with such a term. Prepared events repeat the numbers that the world
+    has; other terms are called again. Terms happen in the order in which they happened last in the
+    world.
 
     Args:
         sim: the simulation.
         terms: all events by name, in their order.
+        prepared: the prepared ones among them, by name.
         call: calls a term by name for the worlds named.
     """
 
-    state_attributes = ("_count", "_last", "_draws")
+    state_attributes = ("_count", "_last")
 
     def __init__(
         self,
         sim: Simulation,
         terms: Mapping[str, EventTermCfg],
+        prepared: Mapping[str, PreparedEvent],
         call: Callable[[str, torch.Tensor], object],
     ) -> None:
         self._sim = sim
@@ -114,19 +52,18 @@ class EventMemory(Stateful):
             self._concerned[entity] = _connected(mine, sim.variant_fields(entity))
         found = {name for names, _ in self._concerned.values() for name in names}
         self._rows = {name: row for row, name in enumerate(n for n in terms if n in found)}
-        self._draws: dict[str, Draws] = {}
-        for name in self._rows:
-            if (asset_cfg := _selection(terms[name])) is not None:
-                self._draws[name] = asset_cfg.draws = Draws(sim.num_envs, sim.device)
+        self._prepared = {name: prepared[name] for name in self._rows if name in prepared}
+        for event in self._prepared.values():
+            event.draws = Draws(sim.num_envs, sim.device)
         self._count = 0
         with torch.inference_mode(False):
             shape = (len(self._rows), sim.num_envs)
             self._last = torch.zeros(shape, dtype=torch.long, device=sim.device)
-            """When each term happened last in each world, as counted by `_count`; 0 for never."""
+            """`_count` of the last event of each term, shape [terms, worlds]; 0 for none yet."""
         self._due: tuple[Sequence[str], torch.Tensor | None] = (), None
 
     def __bool__(self) -> bool:
-        """Whether any term is concerned."""
+        """Tell whether any term is concerned."""
         return bool(self._rows)
 
     @contextlib.contextmanager
@@ -137,7 +74,7 @@ class EventMemory(Stateful):
         due: Sequence[str],
         within: torch.Tensor | None,
     ) -> Iterator[None]:
-        """Note that a term happens, and which terms follow at once.
+        """Record that a term happens, and the terms that follow at once.
 
         Args:
             name: the term.
@@ -171,7 +108,7 @@ class EventMemory(Stateful):
                 self._repeat(name, worlds[alike.to(worlds.device)])
 
     def _repeat(self, name: str, worlds: torch.Tensor) -> None:
-        draws = self._draws.get(name)
+        draws = self._prepared[name].draws if name in self._prepared else None
         before, self._due = self._due, ((name,), worlds)
         try:
             if draws is not None:
@@ -183,29 +120,15 @@ class EventMemory(Stateful):
                 draws.repeats = False
 
     def _are_due(self, worlds: torch.Tensor) -> np.ndarray:
-        """Mask of the worlds in which the terms that are due will happen."""
+        """Return a mask of the worlds in which the due terms will happen, shape [worlds]."""
         within = self._due[1]
         if within is None:
             return np.ones(len(worlds), bool)
         return torch.isin(worlds, within.to(worlds.device)).cpu().numpy()
 
 
-def plain_function(func: Any) -> Any:
-    """Return the function within partial ones."""
-    while isinstance(func, functools.partial):
-        func = func.func
-    return func
-
-
-def _selection(term: EventTermCfg) -> SceneEntityCfg | None:
-    """The only selection of a term that keeps its draws with it; None for other terms."""
-    selections = list(entity_cfgs(term.params))
-    keeps = getattr(plain_function(term.func), "keeps_draws", False)
-    return selections[0] if keeps and len(selections) == 1 else None
-
-
 def _may_concern(term: EventTermCfg, entity: str) -> bool:
-    """Whether a term may change an entity: it names this one, or none at all."""
+    """Tell whether a term may change an entity: it names this one, or none at all."""
     names = {selection.name for selection in entity_cfgs(term.params)}
     return not names or entity in names
 
@@ -213,7 +136,7 @@ def _may_concern(term: EventTermCfg, entity: str) -> bool:
 def _connected(
     terms: Mapping[str, EventTermCfg], fields: frozenset[str]
 ) -> tuple[list[str], set[str]]:
-    """Names of the terms that some fields concern, directly or through others, and their fields."""
+    """Return names of terms that some fields concern, also through others, and their fields."""
     functions = {name: plain_function(term.func) for name, term in terms.items()}
     written = {name: set(getattr(f, "model_fields", ())) for name, f in functions.items()}
     read = {name: set(getattr(f, "reads_fields", ())) for name, f in functions.items()}
