@@ -81,25 +81,84 @@ def test_event_mistakes_are_named(env):
         manager.apply("reset")
 
 
-def test_terms_that_accept_no_worlds_are_tried_at_build_time(env):
+def picky(calls: list):
+    """Make an event function that provides `prepare`, and records builds and calls."""
+
+    def prepare(env, size, bounds=()):
+        if size < 0:
+            raise ValueError("size must not be negative")
+        calls.append((size, copy.deepcopy(bounds)))
+        return lambda env, env_ids, draws: calls.append((size, env_ids.tolist()))
+
+    def function(env, env_ids, size, bounds=()) -> None:
+        calls.append("function")
+
+    function.prepare = prepare  # type: ignore[attr-defined]
+    return function
+
+
+def test_prepared_events_are_built_when_terms_are_checked(env):
     """Call them once for no world, and name the term in their errors; leave the others alone."""
     manager, others = events(env, mode="reset")
     calls: list = []
-
-    def picky(env, env_ids, size) -> None:
-        if size < 0:
-            raise ValueError("size must not be negative")
-        calls.append(env_ids.tolist())
-
-    picky.accepts_no_worlds = True  # type: ignore[attr-defined]
-    terms = {"x": EventTermCfg(func=functools.partial(picky, size=1), mode="interval")}
+    terms = {"x": EventTermCfg(func=functools.partial(picky(calls), size=1), mode="interval")}
     terms["x"].interval_range_s = (1.0, 1.0)
     EventManager(terms, env).check_terms()
     manager.check_terms()
-    assert calls == [[]] and others == []
+    assert calls == [(1, ()), (1, [])] and others == []
     terms["x"].params["size"] = -1
     with pytest.raises(ValueError, match="term 'x' .* size must not be negative"):
         EventManager(terms, env).check_terms()
+    del terms["x"].params["size"]
+    terms["x"].params["sise"] = 2
+    with pytest.raises(TypeError, match="term 'x' .* unexpected keyword argument 'sise'"):
+        EventManager(terms, env).check_terms()
+
+
+def test_prepared_events_are_built_again_after_a_change_of_parameters(env):
+    """Notice edits in place, deep within parameters, and another function; build once otherwise."""
+    calls: list = []
+    params = {"size": 1, "bounds": {"a": [0, 1]}}
+    term = EventTermCfg(func=picky(calls), mode="reset", params=params)
+    manager = EventManager({"x": term}, env)
+    cfg = manager.get_term_cfg("x")
+    assert cfg.func is term.func
+
+    def happen() -> list:
+        del calls[:]
+        manager.apply("reset", torch.tensor([2]), global_env_step_count=0)
+        return list(calls)
+
+    assert happen() == [(1, {"a": [0, 1]}), (1, [2])]
+    assert happen() == [(1, [2])]
+    cfg.params["bounds"]["a"][1] = 5
+    assert happen() == [(1, {"a": [0, 5]}), (1, [2])]
+    assert happen() == [(1, [2])]
+    cfg.params = {"size": 3}
+    assert happen() == [(3, ()), (3, [2])]
+    cfg.func = lambda env, env_ids, size: calls.append("other")
+    assert happen() == ["other"]
+
+
+def test_own_objects_with_a_method_prepare_are_called_as_they_are(env):
+    """Call an object, and instantiate a class, whatever their methods are called."""
+    calls: list = []
+
+    class Own:
+        def __init__(self, cfg=None, env=None) -> None:
+            pass
+
+        def prepare(self, env) -> None:
+            raise AssertionError
+
+        def __call__(self, env, env_ids) -> None:
+            calls.append(env_ids)
+
+    for func in (Own(), Own):
+        manager = EventManager({"x": EventTermCfg(func=func, mode="startup")}, env)
+        manager.check_terms()
+        manager.apply("startup")
+    assert calls == [None, None]
 
 
 def test_intervals_of_several_terms_run_apart(env):

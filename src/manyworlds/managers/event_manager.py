@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import torch
 
-from manyworlds.managers.event_memory import EventMemory, plain_function
+from manyworlds.managers.event_memory import EventMemory
 from manyworlds.managers.manager_base import EventTerm, ManagerBase, ManagerTermBaseCfg
+from manyworlds.managers.prepared_event import PreparedEvent, plain_function
 from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import derived_fields, recompute_level
 from manyworlds.validation.worlds import EnvIds
@@ -81,6 +82,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     _shown = ("mode", "interval_range_s")
 
     def __init__(self, cfg: Mapping[str, EventTermCfg | None], env: ManagerBasedRlEnv) -> None:
+        self._prepared: dict[str, PreparedEvent] = {}
         super().__init__(cfg, env)
         for name, term in self._terms.items():
             self._check(name, term)
@@ -109,7 +111,7 @@ class EventManager(ManagerBase[EventTermCfg]):
             self._fields.update(dict.fromkeys(fields))
             needed = recompute_level(set(fields), env.sim.engine, env.sim.mj_model)
             self._levels[name] = max(level, needed)
-        memory = EventMemory(env.sim, self._terms, lambda n, w: self._call(n, self._terms[n], w))
+        memory = EventMemory(env.sim, self._terms, self._prepared, self.call)
         self._memory = memory if memory else None
         env.sim.after_assignment = memory.apply_again if memory else None
 
@@ -130,10 +132,21 @@ class EventManager(ManagerBase[EventTermCfg]):
         return tuple(dict.fromkeys([*self._fields, *derived_fields(level)]))
 
     def check_terms(self) -> None:
-        """Call terms that accept it with no worlds, to detect wrong parameters at build time."""
-        for name, term in self._terms.items():
-            if getattr(plain_function(term.func), "accepts_no_worlds", False):
-                self._call(name, term, self._all_ids[:0])
+        """Build the prepared events and call them for no world.
+
+        Raises:
+            Exception: the parameters of a term are wrong.
+        """
+        for name in self._prepared:
+            self.call(name, self._all_ids[:0])
+
+    def call(self, name: str, env_ids: torch.Tensor | None) -> None:
+        """Let one event happen in some worlds, all of them for None; recompute nothing.
+
+        Raises:
+            ValueError: there is no such term.
+        """
+        self._call(name, self.get_term_cfg(name), env_ids)
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Restart the interval timers of the given worlds; return values to log, shape []."""
@@ -229,6 +242,27 @@ class EventManager(ManagerBase[EventTermCfg]):
         """
         self._global_time_left.sub_(dt)
         return self._time_left.sub_(dt) < _DUE
+
+    def _prepare(self, name: str, term_cfg: EventTermCfg) -> EventTermCfg:
+        term_cfg = super()._prepare(name, term_cfg)
+        if (event := PreparedEvent.of(term_cfg)) is not None:
+            self._prepared[name] = self._class_terms[name] = event
+        return term_cfg
+
+    def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
+        event = self._prepared.get(name)
+        if event is None or event.func is not term_cfg.func:  # a curriculum may name another one
+            return super()._call(name, term_cfg, *args)
+        try:
+            return event(self._env, *args, **term_cfg.params)
+        except Exception as error:
+            self._blame(error, name, term_cfg.params)
+            raise
+
+    def _stateful_terms(self) -> Iterator[tuple[str, Any]]:
+        for name, term in super()._stateful_terms():
+            if name not in self._prepared or term.draws is not None:
+                yield name, term
 
     def _apply_intervals(self, due: np.ndarray) -> bool:
         shared = (self._global_time_left < _DUE).numpy()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from manyworlds.managers.manager_base import entity_cfgs
-from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.managers.prepared_event import Draws, PreparedEvent, plain_function
 from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
@@ -19,89 +18,27 @@ if TYPE_CHECKING:
     from manyworlds.sim import Simulation
 
 
-class Draws:
-    """Last random numbers of a term in each world.
-
-    Args:
-        num_envs: number of worlds.
-        device: device of the numbers.
-    """
-
-    def __init__(self, num_envs: int, device: torch.device) -> None:
-        self._num_envs = num_envs
-        self._device = device
-        self._values: dict[str, torch.Tensor] = {}
-        self._layouts: dict[str, str] = {}
-        self.repeats = False
-        """True to return the stored numbers of a world instead of new ones."""
-
-    def draw(
-        self,
-        what: str,
-        layout: str,
-        worlds: torch.Tensor,
-        sample: Callable[[int], torch.Tensor],
-    ) -> torch.Tensor:
-        """Sample numbers for some worlds, or repeat the stored ones.
-
-        Args:
-            what: name of the numbers; a term may use several.
-            layout: elements that the numbers apply to. If it differs from the last call, the stored
-                numbers no longer apply, and numbers are sampled for all worlds.
-            worlds: ids of the worlds.
-            sample: function of a number of worlds that returns one row per world.
-
-        Returns:
-            Numbers of the given worlds, shape [len(worlds), ...].
-        """
-        known = self._layouts.get(what)
-        if known == layout and self.repeats:
-            return self._values[what][worlds]
-        drawn = sample(len(worlds) if known in (None, layout) else self._num_envs)
-        if known != layout:
-            self._layouts[what] = layout
-            with torch.inference_mode(False):
-                self._values[what] = torch.zeros(
-                    self._num_envs, *drawn.shape[1:], dtype=drawn.dtype, device=self._device
-                )
-            if known is not None:
-                return self._values[what].copy_(drawn)[worlds]
-        self._values[what][worlds] = drawn
-        return drawn
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return a copy of the numbers and of their layouts."""
-        values = {what: drawn.clone() for what, drawn in self._values.items()}
-        return {"layouts": dict(self._layouts), "values": values}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Load a state that `state_dict` returned."""
-        self._layouts = dict(state["layouts"])
-        with torch.inference_mode(False):
-            self._values = {
-                what: drawn.clone().to(self._device) for what, drawn in state["values"].items()
-            }
-
-
 class EventMemory(Stateful):
     """Reapplication of events in worlds that change variants: `Simulation.after_assignment`.
 
     A term is affected if it declares a model field in which the variants of an entity differ, or
-    shares a field with an affected term. Terms of `mdp.dr` repeat the world's stored numbers; other
+    shares a field with an affected term. Prepared events repeat the world's stored numbers; other
     terms are called again. Terms run in the order in which they last ran in the world.
 
     Args:
         sim: the simulation.
         terms: all events by name, in their order.
+        prepared: the prepared events among them, by name.
         call: function that calls a term by name for given worlds.
     """
 
-    state_attributes = ("_count", "_last", "_draws")
+    state_attributes = ("_count", "_last")
 
     def __init__(
         self,
         sim: Simulation,
         terms: Mapping[str, EventTermCfg],
+        prepared: Mapping[str, PreparedEvent],
         call: Callable[[str, torch.Tensor], object],
     ) -> None:
         self._sim = sim
@@ -114,10 +51,9 @@ class EventMemory(Stateful):
             self._concerned[entity] = _connected(mine, sim.variant_fields(entity))
         found = {name for names, _ in self._concerned.values() for name in names}
         self._rows = {name: row for row, name in enumerate(n for n in terms if n in found)}
-        self._draws: dict[str, Draws] = {}
-        for name in self._rows:
-            if (asset_cfg := _selection(terms[name])) is not None:
-                self._draws[name] = asset_cfg.draws = Draws(sim.num_envs, sim.device)
+        self._prepared = {name: prepared[name] for name in self._rows if name in prepared}
+        for event in self._prepared.values():
+            event.draws = Draws(sim.num_envs, sim.device)
         self._count = 0
         with torch.inference_mode(False):
             shape = (len(self._rows), sim.num_envs)
@@ -171,7 +107,7 @@ class EventMemory(Stateful):
                 self._repeat(name, worlds[alike.to(worlds.device)])
 
     def _repeat(self, name: str, worlds: torch.Tensor) -> None:
-        draws = self._draws.get(name)
+        draws = self._prepared[name].draws if name in self._prepared else None
         before, self._due = self._due, ((name,), worlds)
         try:
             if draws is not None:
@@ -183,25 +119,11 @@ class EventMemory(Stateful):
                 draws.repeats = False
 
     def _are_due(self, worlds: torch.Tensor) -> np.ndarray:
-        """Return a mask of the worlds in which the terms that are due will run."""
+        """Return a mask of the worlds in which the due terms will happen, shape [worlds]."""
         within = self._due[1]
         if within is None:
             return np.ones(len(worlds), bool)
         return torch.isin(worlds, within.to(worlds.device)).cpu().numpy()
-
-
-def plain_function(func: Any) -> Any:
-    """Return the function inside `functools.partial` objects."""
-    while isinstance(func, functools.partial):
-        func = func.func
-    return func
-
-
-def _selection(term: EventTermCfg) -> SceneEntityCfg | None:
-    """Return the only entity selection of a term that stores its numbers there; None otherwise."""
-    selections = list(entity_cfgs(term.params))
-    keeps = getattr(plain_function(term.func), "keeps_draws", False)
-    return selections[0] if keeps and len(selections) == 1 else None
 
 
 def _may_concern(term: EventTermCfg, entity: str) -> bool:

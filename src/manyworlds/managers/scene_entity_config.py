@@ -1,4 +1,4 @@
-"""Naming parts of an entity in a term's parameters."""
+"""Selection of an entity and its elements in the parameters of a term."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from manyworlds.entity import ELEMENT_KINDS, Entity
 from manyworlds.validation.worlds import as_index
 
 if TYPE_CHECKING:
-    from manyworlds.managers.event_memory import Draws
     from manyworlds.scene import Scene
 
 Names = str | tuple[str, ...] | list[str] | None
@@ -59,13 +58,13 @@ class SceneEntityCfg:
     """Order ids by pattern instead of by model order."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out of copies what was found in a scene: they may be resolved in another."""
+        """Leave indices out of copies, which may be resolved in another scene."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @property
     def is_resolved(self) -> bool:
-        """Whether names have become ids."""
-        return hasattr(self, "memo")
+        """True if names have become ids."""
+        return hasattr(self, "_indices")
 
     def __repr__(self) -> str:
         """Show what is not as by default."""
@@ -81,11 +80,7 @@ class SceneEntityCfg:
             ValueError: names match nothing, ids are out of range, or names and ids disagree.
         """
         entity = scene[self.name]
-        self.memo: dict[Any, Any] = {}
-        """What terms made of the selection once, for all calls."""
-        self.draws: Draws | None = None
-        """What a term drew last in each world, if worlds may have to be given it again."""
-        self._indices: dict[str, tuple[Ids, slice | torch.Tensor]] = {}
+        indices: dict[str, tuple[Ids, slice | torch.Tensor]] = {}
         for kind in ELEMENT_KINDS:
             names, ids = getattr(self, f"{kind}_names"), getattr(self, f"{kind}_ids")
             if names is None and ids == slice(None):
@@ -93,10 +88,14 @@ class SceneEntityCfg:
             self._resolve_kind(kind, names, ids, entity)
             found: Ids = getattr(self, f"{kind}_ids")
             if not isinstance(found, slice):
-                self._indices[kind] = found, as_index(torch.tensor(found, device=scene.device))
+                indices[kind] = found, as_index(torch.tensor(found, device=scene.device))
+        self._indices = indices
 
     def index(self, kind: str) -> slice | torch.Tensor:
-        """The cheapest index of the elements of a kind, on the scene's device once resolved."""
+        """Return the cheapest index of the elements of a kind.
+
+        It is a slice, or ids of shape [elements], on the scene's device once resolved.
+        """
         ids: Ids = getattr(self, f"{kind}_ids")
         known, index = getattr(self, "_indices", {}).get(kind, (None, slice(None)))
         return index if known is ids else as_index(ids)

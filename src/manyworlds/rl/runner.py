@@ -1,4 +1,4 @@
-"""Training with rsl_rl's PPO: checkpoints that can be resumed, threads where they help."""
+"""Training with the algorithms of rsl_rl: runner, its logger, and complete checkpoints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -30,6 +30,8 @@ os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
 from rsl_rl.runners import OnPolicyRunner as _RslRlRunner
 from rsl_rl.utils.logger import Logger as _RslRlLogger
 
+from manyworlds.rl.algorithm import AdjustedAlgorithm, adjusted
+
 
 class TrainingStopped(Exception):  # noqa: N818 - not an error
     """Raised between two iterations when a stop was asked for."""
@@ -37,7 +39,7 @@ class TrainingStopped(Exception):  # noqa: N818 - not an error
 
 @dataclass(frozen=True)
 class IterationRecord:
-    """What one iteration reports."""
+    """Report of one iteration."""
 
     iteration: int
     """Iterations done so far."""
@@ -54,11 +56,11 @@ class IterationRecord:
 
 
 class _NoWriter:
-    """Stands where rsl_rl asks whether there is a writer."""
+    """Placeholder for a writer, for code of rsl_rl that only tests whether there is one."""
 
 
 class _Logger(_RslRlLogger):
-    """rsl_rl's logger, without its printing."""
+    """Logger of rsl_rl without printed output."""
 
     on_iteration: Callable[[IterationRecord], None] | None = None
     stop_requested = False
@@ -67,7 +69,7 @@ class _Logger(_RslRlLogger):
         super().init_logging_writer()
         add_wandb_tags(self.cfg.get("wandb_tags", ()))
         if self.disable_logs and self.log_dir is not None:
-            # rsl_rl saves where there is a writer, and all processes save together.
+            # rsl_rl saves only with a writer, and all processes save together.
             self.writer = _NoWriter()  # type: ignore[assignment]
 
     def log(self, **kwargs: Any) -> None:  # type: ignore[override]
@@ -91,7 +93,7 @@ class _Logger(_RslRlLogger):
             raise TrainingStopped
 
     def process_env_step(self, rewards: Any, dones: Any, extras: Any, *args: Any) -> None:
-        """Keep returns even where nothing is written to disk."""
+        """Record returns, also without a writer."""
         writer, self.writer = self.writer, self.writer or _NoWriter()  # type: ignore[assignment]
         super().process_env_step(rewards, dones, extras, *args)
         self.writer = writer
@@ -101,20 +103,20 @@ class _Logger(_RslRlLogger):
         return self.cfg["num_steps_per_env"] * self.num_envs * self.gpu_world_size
 
     def returns_state(self) -> dict[str, Any]:
-        """Returns and lengths of recent episodes and of those under way."""
+        """Copy the returns and lengths of recent episodes and of present ones."""
         return {
             "recent": [list(self.rewbuffer), list(self.lenbuffer)],
             "present": [self.cur_reward_sum.clone(), self.cur_episode_length.clone()],
         }
 
     def load_returns_state(self, state: dict[str, Any]) -> None:
-        """Go on counting from what `returns_state` returned."""
+        """Load a state that `returns_state` returned."""
         for buffer, values in zip((self.rewbuffer, self.lenbuffer), state["recent"], strict=True):
             buffer.extend(values)
         self.cur_reward_sum, self.cur_episode_length = state["present"]
 
     def _store_code_state(self) -> list[str]:
-        """Write the state of the user's code and ours; return the files."""
+        """Write the state of the user's code and of this package; return the files."""
         if self.log_dir is None or self.disable_logs:
             return []
         places = (Path.cwd(), Path(__file__).parent)
@@ -124,19 +126,20 @@ class _Logger(_RslRlLogger):
 class OnPolicyRunner(_RslRlRunner):
     """Trains a policy.
 
-    One torch thread runs while worlds step, and as many as torch has while the networks learn: on
-    a busy machine `OMP_NUM_THREADS=1` is several times faster, since threads wait for each other.
-    Under `torchrun` each process has an environment of its own and its share of the cores, and all
-    learn the same networks.
+    torch runs with one thread while worlds step, and with all of its threads while the networks
+    learn. On a busy machine `OMP_NUM_THREADS=1` is several times faster, since threads wait for
+    each other. Under `torchrun` each process has an environment of its own and its share of the
+    cores, and all processes learn the same networks.
 
     Args:
         env: the wrapped environment.
         train_cfg: learning settings, as a config or as a dict, which are copied.
         log_dir: folder for checkpoints and logs; None writes nothing.
-        device: where the networks live.
+        device: device of the networks.
     """
 
     env: RslRlVecEnvWrapper
+    logger: _Logger
 
     def __init__(
         self,
@@ -150,9 +153,12 @@ class OnPolicyRunner(_RslRlRunner):
         if isinstance(settings.get("logger"), dict):
             require_extra("wandb", "wandb")
         self.ranks = distributed.Ranks.from_environment()
+        algorithm = settings["algorithm"]
+        name = algorithm["class_name"]
+        algorithm["class_name"] = adjusted(name)
         with contextlib.redirect_stdout(io.StringIO()):
             super().__init__(env, settings, None if log_dir is None else str(log_dir), device)
-        _bootstrap_with_final_values(self.alg)
+        algorithm["class_name"] = name  # settings are logged as plain data
         self.logger = _Logger(
             log_dir=self.logger.log_dir,
             cfg=self.cfg,
@@ -165,11 +171,11 @@ class OnPolicyRunner(_RslRlRunner):
         )
 
     def _configure_multi_gpu(self) -> None:
-        """Connect the processes; unlike rsl_rl's, on CPUs, too."""
+        """Connect the processes, also on CPUs, which rsl_rl does not support."""
         ranks = self.ranks
         self.gpu_world_size, self.gpu_global_rank = ranks.world_size, ranks.rank
         self.gpu_local_rank = ranks.local_rank
-        # `learn` broadcasts the parameters itself; rsl_rl would print about it.
+        # `learn` broadcasts the parameters, since rsl_rl prints a line when it does so.
         self.is_distributed = False
         self.cfg["multi_gpu"] = None
         if ranks.is_distributed:
@@ -181,27 +187,18 @@ class OnPolicyRunner(_RslRlRunner):
             }
 
     def learn(self, num_learning_iterations: int, init_at_random_ep_len: bool = False) -> None:
-        """Run iterations of collecting and learning.
+        """Run iterations, each of which collects steps and learns from them.
 
         Raises:
             TrainingStopped: `request_stop` was called; the state is that between two iterations.
         """
         if self.ranks.is_distributed:
             self.alg.broadcast_parameters()
-        update = self.alg.update
-        # torchrun asks for one thread a process; elsewhere torch's own number is a user's choice.
+        # torchrun sets one thread per process; elsewhere the present number is the user's choice.
         threads = self.ranks.threads if self.ranks.is_distributed else torch.get_num_threads()
-
-        def update_on_more_cores() -> dict[str, float]:
-            with torch_threads(threads):
-                return update()
-
-        self.alg.update = update_on_more_cores  # type: ignore[method-assign]
-        try:
-            with torch_threads(1):
-                super().learn(num_learning_iterations, init_at_random_ep_len)
-        finally:
-            self.alg.update = update  # type: ignore[method-assign]
+        cast("AdjustedAlgorithm", self.alg).update_threads = threads
+        with torch_threads(1):
+            super().learn(num_learning_iterations, init_at_random_ep_len)
 
     def on_iteration(self, callback: Callable[[IterationRecord], None]) -> None:
         """Call `callback` after every iteration."""
@@ -212,7 +209,7 @@ class OnPolicyRunner(_RslRlRunner):
         self.logger.stop_requested = True
 
     def save(self, path: str | Path, infos: dict[str, Any] | None = None) -> None:  # type: ignore[override]
-        """Write a checkpoint, whole or not at all: networks, optimiser, and the environment.
+        """Write networks, optimizer and environment to a checkpoint, completely or not at all.
 
         In distributed training all processes must call this; rank 0 writes the states of all.
         """
@@ -243,13 +240,13 @@ class OnPolicyRunner(_RslRlRunner):
 
         Args:
             path: the checkpoint.
-            load_cfg: which parts to load; None loads all, the environment's state included, so
-                that training goes on where it stopped.
+            load_cfg: parts to load; None loads all, including the environment's state, so that
+                training continues as if it had not stopped.
             strict: whether the networks must match exactly.
             map_location: device for the tensors.
 
         Raises:
-            ValueError: the file is not a checkpoint, or of other networks.
+            ValueError: the file is not a checkpoint, or is one of other networks.
         """
         checkpoint = load_checkpoint(Path(path), map_location or self.device)
         try:
@@ -266,7 +263,7 @@ class OnPolicyRunner(_RslRlRunner):
         return infos
 
     def _load_own_state(self, path: str | Path, infos: dict[str, Any]) -> None:
-        """Take over the worlds of this process, as far as the checkpoint has them."""
+        """Load the worlds of this process, if the checkpoint has them."""
         states = [infos, *infos.get("other_ranks", [])]
         own = states[self.ranks.rank] if self.ranks.rank < len(states) else {}
         env = self.env.unwrapped
@@ -277,7 +274,7 @@ class OnPolicyRunner(_RslRlRunner):
             env.common_step_counter = int(counter)
             warnings.warn(
                 f"The checkpoint '{path}' has no worlds for process {self.ranks.rank}: networks "
-                "and optimiser go on from it, episodes begin anew.",
+                "and optimizer continue from it, and new episodes begin.",
                 stacklevel=3,
             )
         if "returns" in own:
@@ -286,32 +283,35 @@ class OnPolicyRunner(_RslRlRunner):
     def export_policy_to_onnx(
         self, path: str | Path, filename: str = "policy.onnx", verbose: bool = False
     ) -> None:
-        """Write the policy as ONNX, with what is needed to run it elsewhere.
+        """Write the policy as ONNX, with the data needed to run it elsewhere.
 
         Args:
             path: the folder.
             filename: the file's name.
-            verbose: whether PyTorch's exporter may talk.
+            verbose: whether PyTorch's exporter prints.
         """
         export_policy(self, Path(path) / filename, verbose=verbose)
 
     def onnx_model(self, verbose: bool = False) -> torch.nn.Module:
-        """What is exported: the policy's mean action, and what a task adds to it."""
+        """Return the exported module: the policy's mean action; tasks may add outputs."""
         return self.alg.get_policy().as_onnx(verbose=verbose)
 
     def onnx_metadata(self) -> dict[str, Any]:
-        """What a task adds to the metadata of an exported policy."""
+        """Return metadata that a task adds to those of an exported policy."""
         return {}
 
     @staticmethod
     def _get_export_paths(checkpoint_path: str | Path) -> tuple[Path, str, Path]:
-        """Folder, file name and path of the policy that belongs to a checkpoint."""
+        """Return folder, file name and path of the exported policy of a checkpoint."""
         folder = Path(checkpoint_path).parent
         name = f"{folder.name}.onnx"
         return folder, name, folder / name
 
     def get_inference_policy(self, device: str | None = None) -> Callable[[Any], torch.Tensor]:
-        """Return the policy as a function from observations to mean actions."""
+        """Return the policy as a function from observations to mean actions.
+
+        These have shape [worlds, actions].
+        """
         policy = super().get_inference_policy(device or self.device)
 
         def act(obs: Any) -> torch.Tensor:
@@ -321,32 +321,12 @@ class OnPolicyRunner(_RslRlRunner):
         return act
 
 
-def _bootstrap_with_final_values(alg: Any) -> None:
-    """Let an episode cut off by time count on with the value of the state that it ended in.
-
-    rsl_rl takes the value of the state before, the last one that it saw: it is one step old. A
-    recurrent critic keeps rsl_rl's way, because asking it would advance its memory.
-    """
-    critic, process = getattr(alg, "critic", None), alg.process_env_step
-    if critic is None or critic.is_recurrent:
-        return
-
-    def process_env_step(obs: Any, rewards: torch.Tensor, dones: Any, extras: Any) -> None:
-        if "final_obs" in extras and "time_outs" in extras:
-            extras = dict(extras)
-            value = critic(extras["final_obs"].to(rewards.device)).detach().squeeze(1)
-            time_outs = extras.pop("time_outs").to(rewards.device)
-            # Not a product: the final observation of a world that diverged is not finite.
-            rewards = torch.where(time_outs, rewards + alg.gamma * value, rewards)
-        process(obs, rewards, dones, extras)
-
-    alg.process_env_step = process_env_step
-
-
 def _observed(
     obs_groups: dict[str, tuple[str, ...]], env: RslRlVecEnvWrapper
 ) -> dict[str, list[str]]:
-    """Groups that each network sees; a critic whose groups do not exist sees what the actor sees.
+    """Return the groups that each network sees.
+
+    A critic whose groups do not exist sees those of the actor.
 
     Raises:
         ValueError: the actor's groups do not exist.

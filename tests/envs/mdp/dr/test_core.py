@@ -289,7 +289,7 @@ def test_copies_of_a_selection_are_not_resolved():
     """Leave out of a copy what belongs to one environment."""
     term = EventTermCfg(func=dr.geom_rgba, mode="reset", params={"ranges": (0, 1)})
     cfg = make_env(color=term).event_manager.get_term_cfg("color").params["asset_cfg"]
-    assert cfg.is_resolved and cfg.memo
+    assert cfg.is_resolved
     assert not copy.deepcopy(cfg).is_resolved
     assert copy.deepcopy(cfg) == cfg
 
@@ -381,9 +381,7 @@ def test_declared_levels():
     """Declare what the table of model fields says, as the contract lists it."""
     level = dr.RecomputeLevel
     declared = {
-        name: func.recompute
-        for name in dr.__all__
-        if hasattr(func := getattr(dr, name), "accepts_no_worlds")
+        name: func.recompute for name in dr.__all__ if hasattr(func := getattr(dr, name), "prepare")
     }
     assert declared["body_mass"] == declared["body_com_offset"] == level.set_const
     for name in ("body_pos", "body_quat", "joint_armature", "joint_default_pos", "tendon_armature"):

@@ -11,7 +11,7 @@ PAGE = (Path(__file__).parents[4] / "docs" / "domain_randomization.md").read_tex
 
 def test_all_functions_are_listed():
     """List every function with its aliases and its default operation."""
-    functions = {n: f for n in dr.__all__ if hasattr(f := getattr(dr, n), "accepts_no_worlds")}
+    functions = {n: f for n in dr.__all__ if hasattr(f := getattr(dr, n), "prepare")}
     rows = re.findall(r"^\| [a-z]+ \| (`.*) \|$", PAGE, re.MULTILINE)
     listed = re.findall(r"`(\w+)`(?: \[`(\w+)`\])?(?: \((\w+)[^)]*\))?", ", ".join(rows))
     assert sorted(name for row in listed for name in row[:2] if name) == sorted(functions)

@@ -231,6 +231,6 @@ def test_nothing_is_kept_without_variants():
     for env in (plain, elsewhere):
         assert "memory" not in env.event_manager.state_dict()
         assert env.sim.after_assignment is None
-        assert env.event_manager.get_term_cfg("rub").params["asset_cfg"].draws is None
-    with pytest.raises(ValueError, match="whether the draws of events are kept"):
+        assert env.event_manager.state_dict()["terms"] == {}
+    with pytest.raises(ValueError, match="draws of events to apply again"):
         plain.event_manager.load_state_dict(make_env([0], rub=scale()).event_manager.state_dict())

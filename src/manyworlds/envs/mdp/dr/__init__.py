@@ -1,8 +1,12 @@
-"""Domain randomization: event terms that make worlds differ in what their models say.
+"""Domain randomization: event terms that give each world its own values of model fields.
 
-Each function changes rows of the model for the worlds named, and declares which fields these are,
-so that the event manager gives each world its own rows and then recomputes what derives from them.
-Called directly, a function recomputes nothing: call `env.sim.recompute_constants` afterwards.
+Each function changes rows of the model for the worlds named, and declares the fields, so that the
+event manager gives each world rows of its own and then recomputes the constants that follow from
+them. The event manager builds each term once: it resolves names and checks parameters, and does so
+again only after a change of the parameters.
+
+Called directly, a function builds, draws and keeps nothing. It recomputes nothing: call
+`env.sim.recompute_constants` afterwards.
 """
 
 from manyworlds.envs.mdp.dr._types import (

@@ -1,16 +1,20 @@
-"""The engine of domain randomization: from names to rows of the model, and draws into them.
+"""Core of domain randomization: from names to rows of the model, and draws into them.
 
-What a term needs is resolved once, and kept with the term's own `SceneEntityCfg`. A draw is then a
-few tensor operations over [worlds, elements, columns], whatever the number of worlds.
+A function of this package is written as a builder, which resolves names and ranges and returns a
+`Randomization`. The event manager builds it once for each term. A draw is then a few tensor
+operations over [worlds, elements, columns], whatever the number of worlds.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import functools
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, cast
 
 import torch
 
@@ -21,6 +25,7 @@ from manyworlds.envs.mdp.dr._types import (
     resolve_distribution,
     resolve_operation,
 )
+from manyworlds.envs.mdp.events import resolve_env_ids
 from manyworlds.managers.event_manager import requires_model_fields
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.sim import RecomputeLevel
@@ -29,10 +34,9 @@ from manyworlds.validation.names import resolve_matching_names_values
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.managers.event_memory import Draws
+    from manyworlds.managers.prepared_event import Draws
 
-T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
 Range = tuple[float, float]
 Ranges = Range | Mapping[int, Range] | Mapping[str, Range]
 """One range for all, or one by column, or one by regular expression over names of elements."""
@@ -56,21 +60,90 @@ _ELEMENTS = {
 }
 
 
-def randomizes(*fields: str, reads: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Declare which model fields a function of this package changes, and which others it reads.
+class Randomization(ABC):
+    """Event that is built: its names are resolved and its parameters checked.
 
-    It must also accept no worlds at all: the event manager calls it so at build time, which tells
-    of wrong parameters and resolves what draws need. And it draws by `draw_or_repeat`, so that the
-    event manager can have it give worlds that became other variants the numbers that they have.
+    It accepts any number of worlds, also none.
     """
 
-    def declare(func: F) -> F:
-        func.keeps_draws = True  # type: ignore[attr-defined]
-        func.reads_fields = reads  # type: ignore[attr-defined]
-        func.accepts_no_worlds = True  # type: ignore[attr-defined]
+    def __call__(
+        self, env: ManagerBasedRlEnv, env_ids: torch.Tensor | None, draws: Draws | None = None
+    ) -> None:
+        """Randomize the worlds named, all of them for None; see `apply`."""
+        self.apply(env, resolve_env_ids(env, env_ids), draws)
+
+    @abstractmethod
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+        """Randomize some worlds.
+
+        Args:
+            env: the environment.
+            worlds: their ids.
+            draws: keeps the random numbers of each world, or repeats them; None draws new ones.
+        """
+
+
+class RandomizationFunction(Protocol[P]):
+    """Event function of this package; `EventManager` calls what its `prepare` builds."""
+
+    model_fields: tuple[str, ...]
+    recompute: RecomputeLevel
+    prepare: Callable[..., Randomization]
+
+    def __call__(
+        self,
+        env: ManagerBasedRlEnv,
+        env_ids: torch.Tensor | None,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> None:
+        """Build, and randomize the worlds named."""
+        ...
+
+
+def randomizes(
+    *fields: str, reads: tuple[str, ...] = ()
+) -> Callable[
+    [Callable[Concatenate[ManagerBasedRlEnv, P], Randomization]], RandomizationFunction[P]
+]:
+    """Make an event function of a builder, and declare the model fields that it changes.
+
+    The builder is called as `build(env, **params)`, the event function as
+    `function(env, env_ids, **params)`; it builds, randomizes once and keeps nothing. The docstring
+    of the builder is that of the event function.
+
+    Args:
+        fields: names of the fields that the event changes.
+        reads: names of other fields that it reads.
+    """
+
+    def declare(
+        build: Callable[Concatenate[ManagerBasedRlEnv, P], Randomization],
+    ) -> RandomizationFunction[P]:
+        def prepare(env: ManagerBasedRlEnv, *args: P.args, **kwargs: P.kwargs) -> Randomization:
+            with torch.inference_mode(False):  # what is built outlives a rollout
+                return build(env, *args, **kwargs)
+
+        @functools.wraps(build)
+        def function(
+            env: ManagerBasedRlEnv,
+            env_ids: torch.Tensor | None,
+            *args: P.args,
+            **kwargs: P.kwargs,
+        ) -> None:
+            prepare(env, *args, **kwargs)(env, env_ids)
+
+        signature = inspect.signature(build)
+        first, *others = signature.parameters.values()
+        worlds = inspect.signature(function, follow_wrapped=False).parameters["env_ids"]
+        event = cast("Any", function)
+        event.__signature__ = signature.replace(
+            parameters=[first, worlds, *others], return_annotation="None"
+        )
+        event.prepare, event.reads_fields = prepare, reads
         levels = [MODEL_FIELD_TABLE[field].warp or RecomputeLevel.none for field in fields]
         level = max(levels, default=RecomputeLevel.none)
-        return requires_model_fields(*fields, recompute=level)(func)
+        return requires_model_fields(*fields, recompute=level)(event)
 
     return declare
 
@@ -82,44 +155,24 @@ def draw_or_repeat(
     worlds: torch.Tensor,
     sample: Callable[[int], torch.Tensor],
 ) -> torch.Tensor:
-    """Return a row of random numbers for each of some worlds; see `Draws.draw`."""
+    """Return random numbers for some worlds, shape [worlds, ...]; see `Draws.draw`."""
     if draws is None:
         return sample(len(worlds))
     return draws.draw(what, layout, worlds, sample)
 
 
+def resolved(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> SceneEntityCfg:
+    """Return a selection that is resolved, or a resolved copy of one that is not."""
+    if asset_cfg.is_resolved:
+        return asset_cfg
+    asset_cfg = copy.deepcopy(asset_cfg)
+    asset_cfg.resolve(env.scene)
+    return asset_cfg
+
+
 def element_kind(field: str) -> str:
     """Kind of element that a model field has rows for, as `SceneEntityCfg` names kinds."""
     return _ELEMENTS[MODEL_FIELD_TABLE[field].element][0]
-
-
-def remember(
-    env: ManagerBasedRlEnv,
-    asset_cfg: SceneEntityCfg,
-    what: str,
-    key: Hashable,
-    build: Callable[[SceneEntityCfg], T],
-) -> T:
-    """Return what `build` makes of a resolved selection, made anew only when the key changes.
-
-    Args:
-        env: the environment.
-        asset_cfg: a selection. That of a manager's term is resolved and keeps what was made; one
-            that is not is copied and resolved here, each time.
-        what: a name for what is made.
-        key: everything else that `build` makes use of.
-        build: is given the resolved selection.
-    """
-    if not asset_cfg.is_resolved:
-        asset_cfg = copy.deepcopy(asset_cfg)
-        asset_cfg.resolve(env.scene)
-    key = (env.sim, key)
-    known, value = asset_cfg.memo.get(what, (None, None))
-    if known != key:
-        with torch.inference_mode(False):
-            value = build(asset_cfg)
-        asset_cfg.memo[what] = key, value
-    return cast("T", value)
 
 
 def selected(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, kind: str) -> tuple[str, ...]:
@@ -172,7 +225,6 @@ class Rows:
         self.width = element.shape[0] if element.shape else 1
         """Columns of the field; a scalar field has one."""
         self._scalar = not element.shape
-        self._draws = asset_cfg.draws
         env.sim.expand_model_fields((field,))
         self._sim, self._default = env.sim, None
         if field not in env.sim.per_world_default_fields:
@@ -180,11 +232,15 @@ class Rows:
             self._default = default[self.ids].reshape(len(self.ids), self.width)
 
     def draw(
-        self, layout: str, worlds: torch.Tensor, sample: Callable[[int], torch.Tensor]
+        self,
+        draws: Draws | None,
+        layout: str,
+        worlds: torch.Tensor,
+        sample: Callable[[int], torch.Tensor],
     ) -> torch.Tensor:
-        """Draw numbers for some worlds, or repeat those that they have; see `Draws.draw`."""
-        layout = layout if self._draws is None else f"{layout} of {', '.join(self.names)}"
-        return draw_or_repeat(self._draws, self.field, layout, worlds, sample)
+        """Return random numbers for some worlds, shape [worlds, ...]; see `Draws.draw`."""
+        layout = layout if draws is None else f"{layout} of {', '.join(self.names)}"
+        return draw_or_repeat(draws, self.field, layout, worlds, sample)
 
     def default(self, worlds: torch.Tensor) -> torch.Tensor:
         """Values as compiled, shape [worlds, elements, width]; do not write."""
@@ -228,7 +284,7 @@ class Bounds:
     """Likewise."""
     distribution: Distribution
     shared: bool = False
-    """Whether all elements of a world get the same draw."""
+    """True gives all elements of a world the same draw."""
 
     def __post_init__(self) -> None:
         check_bounds(self.distribution, self.low, self.high)
@@ -273,18 +329,9 @@ def _is_range(value: Any) -> bool:
     )
 
 
-def frozen(value: Any) -> Hashable:
-    """Turn ranges, axes and the like, maybe nested, into something that can be a key."""
-    if isinstance(value, Mapping):
-        return tuple((key, frozen(item)) for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return tuple(map(frozen, value))
-    return value
-
-
 @dataclass(frozen=True)
-class FieldDraw:
-    """What one term draws into one model field."""
+class FieldDraw(Randomization):
+    """Draw of values of one model field."""
 
     rows: Rows
     bounds: Bounds
@@ -292,16 +339,18 @@ class FieldDraw:
     columns: torch.Tensor | None
     """Columns that are written; None for all."""
     source: torch.Tensor
-    """For each column that is written, which of the drawn ones it takes."""
+    """Position among the drawn columns of the one that each written column takes."""
     layout: str
-    """What the drawn numbers are for."""
+    """Meaning of the drawn numbers; see `Draws.draw`."""
 
-    def __call__(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
-        """Draw for some worlds, given by ids."""
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+        """Draw for some worlds."""
         rows = self.rows
         base = rows.default(worlds) if self.operation.uses_defaults else rows.present(env, worlds)
         random = self.operation.initialize(base)
-        drawn = rows.draw(self.layout, worlds, lambda n: self.bounds.sample(n, len(rows.ids)))
+        drawn = rows.draw(
+            draws, self.layout, worlds, lambda n: self.bounds.sample(n, len(rows.ids))
+        )
         written = slice(None) if self.columns is None else self.columns
         random[..., written] = drawn[..., self.source]
         rows.write(env, worlds, self.operation.combine(base, random), self.columns)
@@ -320,7 +369,7 @@ def field_draw(
     default_axes: Axes = None,
     tied: Mapping[int, int] | None = None,
 ) -> FieldDraw:
-    """Resolve how to draw values of a model field for elements of an entity; see `remember`.
+    """Build a draw of values of a model field for elements of an entity.
 
     Args:
         env: the environment.
@@ -337,28 +386,23 @@ def field_draw(
     Raises:
         ValueError: a range, an axis, a name, a distribution or an operation does not fit.
     """
-
-    def build(resolved: SceneEntityCfg) -> FieldDraw:
-        by_axis = _by_axis(ranges)
-        chosen = axes if axes is not None else default_axes if by_axis is None else [*by_axis]
-        columns = _columns(field, chosen)
-        names = selected(env, resolved, element_kind(field))
-        chosen, table = _table(names, ranges, by_axis, columns)
-        rows, device = Rows(env, field, resolved, chosen), env.sim.device
-        written, source = _spread(columns, tied or {})
-        how = resolve_operation(operation)
-        return FieldDraw(
-            rows,
-            make_bounds(table, distribution, device, shared_random),
-            how,
-            None if len(written) == rows.width else torch.tensor(written, device=device),
-            torch.tensor(source, device=device),
-            f"{how.name} {columns}",
-        )
-
-    # By value, since a curriculum may edit ranges in place.
-    key = (frozen(ranges), distribution, operation, frozen(axes), shared_random, frozen(tied))
-    return remember(env, asset_cfg, field, key, build)
+    asset_cfg = resolved(env, asset_cfg)
+    by_axis = _by_axis(ranges)
+    chosen = axes if axes is not None else default_axes if by_axis is None else [*by_axis]
+    columns = _columns(field, chosen)
+    names = selected(env, asset_cfg, element_kind(field))
+    chosen, table = _table(names, ranges, by_axis, columns)
+    rows, device = Rows(env, field, asset_cfg, chosen), env.sim.device
+    written, source = _spread(columns, tied or {})
+    how = resolve_operation(operation)
+    return FieldDraw(
+        rows,
+        make_bounds(table, distribution, device, shared_random),
+        how,
+        None if len(written) == rows.width else torch.tensor(written, device=device),
+        torch.tensor(source, device=device),
+        f"{how.name} {columns}",
+    )
 
 
 def _by_axis(ranges: Ranges) -> Mapping[int, Range] | None:

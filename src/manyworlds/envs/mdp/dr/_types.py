@@ -1,4 +1,4 @@
-"""How values are drawn, and what is done with them."""
+"""Distributions to draw values from, and operations that apply them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Operation:
     combine: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
     """Makes the new values from base values and random values."""
     uses_defaults: bool
-    """Whether the base values are those that were compiled, so that repeated calls do not
-    accumulate; else they are the present ones."""
+    """True takes the compiled values as base, so that repeated calls do not accumulate; False takes
+    the present ones."""
 
 
 UNIFORM = Distribution("uniform", sample_uniform)

@@ -1,4 +1,4 @@
-"""What drives joints and measures them: gains, limits, delays and encoders."""
+"""Randomization of actuators and encoders: gains, limits, delays and offsets."""
 
 from __future__ import annotations
 
@@ -12,49 +12,46 @@ import torch
 from manyworlds.actuator import Actuator
 from manyworlds.envs.mdp.dr._core import (
     Bounds,
+    Randomization,
     Range,
     draw_or_repeat,
-    frozen,
     make_bounds,
     randomizes,
-    remember,
+    resolved,
     selected,
 )
 from manyworlds.envs.mdp.dr._types import ABS, SCALE, Distribution, Operation, resolve_operation
 from manyworlds.envs.mdp.dr.fields import ROBOT
-from manyworlds.envs.mdp.events import resolve_env_ids
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.managers.event_memory import Draws
+    from manyworlds.managers.prepared_event import Draws
 
 _DRIVEN = ("joint", "tendon", "site")
 
 
 @dataclass(frozen=True)
 class _ParameterDraw:
-    """Draws of one parameter of one actuator."""
+    """Draw of one parameter of one actuator."""
 
     actuator: Actuator
     name: str
     columns: torch.Tensor
-    """Which of the actuator's targets."""
+    """Positions among the actuator's targets."""
     bounds: Bounds
     scales: bool
-    """Whether the draw multiplies what was built, instead of taking its place."""
-    draws: Draws | None
-    """Keeps what is drawn, if anything does."""
+    """True multiplies the parameter as built by the draw, False replaces it."""
     what: str
-    """Name of the numbers: see `Draws.draw`."""
+    """Name of the numbers; see `Draws.draw`."""
     layout: str
-    """What the numbers are for."""
+    """Meaning of the numbers; see `Draws.draw`."""
 
-    def __call__(self, worlds: torch.Tensor) -> None:
+    def apply(self, worlds: torch.Tensor, draws: Draws | None) -> None:
         """Draw for some worlds, given by ids."""
         drawn = draw_or_repeat(
-            self.draws,
+            draws,
             self.what,
             self.layout,
             worlds,
@@ -67,14 +64,27 @@ class _ParameterDraw:
         self.actuator.set_param(self.name, value, worlds, self.columns)
 
 
+@dataclass(frozen=True)
+class _ParameterDraws(Randomization):
+    """Draws of parameters of actuators, in order."""
+
+    draws: list[_ParameterDraw]
+
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+        """Draw for some worlds."""
+        for draw in self.draws:
+            draw.apply(worlds, draws)
+
+
 def _parameter_draws(
     env: ManagerBasedRlEnv,
     asset_cfg: SceneEntityCfg,
     ranges: Mapping[str, Range],
     distribution: Distribution | str,
     operation: Operation | str,
-) -> list[_ParameterDraw]:
+) -> _ParameterDraws:
     """Find parameters of the selected actuators, whatever their kinds."""
+    asset_cfg = resolved(env, asset_cfg)
     names, operation = " or ".join(ranges), resolve_operation(operation)
     if operation not in (ABS, SCALE):
         raise ValueError(
@@ -101,7 +111,6 @@ def _parameter_draws(
                 columns,
                 bounds[name],
                 operation is SCALE,
-                asset_cfg.draws,
                 f"{name} of actuator {i}",
                 f"{operation.name} {columns.tolist()}",
             )
@@ -113,17 +122,20 @@ def _parameter_draws(
             f"'{asset_cfg.name}' has no actuator with {names} among those selected: configure "
             "one in EntityCfg.articulation, or select others in asset_cfg."
         )
-    return draws
+    return _ParameterDraws(draws)
 
 
 def _is_selective(asset_cfg: SceneEntityCfg) -> bool:
-    """Whether actuators, or what they drive, are selected by name or id."""
+    """Tell whether actuators, or what they drive, are selected by name or id."""
     kinds = ("actuator", *_DRIVEN)
     return any(getattr(asset_cfg, f"{kind}_names") is not None for kind in kinds)
 
 
 def _selected_columns(asset_cfg: SceneEntityCfg, actuator: Actuator) -> torch.Tensor:
-    """Which targets of an actuator a resolved selection has, by actuators and what they drive."""
+    """Return the positions of the selected targets of an actuator, shape [targets].
+
+    A selection may name actuators, and the joints, tendons or sites that they drive.
+    """
     columns = torch.arange(len(actuator.target_ids), device=actuator.target_ids.device)
     if isinstance(asset_cfg.actuator_ids, list):
         columns = actuator.target_columns(asset_cfg.actuator_ids)
@@ -141,13 +153,12 @@ def _selected_columns(asset_cfg: SceneEntityCfg, actuator: Actuator) -> torch.Te
 @randomizes("actuator_gainprm", "actuator_biasprm")
 def pd_gains(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
     kp_range: Range,
     kd_range: Range,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
     operation: Operation | str = "scale",
-) -> None:
+) -> _ParameterDraws:
     """Randomize stiffness and damping of actuators, for each of their targets.
 
     Actuators that have only one of them take that. Draws below zero count as zero.
@@ -167,7 +178,7 @@ def pd_gains(
             another one.
     """
     ranges = {"stiffness": kp_range, "damping": kd_range}
-    _draw(env, env_ids, ranges, asset_cfg, distribution, operation)
+    return _parameter_draws(env, asset_cfg, ranges, distribution, operation)
 
 
 @randomizes(
@@ -176,12 +187,11 @@ def pd_gains(
 )
 def effort_limits(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
     effort_limit_range: Range,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
     operation: Operation | str = "scale",
-) -> None:
+) -> _ParameterDraws:
     """Randomize the largest efforts of actuators, for each of their targets.
 
     Limits are the actuators' own, before gears. A range that is not symmetric keeps its shape.
@@ -198,36 +208,30 @@ def effort_limits(
         ValueError: an actuator that was selected has no limits, or none has, or the operation is
             another one.
     """
-    _draw(env, env_ids, {"force_limit": effort_limit_range}, asset_cfg, distribution, operation)
+    ranges = {"force_limit": effort_limit_range}
+    return _parameter_draws(env, asset_cfg, ranges, distribution, operation)
 
 
-def _draw(
-    env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
-    ranges: Mapping[str, Range],
-    asset_cfg: SceneEntityCfg,
-    distribution: Distribution | str,
-    operation: Operation | str,
-) -> None:
-    draws = remember(
-        env,
-        asset_cfg,
-        "parameters",
-        (frozen(ranges), distribution, operation),
-        lambda resolved: _parameter_draws(env, resolved, ranges, distribution, operation),
-    )
-    worlds = resolve_env_ids(env, env_ids)
-    for draw in draws:
-        draw(worlds)
+@dataclass(frozen=True)
+class _EncoderBias(Randomization):
+    """Draw of errors of encoders."""
+
+    entity: Entity
+    joints: torch.Tensor
+    bounds: Bounds
+
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+        """Draw for some worlds; no variant changes the errors, so that none are kept."""
+        bias = self.bounds.sample(len(worlds), len(self.joints)).squeeze(-1)
+        self.entity.data.encoder_bias[worlds[:, None], self.joints] = bias
 
 
 @randomizes()
 def encoder_bias(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
     bias_range: Range,
     asset_cfg: SceneEntityCfg = ROBOT,
-) -> None:
+) -> _EncoderBias:
     """Give the encoder of every joint an error that stays: `entity.data.encoder_bias`.
 
     `joint_pos_biased` shows positions with it, and position actions make up for it as a robot
@@ -239,26 +243,35 @@ def encoder_bias(
         bias_range: bounds of the error [rad or m].
         asset_cfg: the entity and which of its joints.
     """
+    asset_cfg = resolved(env, asset_cfg)
+    selected(env, asset_cfg, "joint")
+    entity = env.scene[asset_cfg.name]
+    every = torch.arange(entity.num_joints, device=env.sim.device)
+    bounds = make_bounds([[bias_range]], "uniform", env.sim.device)
+    return _EncoderBias(entity, every[asset_cfg.index("joint")], bounds)
 
-    def build(resolved: SceneEntityCfg) -> tuple[torch.Tensor, Bounds]:
-        selected(env, resolved, "joint")
-        every = torch.arange(env.scene[resolved.name].num_joints, device=env.sim.device)
-        bounds = make_bounds([[bias_range]], "uniform", env.sim.device)
-        return every[resolved.index("joint")], bounds
 
-    joints, bounds = remember(env, asset_cfg, "encoder_bias", frozen(bias_range), build)
-    worlds = resolve_env_ids(env, env_ids)
-    bias = bounds.sample(len(worlds), len(joints)).squeeze(-1)
-    env.scene[asset_cfg.name].data.encoder_bias[worlds[:, None], joints] = bias
+@dataclass(frozen=True)
+class _CommonLag(Randomization):
+    """Draw of one delay for several actuators."""
+
+    actuators: list[Actuator]
+    low: int
+    high: int
+
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+        """Draw for some worlds; no variant changes the delays, so that none are kept."""
+        lags = torch.randint(self.low, self.high + 1, (len(worlds),), device=env.sim.device)
+        for actuator in self.actuators:
+            actuator.set_lags(lags, worlds)
 
 
 @randomizes()
 def sync_actuator_delays(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
     lag_range: tuple[int, int] | None = None,
     asset_cfg: SceneEntityCfg = ROBOT,
-) -> None:
+) -> _CommonLag:
     """Give all actuators of an entity that have a delay the same one, drawn for each world.
 
     A reset draws the delays of actuators one by one, before events: use mode 'reset'.
@@ -272,23 +285,7 @@ def sync_actuator_delays(
     Raises:
         ValueError: no actuator has a delay, or one cannot have all those of the range.
     """
-    delayed, (low, high) = remember(
-        env,
-        asset_cfg,
-        "sync_actuator_delays",
-        frozen(lag_range),
-        lambda resolved: _common_lags(env.scene[resolved.name], lag_range),
-    )
-    worlds = resolve_env_ids(env, env_ids)
-    lags = torch.randint(low, high + 1, (len(worlds),), device=env.sim.device)
-    for actuator in delayed:
-        actuator.set_lags(lags, worlds)
-
-
-def _common_lags(
-    entity: Entity, lag_range: tuple[int, int] | None
-) -> tuple[list[Actuator], tuple[int, int]]:
-    """Find the actuators that have a delay, and the delays that all of them can have."""
+    entity = env.scene[resolved(env, asset_cfg).name]
     delayed = [actuator for actuator in entity.actuators if actuator.has_delay]
     if not delayed:
         raise ValueError(
@@ -304,9 +301,9 @@ def _common_lags(
         )
     if any(actuator.cfg.delay_hold_prob < 1.0 for actuator in delayed):
         warnings.warn(
-            "dr.sync_actuator_delays sets delays that actuators soon draw anew, one by one: set "
+            "dr.sync_actuator_delays sets delays that actuators soon draw again, one by one: set "
             "delay_hold_prob=1.0.",
             UserWarning,
-            5,
+            4,
         )
-    return delayed, wanted
+    return _CommonLag(delayed, *wanted)

@@ -1,9 +1,10 @@
-"""The functions that change one field of the model: a table, and how its rows become functions."""
+"""Functions that randomize one field of the model, made of a table."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 import torch
@@ -11,23 +12,24 @@ import torch
 from manyworlds.envs.mdp.dr._core import (
     Axes,
     Bounds,
+    FieldDraw,
+    Randomization,
     Range,
     Ranges,
     Rows,
     field_draw,
-    frozen,
     make_bounds,
     randomizes,
-    remember,
+    resolved,
 )
 from manyworlds.envs.mdp.dr._types import Distribution, Operation
-from manyworlds.envs.mdp.events import resolve_env_ids
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.sim import RecomputeLevel
 from manyworlds.utils.math import quat_from_euler_xyz, quat_mul
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.managers.prepared_event import Draws
 
 ROBOT = SceneEntityCfg("robot")
 
@@ -115,61 +117,69 @@ def _field(
     field = field or name
     default_operation, default_axes = operation, axes
 
-    def randomize(
+    def build(
         env: ManagerBasedRlEnv,
-        env_ids: torch.Tensor | None,
         ranges: Ranges,
         asset_cfg: SceneEntityCfg = ROBOT,
         distribution: Distribution | str = "uniform",
         operation: Operation | str = default_operation,
         axes: Axes = None,
         shared_random: bool = False,
-    ) -> None:
+    ) -> FieldDraw:
         if warning:
-            warnings.warn(warning, UserWarning, 2)
+            warnings.warn(warning, UserWarning, 4)
         how = (distribution, operation, axes, shared_random)
-        draw = field_draw(env, field, ranges, asset_cfg, *how, default_axes=default_axes)
-        draw(env, resolve_env_ids(env, env_ids))
+        return field_draw(env, field, ranges, asset_cfg, *how, default_axes=default_axes)
 
-    randomize.__name__ = randomize.__qualname__ = name
+    build.__name__ = build.__qualname__ = name
     columns = "all" if axes is None else axes
-    randomize.__doc__ = f"Randomize `{field}`: {what}.{_ARGUMENTS % columns}"
-    return cast("FieldFunction", randomizes(field)(randomize))
+    build.__doc__ = f"Randomize `{field}`: {what}.{_ARGUMENTS % columns}"
+    return cast("FieldFunction", randomizes(field)(build))
+
+
+@dataclass(frozen=True)
+class _Turn(Randomization):
+    """Draw of rotations after the compiled orientations."""
+
+    rows: Rows
+    bounds: Bounds
+
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+        """Draw for some worlds."""
+        rows = self.rows
+        drawn = rows.draw(
+            draws, "turn", worlds, lambda count: self.bounds.sample(count, len(rows.ids))
+        )
+        turn = quat_from_euler_xyz(*drawn.unbind(-1))
+        turned = quat_mul(rows.default(worlds), turn)
+        rows.write(env, worlds, torch.nn.functional.normalize(turned, dim=-1))
 
 
 def _quat(name: str, what: str) -> QuatFunction:
     """Make the function that rotates the orientations in the field of the same name."""
 
-    def randomize(
+    def build(
         env: ManagerBasedRlEnv,
-        env_ids: torch.Tensor | None,
         roll_range: Range = (0.0, 0.0),
         pitch_range: Range = (0.0, 0.0),
         yaw_range: Range = (0.0, 0.0),
         asset_cfg: SceneEntityCfg = ROBOT,
         distribution: Distribution | str = "uniform",
-    ) -> None:
-        def build(resolved: SceneEntityCfg) -> tuple[Rows, Bounds]:
-            if any(abs(bound) > 2.0 * math.pi for bounds in angles for bound in bounds):
-                warnings.warn(
-                    f"dr.{name} has ranges {angles}: they are radians, and some are beyond a "
-                    "whole turn. Use math.radians for degrees.",
-                    UserWarning,
-                    4,
-                )
-            return Rows(env, name, resolved), make_bounds([angles], distribution, env.sim.device)
-
+    ) -> _Turn:
         angles = (roll_range, pitch_range, yaw_range)
-        worlds = resolve_env_ids(env, env_ids)
-        rows, bounds = remember(env, asset_cfg, name, (frozen(angles), distribution), build)
-        drawn = rows.draw("turn", worlds, lambda count: bounds.sample(count, len(rows.ids)))
-        turn = quat_from_euler_xyz(*drawn.unbind(-1))
-        turned = quat_mul(rows.default(worlds), turn)
-        rows.write(env, worlds, torch.nn.functional.normalize(turned, dim=-1))
+        if any(abs(bound) > 2.0 * math.pi for bounds in angles for bound in bounds):
+            warnings.warn(
+                f"dr.{name} has ranges {angles}: they are radians, and some are beyond a "
+                "whole turn. Use math.radians for degrees.",
+                UserWarning,
+                4,
+            )
+        rows = Rows(env, name, resolved(env, asset_cfg))
+        return _Turn(rows, make_bounds([angles], distribution, env.sim.device))
 
-    randomize.__name__ = randomize.__qualname__ = name
-    randomize.__doc__ = f"Randomize `{name}`: {what}.{_QUAT_ARGUMENTS}"
-    return cast("QuatFunction", randomizes(name)(randomize))
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = f"Randomize `{name}`: {what}.{_QUAT_ARGUMENTS}"
+    return cast("QuatFunction", randomizes(name)(build))
 
 
 geom_friction = _field(

@@ -1,4 +1,4 @@
-"""Bodies whose mass is distributed in another way."""
+"""Randomization of masses of bodies and of their distribution."""
 
 from __future__ import annotations
 
@@ -6,21 +6,28 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from manyworlds.envs.mdp.dr._core import Range, Rows, frozen, make_bounds, randomizes, remember
+from manyworlds.envs.mdp.dr._core import (
+    Randomization,
+    Range,
+    Rows,
+    make_bounds,
+    randomizes,
+    resolved,
+)
 from manyworlds.envs.mdp.dr._types import Distribution
 from manyworlds.envs.mdp.dr.fields import ROBOT
-from manyworlds.envs.mdp.events import resolve_env_ids
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.utils.math.inertia import perturb_inertia
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.managers.prepared_event import Draws
 
 _NONE: Range = (0.0, 0.0)
 _FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_iquat")
 
 
-class _Perturbation:
+class _Perturbation(Randomization):
     """Draws of ten numbers for each body: alpha, d1, d2, d3, s12, s13, s23, t1, t2, t3."""
 
     def __init__(
@@ -37,9 +44,9 @@ class _Perturbation:
         wanted = [[ranges[i] for i in drawn]]
         self._bounds = make_bounds(wanted, distribution, env.sim.device) if drawn else None
 
-    def __call__(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
-        """Draw for some worlds, given by ids."""
-        numbers = self._rows[0].draw("perturb", worlds, self._sample)
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+        """Draw for some worlds."""
+        numbers = self._rows[0].draw(draws, "perturb", worlds, self._sample)
         mass, ipos, moments, iquat = (rows.default(worlds) for rows in self._rows)
         alpha, stretch, shear, shift = numbers.split([1, 3, 3, 3], dim=-1)
         mass, *others = perturb_inertia(
@@ -59,7 +66,6 @@ class _Perturbation:
 @randomizes(*_FIELDS)
 def pseudo_inertia(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
     alpha_range: Range = _NONE,
     d_range: Range | None = None,
     d1_range: Range = _NONE,
@@ -74,7 +80,7 @@ def pseudo_inertia(
     t3_range: Range = _NONE,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
-) -> None:
+) -> _Perturbation:
     """Randomize mass, center of mass and inertia of bodies together, so that they stay possible.
 
     The compiled body is deformed by `x -> A x + t` and made denser: see
@@ -108,14 +114,7 @@ def pseudo_inertia(
         *(s12_range, s13_range, s23_range),
         *_of_axes("t", t_range, (t1_range, t2_range, t3_range)),
     )
-    perturb = remember(
-        env,
-        asset_cfg,
-        "pseudo_inertia",
-        (frozen(ranges), distribution),
-        lambda resolved: _Perturbation(env, resolved, ranges, distribution),
-    )
-    perturb(env, resolve_env_ids(env, env_ids))
+    return _Perturbation(env, resolved(env, asset_cfg), ranges, distribution)
 
 
 def _of_axes(name: str, shared: Range | None, single: tuple[Range, ...]) -> tuple[Range, ...]:

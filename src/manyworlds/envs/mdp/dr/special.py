@@ -1,4 +1,4 @@
-"""Functions that need more than one field of the model, or that pick instead of draw."""
+"""Functions that change more than one field of the model, or that pick instead of drawing."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import torch
 
 from manyworlds.envs.mdp.dr._core import (
     Axes,
+    FieldDraw,
+    Randomization,
     Ranges,
     Rows,
     field_draw,
     randomizes,
-    remember,
+    resolved,
     selected,
 )
 from manyworlds.envs.mdp.dr._types import Distribution, Operation
 from manyworlds.envs.mdp.dr.fields import ROBOT
-from manyworlds.envs.mdp.events import resolve_env_ids
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.managers.prepared_event import Draws
 
 _GEOM = mujoco.mjtGeom
 # Half-sizes of the bounding box as sums of sizes: which of them, by axis.
@@ -38,10 +40,12 @@ _HALF_SIZES: dict[int, tuple[tuple[int, ...], ...]] = {
 _DIAGONALS = {int(_GEOM.mjGEOM_CYLINDER): (0, 2), int(_GEOM.mjGEOM_BOX): (0, 1, 2)}
 
 
-class _Shapes:
-    """Computes bounds of geoms from their sizes."""
+class _Sizes(Randomization):
+    """Draw of sizes of geoms, from which their bounds are computed."""
 
-    def __init__(self, env: ManagerBasedRlEnv, entity: str, sizes: Rows) -> None:
+    def __init__(self, env: ManagerBasedRlEnv, entity: str, draw: FieldDraw) -> None:
+        self._draw = draw
+        sizes = draw.rows
         geoms = sizes.ids.cpu().numpy()
         types = env.sim.mj_model.geom_type[geoms].tolist()
         bad = [
@@ -65,8 +69,10 @@ class _Shapes:
         self._diagonals = torch.tensor(diagonals, device=device)
         env.sim.expand_model_fields(("geom_rbound", "geom_aabb"))
 
-    def update(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, sizes: Rows) -> None:
-        """Bring bounds up to date with sizes, in the worlds named."""
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+        """Draw sizes for some worlds, and update the bounds."""
+        self._draw.apply(env, worlds, draws)
+        sizes = self._draw.rows
         # Not a matrix product, which GPUs round.
         half = (sizes.present(env, worlds).unsqueeze(-2) * self._sums).sum(dim=-1)
         diagonal = (half * self._diagonals).norm(dim=-1)
@@ -76,7 +82,7 @@ class _Shapes:
 
 
 def _types_of(env: ManagerBasedRlEnv, entity: str, geom: int) -> set[int]:
-    """Types that a geom has, in any variant of its entity that has the geom."""
+    """Return the types of a geom in all variants of its entity that have the geom."""
     info = env.scene[entity].variant_metadata
     if info is None or "geom_type" not in info.rows:
         return {int(env.sim.mj_model.geom_type[geom])}
@@ -87,14 +93,13 @@ def _types_of(env: ManagerBasedRlEnv, entity: str, geom: int) -> set[int]:
 @randomizes("geom_size", "geom_rbound", "geom_aabb")
 def geom_size(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
     operation: Operation | str = "scale",
     axes: Axes = None,
     shared_random: bool = False,
-) -> None:
+) -> _Sizes:
     """Randomize `geom_size`: sizes of geoms as MuJoCo has them [m]; `geom_rbound`, `geom_aabb` too.
 
     Spheres, capsules, cylinders, ellipsoids and boxes only. Masses stay.
@@ -115,12 +120,7 @@ def geom_size(
     draw = field_draw(
         env, "geom_size", ranges, asset_cfg, distribution, operation, axes, shared_random
     )
-    rows, worlds = draw.rows, resolve_env_ids(env, env_ids)
-    shapes = remember(
-        env, asset_cfg, "bounds", rows.names, lambda cfg: _Shapes(env, cfg.name, rows)
-    )
-    draw(env, worlds)
-    shapes.update(env, worlds, rows)
+    return _Sizes(env, asset_cfg.name, draw)
 
 
 # Both tangential directions, and both rolling ones.
@@ -130,7 +130,6 @@ _ISOTROPIC = {1: 0, 4: 3}
 @randomizes("pair_friction")
 def pair_friction(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -138,7 +137,7 @@ def pair_friction(
     axes: Axes = None,
     shared_random: bool = False,
     isotropic: bool = False,
-) -> None:
+) -> FieldDraw:
     """Randomize `pair_friction`: friction of contact pairs, which overrides that of the geoms.
 
     Its columns are: tangential along x and y, torsional, rolling about x and y.
@@ -154,7 +153,7 @@ def pair_friction(
         shared_random: whether all elements of a world get the same draw.
         isotropic: whether columns 1 and 4 take the draws of columns 0 and 3.
     """
-    draw = field_draw(
+    return field_draw(
         env,
         "pair_friction",
         ranges,
@@ -165,15 +164,22 @@ def pair_friction(
         shared_random,
         tied=_ISOTROPIC if isotropic else None,
     )
-    draw(env, resolve_env_ids(env, env_ids))
 
 
-class _Pick:
-    """Rows whose ids are picked from a pool."""
+class _Pick(Randomization):
+    """Draw of ids from a pool, one for each element or one for all elements of a world."""
 
     def __init__(
-        self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, field: str, pool: str, column: int
+        self,
+        env: ManagerBasedRlEnv,
+        asset_cfg: SceneEntityCfg,
+        field: str,
+        pool: str,
+        column: int,
+        shared: bool,
     ) -> None:
+        asset_cfg = resolved(env, asset_cfg)
+        self._shared = shared
         self._rows = Rows(env, field, asset_cfg)
         if not 0 <= column < self._rows.width:
             raise ValueError(f"{field} has no column {column}: see mujoco.mjtTextureRole.")
@@ -183,10 +189,11 @@ class _Pick:
         ids = indexing.mat_ids if pool == "material" else indexing.tex_ids
         self._pool = ids[asset_cfg.index(pool)].to(torch.int32)
 
-    def __call__(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, shared: bool) -> None:
-        """Pick for some worlds, given by ids, one for each element or for all."""
-        rows, elements = self._rows, len(self._rows.ids)
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+        """Pick for some worlds."""
+        rows, elements, shared = self._rows, len(self._rows.ids), self._shared
         drawn = rows.draw(
+            draws,
             f"pick {'one' if shared else 'each'}",
             worlds,
             lambda n: torch.randint(
@@ -200,10 +207,9 @@ class _Pick:
 @randomizes("geom_matid")
 def geom_matid(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
     asset_cfg: SceneEntityCfg = ROBOT,
     shared_random: bool = False,
-) -> None:
+) -> _Pick:
     """Give geoms materials that are picked at random.
 
     Args:
@@ -212,20 +218,16 @@ def geom_matid(
         asset_cfg: the entity, which of its geoms, and which of its materials to pick from.
         shared_random: whether all geoms of a world get the same material.
     """
-    pick = remember(
-        env, asset_cfg, "geom_matid", 0, lambda cfg: _Pick(env, cfg, "geom_matid", "material", 0)
-    )
-    pick(env, resolve_env_ids(env, env_ids), shared_random)
+    return _Pick(env, asset_cfg, "geom_matid", "material", 0, shared_random)
 
 
 @randomizes("mat_texid")
 def mat_texid(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
     asset_cfg: SceneEntityCfg = ROBOT,
     role: int = mujoco.mjtTextureRole.mjTEXROLE_RGB.value,
     shared_random: bool = False,
-) -> None:
+) -> _Pick:
     """Give materials textures that are picked at random.
 
     Args:
@@ -235,7 +237,4 @@ def mat_texid(
         role: what the texture is used for, an `mjtTextureRole`.
         shared_random: whether all materials of a world get the same texture.
     """
-    pick = remember(
-        env, asset_cfg, "mat_texid", role, lambda cfg: _Pick(env, cfg, "mat_texid", "texture", role)
-    )
-    pick(env, resolve_env_ids(env, env_ids), shared_random)
+    return _Pick(env, asset_cfg, "mat_texid", "texture", role, shared_random)

@@ -1,0 +1,63 @@
+"""Algorithms of rsl_rl, adjusted by subclassing."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+import torch
+from rsl_rl.algorithms import PPO, Distillation
+
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.rl import OnPolicyRunner, RslRlVecEnvWrapper
+from manyworlds.rl.algorithm import AdjustedAlgorithm, adjusted
+
+
+class OwnPPO(PPO):
+    """An algorithm of a user, which records what it is given."""
+
+    def update(self) -> dict[str, float]:
+        """Learn, and record the number of threads."""
+        self.threads = torch.get_num_threads()
+        return super().update()
+
+    def process_env_step(self, obs: Any, rewards: Any, dones: Any, extras: Any) -> None:
+        """Record the rewards."""
+        self.rewards, self.time_outs = rewards, extras.get("time_outs")
+        super().process_env_step(obs, rewards, dones, extras)
+
+
+@pytest.mark.parametrize("algorithm", ["PPO", PPO, "Distillation", f"{__name__}:OwnPPO", OwnPPO])
+def test_any_algorithm_is_adjusted_in_a_subclass(algorithm):
+    """Put the adjustments before the algorithm that is named, and leave that as it is."""
+    found = adjusted(algorithm)
+    base = found.__mro__[2]
+    assert issubclass(found, AdjustedAlgorithm) and found.__name__ == base.__name__
+    assert base in (PPO, Distillation, OwnPPO)
+    assert inspect.getmodule(base.update) is not inspect.getmodule(AdjustedAlgorithm)
+
+
+def test_an_algorithm_of_ones_own_is_adjusted(env_cfg, rl_cfg):
+    """Give it rewards with final values and its threads; set no attribute over its methods."""
+    rl_cfg.algorithm.class_name = f"{__name__}:OwnPPO"
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg))
+    runner = OnPolicyRunner(env, rl_cfg)
+    alg: Any = runner.alg
+    assert isinstance(alg, OwnPPO) and not {"update", "process_env_step"} & vars(alg).keys()
+    assert runner.cfg["algorithm"]["class_name"] == f"{__name__}:OwnPPO"
+    env.unwrapped.episode_length_buf[1] = 199
+    with torch.inference_mode():
+        obs, rewards, dones, extras = env.step(alg.act(env.get_observations()))
+        alg.process_env_step(obs, rewards, dones, extras)
+    assert alg.time_outs is None and "time_outs" in extras
+    assert (alg.rewards != rewards).tolist() == [False, True, False, False]
+    alg.storage.clear()
+    runner.learn(1)
+    assert alg.threads == torch.get_num_threads()
+
+
+def test_an_unknown_algorithm_is_named():
+    """Say which name is not found."""
+    with pytest.raises(ValueError, match="'PPOO'"):
+        adjusted("PPOO")
