@@ -288,7 +288,7 @@ class MotionCommand(CommandTerm):
 
     @property
     def body_pos_relative_w(self) -> torch.Tensor:
-        """Body positions [m] of the motion, moved and yawed to the robot's anchor, [num_envs, n, 3]."""
+        """Body positions of the motion, moved to the robot's anchor [m], shape [num_envs, n, 3]."""
         return self._relative_poses()[0]
 
     @property
