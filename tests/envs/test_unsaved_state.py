@@ -72,8 +72,8 @@ def test_what_is_not_named_is_warned_of_once():
     unsaved = {f"{cls.__name__}.{name}" for cls, names in STATE.items() for name in names}
     assert sorted(message.split(" of ")[0] for message in messages) == sorted(unsaved)
     assert (
-        "MeanReward.mean of env.reward_manager term 'mean' changes, but is not in any checkpoint, so "
-        "a resumed run does not continue exactly: list it in state_attributes, or in "
+        "MeanReward.mean of env.reward_manager term 'mean' changes, but is not in any checkpoint, "
+        "so a resumed run does not continue exactly: list it in state_attributes, or in "
         "derived_attributes if it is recomputed before it is read."
     ) in messages
     for place in (

@@ -388,7 +388,9 @@ def _resolve(
     elif match.entity in entities:
         names, prefix = list(entities[match.entity].names(kind)), f"{match.entity}/"
     else:
-        raise ValueError(f"{who} names the entity '{match.entity}', but the scene has {sorted(entities)}.")
+        raise ValueError(
+            f"{who} names the entity '{match.entity}', but the scene has {sorted(entities)}."
+        )
     try:
         found = resolve_matching_names(match.pattern, [name for name in names if name])[1]
         left_out = {name for name in found if name in match.exclude}
