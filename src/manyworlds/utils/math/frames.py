@@ -106,7 +106,7 @@ def compute_pose_error(
         rot_error_type: rotation as a quaternion, or as the shortest rotation vector [rad].
 
     Returns:
-            Position error [m], shape [..., 3], and rotation error, shape [..., 4] or [..., 3].
+        Position error [m], shape [..., 3], and rotation error, shape [..., 4] or [..., 3].
 
     Raises:
         ValueError: `rot_error_type` is unknown.
@@ -134,7 +134,7 @@ def apply_delta_pose(
         eps: half angle [rad] below which a series replaces the closed form.
 
     Returns:
-            Positions [m], shape [..., 3], and orientations, shape [..., 4].
+        Positions [m], shape [..., 3], and orientations, shape [..., 4].
     """
     return source_pos + delta_pose[..., :3], quat_box_plus(source_rot, delta_pose[..., 3:], eps)
 

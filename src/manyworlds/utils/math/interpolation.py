@@ -26,7 +26,7 @@ def quat_slerp(q1: torch.Tensor, q2: torch.Tensor, tau: torch.Tensor | float) ->
         tau: fraction of the arc, from 0 to 1; one number, or shape [...].
 
     Returns:
-            Unit quaternions, shape [..., 4].
+        Unit quaternions, shape [..., 4].
     """
     q2 = torch.where((q1 * q2).sum(dim=-1, keepdim=True) < 0.0, -q2, q2)
     tau = torch.as_tensor(tau, dtype=q1.dtype, device=q1.device).unsqueeze(-1)

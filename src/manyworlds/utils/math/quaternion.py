@@ -146,7 +146,7 @@ def quat_box_plus(q: torch.Tensor, delta: torch.Tensor, eps: float = 1e-6) -> to
         eps: half angle [rad] below which a series replaces the closed form.
 
     Returns:
-            Quaternions, shape [..., 4].
+        Quaternions, shape [..., 4].
     """
     half = 0.5 * torch.linalg.vector_norm(delta, dim=-1, keepdim=True)
     safe = half.clamp_min(eps)
