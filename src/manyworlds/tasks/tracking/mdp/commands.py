@@ -288,12 +288,12 @@ class MotionCommand(CommandTerm):
 
     @property
     def body_pos_relative_w(self) -> torch.Tensor:
-        """Body positions of the motion, moved to the robot's anchor [m], shape [num_envs, n, 3]."""
+        """Body positions [m] of the motion, shifted and yawed to the robot, [num_envs, n, 3]."""
         return self._relative_poses()[0]
 
     @property
     def body_quat_relative_w(self) -> torch.Tensor:
-        """Body orientations (wxyz) of the motion, yawed to the robot's anchor, [num_envs, n, 4]."""
+        """Body orientations (wxyz) of the motion, yawed to the robot, [num_envs, n, 4]."""
         return self._relative_poses()[1]
 
     def update_relative_body_poses(self) -> None:
