@@ -108,7 +108,7 @@ class RobotPart:
                 for i, value in enumerate(values.tolist() if values.size <= _MOST_COMMANDS else []):
                     reach = max(1.0, abs(value))
                     handle = gui.add_slider(
-                        _labels(name, values.size)[i], -reach, reach, 0.05, value
+                        command_labels(name, values.size)[i], -reach, reach, 0.05, value
                     )
 
                     def send(value: float, values=values, i=i) -> None:
@@ -144,7 +144,8 @@ class RobotPart:
         robot.write(PANEL, robot.neutral)
 
 
-def _labels(command: str, size: int) -> tuple[str, ...]:
+def command_labels(command: str, size: int) -> tuple[str, ...]:
+    """Return the labels of a command's values."""
     labels = _LABELS.get(command, ())
     if len(labels) == size:
         return labels
