@@ -105,6 +105,11 @@ class EntityIndexing:
         """Global id of the root body."""
         return int(self.body_ids[self.root_index])
 
+    @property
+    def is_fixed_base(self) -> bool:
+        """True if the root has no free joint."""
+        return len(self.free_joint_q_adr) == 0
+
 
 _ELEMENTS_FIELD = {**ELEMENT_KINDS, "ball_joint": "ball_joints"}
 _IDS_FIELD = {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import torch
@@ -19,36 +18,32 @@ if TYPE_CHECKING:
 
 Ids: TypeAlias = "Sequence[int] | np.ndarray | slice | torch.Tensor | None"
 """Entity-local ids of elements, or a mask over them; None for all."""
-P = ParamSpec("P")
 
 
-class DataWriters:
-    """Writes state and controls of the worlds and elements named (None for all).
+class DataWriter:
+    """Writes an entity's state and controls, in the worlds and elements named (None for all).
 
     Where both are named, values have a row for each world and a column for each element. NumPy
-    arrays are taken, too. Derived quantities follow at the next `sim.forward` or step.
+    arrays are accepted, too. Derived quantities follow at the next `sim.forward` or step.
+
+    Args:
+        indexing: ids and addresses of the entity's elements.
+        model: the simulation's model.
+        data: the simulation's data.
 
     Raises:
         ValueError: the base is of the other kind, an id is out of range, or a shape is wrong.
     """
 
-    data: WarpBridge
-    model: WarpBridge
-    indexing: EntityIndexing
-    encoder_bias: torch.Tensor
-    body_index: slice | torch.Tensor
-    q_index: slice | torch.Tensor
-    v_index: slice | torch.Tensor
-    ctrl_index: slice | torch.Tensor
-    free_q_index: slice | torch.Tensor
-    free_v_index: slice | torch.Tensor
-    has_wrench = False
-    """Whether an external wrench may be applied."""
-
-    @property
-    def is_fixed_base(self) -> bool:
-        """Whether the root has no free joint."""
-        return len(self.indexing.free_joint_q_adr) == 0
+    def __init__(self, indexing: EntityIndexing, model: WarpBridge, data: WarpBridge) -> None:
+        self._indexing, self._model, self._data = indexing, model, data
+        self._device = indexing.body_ids.device
+        self._body_index = as_index(indexing.body_ids)
+        self._ctrl_index = as_index(indexing.ctrl_ids)
+        self._q_index = as_index(indexing.joint_q_adr)
+        self._v_index = as_index(indexing.joint_v_adr)
+        self._free_q_index = as_index(indexing.free_joint_q_adr)
+        self._free_v_index = as_index(indexing.free_joint_v_adr)
 
     # The root.
 
@@ -62,7 +57,7 @@ class DataWriters:
         """Set the root's pose in the world [m, wxyz], shape [len(env_ids), 7]."""
         self._require_floating_base("pose")
         root_pose = self._tensor(root_pose, 7)
-        assign(self.data.qpos, root_pose, env_ids, self.free_q_index)
+        assign(self._data.qpos, root_pose, env_ids, self._free_q_index)
 
     def write_root_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
@@ -80,7 +75,7 @@ class DataWriters:
     def write_root_com_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
         quat, root_velocity = self._root_motion(root_velocity, env_ids)
-        offset = self.model.body_ipos[:, self.indexing.root_body_id]
+        offset = self._model.body_ipos[:, self._indexing.root_body_id]
         arm = quat_apply(quat, offset[as_rows(env_ids, len(offset), offset.device)])
         linear = root_velocity[..., :3] - torch.linalg.cross(root_velocity[..., 3:], arm)
         angular = quat_apply_inverse(quat, root_velocity[..., 3:])
@@ -88,7 +83,7 @@ class DataWriters:
 
     def write_mocap_pose(self, mocap_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Place a fixed base in the world [m, wxyz], shape [len(env_ids), 7]."""
-        mocap_id = self.indexing.mocap_id
+        mocap_id = self._indexing.mocap_id
         if mocap_id is None:
             raise ValueError(
                 "Cannot write a mocap pose: the root is no mocap body, so use "
@@ -96,8 +91,8 @@ class DataWriters:
             )
         mocap_pose = self._tensor(mocap_pose, 7)
         column = slice(mocap_id, mocap_id + 1)
-        assign(self.data.mocap_pos, mocap_pose[..., None, :3], env_ids, column)
-        assign(self.data.mocap_quat, mocap_pose[..., None, 3:], env_ids, column)
+        assign(self._data.mocap_pos, mocap_pose[..., None, :3], env_ids, column)
+        assign(self._data.mocap_quat, mocap_pose[..., None, 3:], env_ids, column)
 
     # Joints.
 
@@ -116,15 +111,15 @@ class DataWriters:
         self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
-        columns = _select(self.indexing.joint_q_adr, self.q_index, joint_ids)
-        assign(self.data.qpos, position, env_ids, columns)
+        columns = _select(self._indexing.joint_q_adr, self._q_index, joint_ids)
+        assign(self._data.qpos, position, env_ids, columns)
 
     def write_joint_velocity(
         self, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
-        columns = _select(self.indexing.joint_v_adr, self.v_index, joint_ids)
-        assign(self.data.qvel, velocity, env_ids, columns)
+        columns = _select(self._indexing.joint_v_adr, self._v_index, joint_ids)
+        assign(self._data.qvel, velocity, env_ids, columns)
 
     def write_ball_joint_state(
         self,
@@ -141,19 +136,19 @@ class DataWriters:
             ball_joint_ids: the ball joints.
             env_ids: the worlds.
         """
-        every = torch.arange(len(self.indexing.ball_joint_ids), device=self.encoder_bias.device)
+        every = torch.arange(len(self._indexing.ball_joint_ids), device=self._device)
         ids = every[_columns(ball_joint_ids, len(every))]
         for target, name, value, adr in (
-            (self.data.qpos, "quat", quat, self.indexing.ball_joint_q_adr),
-            (self.data.qvel, "ang_vel", ang_vel, self.indexing.ball_joint_v_adr),
+            (self._data.qpos, "quat", quat, self._indexing.ball_joint_q_adr),
+            (self._data.qvel, "ang_vel", ang_vel, self._indexing.ball_joint_v_adr),
         ):
             values = self._elements(name, value, len(ids), adr.shape[1])
             assign(target, values.flatten(-2), env_ids, as_index(adr[ids].flatten()))
 
     def write_ctrl(self, ctrl: torch.Tensor, ctrl_ids: Ids = None, env_ids: EnvIds = None) -> None:
-        """Set controls, past the actuators' own computation: [len(env_ids), len(ctrl_ids)]."""
-        columns = _select(self.indexing.ctrl_ids, self.ctrl_index, ctrl_ids)
-        assign(self.data.ctrl, ctrl, env_ids, columns)
+        """Set controls, bypassing the actuator objects, shape [len(env_ids), len(ctrl_ids)]."""
+        columns = _select(self._indexing.ctrl_ids, self._ctrl_index, ctrl_ids)
+        assign(self._data.ctrl, ctrl, env_ids, columns)
 
     def write_external_wrench(
         self,
@@ -171,19 +166,18 @@ class DataWriters:
             body_ids: the bodies.
             env_ids: the worlds.
         """
-        self.has_wrench = True
-        columns = _select(self.indexing.body_ids, self.body_index, body_ids)
-        count = self.data.xfrc_applied[0, columns].shape[0]
+        columns = _select(self._indexing.body_ids, self._body_index, body_ids)
+        count = self._data.xfrc_applied[0, columns].shape[0]
         for name, value, part in (("force", force, slice(3)), ("torque", torque, slice(3, 6))):
             if value is not None:
                 values = self._elements(name, value, count, 3)
-                assign(self.data.xfrc_applied[..., part], values, env_ids, columns)
+                assign(self._data.xfrc_applied[..., part], values, env_ids, columns)
 
     # Helpers.
 
     def _tensor(self, values: torch.Tensor, width: int | None = None) -> torch.Tensor:
         """Bring what may be an array, or of another precision, to a tensor to compute with."""
-        device = self.encoder_bias.device
+        device = self._device
         values = torch.as_tensor(values, dtype=torch.float32, device=device)
         if width is not None and values.shape[-1:] != (width,):
             raise ValueError(
@@ -197,7 +191,7 @@ class DataWriters:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The root's orientation as it will be, that in qpos; and a velocity for each world."""
         self._require_floating_base("velocity")
-        quat = self.data.qpos[:, self.free_q_index][:, 3:]
+        quat = self._data.qpos[:, self._free_q_index][:, 3:]
         quat = quat[as_rows(env_ids, len(quat), quat.device)]
         velocity = self._tensor(velocity, 6)
         if velocity.shape[:-1] not in ((), (1,), (len(quat),)):
@@ -211,13 +205,13 @@ class DataWriters:
         self, linear: torch.Tensor, angular: torch.Tensor, env_ids: EnvIds
     ) -> None:
         qvel = torch.cat([linear, angular], dim=-1)
-        assign(self.data.qvel, qvel, env_ids, self.free_v_index)
+        assign(self._data.qvel, qvel, env_ids, self._free_v_index)
 
     def _require_floating_base(self, what: str) -> None:
-        if self.is_fixed_base:
+        if self._indexing.is_fixed_base:
             remedy = (
                 "write_mocap_pose_to_sim places it"
-                if self.indexing.mocap_id is not None
+                if self._indexing.mocap_id is not None
                 else "give its root body a <freejoint>"
             )
             raise ValueError(f"Cannot write the root {what} of a fixed base: {remedy}.")
@@ -238,34 +232,85 @@ class DataWriters:
         return values if values.ndim == 3 else values.unsqueeze(1)
 
 
-def _of_data(
-    write: Callable[Concatenate[Any, P], None],
-) -> Callable[Concatenate[StateWriters, P], None]:
-    """Make a method of an entity of one of its data."""
-
-    @wraps(write)
-    def forward(self: StateWriters, *args: P.args, **kwargs: P.kwargs) -> None:
-        write(self.data, *args, **kwargs)
-
-    return forward
-
-
 class StateWriters:
-    """Writes state, targets and controls of an entity, as `DataWriters` describes."""
+    """Writes state, targets and controls of an entity, as `DataWriter` describes."""
 
     data: EntityData
 
-    write_root_state_to_sim = _of_data(DataWriters.write_root_state)
-    write_root_link_pose_to_sim = _of_data(DataWriters.write_root_pose)
-    write_root_link_velocity_to_sim = _of_data(DataWriters.write_root_velocity)
-    write_root_link_velocity_b_to_sim = _of_data(DataWriters.write_root_velocity_b)
-    write_root_com_velocity_to_sim = _of_data(DataWriters.write_root_com_velocity)
-    write_mocap_pose_to_sim = _of_data(DataWriters.write_mocap_pose)
-    write_joint_state_to_sim = _of_data(DataWriters.write_joint_state)
-    write_joint_position_to_sim = _of_data(DataWriters.write_joint_position)
-    write_joint_velocity_to_sim = _of_data(DataWriters.write_joint_velocity)
-    write_ball_joint_state_to_sim = _of_data(DataWriters.write_ball_joint_state)
-    write_ctrl_to_sim = _of_data(DataWriters.write_ctrl)
+    def write_root_state_to_sim(self, root_state: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Set pose [m, wxyz] and world velocity [m/s, rad/s], shape [len(env_ids), 13]."""
+        self.data.write_root_state(root_state, env_ids)
+
+    def write_root_link_pose_to_sim(self, root_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Set the root's pose in the world [m, wxyz], shape [len(env_ids), 7]."""
+        self.data.write_root_pose(root_pose, env_ids)
+
+    def write_root_link_velocity_to_sim(
+        self, root_velocity: torch.Tensor, env_ids: EnvIds = None
+    ) -> None:
+        """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
+        self.data.write_root_velocity(root_velocity, env_ids)
+
+    def write_root_link_velocity_b_to_sim(
+        self, root_velocity_b: torch.Tensor, env_ids: EnvIds = None
+    ) -> None:
+        """Set the velocity of the root's origin in its own frame [m/s, rad/s]."""
+        self.data.write_root_velocity_b(root_velocity_b, env_ids)
+
+    def write_root_com_velocity_to_sim(
+        self, root_velocity: torch.Tensor, env_ids: EnvIds = None
+    ) -> None:
+        """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
+        self.data.write_root_com_velocity(root_velocity, env_ids)
+
+    def write_mocap_pose_to_sim(self, mocap_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Place a fixed base in the world [m, wxyz], shape [len(env_ids), 7]."""
+        self.data.write_mocap_pose(mocap_pose, env_ids)
+
+    def write_joint_state_to_sim(
+        self,
+        position: torch.Tensor,
+        velocity: torch.Tensor,
+        joint_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        """Set joint positions and velocities, each of shape [len(env_ids), len(joint_ids)]."""
+        self.data.write_joint_state(position, velocity, joint_ids, env_ids)
+
+    def write_joint_position_to_sim(
+        self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
+        self.data.write_joint_position(position, joint_ids, env_ids)
+
+    def write_joint_velocity_to_sim(
+        self, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
+        self.data.write_joint_velocity(velocity, joint_ids, env_ids)
+
+    def write_ball_joint_state_to_sim(
+        self,
+        quat: torch.Tensor,
+        ang_vel: torch.Tensor,
+        ball_joint_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        """Set ball joints: orientations (wxyz) and velocities in the child's frame [rad/s].
+
+        Args:
+            quat: shape [len(env_ids), len(ball_joint_ids), 4].
+            ang_vel: shape [len(env_ids), len(ball_joint_ids), 3].
+            ball_joint_ids: the ball joints.
+            env_ids: the worlds.
+        """
+        self.data.write_ball_joint_state(quat, ang_vel, ball_joint_ids, env_ids)
+
+    def write_ctrl_to_sim(
+        self, ctrl: torch.Tensor, ctrl_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set controls, bypassing the actuator objects, shape [len(env_ids), len(ctrl_ids)]."""
+        self.data.write_ctrl(ctrl, ctrl_ids, env_ids)
 
     def write_external_wrench_to_sim(
         self,
@@ -274,7 +319,15 @@ class StateWriters:
         env_ids: EnvIds = None,
         body_ids: Ids = None,
     ) -> None:
-        """Push and turn bodies; see `DataWriters.write_external_wrench`."""
+        """Apply forces and torques to bodies from now on, until overwritten or reset.
+
+        Args:
+            forces: at the bodies' centers of mass, in the world [N], shape [len(env_ids),
+                len(body_ids), 3], or [len(env_ids), 3] for one body.
+            torques: in the world [N m], of the same shape.
+            env_ids: the worlds.
+            body_ids: the bodies.
+        """
         self.data.write_external_wrench(forces, torques, body_ids, env_ids)
 
     def set_joint_position_target(
