@@ -8,30 +8,21 @@ from typing import Any
 
 import torch
 
+from manyworlds.actuator import DriveState, DriveTargets
 from manyworlds.entity.frames import FrameData, compute_velocity_from_cvel
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.entity.writers import DataWriter, Ids
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import EnvIds, as_index, assign
 
 __all__ = ["EntityData", "EntityDefaults", "compute_velocity_from_cvel"]
 
-# Name of a target -> the kind of element that it has a column for.
-TARGETS: dict[str, str] = {
-    "joint_pos_target": "joint",
-    "joint_vel_target": "joint",
-    "joint_effort_target": "joint",
-    "tendon_len_target": "tendon",
-    "tendon_vel_target": "tendon",
-    "tendon_effort_target": "tendon",
-    "site_effort_target": "site",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class EntityDefaults:
-    """Where an entity starts, each [num_envs, ...]; see the attributes of `EntityData`."""
+    """State of an entity at reset, each [num_envs, ...]; see the attributes of `EntityData`."""
 
     root_state: torch.Tensor
     joint_pos: torch.Tensor
@@ -40,24 +31,25 @@ class EntityDefaults:
 
 
 class EntityData(FrameData, Stateful):
-    """Reads and writes an entity's part of the simulation; all tensors are [num_envs, ...].
+    """State, limits, targets and forces of an entity in the simulation, as tensors [num_envs, ...].
 
     Poses and velocities of frames are described at `FrameData`. Accelerations and forces are those
     of the last physics step. Methods that write take ids of worlds and elements, None for all, and
-    raise ValueError as `DataWriter` says.
+    raise ValueError as `DataWriter` documents.
 
     Args:
-        indexing: where the entity is in the model.
+        indexing: ids and addresses of the entity's elements.
         model: the simulation's model.
         data: the simulation's data.
-        defaults: where the entity starts.
+        defaults: state at reset.
         soft_joint_pos_limit_factor: share of a joint's range within its soft limits.
-        driven: kinds of elements that actuators drive: 'tendon', 'site'. Targets of tendons and
-            sites have no columns unless actuators follow them.
+        driven: the kinds of elements that actuators drive. Targets of tendons and sites have no
+            columns unless actuators drive them.
     """
 
     state_attributes = (
-        *TARGETS,
+        *("joint_pos_target", "joint_vel_target", "joint_effort_target"),
+        *("tendon_len_target", "tendon_vel_target", "tendon_effort_target", "site_effort_target"),
         *("default_root_state", "_default_joint_pos", "default_joint_vel", "encoder_bias"),
         *("default_ball_joint_quat", "_qpos0", "has_wrench"),
     )
@@ -75,7 +67,7 @@ class EntityData(FrameData, Stateful):
         data: WarpBridge,
         defaults: EntityDefaults,
         soft_joint_pos_limit_factor: float = 1.0,
-        driven: Collection[str] = (),
+        driven: Collection[TransmissionType] = (),
     ) -> None:
         super().__init__(indexing, model, data)
         self._writer = DataWriter(indexing, model, data)
@@ -92,25 +84,24 @@ class EntityData(FrameData, Stateful):
         num_envs, num_joints = defaults.joint_pos.shape
         device = defaults.joint_pos.device
         self.encoder_bias = torch.zeros(num_envs, num_joints, device=device)
-        """What joint encoders add to the joint positions [rad or m], [num_envs, num_joints]."""
-        widths = {"joint": num_joints, "tendon": len(indexing.tendons), "site": len(indexing.sites)}
-        self.joint_pos_target: torch.Tensor
+        """Errors that encoders add to joint positions [rad or m], [num_envs, num_joints]."""
+        num_tendons = len(indexing.tendons) if TransmissionType.TENDON in driven else 0
+        num_sites = len(indexing.sites) if TransmissionType.SITE in driven else 0
+        self.joint_pos_target = torch.zeros(num_envs, num_joints, device=device)
         """Desired joint positions [rad or m], shape [num_envs, num_joints]."""
-        self.joint_vel_target: torch.Tensor
+        self.joint_vel_target = torch.zeros(num_envs, num_joints, device=device)
         """Desired joint velocities [rad/s or m/s], shape [num_envs, num_joints]."""
-        self.joint_effort_target: torch.Tensor
+        self.joint_effort_target = torch.zeros(num_envs, num_joints, device=device)
         """Desired joint efforts before gears [N m or N], shape [num_envs, num_joints]."""
-        self.tendon_len_target: torch.Tensor
+        self.tendon_len_target = torch.zeros(num_envs, num_tendons, device=device)
         """Desired tendon lengths [m], shape [num_envs, num_tendons], or 0 columns."""
-        self.tendon_vel_target: torch.Tensor
+        self.tendon_vel_target = torch.zeros(num_envs, num_tendons, device=device)
         """Desired tendon velocities [m/s], shape [num_envs, num_tendons], or 0 columns."""
-        self.tendon_effort_target: torch.Tensor
+        self.tendon_effort_target = torch.zeros(num_envs, num_tendons, device=device)
         """Desired tendon forces before gears [N], [num_envs, num_tendons], or 0 columns."""
-        self.site_effort_target: torch.Tensor
+        self.site_effort_target = torch.zeros(num_envs, num_sites, device=device)
         """Desired efforts at sites before gears, shape [num_envs, num_sites], or 0 columns."""
-        for name, kind in TARGETS.items():
-            width = widths[kind] if kind == "joint" or kind in driven else 0
-            setattr(self, name, torch.zeros(num_envs, width, device=device))
+        self._site_zeros = torch.zeros(1, device=device).expand(num_envs, num_sites)
         self._soft_factor = soft_joint_pos_limit_factor
         self._seen: dict[str, tuple[int, int]] = {}
         self._hard = self._soft = torch.empty(0)
@@ -124,13 +115,13 @@ class EntityData(FrameData, Stateful):
         self._qpos0 = model.qpos0[:, self._q_index].clone()
         self._compiled_qpos0 = model.default_rows("qpos0")[:, self._q_index]
         self.default_joint_pos_limits = self.joint_pos_limits.clone()
-        """Joint limits that the worlds began with [rad or m], shape [num_envs, num_joints, 2]."""
+        """Joint limits at the start [rad or m], shape [num_envs, num_joints, 2]."""
 
-    # What it is.
+    # Properties of the entity.
 
     @property
     def device(self) -> torch.device:
-        """Where its tensors are."""
+        """Device of the tensors."""
         return self.encoder_bias.device
 
     @property
@@ -140,30 +131,51 @@ class EntityData(FrameData, Stateful):
 
     @property
     def is_articulated(self) -> bool:
-        """Whether it has joints besides a free one."""
+        """True if the entity has joints other than a free joint."""
         return len(self.indexing.joints) + len(self.indexing.ball_joints) > 0
 
     @property
     def is_actuated(self) -> bool:
-        """Whether it has actuators."""
+        """True if the entity has actuators."""
         return len(self.indexing.actuators) > 0
 
     def state_dict(self) -> dict[str, Any]:
         """Copy targets, defaults and biases, with the defaults as they are now."""
-        _ = self.default_joint_pos  # which then has followed qpos0
+        _ = self.default_joint_pos  # updates the defaults from qpos0
         return super().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned, after that of the simulation."""
+        """Load a state that `state_dict` returned, after that of the simulation."""
         super().load_state_dict(state)
         self._compiled_qpos0 = self.model.default_rows("qpos0")[:, self._q_index]
 
     def clear_state(self, env_ids: EnvIds = None) -> None:
-        """Clear targets and external wrenches in the worlds named."""
-        for target in TARGETS:
-            assign(getattr(self, target), 0.0, env_ids)
+        """Clear targets and external wrenches in the given worlds; None for all."""
+        joints, tendons = map(self.drive_targets, (TransmissionType.JOINT, TransmissionType.TENDON))
+        for target in (*joints, *tendons, self.site_effort_target):
+            assign(target, 0.0, env_ids)
         if self.has_wrench:
             assign(self.data.xfrc_applied, 0.0, env_ids, self._body_index)
+
+    def drive_targets(self, transmission: TransmissionType) -> DriveTargets:
+        """Return the targets of all joints, tendons or sites, each [num_envs, num_elements]."""
+        if transmission == TransmissionType.JOINT:
+            return DriveTargets(
+                self.joint_pos_target, self.joint_vel_target, self.joint_effort_target
+            )
+        if transmission == TransmissionType.TENDON:
+            return DriveTargets(
+                self.tendon_len_target, self.tendon_vel_target, self.tendon_effort_target
+            )
+        return DriveTargets(self._site_zeros, self._site_zeros, self.site_effort_target)
+
+    def drive_state(self, transmission: TransmissionType) -> DriveState:
+        """Return the state of all joints, tendons or sites, each [num_envs, num_elements]."""
+        if transmission == TransmissionType.JOINT:
+            return DriveState(self.joint_pos, self.joint_vel)
+        if transmission == TransmissionType.TENDON:
+            return DriveState(self.tendon_len, self.tendon_vel)
+        return DriveState(self._site_zeros, self._site_zeros)
 
     # Joints, tendons and actuators.
 
@@ -204,19 +216,19 @@ class EntityData(FrameData, Stateful):
 
     @property
     def joint_pos_biased(self) -> torch.Tensor:
-        """Joint positions as the encoders tell them [rad or m], [num_envs, num_joints]."""
+        """Joint positions as encoders measure them [rad or m], shape [num_envs, num_joints]."""
         return self.joint_pos + self.encoder_bias
 
     @property
     def joint_torques(self) -> torch.Tensor:
-        """Not available: which torques are meant is not clear.
+        """Not available, because the name is ambiguous; it has no shape.
 
         Raises:
-            NotImplementedError: always; names what to use instead.
+            NotImplementedError: always; the message names the alternatives.
         """
         raise NotImplementedError(
-            "joint_torques is ambiguous: use qfrc_actuator for what actuators do at the joints, "
-            "or actuator_force for their own outputs."
+            "joint_torques is ambiguous: use qfrc_actuator for actuator efforts at the joints, "
+            "or actuator_force for the outputs of the actuators."
         )
 
     @property
@@ -233,8 +245,8 @@ class EntityData(FrameData, Stateful):
     def default_joint_pos(self) -> torch.Tensor:
         """Joint positions at reset [rad or m], shape [num_envs, num_joints].
 
-        Where a world's `qpos0` is changed, its defaults change by as much; another variant with
-        another `qpos0` changes nothing.
+        A change of a world's `qpos0` changes its defaults by the same amount; a switch to a variant
+        with another `qpos0` changes nothing.
         """
         if self._was_written("qpos0"):
             qpos0 = self.model.qpos0[:, self._q_index]
@@ -273,9 +285,9 @@ class EntityData(FrameData, Stateful):
 
     @property
     def qfrc_external(self) -> torch.Tensor:
-        """What external wrenches do at the joints [N m or N], shape [num_envs, num_joints].
+        """Efforts of external wrenches at the joints [N m or N], shape [num_envs, num_joints].
 
-        MuJoCo's sum of smooth forces less its other parts:
+        The value is MuJoCo's sum of smooth forces minus its other parts:
         https://mujoco.readthedocs.io/en/stable/computation/index.html#general-framework
         """
         total = self.data.qfrc_smooth[:, self._v_index] + self.data.qfrc_bias[:, self._v_index]
@@ -362,16 +374,18 @@ class EntityData(FrameData, Stateful):
     # Caches.
 
     def _was_written(self, field: str) -> bool:
-        """Whether a model field may have changed since the last call for this field."""
+        """Return whether a model field may have changed since the last call for this field."""
         source = getattr(self.model, field)
-        with torch._C.DisableTorchFunctionSubclass():  # which costs more than all the rest
+        with (
+            torch._C.DisableTorchFunctionSubclass()
+        ):  # the dispatch costs more than the rest of this function
             now = id(source), source._version
         before = self._seen.get(field)
         self._seen[field] = now
         return before != now
 
     def _limits(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Hard and soft limits, computed anew only after the model's ranges were written."""
+        """Return hard and soft limits, recomputed only after writes to the model's ranges."""
         if self._was_written("jnt_range"):
             limits = self.model.jnt_range[:, self._joint_index].clone()
             limited = self.model.jnt_limited[:, self._joint_index] != 0

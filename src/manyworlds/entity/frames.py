@@ -31,8 +31,8 @@ def _point_velocity(
     return cvel[..., 3:] + torch.linalg.cross(cvel[..., :3], pos - subtree_com)
 
 
-class Frames:
-    """Poses and velocities of frames of one kind, each of which moves with a body.
+class FrameReader:
+    """Reads poses and velocities of frames of one kind, each of which moves with a body.
 
     Every tensor has shape [num_envs, num_frames, ...], or [num_envs, ...] for one frame whose ids
     are integers.
@@ -123,12 +123,12 @@ class FrameData:
         """Forward direction of the root in its frame, shape [num_envs, 3]."""
         self._root_id = root = indexing.root_body_id
         root_tree = int(indexing.tree_root_ids[root])
-        self._root_link = Frames(model, data, "xpos", root, root, root_tree)
-        self._root_com = Frames(model, data, "xipos", root, root, root_tree, "body_iquat")
+        self._root_link = FrameReader(model, data, "xpos", root, root, root_tree)
+        self._root_com = FrameReader(model, data, "xipos", root, root, root_tree, "body_iquat")
         bodies, body_trees = as_index(indexing.body_ids), _tree_index(indexing, indexing.body_ids)
-        self._body_link = Frames(model, data, "xpos", bodies, bodies, body_trees)
-        self._body_com = Frames(model, data, "xipos", bodies, bodies, body_trees, "body_iquat")
-        self._geom = Frames(
+        self._body_link = FrameReader(model, data, "xpos", bodies, bodies, body_trees)
+        self._body_com = FrameReader(model, data, "xipos", bodies, bodies, body_trees, "body_iquat")
+        self._geom = FrameReader(
             model,
             data,
             "geom_xpos",
@@ -137,7 +137,7 @@ class FrameData:
             _tree_index(indexing, indexing.geom_body_ids),
             "geom_quat",
         )
-        self._site = Frames(
+        self._site = FrameReader(
             model,
             data,
             "site_xpos",

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import torch
 
+from manyworlds.actuator import CommandField
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.math import quat_apply, quat_apply_inverse
 from manyworlds.validation.worlds import EnvIds, as_index, as_rows, assign
 
@@ -21,10 +23,10 @@ Ids: TypeAlias = "Sequence[int] | np.ndarray | slice | torch.Tensor | None"
 
 
 class DataWriter:
-    """Writes an entity's state and controls, in the worlds and elements named (None for all).
+    """Writes an entity's state and controls, in the given worlds and elements (None for all).
 
-    Where both are named, values have a row for each world and a column for each element. NumPy
-    arrays are accepted, too. Derived quantities follow at the next `sim.forward` or step.
+    Values have one row per world and one column per element; NumPy arrays are accepted.
+    Derived quantities follow at the next `sim.forward` or step.
 
     Args:
         indexing: ids and addresses of the entity's elements.
@@ -32,7 +34,8 @@ class DataWriter:
         data: the simulation's data.
 
     Raises:
-        ValueError: the base is of the other kind, an id is out of range, or a shape is wrong.
+        ValueError: a write to the root does not fit a fixed or a floating base, an id is out of
+            range, or a shape is wrong.
     """
 
     def __init__(self, indexing: EntityIndexing, model: WarpBridge, data: WarpBridge) -> None:
@@ -86,7 +89,7 @@ class DataWriter:
         mocap_id = self._indexing.mocap_id
         if mocap_id is None:
             raise ValueError(
-                "Cannot write a mocap pose: the root is no mocap body, so use "
+                "Cannot write a mocap pose: the root is no mocap body. Use "
                 "write_root_link_pose_to_sim for a floating base."
             )
         mocap_pose = self._tensor(mocap_pose, 7)
@@ -157,12 +160,12 @@ class DataWriter:
         body_ids: Ids = None,
         env_ids: EnvIds = None,
     ) -> None:
-        """Push and turn bodies from now on, until overwritten or reset.
+        """Apply forces and torques to bodies, until overwritten or reset.
 
         Args:
             force: at the bodies' centers of mass, in the world [N], shape [len(env_ids),
-                len(body_ids), 3], or [len(env_ids), 3] for one body; None leaves it as it is.
-            torque: in the world [N m], likewise.
+                len(body_ids), 3], or [len(env_ids), 3] for one body; None keeps the present force.
+            torque: in the world [N m], of the same shapes; None keeps the present torque.
             body_ids: the bodies.
             env_ids: the worlds.
         """
@@ -176,12 +179,12 @@ class DataWriter:
     # Helpers.
 
     def _tensor(self, values: torch.Tensor, width: int | None = None) -> torch.Tensor:
-        """Bring what may be an array, or of another precision, to a tensor to compute with."""
+        """Convert values to a float32 tensor on the device of the entity, and check its width."""
         device = self._device
         values = torch.as_tensor(values, dtype=torch.float32, device=device)
         if width is not None and values.shape[-1:] != (width,):
             raise ValueError(
-                f"The root's state takes {width} numbers a world here, got values of shape "
+                f"This part of the root's state has {width} numbers per world, got values of shape "
                 f"{tuple(values.shape)}: give shape [len(env_ids), {width}]."
             )
         return values
@@ -189,7 +192,7 @@ class DataWriter:
     def _root_motion(
         self, velocity: torch.Tensor, env_ids: EnvIds
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The root's orientation as it will be, that in qpos; and a velocity for each world."""
+        """Return the root's orientations in `qpos`, and one velocity per world."""
         self._require_floating_base("velocity")
         quat = self._data.qpos[:, self._free_q_index][:, 3:]
         quat = quat[as_rows(env_ids, len(quat), quat.device)]
@@ -210,16 +213,16 @@ class DataWriter:
     def _require_floating_base(self, what: str) -> None:
         if self._indexing.is_fixed_base:
             remedy = (
-                "write_mocap_pose_to_sim places it"
+                "use write_mocap_pose_to_sim"
                 if self._indexing.mocap_id is not None
                 else "give its root body a <freejoint>"
             )
             raise ValueError(f"Cannot write the root {what} of a fixed base: {remedy}.")
 
     def _elements(self, what: str, values: torch.Tensor, count: int, width: int) -> torch.Tensor:
-        """Bring values to a tensor of worlds and elements, neither of which may be guessed.
+        """Convert values to a tensor of shape [len(env_ids), count, width].
 
-        Only for one element may its dimension be left out: rows are always those of worlds.
+        The dimension of elements may be omitted only for a single element.
         """
         values = self._tensor(values)
         fits = values.ndim == 3 or (values.ndim == 2 and count == 1)
@@ -227,13 +230,13 @@ class DataWriter:
             short = f" or [len(env_ids), {width}]" if count == 1 else ""
             raise ValueError(
                 f"{what} must have shape [len(env_ids), {count}, {width}]{short}, got "
-                f"{tuple(values.shape)}: give a row for each world, and in it one for each element."
+                f"{tuple(values.shape)}: give one row per world with one entry per element."
             )
         return values if values.ndim == 3 else values.unsqueeze(1)
 
 
 class StateWriters:
-    """Writes state, targets and controls of an entity, as `DataWriter` describes."""
+    """Writes state, targets and controls of an entity, as `DataWriter` documents."""
 
     data: EntityData
 
@@ -330,57 +333,77 @@ class StateWriters:
         """
         self.data.write_external_wrench(forces, torques, body_ids, env_ids)
 
+    def set_target(
+        self,
+        transmission: TransmissionType,
+        field: CommandField,
+        value: torch.Tensor,
+        element_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        """Set targets of one kind, shape [len(env_ids), len(element_ids)].
+
+        Args:
+            transmission: the kind of the elements: joints, tendons or sites.
+            field: the kind of the targets; sites have efforts only.
+            value: the targets, in the units of `DriveTargets`.
+            element_ids: the elements.
+            env_ids: the worlds.
+
+        Raises:
+            ValueError: the elements have no such target, an id is out of range, or a shape is
+                wrong.
+        """
+        if transmission == TransmissionType.SITE and field != "effort":
+            raise ValueError(f"A site has no {field} target: set its effort target.")
+        target = self.data.drive_targets(transmission).of(field)
+        assign(target, value, env_ids, _columns(element_ids, target.shape[1]))
+
     def set_joint_position_target(
         self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
-        self._set_target("joint_pos_target", position, joint_ids, env_ids)
+        self.set_target(TransmissionType.JOINT, "position", position, joint_ids, env_ids)
 
     def set_joint_velocity_target(
         self, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
-        self._set_target("joint_vel_target", velocity, joint_ids, env_ids)
+        self.set_target(TransmissionType.JOINT, "velocity", velocity, joint_ids, env_ids)
 
     def set_joint_effort_target(
         self, effort: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired joint efforts before gears, shape [len(env_ids), len(joint_ids)]."""
-        self._set_target("joint_effort_target", effort, joint_ids, env_ids)
+        self.set_target(TransmissionType.JOINT, "effort", effort, joint_ids, env_ids)
 
     def set_tendon_len_target(
         self, length: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired tendon lengths [m], shape [len(env_ids), len(tendon_ids)]."""
-        self._set_target("tendon_len_target", length, tendon_ids, env_ids)
+        self.set_target(TransmissionType.TENDON, "position", length, tendon_ids, env_ids)
 
     def set_tendon_vel_target(
         self, velocity: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired tendon velocities [m/s], shape [len(env_ids), len(tendon_ids)]."""
-        self._set_target("tendon_vel_target", velocity, tendon_ids, env_ids)
+        self.set_target(TransmissionType.TENDON, "velocity", velocity, tendon_ids, env_ids)
 
     def set_tendon_effort_target(
         self, effort: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired tendon forces before gears [N], [len(env_ids), len(tendon_ids)]."""
-        self._set_target("tendon_effort_target", effort, tendon_ids, env_ids)
+        self.set_target(TransmissionType.TENDON, "effort", effort, tendon_ids, env_ids)
 
     def set_site_effort_target(
         self, effort: torch.Tensor, site_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired efforts at sites before gears, shape [len(env_ids), len(site_ids)]."""
-        self._set_target("site_effort_target", effort, site_ids, env_ids)
-
-    def _set_target(
-        self, name: str, value: torch.Tensor, element_ids: Ids, env_ids: EnvIds
-    ) -> None:
-        target = getattr(self.data, name)
-        assign(target, value, env_ids, _columns(element_ids, target.shape[1]))
+        self.set_target(TransmissionType.SITE, "effort", effort, site_ids, env_ids)
 
 
 def _columns(ids: Ids, count: int) -> slice | torch.Tensor:
-    """Bring ids to an index; those on a GPU are not checked, which would wait for it."""
+    """Convert ids to an index; ids on a GPU are not checked, which would synchronize with it."""
     if isinstance(ids, torch.Tensor) and ids.is_cuda and ids.dtype != torch.bool:
         return ids
     return as_index(ids, count)
@@ -389,6 +412,6 @@ def _columns(ids: Ids, count: int) -> slice | torch.Tensor:
 def _select(
     every: torch.Tensor, every_index: slice | torch.Tensor, ids: Ids
 ) -> slice | torch.Tensor:
-    """Pick global ids or addresses by local ids, all of them in their cheapest form."""
+    """Select global ids or addresses by local ids; for all of them return `every_index`."""
     index = _columns(ids, len(every))
     return every_index if isinstance(index, slice) and index == slice(None) else every[index]
