@@ -20,13 +20,14 @@ from manyworlds.actuator import (
     DcMotorActuatorCfg,
     DcMotorInputMode,
     DcMotorPhysicalParams,
+    DriveState,
+    DriveTargets,
     IdealPdActuator,
     IdealPdActuatorCfg,
     TransmissionType,
     XmlActuatorCfg,
 )
 from manyworlds.entity import Entity
-from manyworlds.entity.data import TARGETS
 from manyworlds.signals import DelayBuffer
 from tests.actuator.robots import make, shake
 
@@ -277,8 +278,10 @@ def test_controls_are_written_without_waiting_for_a_device(name: str):
     xml = '<motor joint="b_knee" gear="2"/>' if name.startswith("built") else ""
     entity, sim = make(*ROBOTS[name], xml=xml)
     groups = _to_meta(entity._actuator_groups)
-    names = [*TARGETS, "joint_pos", "joint_vel", "tendon_len", "tendon_vel"]
-    fields = {each: _to_meta(getattr(entity.data, each)) for each in names}
-    data = SimpleNamespace(**fields, data=SimpleNamespace(ctrl=_to_meta(sim.data.ctrl)))
+    data = SimpleNamespace(
+        drive_targets=lambda kind: DriveTargets(*map(_to_meta, entity.data.drive_targets(kind))),
+        drive_state=lambda kind: DriveState(*map(_to_meta, entity.data.drive_state(kind))),
+        data=SimpleNamespace(ctrl=_to_meta(sim.data.ctrl)),
+    )
     for _ in range(3):
         groups.apply_controls(data)

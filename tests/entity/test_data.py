@@ -1,11 +1,14 @@
 """Entity data against MuJoCo C, on bases and joints of every kind."""
 
+import inspect
+
 import mujoco
 import numpy as np
 import pytest
 import torch
 
 from manyworlds.entity import EntityCfg, EntityData
+from manyworlds.entity.writers import DataWriter
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg, Simulation, SimulationCfg
 from tests.robots import robot_file
@@ -47,6 +50,8 @@ ROBOTS = {
     "yam": "i2rt_yam/yam.xml",
 }
 WORLDS = 4
+FRAMES = ("root_link", "root_com", "body_link", "body", "body_com", "geom", "site")
+QUANTITIES = ("pose", "vel", "pos", "quat", "lin_vel", "ang_vel")
 
 
 def cfg(base: str) -> EntityCfg:
@@ -377,3 +382,27 @@ def test_defaults_follow_a_changed_qpos0():
     assert torch.allclose(data.default_joint_pos, expected)
     sim.model.qpos0[2, q[0]] -= 0.25
     assert torch.allclose(data.default_joint_pos, torch.tensor([0.0, 0.5]).repeat(4, 1))
+
+
+def _properties(cls: type) -> dict[str, property]:
+    return {name: p for name, p in inspect.getmembers(cls) if isinstance(p, property)}
+
+
+def test_properties_are_written_out():
+    """Editors and type checkers find each property by its name, and read its shape and unit."""
+    for name, read in _properties(EntityData).items():
+        assert read.fget is not None and read.fget.__name__ == name
+        if read.fget.__annotations__["return"] == "torch.Tensor" and name != "joint_torques":
+            assert "[num_envs" in (read.__doc__ or ""), name
+    assert {f"{frame}_{quantity}_w" for frame in FRAMES for quantity in QUANTITIES} <= _properties(
+        EntityData
+    ).keys()
+
+
+def test_writers_of_entity_and_data_agree():
+    """Each public writer of the data takes what the writer that it owns takes."""
+    names = [name for name in vars(DataWriter) if name.startswith("write_")]
+    assert len(names) == 12
+    for name in names:
+        own, owned = getattr(EntityData, name), getattr(DataWriter, name)
+        assert inspect.signature(own) == inspect.signature(owned)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.math import quat_apply
 from tests.entity.test_data import WORLDS, Case
 
@@ -300,3 +301,14 @@ def test_controls_may_be_written_past_the_actuators(fixed):
     robot.write_ctrl_to_sim(torch.tensor([[0.25]]), ids, [3])
     column = sim.mj_model.actuator("robot/pull").id
     assert sim.data.ctrl[3, column] == 0.25
+
+
+def test_targets_of_each_kind_are_those_of_the_named_setters(fixed):
+    """Set targets by kind of element and of target; sites have efforts only."""
+    robot = fixed.scene["robot"]
+    robot.set_target(TransmissionType.JOINT, "velocity", torch.full((2, 1), 3.0), [1], [0, 2])
+    assert robot.data.joint_vel_target.tolist() == [[0, 3], [0, 0], [0, 3], [0, 0]]
+    assert robot.data.drive_targets(TransmissionType.JOINT).velocity is robot.data.joint_vel_target
+    robot.reset()
+    with pytest.raises(ValueError, match="A site has no position target: set its effort target"):
+        robot.set_target(TransmissionType.SITE, "position", torch.zeros(WORLDS, 0))

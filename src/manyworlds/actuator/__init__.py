@@ -1,10 +1,9 @@
-"""What moves an entity: configs that edit the spec, and actuators that turn targets into ctrl."""
+"""Actuators: configs that edit the spec, and objects that turn targets into `ctrl`."""
 
 from manyworlds.actuator.actuator import (
     Actuator,
     ActuatorCfg,
     ActuatorCmd,
-    CommandField,
     delay_command,
 )
 from manyworlds.actuator.builtin_actuator import (
@@ -36,6 +35,7 @@ from manyworlds.actuator.learned_actuator import (
     LearnedMlpActuatorCfg,
 )
 from manyworlds.actuator.pd_actuator import IdealPdActuator, IdealPdActuatorCfg
+from manyworlds.actuator.targets import CommandField, DriveState, DriveTargets
 from manyworlds.actuator.xml_actuator import (
     XmlActuator,
     XmlActuatorCfg,
@@ -74,6 +74,8 @@ __all__ = [
     "DcMotorPhysicalParams",
     "DelayedActuator",
     "DelayedActuatorCfg",
+    "DriveState",
+    "DriveTargets",
     "FusedActuatorGroup",
     "IdealPdActuator",
     "IdealPdActuatorCfg",

@@ -1,4 +1,4 @@
-"""The contract of all actuators."""
+"""Base classes of all actuators and their configs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar
 
 import mujoco
 import torch
 
 from manyworlds.actuator.parameters import Cell, GainParameter, LimitParameter
+from manyworlds.actuator.targets import COMMAND_FIELDS, CommandField, DriveTargets
 from manyworlds.signals import DelayBuffer
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.spec.transmissions import TransmissionType
@@ -24,37 +25,16 @@ if TYPE_CHECKING:
 
 ActuatorCfgT = TypeVar("ActuatorCfgT", bound="ActuatorCfg")
 ActuatorT = TypeVar("ActuatorT", bound="Actuator[Any]")
-CommandField = Literal["position", "velocity", "effort"]
-COMMAND_FIELDS: tuple[CommandField, ...] = ("position", "velocity", "effort")
-
-# What `EntityData` calls the targets and the state of each kind of element.
-_TARGETS: dict[TransmissionType, dict[CommandField, str]] = {
-    TransmissionType.JOINT: {
-        "position": "joint_pos_target",
-        "velocity": "joint_vel_target",
-        "effort": "joint_effort_target",
-    },
-    TransmissionType.TENDON: {
-        "position": "tendon_len_target",
-        "velocity": "tendon_vel_target",
-        "effort": "tendon_effort_target",
-    },
-    TransmissionType.SITE: {"effort": "site_effort_target"},
-}
-_STATES = {
-    TransmissionType.JOINT: ("joint_pos", "joint_vel"),
-    TransmissionType.TENDON: ("tendon_len", "tendon_vel"),
-}
 
 
 @dataclass(kw_only=True)
 class ActuatorCfg(ABC):
-    """Which targets an actuator moves, what it changes about them, and how late it is."""
+    """Targets of an actuator, changes of their passive properties, and its delay."""
 
     target_names_expr: tuple[str, ...]
     """Regular expressions that select joints, tendons or sites."""
     transmission_type: TransmissionType = TransmissionType.JOINT
-    """What the actuator acts on."""
+    """Kind of the targets."""
     armature: float | None = None
     """Reflected rotor inertia [kg m^2 or kg]; None keeps the model's, 0 clears it."""
     frictionloss: float | None = None
@@ -64,22 +44,22 @@ class ActuatorCfg(ABC):
     delay_min_lag: int = 0
     """Smallest delay of the targets [physics steps]."""
     delay_max_lag: int = 0
-    """Largest delay [physics steps]; each world draws its own. 0 for none."""
+    """Largest delay [physics steps], drawn for each world; 0 for none."""
     delay_hold_prob: float = 0.0
-    """Probability to keep a world's delay when it is due to be drawn anew."""
+    """Probability that a world keeps its delay at an update."""
     delay_update_period: int = 0
-    """Draw delays every so many physics steps; 0 is every step."""
+    """Period of delay updates [physics steps]; 0 updates in every step."""
     delay_per_env_phase: bool = True
-    """Whether the worlds' periods begin at different steps."""
+    """Start the periods of the worlds at different steps."""
     delay_target: CommandField | tuple[CommandField, ...] = COMMAND_FIELDS
-    """The targets that are late; they share one delay."""
+    """Kinds of targets that are delayed; they share one delay."""
 
     def __post_init__(self) -> None:
-        """Check what can be checked without a model.
+        """Check the values that need no model.
 
         Raises:
             ValueError: a pattern instead of a tuple of them, an unknown transmission, a passive
-                property for a site, or delays that cannot be.
+                property for a site, or invalid delays.
         """
         name = type(self).__name__
         if isinstance(self.target_names_expr, str):
@@ -119,17 +99,17 @@ class ActuatorCfg(ABC):
     def build(
         self, entity: Entity, target_ids: list[int], target_names: list[str]
     ) -> Actuator[Any]:
-        """Make the actuator for the targets that the patterns selected."""
+        """Return the actuator for the targets that the patterns selected."""
 
     @property
     def delay_fields(self) -> tuple[CommandField, ...]:
-        """The targets that are late, in their usual order."""
+        """Kinds of targets that are delayed, in the order of `COMMAND_FIELDS`."""
         late = self.delay_target
         return tuple(field for field in COMMAND_FIELDS if field == late or field in late)
 
     @property
     def delay_key(self) -> tuple[Any, ...] | None:
-        """What actuators must have in common to share a delay; None without one."""
+        """Values that actuators must have in common to share a delay; None without a delay."""
         if self.delay_max_lag == 0 and self.delay_min_lag == 0:
             return None
         return (
@@ -142,7 +122,7 @@ class ActuatorCfg(ABC):
         )
 
     def make_delay_buffer(self, num_envs: int, device: torch.device | str) -> DelayBuffer | None:
-        """Make what holds targets back, if anything does."""
+        """Return the buffer that delays targets; None without a delay."""
         if self.delay_key is None:
             return None
         return DelayBuffer(
@@ -158,7 +138,7 @@ class ActuatorCfg(ABC):
 
 @dataclass(kw_only=True)
 class ActuatorCmd:
-    """What an actuator computes its control from, each of shape [num_envs, num_targets]."""
+    """Inputs of an actuator's control law, each of shape [num_envs, num_targets]."""
 
     position_target: torch.Tensor
     """Desired positions [rad or m]."""
@@ -171,9 +151,14 @@ class ActuatorCmd:
     vel: torch.Tensor
     """Velocities [rad/s or m/s]."""
 
+    @property
+    def targets(self) -> DriveTargets:
+        """The three targets."""
+        return DriveTargets(self.position_target, self.velocity_target, self.effort_target)
+
 
 def pick_columns(tensor: torch.Tensor, index: slice | torch.Tensor) -> torch.Tensor:
-    """Select columns: a view where they are contiguous."""
+    """Return columns of shape [num_envs, number of columns]: a view if they are contiguous."""
     if isinstance(index, slice):
         return tensor[:, index]
     return tensor.index_select(1, index)
@@ -185,36 +170,29 @@ def read_target(
     field: CommandField,
     columns: slice | torch.Tensor,
 ) -> torch.Tensor:
-    """Read desired positions, velocities or efforts of some elements of an entity."""
-    return pick_columns(getattr(data, _TARGETS[transmission][field]), columns)
+    """Read one kind of targets of some elements, shape [num_envs, number of columns]."""
+    return pick_columns(data.drive_targets(transmission).of(field), columns)
 
 
 def read_command(
     data: EntityData, transmission: TransmissionType, columns: slice | torch.Tensor
 ) -> ActuatorCmd:
-    """Read targets and state of some elements of an entity; a site has an effort only."""
-    targets = _TARGETS[transmission]
-    effort = pick_columns(getattr(data, targets["effort"]), columns)
-    if transmission not in _STATES:
-        zero = effort.new_zeros(1).expand_as(effort)
-        return ActuatorCmd(
-            position_target=zero, velocity_target=zero, effort_target=effort, pos=zero, vel=zero
-        )
-    pos, vel = _STATES[transmission]
+    """Read targets and state of some elements of an entity."""
+    targets, state = data.drive_targets(transmission), data.drive_state(transmission)
     return ActuatorCmd(
-        position_target=pick_columns(getattr(data, targets["position"]), columns),
-        velocity_target=pick_columns(getattr(data, targets["velocity"]), columns),
-        effort_target=effort,
-        pos=pick_columns(getattr(data, pos), columns),
-        vel=pick_columns(getattr(data, vel), columns),
+        position_target=pick_columns(targets.position, columns),
+        velocity_target=pick_columns(targets.velocity, columns),
+        effort_target=pick_columns(targets.effort, columns),
+        pos=pick_columns(state.pos, columns),
+        vel=pick_columns(state.vel, columns),
     )
 
 
 def delay_command(buffer: DelayBuffer, *targets: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Hold targets of one shape back by one lag per world.
+    """Delay targets of one shape by one lag per world.
 
     Args:
-        buffer: holds what was commanded before.
+        buffer: the earlier targets.
         targets: position, velocity and effort targets, or some of them.
     """
     buffer.append(torch.cat(targets, dim=-1))
@@ -224,43 +202,51 @@ def delay_command(buffer: DelayBuffer, *targets: torch.Tensor) -> tuple[torch.Te
 def delay_fields(
     buffer: DelayBuffer, cmd: ActuatorCmd, fields: tuple[CommandField, ...]
 ) -> ActuatorCmd:
-    """Hold the named targets of a command back."""
-    names = [f"{field}_target" for field in fields]
-    late = delay_command(buffer, *(getattr(cmd, name) for name in names))
-    return replace(cmd, **dict(zip(names, late, strict=True)))
+    """Return a command with some kinds of targets delayed."""
+    targets = cmd.targets
+    held = delay_command(buffer, *(targets.of(field) for field in fields))
+    late = dict(zip(fields, held, strict=True))
+    return replace(
+        cmd,
+        position_target=late.get("position", targets.position),
+        velocity_target=late.get("velocity", targets.velocity),
+        effort_target=late.get("effort", targets.effort),
+    )
 
 
 def parameter(name: str, doc: str) -> property:
-    """Make a property that reads a parameter."""
+    """Return a property that reads a parameter."""
     return property(lambda self: self.get_param(name), doc=doc)
 
 
 def _default(name: str) -> property:
-    return property(lambda self: self.default_param(name), doc=f"`{name}` as built.")
+    return property(
+        lambda self: self.default_param(name),
+        doc=f"`{name}` as compiled, shape [num_envs, num_targets].",
+    )
 
 
 class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     """Turns targets into `ctrl` for a group of joints, tendons or sites.
 
-    What may differ between worlds is in `param_names`: `get_param`, `set_param` and
-    `default_param` read and write each of these, wherever the kind of actuator keeps it. A kind
-    declares parameters that live in the model by `gain_cells` and `limit_fields`, and puts those
-    that it keeps itself into `params` when it is initialized.
+    The parameters that may differ between worlds are in `param_names`. `get_param`, `set_param` and
+    `default_param` read and write them. A subclass declares parameters that are stored in the model
+    by `gain_cells` and `limit_fields`, and stores the others in `params` when it is initialized.
 
     Args:
-        cfg: its configuration.
-        entity: the entity that it drives.
-        target_ids: entity-local ids of its targets.
+        cfg: the configuration.
+        entity: the entity that the actuator drives.
+        target_ids: entity-local ids of the targets.
         target_names: the names of these targets.
     """
 
     state_attributes = ("params", "delay_buffer")
     param_names: tuple[str, ...] = ()
-    """The parameters that may differ between worlds."""
+    """Names of the parameters that may differ between worlds."""
     gain_cells: Mapping[str, tuple[Cell, ...]] = MappingProxyType({})
-    """Where the model keeps the gains among these."""
+    """Model fields and columns that store the gains among the parameters."""
     limit_fields: tuple[str, ...] = ()
-    """The model fields that limit the effort."""
+    """Model fields that limit the effort."""
 
     def __init__(
         self, cfg: ActuatorCfgT, entity: Entity, target_ids: list[int], target_names: list[str]
@@ -268,12 +254,12 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         self.cfg = cfg
         self.entity = entity
         self.target_names = target_names
-        """The names of its targets."""
+        """Names of the targets."""
         self.target_ids = torch.tensor(target_ids, dtype=torch.long)
-        """Entity-local ids of its targets, shape [num_targets]."""
+        """Entity-local ids of the targets, shape [num_targets]."""
         self.transmission_type = cfg.transmission_type
         self.params: dict[str, torch.Tensor] = {}
-        """The parameters that it keeps itself, each [num_envs, num_targets]."""
+        """Parameters that are not stored in the model, each [num_envs, num_targets]."""
         self.delay_buffer: DelayBuffer | None = None
         self._shares_delay = False
         self._mjs_actuators: list[mujoco.MjsActuator] = []
@@ -283,7 +269,8 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     stiffness = parameter("stiffness", "Effort per position error, [num_envs, num_targets].")
     damping = parameter("damping", "Effort per velocity error, [num_envs, num_targets].")
     force_limit = parameter(
-        "force_limit", "Largest effort before a gear [N m or N], infinite for none."
+        "force_limit",
+        "Largest effort before a gear [N m or N], infinite for none, [num_envs, num_targets].",
     )
     default_stiffness = _default("stiffness")
     default_damping = _default("damping")
@@ -291,17 +278,17 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
 
     @property
     def has_delay(self) -> bool:
-        """Whether its targets arrive late."""
+        """True if targets are delayed."""
         return self.cfg.delay_key is not None
 
     @property
     def needs_substeps(self) -> bool:
-        """Whether it must compute its control before every physics step."""
+        """True if the control must be computed before every physics step."""
         return self.has_delay
 
     @property
     def model_fields(self) -> tuple[str, ...]:
-        """The model fields that a change of its parameters writes."""
+        """Model fields that a change of the parameters writes."""
         gains = (field for cells in self._own_gain_cells().values() for field, _, _ in cells)
         return tuple(dict.fromkeys((*gains, *self.limit_fields)))
 
@@ -316,16 +303,16 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
-        """Find its controls and parameters in the compiled model."""
+        """Find the controls and parameters in the compiled model."""
         ids = [actuator.id for actuator in self._mjs_actuators]
         adr = mj_model.actuator_ctrladr[ids].tolist()
         elements = [actuator.id for actuator in self.entity.spec.actuators]
         self.target_ids = self.target_ids.to(device)
         self.target_index = as_index(self.target_ids)
         self.ctrl_ids = torch.tensor([elements.index(i) for i in ids], device=device).long()
-        """Entity-local ids of its actuators, shape [number of controls]."""
+        """Entity-local ids of the MuJoCo actuators, shape [number of controls]."""
         self.global_ctrl_ids = torch.tensor(adr, device=device).long()
-        """Columns of `ctrl` that it writes, shape [number of controls]."""
+        """Columns of `ctrl` that the actuator writes, shape [number of controls]."""
         self.global_actuator_ids = torch.tensor(ids, device=device).long()
         self.global_ctrl_index = as_index(self.global_ctrl_ids)
         for name, cells in self._own_gain_cells().items():
@@ -339,19 +326,19 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     # Commands.
 
     def get_command(self, data: EntityData) -> ActuatorCmd:
-        """Collect targets and state."""
+        """Return targets and state."""
         return read_command(data, self.transmission_type, self.target_index)
 
     def apply_delay(self, cmd: ActuatorCmd) -> ActuatorCmd:
-        """Hold back the targets, if they are late; called once a physics step."""
+        """Return the command with the configured delay; called once per physics step."""
         if self.delay_buffer is None:
             return cmd
         return delay_fields(self.delay_buffer, cmd, self.cfg.delay_fields)
 
     def set_lags(self, lags: torch.Tensor, env_ids: EnvIds = None) -> None:
-        """Set the delay until it is drawn anew, clamped to its range.
+        """Set the delay until its next update, clamped to its range.
 
-        Actuators of an entity that compute alike and have equal delays share one.
+        Actuators of an entity with the same control law and equal delay settings share one delay.
 
         Args:
             lags: delays [physics steps], shape [len(env_ids)].
@@ -367,26 +354,26 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         self.delay_buffer.set_lags(lags, env_ids)
 
     def share_delay(self, buffer: DelayBuffer | None, first: bool) -> None:
-        """Take a buffer that several actuators share; the first of them resets it.
+        """Set a buffer that several actuators share; the first of them resets it.
 
-        It holds the targets of all of them: from now on their group applies the delay, and not
-        the `apply_delay` of each.
+        The buffer stores the targets of all of them: their group applies the delay from then on,
+        instead of the `apply_delay` of each actuator.
         """
         self.delay_buffer = buffer
         self._shares_delay = not first
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Forget what the worlds named have carried over."""
+        """Clear the delayed targets of the given worlds; None for all."""
         if self.delay_buffer is not None and not self._shares_delay:
             self.delay_buffer.reset(env_ids)
 
     def update(self, dt: float) -> None:
-        """Advance what it tracks over time by `dt` [s]."""
+        """Advance time-dependent state by `dt` [s]."""
 
     # Parameters.
 
     def get_param(self, name: str) -> torch.Tensor:
-        """Return a parameter as it is now, shape [num_envs, num_targets].
+        """Return the present values of a parameter, shape [num_envs, num_targets].
 
         Raises:
             AttributeError: the actuator has no such parameter.
@@ -395,7 +382,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         return self.params[name] if name in self.params else self._model_params[name].read()
 
     def default_param(self, name: str) -> torch.Tensor:
-        """Return a parameter as built, of the variants that worlds hold, [num_envs, num_targets].
+        """Return a parameter as compiled for each world's variant, [num_envs, num_targets].
 
         Raises:
             AttributeError: the actuator has no such parameter.
@@ -413,17 +400,17 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         env_ids: EnvIds = None,
         target_columns: torch.Tensor | slice | None = None,
     ) -> None:
-        """Set a parameter of some worlds and targets, wherever it counts.
+        """Set a parameter of some worlds and targets, in the model or in `params`.
 
         Args:
             name: one of `param_names`.
-            value: new values, shape [len(env_ids), len(target_columns)], or one that fits it.
+            value: new values, shape [len(env_ids), len(target_columns)] or broadcastable to it.
             env_ids: the worlds; None for all.
-            target_columns: which of the actuator's targets; None for all.
+            target_columns: columns of the actuator's targets; None for all.
 
         Raises:
             AttributeError: the actuator has no such parameter.
-            ValueError: a limit for what was compiled without one.
+            ValueError: a limit is set for a target that was compiled without one.
         """
         self._require_param(name)
         columns = slice(None) if target_columns is None else target_columns
@@ -458,10 +445,10 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         self.set_param("force_limit", effort_limit, env_ids)
 
     def target_columns(self, ctrl_ids: torch.Tensor | list[int]) -> torch.Tensor:
-        """Which of its targets the named actuators drive.
+        """Return the columns of the targets that some MuJoCo actuators drive, shape [n].
 
         Args:
-            ctrl_ids: entity-local ids of actuators, also of others.
+            ctrl_ids: entity-local ids of MuJoCo actuators; those of other actuators are ignored.
         """
         named = torch.isin(self.ctrl_ids, torch.as_tensor(ctrl_ids, device=self.ctrl_ids.device))
         return named.nonzero().squeeze(-1).remainder(max(len(self.target_ids), 1)).unique()
@@ -470,7 +457,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         return {name: cells for name, cells in self.gain_cells.items() if name in self.param_names}
 
     def _overrides(self) -> dict[str, Any]:
-        """What the configuration changes about the targets."""
+        """Return the changes of passive properties that the configuration asks for."""
         names = ("armature", "frictionloss", "viscous_damping")
         return {name: getattr(self.cfg, name) for name in names}
 
@@ -482,10 +469,10 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
             )
 
     def _fill_params(self, num_envs: int, device: torch.device) -> None:
-        """Allocate the parameters that it keeps itself."""
+        """Allocate the parameters that are not stored in the model."""
 
     def _actuator_ids_of(self, name: str) -> torch.Tensor:
-        """Global ids of the actuators that have a gain, one a target."""
+        """Return the global ids of the MuJoCo actuators with a gain, one per target."""
         return self.global_actuator_ids
 
     def _limit_parameter(self, mj_model: mujoco.MjModel, model: WarpBridge) -> LimitParameter:
@@ -500,7 +487,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
 
 
 def is_plain(actuator: Actuator[Any], kind: type[ActuatorT]) -> TypeGuard[ActuatorT]:
-    """Whether an actuator is of a kind and computes as that does, so that a group may do it."""
+    """Return whether an actuator has the unchanged law of a class, so that a group may apply it."""
     own = type(actuator)
     return (
         isinstance(actuator, kind)

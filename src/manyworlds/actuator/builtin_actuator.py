@@ -1,4 +1,4 @@
-"""Actuators that MuJoCo itself simulates: what they are told is what stands in `ctrl`."""
+"""Actuators that MuJoCo simulates: their targets are the values of `ctrl`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from manyworlds.actuator.actuator import (
     ActuatorCfg,
     ActuatorCfgT,
     ActuatorCmd,
-    CommandField,
 )
 from manyworlds.actuator.parameters import LimitParameter
+from manyworlds.actuator.targets import CommandField
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.spec.edits import (
     apply_target_overrides,
@@ -50,15 +50,15 @@ VELOCITY_CELLS = {"damping": (("actuator_gainprm", 0, 1.0), ("actuator_biasprm",
 class DirectActuator(Actuator[ActuatorCfgT]):
     """Copies targets into `ctrl`.
 
-    Its controls are one block for each of `command_fields`, with one control a target.
+    The controls are one block for each of `command_fields`, with one control per target.
     """
 
     command_fields: tuple[CommandField, ...] = ("effort",)
-    """The targets that it follows."""
+    """Kinds of targets that the controls are."""
 
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
-        """Return the targets as controls."""
-        targets = [getattr(cmd, f"{field}_target") for field in self.command_fields]
+        """Return the targets as controls, shape [num_envs, number of controls]."""
+        targets = [cmd.targets.of(field) for field in self.command_fields]
         return targets[0] if len(targets) == 1 else torch.cat(targets, dim=-1)
 
 
@@ -73,11 +73,11 @@ def _reject_site(cfg: ActuatorCfg, why: str) -> None:
 def _check_gear(
     cfg: BuiltinMotorActuatorCfg | BuiltinMuscleActuatorCfg | BuiltinDcMotorActuatorCfg,
 ) -> None:
-    """Raise ValueError unless the gear transmits something."""
+    """Raise ValueError unless the gear is a finite number other than 0."""
     if not (math.isfinite(cfg.gear) and cfg.gear):
         raise ValueError(
             f"{type(cfg).__name__}.gear must be a finite number other than 0, got {cfg.gear}: "
-            "nothing is felt behind a gear of 0; a negative one turns the effort around."
+            "a gear of 0 transmits no effort; a negative gear reverses the direction."
         )
 
 
@@ -189,8 +189,8 @@ class BuiltinVelocityActuator(DirectActuator[BuiltinVelocityActuatorCfg]):
 class BuiltinPdActuatorCfg(BuiltinPositionActuatorCfg):
     """A `<position>` and a `<velocity>` per target, whose sum follows both targets.
 
-    MuJoCo's implicit integrators treat both as parts of the dynamics, so that stiff gains stay
-    stable where an explicit law does not. The limit is that of the joint or the tendon: it bounds
+    MuJoCo's implicit integrators treat both as parts of the dynamics, so that large gains remain
+    stable, unlike in an explicit law. The limit is that of the joint or the tendon: it bounds
     the sum of all its actuators.
     """
 
@@ -277,13 +277,13 @@ class BuiltinPdActuator(DirectActuator[BuiltinPdActuatorCfg]):
 class BuiltinMotorActuatorCfg(ActuatorCfg):
     """A motor: its effort is the effort target, within a limit.
 
-    Target and limit count before the gear: a joint feels `gear` times the motor's effort.
+    Target and limit apply before the gear: the effort at the joint is `gear` times the motor's.
     """
 
     effort_limit: float
     """Largest effort of the motor, before the gear [N m or N]."""
     gear: float = 1.0
-    """Effort at the joint, tendon or site per effort of the motor; negative to turn it around."""
+    """Effort at the joint, tendon or site per effort of the motor; negative reverses it."""
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -326,11 +326,11 @@ class BuiltinMuscleActuatorCfg(ActuatorCfg):
     length_range: tuple[float, float] = (0.0, 0.0)
     """Feasible lengths [m or rad]; (0, 0) lets MuJoCo find them."""
     gear: float = 1.0
-    """Scale of length and force; negative to turn both around."""
+    """Scale of length and force; negative reverses both."""
     timeconst: tuple[float, float] = (0.01, 0.04)
     """Time constants of activation and deactivation [s]."""
     tausmooth: float = 0.0
-    """Width of the smooth passage between the two."""
+    """Width of the smooth transition between activation and deactivation."""
     range: tuple[float, float] = (0.75, 1.05)
     """Operating lengths, in units of the optimal length."""
     force: float = -1.0
@@ -382,7 +382,7 @@ class BuiltinMuscleActuator(DirectActuator[BuiltinMuscleActuatorCfg]):
 
 
 class DcMotorInputMode(enum.IntEnum):
-    """What the control of a DC motor means."""
+    """Meaning of a DC motor's control."""
 
     VOLTAGE = 0
     POSITION = 1
@@ -415,17 +415,17 @@ class DcMotorPhysicalParams:
 
 @dataclass(kw_only=True)
 class BuiltinDcMotorActuatorCfg(ActuatorCfg):
-    """MuJoCo's `<dcmotor>`, driven by a voltage or by a controller on board.
+    """MuJoCo's `<dcmotor>`, driven by a voltage or by its own controller.
 
     Targets, gains and limits are those of the motor, before the gear: a target position is `gear`
-    times that of the joint, and the joint feels `gear` times the motor's effort. The voltage that
-    the gains ask for is bounded.
+    times that of the joint, and the effort at the joint is `gear` times the motor's. The voltage
+    of the controller is bounded.
     """
 
     motor_params: DcMotorDatasheetParams | DcMotorPhysicalParams
     """The motor."""
     mode: DcMotorInputMode = DcMotorInputMode.POSITION
-    """What it is told: VOLTAGE follows the effort target [V]."""
+    """Meaning of the control; in VOLTAGE mode, the effort target is the voltage [V]."""
     stiffness: float = 0.0
     """Gain of the position error, in POSITION mode."""
     damping: float = 0.0
@@ -441,7 +441,7 @@ class BuiltinDcMotorActuatorCfg(ActuatorCfg):
     effort_limit: float | None = None
     """Largest effort of the motor, before the gear [N m or N]; None for no limit."""
     gear: float = 1.0
-    """Turns of the motor per turn of the target; negative to turn it around."""
+    """Turns of the motor per turn of the target; negative reverses the direction."""
     inductance: float = 0.0
     """[H]; 0 for none."""
     electrical_time_constant: float = 0.0

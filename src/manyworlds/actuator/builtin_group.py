@@ -1,4 +1,4 @@
-"""Actuators that only copy their targets, all at once."""
+"""Actuators that only copy targets to `ctrl`, several in one operation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.actuator.actuator import Actuator, CommandField, is_plain, read_target
+from manyworlds.actuator.actuator import Actuator, is_plain, read_target
 from manyworlds.actuator.builtin_actuator import DirectActuator
+from manyworlds.actuator.targets import CommandField
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.validation.worlds import as_index
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _CopyGroup:
-    """Targets of some kinds that go from some columns to others, at once and equally late."""
+    """Actuators whose targets are copied in one operation, with the same delay."""
 
     def __init__(
         self, transmission: TransmissionType, fields: tuple[CommandField, ...], delayed: bool
@@ -29,11 +30,11 @@ class _CopyGroup:
         self._members: list[DirectActuator[Any]] = []
 
     def add(self, actuator: DirectActuator[Any]) -> None:
-        """Take an actuator in."""
+        """Add an actuator."""
         self._members.append(actuator)
 
     def initialize(self, num_envs: int, device: torch.device) -> None:
-        """Find the columns, in the order of the controls, so that these are a slice if they can."""
+        """Find the columns in the order of the controls, which are then a slice if possible."""
         self._sources: list[tuple[CommandField, slice | torch.Tensor]] = []
         ctrl_ids = []
         for name in self._fields:
@@ -65,10 +66,9 @@ class _CopyGroup:
 
 @dataclass
 class BuiltinActuatorGroup:
-    """Copies the targets of all actuators that need nothing else.
+    """Copies the targets of all actuators without a control law.
 
-    There is one copy for each kind of target, whatever the number of actuators, and one for each
-    delay.
+    There is one copy operation for each kind of target and each delay, for any number of actuators.
     """
 
     _groups: list[_CopyGroup] = field(default_factory=list)
@@ -78,7 +78,7 @@ class BuiltinActuatorGroup:
     def process(
         actuators: Sequence[Actuator[Any]],
     ) -> tuple[BuiltinActuatorGroup, tuple[Actuator[Any], ...]]:
-        """Sort actuators into groups; return these, and the actuators that fit none."""
+        """Return the groups, and the actuators that fit none."""
         leftovers = []
         groups: dict[Any, _CopyGroup] = {}
         for actuator in actuators:
@@ -106,6 +106,6 @@ class BuiltinActuatorGroup:
             group.initialize(num_envs, device)
 
     def apply_controls(self, data: EntityData) -> None:
-        """Write the controls of all of them."""
+        """Write the controls of all groups."""
         for group in (*self._groups, *self._delayed_groups):
             group.apply_controls(data)

@@ -22,7 +22,7 @@ DcMotorCfgT = TypeVar("DcMotorCfgT", bound="DcMotorActuatorCfg")
 
 @dataclass(kw_only=True)
 class DcMotorActuatorCfg(IdealPdActuatorCfg):
-    """A PD law whose torque a DC motor can give at the speed that it has."""
+    """PD law with the torque limited by the torque-speed curve of a DC motor."""
 
     saturation_effort: float
     """Torque at rest [N m or N]."""
@@ -30,14 +30,14 @@ class DcMotorActuatorCfg(IdealPdActuatorCfg):
     """Speed without load [rad/s or m/s]."""
 
     def __post_init__(self) -> None:
-        """Check the numbers; warn of a limit that leaves the curve no say, or has none itself."""
+        """Check the numbers; warn if `effort_limit` exceeds `saturation_effort`."""
         super().__post_init__()
         check_positive(self, "saturation_effort", "velocity_limit")
         if math.isinf(self.effort_limit) or self.effort_limit > self.saturation_effort:
             warnings.warn(
                 f"{type(self).__name__}.effort_limit is {self.effort_limit}, more than "
-                f"saturation_effort={self.saturation_effort} that the motor gives at rest: set it "
-                "to the largest torque that the motor may give for long.",
+                f"saturation_effort={self.saturation_effort} of the motor at rest: set it "
+                "to the largest continuous torque of the motor.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -56,11 +56,12 @@ def dc_motor_clip(
     force_limit: torch.Tensor,
     vel: torch.Tensor,
 ) -> torch.Tensor:
-    """Clip efforts to what a DC motor gives at a speed, all [num_envs, num_targets].
+    """Clip efforts to the range of a DC motor at a speed, all [num_envs, num_targets].
 
-    At full voltage the torque falls in proportion to the speed, from `saturation_effort` at rest to
-    0 at `velocity_limit`, and brakes beyond that: `tau = tau_s (+-1 - v / v_0)`; see any text on
-    the steady state of `V = R i + k v`, `tau = k i`. `force_limit` bounds it on both sides.
+    At full voltage the torque decreases in proportion to the speed, from `saturation_effort` at
+    rest to 0 at `velocity_limit`, and is negative beyond that: `tau = tau_s (+-1 - v / v_0)`; see
+    any text on the steady state of `V = R i + k v`, `tau = k i`. `force_limit` bounds it on both
+    sides.
     """
     slope = saturation_effort * (vel / velocity_limit)
     top = (saturation_effort - slope).clamp_(min=-force_limit, max=force_limit)
@@ -91,7 +92,7 @@ class DcMotorActuator(IdealPdActuator[DcMotorCfgT], Generic[DcMotorCfgT]):
 def clip_to_curve(
     params: Mapping[str, torch.Tensor], effort: torch.Tensor, cmd: ActuatorCmd
 ) -> torch.Tensor:
-    """Apply `dc_motor_clip` with an actuator's parameters."""
+    """Apply `dc_motor_clip` with an actuator's parameters, shape [num_envs, num_targets]."""
     return dc_motor_clip(
         effort,
         params["saturation_effort"],

@@ -1,4 +1,4 @@
-"""Delay as a wrapper: the same as the delay fields of the configuration that it wraps."""
+"""Delay as a wrapper, equal to the delay fields of the wrapped configuration."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _WRAPPED = (
 
 @dataclass(kw_only=True)
 class DelayedActuatorCfg(ActuatorCfg):
-    """Any actuator, with targets that arrive late. What it drives is up to `base_cfg`."""
+    """Any actuator with delayed targets; `base_cfg` defines the targets."""
 
     base_cfg: ActuatorCfg
-    """The actuator; its own delay must be none."""
+    """Configuration of the actuator, without a delay of its own."""
     target_names_expr: tuple[str, ...] = field(init=False)
     transmission_type: TransmissionType = field(init=False)
     armature: float | None = field(init=False)
@@ -33,7 +33,7 @@ class DelayedActuatorCfg(ActuatorCfg):
     viscous_damping: float | None = field(init=False)
 
     def __post_init__(self) -> None:
-        """Take over what the wrapped configuration drives.
+        """Copy the targets of the wrapped configuration.
 
         Raises:
             ValueError: the wrapped configuration has a delay already.
@@ -69,4 +69,4 @@ class _HasDelay(type):
 
 
 class DelayedActuator(metaclass=_HasDelay):
-    """Any actuator that has a delay is an instance of this; there is nothing to construct."""
+    """Virtual class of all actuators with a delay, for `isinstance`; not constructed."""

@@ -1,4 +1,4 @@
-"""Actuators with one law, evaluated at once."""
+"""Actuators with the same control law, evaluated in one operation."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class _FusedGroup:
         self._members: list[IdealPdActuator[Any]] = []
 
     def add(self, actuator: IdealPdActuator[Any]) -> None:
-        """Take an actuator in."""
+        """Add an actuator."""
         self._members.append(actuator)
 
     def initialize(self, num_envs: int, device: torch.device) -> None:
-        """Lay the columns side by side; the actuators' parameters become views of the group's."""
+        """Concatenate the columns; the actuators' parameters become views of the group's."""
         members = self._members
         self._target_index = as_index(torch.cat([member.target_ids for member in members]))
         self._ctrl_index = as_index(torch.cat([member.global_ctrl_ids for member in members]))
@@ -54,7 +54,7 @@ class _FusedGroup:
 
 @dataclass
 class FusedActuatorGroup:
-    """Evaluates each law once, whatever the number of actuators that follow it."""
+    """Evaluates each control law once, for any number of actuators that share it."""
 
     _groups: list[_FusedGroup] = field(default_factory=list)
 
@@ -62,7 +62,7 @@ class FusedActuatorGroup:
     def process(
         actuators: Sequence[Actuator[Any]],
     ) -> tuple[FusedActuatorGroup, tuple[Actuator[Any], ...]]:
-        """Sort actuators into groups; return these, and the actuators that fit none."""
+        """Return the groups, and the actuators that fit none."""
         leftovers = []
         groups: dict[Any, _FusedGroup] = {}
         for actuator in actuators:
@@ -79,11 +79,11 @@ class FusedActuatorGroup:
         return FusedActuatorGroup(list(groups.values())), tuple(leftovers)
 
     def initialize(self, num_envs: int, device: torch.device) -> None:
-        """Lay out the groups, after the actuators are initialized."""
+        """Prepare the groups, after the actuators are initialized."""
         for group in self._groups:
             group.initialize(num_envs, device)
 
     def apply_controls(self, data: EntityData) -> None:
-        """Write the controls of all of them."""
+        """Write the controls of all groups."""
         for group in self._groups:
             group.apply_controls(data)

@@ -1,4 +1,4 @@
-"""All actuators of an entity: together where one operation serves many, else one by one."""
+"""All actuators of an entity, grouped so that one operation computes several."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ActuatorGroups:
-    """Runs actuators, each of which is in one group or is left to itself.
+    """Computes the controls of actuators, each in a group or on its own.
 
     Args:
         actuators: the actuators of an entity.
@@ -26,11 +26,11 @@ class ActuatorGroups:
     def __init__(self, actuators: Sequence[Actuator[Any]]) -> None:
         self._actuators = tuple(actuators)
         self.builtin_group, rest = BuiltinActuatorGroup.process(actuators)
-        """Those that copy targets."""
+        """Actuators that copy targets."""
         self.fused_group, self.custom = FusedActuatorGroup.process(rest)
-        """Those that share a law, and those left over."""
+        """Actuators that share a law (`custom`: actuators in no group)."""
         self.needs_substeps = any(actuator.needs_substeps for actuator in actuators)
-        """Whether controls must be computed before every physics step."""
+        """True if controls must be computed before every physics step."""
 
     def initialize(self, num_envs: int, device: torch.device) -> None:
         """Prepare the groups, after the actuators are initialized."""
@@ -46,11 +46,11 @@ class ActuatorGroups:
             data.data.ctrl[:, actuator.global_ctrl_index] = actuator.compute(cmd)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Forget what the worlds named have carried over."""
+        """Clear the state of the actuators in the given worlds; None for all."""
         for actuator in self._actuators:
             actuator.reset(env_ids)
 
     def update(self, dt: float) -> None:
-        """Advance what actuators track over time by `dt` [s]."""
+        """Advance time-dependent actuator state by `dt` [s]."""
         for actuator in self._actuators:
             actuator.update(dt)

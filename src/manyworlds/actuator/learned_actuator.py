@@ -1,4 +1,4 @@
-"""Networks that learned how a motor follows its targets."""
+"""Actuators that are networks, trained on the response of motors to targets."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ LearnedCfgT = TypeVar("LearnedCfgT", bound="LearnedActuatorCfg")
 
 @dataclass(kw_only=True)
 class LearnedActuatorCfg(DcMotorActuatorCfg):
-    """What the two kinds of networks share: one network serves all joints."""
+    """Fields that the two kinds of networks share; one network serves all joints."""
 
     network_file: str
     """TorchScript module."""
     pos_scale: float
-    """What position errors are multiplied by."""
+    """Factor of position errors."""
     vel_scale: float
-    """What velocities are multiplied by."""
+    """Factor of velocities."""
     torque_scale: float
-    """What the network's output is multiplied by."""
+    """Factor of the network's output."""
     input_order: Literal["pos_vel", "vel_pos"] = "pos_vel"
-    """Whether errors or velocities come first."""
+    """Order of position errors and velocities in the input."""
     stiffness: float = 0.0
     damping: float = 0.0
 
@@ -53,11 +53,11 @@ class LearnedMlpActuatorCfg(LearnedActuatorCfg):
     """A feed-forward network over a short history.
 
     Its input has a row for each world and joint: `history_length` position errors, the newest
-    first, and as many velocities. Its output is one number a row.
+    first, and as many velocities. Its output is one number per row.
     """
 
     history_length: int = 3
-    """How many steps the network sees."""
+    """Number of steps in the network's input."""
 
     def __post_init__(self) -> None:
         """Check the length."""
@@ -77,7 +77,7 @@ class LearnedLstmActuatorCfg(LearnedActuatorCfg):
 
     Its input has shape [num_envs * num_targets, 1, 2], hidden state and cell state have shape
     [num_layers, num_envs * num_targets, hidden_size], as in a batch-first `torch.nn.LSTM`, whose
-    weights tell layers and size. Its output is one number a row.
+    weights define the number of layers and the size. Its output is one number per row.
     """
 
     def build(
@@ -88,19 +88,20 @@ class LearnedLstmActuatorCfg(LearnedActuatorCfg):
 
 
 class _LearnedActuator(DcMotorActuator[LearnedCfgT], Generic[LearnedCfgT]):
-    """Loads the network, and clips what it says to the curve of the motor.
+    """Loads the network, and clips its output to the curve of the motor.
 
     Raises:
-        ValueError: the network cannot be loaded, or refuses the input or answers in another shape.
+        ValueError: the network cannot be loaded, or fails on an input of the expected shape, or its
+            output has another shape.
     """
 
-    # The network has learned its gains.
+    # The gains are part of the network.
     param_names = ("force_limit", "saturation_effort", "velocity_limit_motor")
 
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
-        """Load the network and try it."""
+        """Load the network and evaluate it once."""
         super().initialize(mj_model, model, data, device)
         cfg, name = self.cfg, type(self.cfg).__name__
         self._shape = (data.qpos.shape[0], len(self.target_ids))
@@ -126,7 +127,7 @@ class _LearnedActuator(DcMotorActuator[LearnedCfgT], Generic[LearnedCfgT]):
         self.reset()
 
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
-        """Return the efforts that the network foretells."""
+        """Return the efforts that the network predicts, shape [num_envs, num_targets]."""
         inputs = [
             (cmd.position_target - cmd.pos) * self.cfg.pos_scale,
             cmd.vel * self.cfg.vel_scale,
@@ -138,7 +139,7 @@ class _LearnedActuator(DcMotorActuator[LearnedCfgT], Generic[LearnedCfgT]):
         return clip_to_curve(self.params, effort, cmd)
 
     def _allocate(self, device: torch.device) -> None:
-        """Make what the network remembers."""
+        """Allocate the memory of the network."""
         raise NotImplementedError
 
     def _evaluate(self, inputs: torch.Tensor) -> torch.Tensor:
@@ -147,12 +148,12 @@ class _LearnedActuator(DcMotorActuator[LearnedCfgT], Generic[LearnedCfgT]):
 
 
 class LearnedMlpActuator(_LearnedActuator[LearnedMlpActuatorCfg]):
-    """A feed-forward network that sees the last few steps; a world's first fills its history."""
+    """A feed-forward network over the last steps; the first step of a world fills its history."""
 
     state_attributes = (*DcMotorActuator.state_attributes, "_history")
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Forget the history of the worlds named."""
+        """Clear the history of the given worlds; None for all."""
         super().reset(env_ids)
         self._history.reset(env_ids)
 
@@ -173,7 +174,7 @@ class LearnedLstmActuator(_LearnedActuator[LearnedLstmActuatorCfg]):
     state_attributes = (*DcMotorActuator.state_attributes, "_hidden", "_cell")
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Forget what the worlds named remember."""
+        """Clear the memory of the given worlds; None for all."""
         super().reset(env_ids)
         for memory in (self._hidden, self._cell):
             memory[:, as_rows(env_ids, self._shape[0])] = 0.0

@@ -1,4 +1,4 @@
-"""Parameters of actuators that live in the model, per world and target."""
+"""Parameters of actuators that are stored in the model, per world and target."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.validation.worlds import EnvIds, as_rows, assign
 
 Cell = tuple[str, int, float]
-"""A model field, one of its columns, and what that holds per unit of the parameter."""
+"""A model field, one of its columns, and the factor from the parameter to its value."""
 
 _FLAGS = {
     "actuator_forcerange": "actuator_forcelimited",
@@ -25,12 +25,12 @@ _FLAGS = {
 
 
 class GainParameter:
-    """A gain, which MuJoCo may need in several columns.
+    """A gain, which MuJoCo may store in several columns.
 
     Args:
         model: the simulation's model.
-        cells: where the gain is; it is read from the first.
-        rows: the rows of the fields, one a target.
+        cells: the columns that store the gain; the first one is read.
+        rows: the rows of the fields, one per target.
     """
 
     def __init__(self, model: WarpBridge, cells: Sequence[Cell], rows: torch.Tensor) -> None:
@@ -56,16 +56,16 @@ class GainParameter:
 
 
 class LimitParameter:
-    """The largest effort of actuators, before their gears, as MuJoCo keeps it.
+    """Largest effort of actuators before their gears, stored in ranges of the model.
 
-    A range that is not symmetric keeps its shape.
+    A write scales both bounds of a range that is not symmetric.
 
     Args:
-        owner: what has the limit, for messages.
-        mj_model: the compiled model: which ranges count, and their shapes.
+        owner: name of the actuator in messages.
+        mj_model: the compiled model, with the ranges and their flags.
         model: the simulation's model.
-        rows: the fields that limit the effort, and the rows of each, one a target.
-        differs: whether worlds hold variants, which may have ranges of other shapes.
+        rows: the fields that limit the effort, and the rows of each, one per target.
+        differs: worlds hold variants, whose ranges may have other proportions.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class LimitParameter:
         self._all_limited = bool((counts == len(rows)).all())
 
     def read(self) -> torch.Tensor:
-        """Return the limit, infinite where there is none, shape [num_envs, num_targets]."""
+        """Return the limit, infinite for targets without one, shape [num_envs, num_targets]."""
         return self._read(functools.partial(getattr, self._model))
 
     def read_default(self) -> torch.Tensor:
@@ -119,8 +119,8 @@ class LimitParameter:
             limited = torch.stack([mask[targets] for mask in self._mask.values()])
             if not bool(limited.any(dim=0).all()):
                 raise ValueError(
-                    f"{self._owner} has no effort limit to change: the model was compiled without,"
-                    " so give it an effort_limit (an XML actuator: a forcerange)."
+                    f"{self._owner} has no effort limit to change: the model was compiled without"
+                    " one. Set effort_limit (an XML actuator: forcerange)."
                 )
         value = value.unsqueeze(-1)
         for i, (field, ids) in enumerate(self._rows.items()):
@@ -134,7 +134,7 @@ class LimitParameter:
 
     @staticmethod
     def _of_worlds(rows: torch.Tensor, env_ids: EnvIds) -> torch.Tensor:
-        """Select the rows of worlds, unless one stands for all."""
+        """Select the rows of worlds; a single row applies to all."""
         return rows if len(rows) == 1 else rows[as_rows(env_ids, len(rows))]
 
 

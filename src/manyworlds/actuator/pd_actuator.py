@@ -1,4 +1,4 @@
-"""A PD law computed here, applied by a motor."""
+"""A PD law that is computed in Python and applied by a motor."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def pd_torque(stiffness: torch.Tensor, damping: torch.Tensor, cmd: ActuatorCmd) 
 class IdealPdActuator(Actuator[IdealPdCfgT], Generic[IdealPdCfgT]):
     """A PD law evaluated before every physics step, on a `<motor>`.
 
-    A subclass changes the law by `control_law` and adds what that needs to `param_names` and, in
-    `_initial_params`, to `params`; entities then evaluate the law of all its groups at once.
+    A subclass overrides `control_law`, and adds the parameters of its law to `param_names` and
+    `_initial_params`; entities then evaluate the law of all its groups in one operation.
     """
 
     param_names = ("stiffness", "damping", "force_limit")
@@ -68,7 +68,7 @@ class IdealPdActuator(Actuator[IdealPdCfgT], Generic[IdealPdCfgT]):
 
     @property
     def needs_substeps(self) -> bool:
-        """True: the law depends on the state."""
+        """Always True, because the law depends on the state."""
         return True
 
     def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
@@ -92,11 +92,11 @@ class IdealPdActuator(Actuator[IdealPdCfgT], Generic[IdealPdCfgT]):
         return torch.clamp(effort, min=-limit, max=limit)
 
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
-        """Return the efforts."""
+        """Return the efforts, shape [num_envs, num_targets]."""
         return self.control_law(self.params, cmd)
 
     def _initial_params(self) -> dict[str, float]:
-        """Values of `param_names` as configured."""
+        """Return the configured values of `param_names`."""
         cfg = self.cfg
         return {
             "stiffness": cfg.stiffness,

@@ -1,4 +1,4 @@
-"""Actuators that the robot's own MJCF file has."""
+"""Actuators that the robot's MJCF file defines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import mujoco
 import torch
 
-from manyworlds.actuator.actuator import ActuatorCfg, CommandField
+from manyworlds.actuator.actuator import ActuatorCfg
 from manyworlds.actuator.builtin_actuator import (
     DCMOTOR_CELLS,
     FORCE_RANGE,
@@ -19,6 +19,7 @@ from manyworlds.actuator.builtin_actuator import (
     DirectActuator,
 )
 from manyworlds.actuator.parameters import Cell
+from manyworlds.actuator.targets import CommandField
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.spec.edits import apply_target_overrides
 from manyworlds.spec.elements import TRANSMISSIONS, detect_command_field
@@ -30,7 +31,7 @@ PID_CELLS = {
     "stiffness": (("actuator_biasprm", 1, -1.0),),
     "damping": (("actuator_biasprm", 2, -1.0),),
 }
-# Ways in which MuJoCo keeps gains.
+# Gains of each kind of MuJoCo actuator.
 _CELLS = {
     "spring": POSITION_CELLS,
     "damper": VELOCITY_CELLS,
@@ -41,11 +42,11 @@ _CELLS = {
 
 @dataclass(kw_only=True)
 class XmlActuatorCfg(ActuatorCfg):
-    """Actuators that the spec already has for some of the targets; targets without are left out."""
+    """Actuators of the spec itself; targets without such an actuator are left out."""
 
     command_field: CommandField | None = None
-    """What their controls mean; None finds out from their types. Where a target has several
-    actuators, only those that are known to take this, or are of unknown type, belong to it."""
+    """Meaning of the controls; None detects it from the types of the actuators. If a target has
+    several actuators, this selects those with this meaning and those of unknown type."""
 
     def build(self, entity: Entity, target_ids: list[int], target_names: list[str]) -> XmlActuator:
         """Wrap the actuators."""
@@ -92,13 +93,13 @@ class XmlMotorActuatorCfg(XmlActuatorCfg):
 
 
 class XmlActuator(DirectActuator[XmlActuatorCfg]):
-    """Drives actuators of the spec by name of their targets, whatever they are called.
+    """Drives the actuators of the spec that act on the selected targets.
 
-    The targets go to `ctrl` as they are.
+    The targets are copied to `ctrl`.
 
     Raises:
-        ValueError: none of the targets has an actuator, what their controls mean is unknown or
-            differs, or one has several controls.
+        ValueError: none of the targets has an actuator, the meaning of the controls is unknown or
+            differs between actuators, or an actuator has several controls.
     """
 
     def __init__(
@@ -117,26 +118,26 @@ class XmlActuator(DirectActuator[XmlActuatorCfg]):
         super().__init__(cfg, entity, [ids[name] for name in names], names)
         self._mjs_actuators = found
         self.command_field: CommandField = _common_field(cfg, found)
-        """What the controls mean."""
+        """Meaning of the controls."""
         self.command_fields = (self.command_field,)
         self.gain_cells = _common_cells(found)
         self.param_names = (*self.gain_cells, "force_limit")
         self.limit_fields = MOTOR_RANGES if self.command_field == "effort" else FORCE_RANGE
 
     def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
-        """Change what is configured of some targets; their actuators are there already."""
+        """Apply the configured changes of some targets, which have their actuators already."""
         for name in target_names:
             apply_target_overrides(spec, name, self.transmission_type, **self._overrides())
 
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
-        """Find its controls, of which each actuator must have one."""
+        """Find the controls; each MuJoCo actuator must have exactly one."""
         for actuator in self._mjs_actuators:
             if (count := mj_model.actuator_ctrlnum[actuator.id]) != 1:
                 raise ValueError(
                     f"The XML actuator on '{actuator.target}' has {count} controls instead of one: "
-                    "leave it out, and drive it by write_ctrl_to_sim."
+                    "leave it out, and write its controls with write_ctrl_to_sim."
                 )
         super().initialize(mj_model, model, data, device)
 
@@ -172,7 +173,7 @@ def _find_actuators(
 
 
 def _may_take(cfg: XmlActuatorCfg, actuator: mujoco.MjsActuator) -> bool:
-    """Whether an actuator takes the configured command, or what it takes cannot be told."""
+    """Return whether an actuator takes the configured command or is of unknown type."""
     try:
         return detect_command_field(actuator) == cfg.command_field
     except ValueError:
@@ -180,7 +181,7 @@ def _may_take(cfg: XmlActuatorCfg, actuator: mujoco.MjsActuator) -> bool:
 
 
 def _common_field(cfg: XmlActuatorCfg, actuators: list[mujoco.MjsActuator]) -> CommandField:
-    """Find out what the controls of all the actuators mean, or raise ValueError."""
+    """Return the common meaning of the actuators' controls, or raise ValueError."""
     if cfg.command_field is not None:
         return cfg.command_field
     by_field: dict[CommandField, str] = {
@@ -196,7 +197,7 @@ def _common_field(cfg: XmlActuatorCfg, actuators: list[mujoco.MjsActuator]) -> C
 
 
 def _common_cells(actuators: list[mujoco.MjsActuator]) -> Mapping[str, tuple[Cell, ...]]:
-    """Find out where the model keeps the gains of all the actuators, if in one way."""
+    """Return the model columns of the actuators' gains, if they are the same for all."""
     kinds = {_cells_of(actuator) for actuator in actuators}
     kind = kinds.pop()
     return {} if kinds or kind is None else _CELLS[kind]

@@ -1,4 +1,4 @@
-"""What exists: physical objects, found by name, read and written as tensors."""
+"""Physical objects, whose elements are found by name, and read and written as tensors."""
 
 from manyworlds.entity.data import EntityData
 from manyworlds.entity.entity import (

@@ -8,109 +8,21 @@ from typing import Any
 
 import torch
 
+from manyworlds.actuator import DriveState, DriveTargets
+from manyworlds.entity.frames import FrameData, compute_velocity_from_cvel
 from manyworlds.entity.indexing import EntityIndexing
-from manyworlds.entity.writers import DataWriters
+from manyworlds.entity.writers import DataWriter, Ids
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.utils.math import quat_mul
+from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import EnvIds, as_index, assign
 
-# Name of a target -> the kind of element that it has a column for.
-TARGETS: dict[str, str] = {
-    "joint_pos_target": "joint",
-    "joint_vel_target": "joint",
-    "joint_effort_target": "joint",
-    "tendon_len_target": "tendon",
-    "tendon_vel_target": "tendon",
-    "tendon_effort_target": "tendon",
-    "site_effort_target": "site",
-}
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """Where the poses of one family of frames are: `inertial` ones are those of centers of mass."""
-
-    kind: str
-    pos: str
-    inertial: bool = False
-
-
-# MuJoCo stores positions of all of these, but quaternions of bodies only.
-_FRAMES = {
-    "root_link": _Frame("root", "xpos"),
-    "root_com": _Frame("root", "xipos", inertial=True),
-    "body_link": _Frame("body", "xpos"),
-    "body_com": _Frame("body", "xipos", inertial=True),
-    "geom": _Frame("geom", "geom_xpos"),
-    "site": _Frame("site", "site_xpos"),
-}
-
-_QUANTITIES = {
-    "pose_w": ("poses in the world [m, wxyz]", 7),
-    "vel_w": ("velocities in the world [m/s, rad/s]", 6),
-    "pos_w": ("positions in the world [m]", 3),
-    "quat_w": ("orientations in the world (wxyz)", 4),
-    "lin_vel_w": ("linear velocities in the world [m/s]", 3),
-    "ang_vel_w": ("angular velocities in the world [rad/s]", 3),
-}
-
-
-def _family(name: str) -> tuple[property, ...]:
-    """Make the properties of a family of frames, in the order of `_QUANTITIES`."""
-    frame = _FRAMES[name]
-    shape = "num_envs" if frame.kind == "root" else f"num_envs, num {frame.kind}s"
-
-    def make(quantity: str) -> property:
-        def read(self: EntityData) -> torch.Tensor:
-            return getattr(self, f"_{quantity}")(frame)
-
-        what, width = _QUANTITIES[quantity]
-        doc = f"Of {name.replace('_', ' ')} frames: {what}, shape [{shape}, {width}]."
-        return property(read, doc=doc)
-
-    return tuple(make(quantity) for quantity in _QUANTITIES)
-
-
-def _in_body_frame(quantity: str) -> property:
-    def read(self: EntityData) -> torch.Tensor:
-        rotation = self.data.xmat[:, self._index["root"]]
-        return torch.matmul(getattr(self, quantity).unsqueeze(1), rotation).squeeze(1)
-
-    return property(read, doc=f"`{quantity}` seen from the root's frame, shape [num_envs, 3].")
-
-
-def _column(source: str, index: str, doc: str) -> property:
-    def read(self: EntityData) -> torch.Tensor:
-        return getattr(self.data, source)[:, getattr(self, index)]
-
-    return property(read, doc=doc)
-
-
-def compute_velocity_from_cvel(
-    pos: torch.Tensor, subtree_com: torch.Tensor, cvel: torch.Tensor
-) -> torch.Tensor:
-    """World velocities [m/s, rad/s] of points that move with bodies, shape [..., 6].
-
-    Args:
-        pos: the points in the world [m], shape [..., 3].
-        subtree_com: centers of mass of the trees that the bodies belong to [m], shape [..., 3].
-        cvel: MuJoCo's velocities of the bodies [rad/s, m/s], shape [..., 6].
-    """
-    return torch.cat([_point_velocity(pos, subtree_com, cvel), cvel[..., :3]], dim=-1)
-
-
-def _point_velocity(
-    pos: torch.Tensor, subtree_com: torch.Tensor, cvel: torch.Tensor
-) -> torch.Tensor:
-    # MuJoCo's cvel is the velocity of the point of the body that is at its tree's center of mass:
-    # https://mujoco.readthedocs.io/en/stable/computation/index.html#forward-dynamics
-    return cvel[..., 3:] + torch.linalg.cross(cvel[..., :3], pos - subtree_com)
+__all__ = ["EntityData", "EntityDefaults", "compute_velocity_from_cvel"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EntityDefaults:
-    """Where an entity starts, each [num_envs, ...]; see the attributes of `EntityData`."""
+    """State of an entity at reset, each [num_envs, ...]; see the attributes of `EntityData`."""
 
     root_state: torch.Tensor
     joint_pos: torch.Tensor
@@ -118,25 +30,26 @@ class EntityDefaults:
     ball_joint_quat: torch.Tensor
 
 
-class EntityData(DataWriters, Stateful):
-    """Reads and writes an entity's part of the simulation; all tensors are [num_envs, ...].
+class EntityData(FrameData, Stateful):
+    """State, limits, targets and forces of an entity in the simulation, as tensors [num_envs, ...].
 
-    Poses and velocities of frames describe the state at the last `sim.forward` or refreshed step:
-    after writing state, call `sim.forward` to have them current. Accelerations and forces are
-    those of the last physics step.
+    Poses and velocities of frames are described at `FrameData`. Accelerations and forces are those
+    of the last physics step. Methods that write take ids of worlds and elements, None for all, and
+    raise ValueError as `DataWriter` documents.
 
     Args:
-        indexing: where the entity is in the model.
+        indexing: ids and addresses of the entity's elements.
         model: the simulation's model.
         data: the simulation's data.
-        defaults: where the entity starts.
+        defaults: state at reset.
         soft_joint_pos_limit_factor: share of a joint's range within its soft limits.
-        driven: kinds of elements that actuators drive: 'tendon', 'site'. Targets of tendons and
-            sites have no columns unless actuators follow them.
+        driven: the kinds of elements that actuators drive. Targets of tendons and sites have no
+            columns unless actuators drive them.
     """
 
     state_attributes = (
-        *TARGETS,
+        *("joint_pos_target", "joint_vel_target", "joint_effort_target"),
+        *("tendon_len_target", "tendon_vel_target", "tendon_effort_target", "site_effort_target"),
         *("default_root_state", "_default_joint_pos", "default_joint_vel", "encoder_bias"),
         *("default_ball_joint_quat", "_qpos0", "has_wrench"),
     )
@@ -154,11 +67,12 @@ class EntityData(DataWriters, Stateful):
         data: WarpBridge,
         defaults: EntityDefaults,
         soft_joint_pos_limit_factor: float = 1.0,
-        driven: Collection[str] = (),
+        driven: Collection[TransmissionType] = (),
     ) -> None:
-        self.indexing = indexing
-        self.model = model
-        self.data = data
+        super().__init__(indexing, model, data)
+        self._writer = DataWriter(indexing, model, data)
+        self.has_wrench = False
+        """True once an external wrench was applied."""
         self.default_root_state = defaults.root_state
         """Pose [m, wxyz] relative to the world's origin and velocity [m/s, rad/s] of the root at
         reset, shape [num_envs, 13]; only the pose for a fixed base, shape [num_envs, 7]."""
@@ -170,139 +84,151 @@ class EntityData(DataWriters, Stateful):
         num_envs, num_joints = defaults.joint_pos.shape
         device = defaults.joint_pos.device
         self.encoder_bias = torch.zeros(num_envs, num_joints, device=device)
-        """What joint encoders add to the joint positions [rad or m], [num_envs, num_joints]."""
-        widths = {"joint": num_joints, "tendon": len(indexing.tendons), "site": len(indexing.sites)}
-        self.joint_pos_target: torch.Tensor
+        """Errors that encoders add to joint positions [rad or m], [num_envs, num_joints]."""
+        num_tendons = len(indexing.tendons) if TransmissionType.TENDON in driven else 0
+        num_sites = len(indexing.sites) if TransmissionType.SITE in driven else 0
+        self.joint_pos_target = torch.zeros(num_envs, num_joints, device=device)
         """Desired joint positions [rad or m], shape [num_envs, num_joints]."""
-        self.joint_vel_target: torch.Tensor
+        self.joint_vel_target = torch.zeros(num_envs, num_joints, device=device)
         """Desired joint velocities [rad/s or m/s], shape [num_envs, num_joints]."""
-        self.joint_effort_target: torch.Tensor
+        self.joint_effort_target = torch.zeros(num_envs, num_joints, device=device)
         """Desired joint efforts before gears [N m or N], shape [num_envs, num_joints]."""
-        self.tendon_len_target: torch.Tensor
+        self.tendon_len_target = torch.zeros(num_envs, num_tendons, device=device)
         """Desired tendon lengths [m], shape [num_envs, num_tendons], or 0 columns."""
-        self.tendon_vel_target: torch.Tensor
+        self.tendon_vel_target = torch.zeros(num_envs, num_tendons, device=device)
         """Desired tendon velocities [m/s], shape [num_envs, num_tendons], or 0 columns."""
-        self.tendon_effort_target: torch.Tensor
+        self.tendon_effort_target = torch.zeros(num_envs, num_tendons, device=device)
         """Desired tendon forces before gears [N], [num_envs, num_tendons], or 0 columns."""
-        self.site_effort_target: torch.Tensor
+        self.site_effort_target = torch.zeros(num_envs, num_sites, device=device)
         """Desired efforts at sites before gears, shape [num_envs, num_sites], or 0 columns."""
-        for name, kind in TARGETS.items():
-            width = widths[kind] if kind == "joint" or kind in driven else 0
-            setattr(self, name, torch.zeros(num_envs, width, device=device))
-        self.gravity_vec_w = torch.tensor([0.0, 0.0, -1.0], device=device).repeat(num_envs, 1)
-        """Direction of gravity in the world, shape [num_envs, 3]."""
-        self.forward_vec_b = torch.tensor([1.0, 0.0, 0.0], device=device).repeat(num_envs, 1)
-        """Direction that the root faces, in its frame, shape [num_envs, 3]."""
+        self._site_zeros = torch.zeros(1, device=device).expand(num_envs, num_sites)
         self._soft_factor = soft_joint_pos_limit_factor
         self._seen: dict[str, tuple[int, int]] = {}
         self._hard = self._soft = torch.empty(0)
-        self._set_indices(indexing)
-        self._qpos0 = model.qpos0[:, self.q_index].clone()
-        self._compiled_qpos0 = model.default_rows("qpos0")[:, self.q_index]
+        # Ids and addresses in the cheapest form of index.
+        self._body_index = as_index(indexing.body_ids)
+        self._joint_index = as_index(indexing.joint_ids)
+        self._tendon_index = as_index(indexing.tendon_ids)
+        self._actuator_index = as_index(indexing.actuator_ids)
+        self._q_index = as_index(indexing.joint_q_adr)
+        self._v_index = as_index(indexing.joint_v_adr)
+        self._qpos0 = model.qpos0[:, self._q_index].clone()
+        self._compiled_qpos0 = model.default_rows("qpos0")[:, self._q_index]
         self.default_joint_pos_limits = self.joint_pos_limits.clone()
-        """Joint limits that the worlds began with [rad or m], shape [num_envs, num_joints, 2]."""
+        """Joint limits at the start [rad or m], shape [num_envs, num_joints, 2]."""
 
-    def _set_indices(self, indexing: EntityIndexing) -> None:
-        """Bring ids to the cheapest form of index."""
-        self.body_index = as_index(indexing.body_ids)
-        self.joint_index = as_index(indexing.joint_ids)
-        self.geom_index = as_index(indexing.geom_ids)
-        self.site_index = as_index(indexing.site_ids)
-        self.tendon_index = as_index(indexing.tendon_ids)
-        self.actuator_index = as_index(indexing.actuator_ids)
-        self.ctrl_index = as_index(indexing.ctrl_ids)
-        self.q_index = as_index(indexing.joint_q_adr)
-        self.v_index = as_index(indexing.joint_v_adr)
-        self.free_q_index = as_index(indexing.free_joint_q_adr)
-        self.free_v_index = as_index(indexing.free_joint_v_adr)
-        self._index = {
-            "root": indexing.root_body_id,
-            "body": self.body_index,
-            "geom": self.geom_index,
-            "site": self.site_index,
-        }
-        # The bodies that frames of each kind move with, and the roots of these bodies' trees.
-        self._carriers = {
-            "root": indexing.root_body_id,
-            "body": self.body_index,
-            "geom": as_index(indexing.geom_body_ids),
-            "site": as_index(indexing.site_body_ids),
-        }
-        self._roots: dict[str, Any] = {"root": indexing.tree_root_ids[indexing.root_body_id].item()}
-        for kind, ids in (
-            ("body", indexing.body_ids),
-            ("geom", indexing.geom_body_ids),
-            ("site", indexing.site_body_ids),
-        ):
-            roots = indexing.tree_root_ids[ids]
-            shared = len(roots) and bool((roots == roots[0]).all())
-            self._roots[kind] = slice(roots[0].item(), roots[0].item() + 1) if shared else roots
-
-    # What it is.
+    # Properties of the entity.
 
     @property
     def device(self) -> torch.device:
-        """Where its tensors are."""
+        """Device of the tensors."""
         return self.encoder_bias.device
 
     @property
+    def is_fixed_base(self) -> bool:
+        """True if the root has no free joint."""
+        return self.indexing.is_fixed_base
+
+    @property
     def is_articulated(self) -> bool:
-        """Whether it has joints besides a free one."""
+        """True if the entity has joints other than a free joint."""
         return len(self.indexing.joints) + len(self.indexing.ball_joints) > 0
 
     @property
     def is_actuated(self) -> bool:
-        """Whether it has actuators."""
+        """True if the entity has actuators."""
         return len(self.indexing.actuators) > 0
 
     def state_dict(self) -> dict[str, Any]:
         """Copy targets, defaults and biases, with the defaults as they are now."""
-        _ = self.default_joint_pos  # which then has followed qpos0
+        _ = self.default_joint_pos  # updates the defaults from qpos0
         return super().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` returned, after that of the simulation."""
+        """Load a state that `state_dict` returned, after that of the simulation."""
         super().load_state_dict(state)
-        self._compiled_qpos0 = self.model.default_rows("qpos0")[:, self.q_index]
+        self._compiled_qpos0 = self.model.default_rows("qpos0")[:, self._q_index]
 
     def clear_state(self, env_ids: EnvIds = None) -> None:
-        """Clear targets and external wrenches in the worlds named."""
-        for target in TARGETS:
-            assign(getattr(self, target), 0.0, env_ids)
+        """Clear targets and external wrenches in the given worlds; None for all."""
+        joints, tendons = map(self.drive_targets, (TransmissionType.JOINT, TransmissionType.TENDON))
+        for target in (*joints, *tendons, self.site_effort_target):
+            assign(target, 0.0, env_ids)
         if self.has_wrench:
-            assign(self.data.xfrc_applied, 0.0, env_ids, self.body_index)
+            assign(self.data.xfrc_applied, 0.0, env_ids, self._body_index)
+
+    def drive_targets(self, transmission: TransmissionType) -> DriveTargets:
+        """Return the targets of all joints, tendons or sites, each [num_envs, num_elements]."""
+        if transmission == TransmissionType.JOINT:
+            return DriveTargets(
+                self.joint_pos_target, self.joint_vel_target, self.joint_effort_target
+            )
+        if transmission == TransmissionType.TENDON:
+            return DriveTargets(
+                self.tendon_len_target, self.tendon_vel_target, self.tendon_effort_target
+            )
+        return DriveTargets(self._site_zeros, self._site_zeros, self.site_effort_target)
+
+    def drive_state(self, transmission: TransmissionType) -> DriveState:
+        """Return the state of all joints, tendons or sites, each [num_envs, num_elements]."""
+        if transmission == TransmissionType.JOINT:
+            return DriveState(self.joint_pos, self.joint_vel)
+        if transmission == TransmissionType.TENDON:
+            return DriveState(self.tendon_len, self.tendon_vel)
+        return DriveState(self._site_zeros, self._site_zeros)
 
     # Joints, tendons and actuators.
 
-    joint_pos = _column("qpos", "q_index", "Joint positions [rad or m], [num_envs, num_joints].")
-    joint_vel = _column("qvel", "v_index", "Joint velocities, shape [num_envs, num_joints].")
-    joint_acc = _column("qacc", "v_index", "Joint accelerations, shape [num_envs, num_joints].")
-    tendon_len = _column("ten_length", "tendon_index", "Tendon lengths [m], [num_envs, ntendon].")
-    tendon_vel = _column("ten_velocity", "tendon_index", "Tendon velocities [m/s].")
-    actuator_force = _column(
-        "actuator_force",
-        "actuator_index",
-        "Actuator efforts before gears [N m or N], [num_envs, num_actuators].",
-    )
-    qfrc_actuator = _column(
-        "qfrc_actuator", "v_index", "Actuator efforts at the joints, [num_envs, num_joints]."
-    )
+    @property
+    def joint_pos(self) -> torch.Tensor:
+        """Joint positions [rad or m], shape [num_envs, num_joints]."""
+        return self.data.qpos[:, self._q_index]
+
+    @property
+    def joint_vel(self) -> torch.Tensor:
+        """Joint velocities [rad/s or m/s], shape [num_envs, num_joints]."""
+        return self.data.qvel[:, self._v_index]
+
+    @property
+    def joint_acc(self) -> torch.Tensor:
+        """Joint accelerations [rad/s^2 or m/s^2], shape [num_envs, num_joints]."""
+        return self.data.qacc[:, self._v_index]
+
+    @property
+    def tendon_len(self) -> torch.Tensor:
+        """Tendon lengths [m], shape [num_envs, num_tendons]."""
+        return self.data.ten_length[:, self._tendon_index]
+
+    @property
+    def tendon_vel(self) -> torch.Tensor:
+        """Tendon velocities [m/s], shape [num_envs, num_tendons]."""
+        return self.data.ten_velocity[:, self._tendon_index]
+
+    @property
+    def actuator_force(self) -> torch.Tensor:
+        """Actuator efforts before gears [N m or N], shape [num_envs, num_actuators]."""
+        return self.data.actuator_force[:, self._actuator_index]
+
+    @property
+    def qfrc_actuator(self) -> torch.Tensor:
+        """Actuator efforts at the joints [N m or N], shape [num_envs, num_joints]."""
+        return self.data.qfrc_actuator[:, self._v_index]
 
     @property
     def joint_pos_biased(self) -> torch.Tensor:
-        """Joint positions as the encoders tell them [rad or m], [num_envs, num_joints]."""
+        """Joint positions as encoders measure them [rad or m], shape [num_envs, num_joints]."""
         return self.joint_pos + self.encoder_bias
 
     @property
     def joint_torques(self) -> torch.Tensor:
-        """Not available: which torques are meant is not clear.
+        """Not available, because the name is ambiguous; it has no shape.
 
         Raises:
-            NotImplementedError: always; names what to use instead.
+            NotImplementedError: always; the message names the alternatives.
         """
         raise NotImplementedError(
-            "joint_torques is ambiguous: use qfrc_actuator for what actuators do at the joints, "
-            "or actuator_force for their own outputs."
+            "joint_torques is ambiguous: use qfrc_actuator for actuator efforts at the joints, "
+            "or actuator_force for the outputs of the actuators."
         )
 
     @property
@@ -319,12 +245,12 @@ class EntityData(DataWriters, Stateful):
     def default_joint_pos(self) -> torch.Tensor:
         """Joint positions at reset [rad or m], shape [num_envs, num_joints].
 
-        Where a world's `qpos0` is changed, its defaults change by as much; another variant with
-        another `qpos0` changes nothing.
+        A change of a world's `qpos0` changes its defaults by the same amount; a switch to a variant
+        with another `qpos0` changes nothing.
         """
         if self._was_written("qpos0"):
-            qpos0 = self.model.qpos0[:, self.q_index]
-            compiled = self.model.default_rows("qpos0")[:, self.q_index]
+            qpos0 = self.model.qpos0[:, self._q_index]
+            compiled = self.model.default_rows("qpos0")[:, self._q_index]
             self._default_joint_pos += qpos0 - self._qpos0 - (compiled - self._compiled_qpos0)
             self._qpos0.copy_(qpos0)
             self._compiled_qpos0 = compiled
@@ -345,7 +271,7 @@ class EntityData(DataWriters, Stateful):
     @property
     def body_external_wrench(self) -> torch.Tensor:
         """Forces and torques applied at centers of mass [N, N m], [num_envs, num_bodies, 6]."""
-        return self.data.xfrc_applied[:, self.body_index]
+        return self.data.xfrc_applied[:, self._body_index]
 
     @property
     def body_external_force(self) -> torch.Tensor:
@@ -359,129 +285,110 @@ class EntityData(DataWriters, Stateful):
 
     @property
     def qfrc_external(self) -> torch.Tensor:
-        """What external wrenches do at the joints [N m or N], shape [num_envs, num_joints].
+        """Efforts of external wrenches at the joints [N m or N], shape [num_envs, num_joints].
 
-        MuJoCo's sum of smooth forces less its other parts:
+        The value is MuJoCo's sum of smooth forces minus its other parts:
         https://mujoco.readthedocs.io/en/stable/computation/index.html#general-framework
         """
-        total = self.data.qfrc_smooth[:, self.v_index] + self.data.qfrc_bias[:, self.v_index]
+        total = self.data.qfrc_smooth[:, self._v_index] + self.data.qfrc_bias[:, self._v_index]
         for part in ("qfrc_passive", "qfrc_applied", "qfrc_actuator"):
-            total -= getattr(self.data, part)[:, self.v_index]
+            total -= getattr(self.data, part)[:, self._v_index]
         return total
 
-    # Poses and velocities.
+    # Writing.
 
-    (
-        root_link_pose_w,
-        root_link_vel_w,
-        root_link_pos_w,
-        root_link_quat_w,
-        root_link_lin_vel_w,
-        root_link_ang_vel_w,
-    ) = _family("root_link")
-    (
-        root_com_pose_w,
-        root_com_vel_w,
-        root_com_pos_w,
-        root_com_quat_w,
-        root_com_lin_vel_w,
-        root_com_ang_vel_w,
-    ) = _family("root_com")
-    (
-        body_link_pose_w,
-        body_link_vel_w,
-        body_link_pos_w,
-        body_link_quat_w,
-        body_link_lin_vel_w,
-        body_link_ang_vel_w,
-    ) = _family("body_link")
-    (
-        body_com_pose_w,
-        body_com_vel_w,
-        body_com_pos_w,
-        body_com_quat_w,
-        body_com_lin_vel_w,
-        body_com_ang_vel_w,
-    ) = _family("body_com")
-    (
-        geom_pose_w,
-        geom_vel_w,
-        geom_pos_w,
-        geom_quat_w,
-        geom_lin_vel_w,
-        geom_ang_vel_w,
-    ) = _family("geom")
-    (
-        site_pose_w,
-        site_vel_w,
-        site_pos_w,
-        site_quat_w,
-        site_lin_vel_w,
-        site_ang_vel_w,
-    ) = _family("site")
-    # Short names stand for the link's frame.
-    body_pose_w, body_vel_w, body_pos_w = body_link_pose_w, body_link_vel_w, body_link_pos_w
-    body_quat_w, body_lin_vel_w = body_link_quat_w, body_link_lin_vel_w
-    body_ang_vel_w = body_link_ang_vel_w
+    def write_root_state(self, root_state: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Set pose [m, wxyz] and world velocity [m/s, rad/s], shape [len(env_ids), 13]."""
+        self._writer.write_root_state(root_state, env_ids)
 
-    root_link_lin_vel_b = _in_body_frame("root_link_lin_vel_w")
-    root_link_ang_vel_b = _in_body_frame("root_link_ang_vel_w")
-    root_com_lin_vel_b = _in_body_frame("root_com_lin_vel_w")
-    root_com_ang_vel_b = _in_body_frame("root_com_ang_vel_w")
-    projected_gravity_b = _in_body_frame("gravity_vec_w")
+    def write_root_pose(self, root_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Set the root's pose in the world [m, wxyz], shape [len(env_ids), 7]."""
+        self._writer.write_root_pose(root_pose, env_ids)
 
-    @property
-    def heading_w(self) -> torch.Tensor:
-        """Angle of the root's forward direction about the world's z [rad], shape [num_envs]."""
-        level = self.data.xmat[:, self._index["root"], :2]
-        x, y = (level * self.forward_vec_b.unsqueeze(1)).sum(dim=-1).unbind(1)
-        return torch.atan2(y, x)
+    def write_root_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
+        self._writer.write_root_velocity(root_velocity, env_ids)
 
-    # How families are read.
+    def write_root_velocity_b(self, root_velocity_b: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Set the velocity of the root's origin in its own frame [m/s, rad/s]."""
+        self._writer.write_root_velocity_b(root_velocity_b, env_ids)
 
-    def _pos_w(self, frame: _Frame) -> torch.Tensor:
-        return getattr(self.data, frame.pos)[:, self._index[frame.kind]]
+    def write_root_com_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
+        self._writer.write_root_com_velocity(root_velocity, env_ids)
 
-    def _quat_w(self, frame: _Frame) -> torch.Tensor:
-        quat = self.data.xquat[:, self._carriers[frame.kind]]
-        if frame.inertial:
-            return quat_mul(quat, self.model.body_iquat[:, self._carriers[frame.kind]])
-        if frame.kind in ("geom", "site"):
-            local = getattr(self.model, f"{frame.kind}_quat")
-            return quat_mul(quat, local[:, self._index[frame.kind]])
-        return quat
+    def write_mocap_pose(self, mocap_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Place a fixed base in the world [m, wxyz], shape [len(env_ids), 7]."""
+        self._writer.write_mocap_pose(mocap_pose, env_ids)
 
-    def _pose_w(self, frame: _Frame) -> torch.Tensor:
-        return torch.cat([self._pos_w(frame), self._quat_w(frame)], dim=-1)
+    def write_joint_state(
+        self,
+        position: torch.Tensor,
+        velocity: torch.Tensor,
+        joint_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        """Set joint positions and velocities, each of shape [len(env_ids), len(joint_ids)]."""
+        self._writer.write_joint_state(position, velocity, joint_ids, env_ids)
 
-    def _vel_w(self, frame: _Frame) -> torch.Tensor:
-        return compute_velocity_from_cvel(*self._motion(frame))
+    def write_joint_position(
+        self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
+        self._writer.write_joint_position(position, joint_ids, env_ids)
 
-    def _ang_vel_w(self, frame: _Frame) -> torch.Tensor:
-        return self.data.cvel[:, self._carriers[frame.kind], :3]
+    def write_joint_velocity(
+        self, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
+        self._writer.write_joint_velocity(velocity, joint_ids, env_ids)
 
-    def _lin_vel_w(self, frame: _Frame) -> torch.Tensor:
-        return _point_velocity(*self._motion(frame))
+    def write_ball_joint_state(
+        self,
+        quat: torch.Tensor,
+        ang_vel: torch.Tensor,
+        ball_joint_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        """Set orientations (wxyz) and child-frame velocities [rad/s] of ball joints."""
+        self._writer.write_ball_joint_state(quat, ang_vel, ball_joint_ids, env_ids)
 
-    def _motion(self, frame: _Frame) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Where frames are, where the centers of mass of their trees are, and `cvel`."""
-        subtree_com = self.data.subtree_com[:, self._roots[frame.kind]]
-        return self._pos_w(frame), subtree_com, self.data.cvel[:, self._carriers[frame.kind]]
+    def write_ctrl(self, ctrl: torch.Tensor, ctrl_ids: Ids = None, env_ids: EnvIds = None) -> None:
+        """Set controls, bypassing the actuator objects, shape [len(env_ids), len(ctrl_ids)]."""
+        self._writer.write_ctrl(ctrl, ctrl_ids, env_ids)
+
+    def write_external_wrench(
+        self,
+        force: torch.Tensor | None,
+        torque: torch.Tensor | None,
+        body_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        """Apply world forces [N] and torques [N m] to bodies, until overwritten or reset.
+
+        Each has shape [len(env_ids), len(body_ids), 3]; None keeps the present one.
+        """
+        self.has_wrench = True
+        self._writer.write_external_wrench(force, torque, body_ids, env_ids)
+
+    # Caches.
 
     def _was_written(self, field: str) -> bool:
-        """Whether a model field may have changed since the last call for this field."""
+        """Return whether a model field may have changed since the last call for this field."""
         source = getattr(self.model, field)
-        with torch._C.DisableTorchFunctionSubclass():  # which costs more than all the rest
+        with (
+            torch._C.DisableTorchFunctionSubclass()
+        ):  # the dispatch costs more than the rest of this function
             now = id(source), source._version
         before = self._seen.get(field)
         self._seen[field] = now
         return before != now
 
     def _limits(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Hard and soft limits, computed anew only after the model's ranges were written."""
+        """Return hard and soft limits, recomputed only after writes to the model's ranges."""
         if self._was_written("jnt_range"):
-            limits = self.model.jnt_range[:, self.joint_index].clone()
-            limited = self.model.jnt_limited[:, self.joint_index] != 0
+            limits = self.model.jnt_range[:, self._joint_index].clone()
+            limited = self.model.jnt_limited[:, self._joint_index] != 0
             infinite = torch.tensor([-torch.inf, torch.inf], device=limits.device)
             limits = torch.where(limited.unsqueeze(-1), limits, infinite)
             middle = limits.mean(dim=-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""Finding an entity's elements by name, the same way for every kind."""
+"""Selection of an entity's elements by name, in the same way for every kind."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _count_of(kind: str) -> property:
 
 
 class NamedElements:
-    """Names by kind of element, and one way to select among them.
+    """Names of elements by kind, and methods that select elements by name.
 
     Names are relative to the entity; free joints and the world body are not listed. A joint is a
     hinge or a slide, with one position and one velocity; ball joints are a kind of their own.
@@ -52,7 +52,7 @@ class NamedElements:
     _names: dict[str, tuple[str, ...]]
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """Names of all elements of a kind (see `ELEMENT_KINDS`), in model order."""
+        """Return the names of all elements of a kind (see `ELEMENT_KINDS`), in model order."""
         return self._names[kind]
 
     def find(
@@ -64,13 +64,13 @@ class NamedElements:
     ) -> Matches:
         """Select elements of a kind by regular expressions that match the whole name.
 
-        Names of attached parts, such as `left/elbow`, are also found without their prefix, while
-        that is the name of one element only.
+        Names of attached parts, such as `left/elbow`, also match without their prefix if the result
+        is unambiguous.
 
         Args:
-            kind: kind of element, a key of `ELEMENT_KINDS`.
+            kind: the kind, a key of `ELEMENT_KINDS`.
             name_keys: one or more patterns; each must match something.
-            subset: names to select from; the ids are then positions in it.
+            subset: names to select from; the ids are then indices into it.
             preserve_order: order the result by pattern instead of by model order.
 
         Returns:
@@ -86,7 +86,7 @@ class NamedElements:
             hint = ""
             keys = [name_keys] if isinstance(name_keys, str) else name_keys
             balls = self._names["ball_joint"] if kind == "joint" else ()
-            with suppress(ValueError):  # what is not a regular expression is named already
+            with suppress(ValueError):  # the error names invalid regular expressions already
                 if any(match_ids(key, balls) for key in keys):
                     hint = " Ball joints are a kind of their own: see find_ball_joints."
             raise ValueError(f"Cannot select by {kind} name. {error}{hint}") from None

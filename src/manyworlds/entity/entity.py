@@ -49,7 +49,7 @@ _ON_JOINTS = TRANSMISSIONS[TransmissionType.JOINT]
 
 @dataclass(kw_only=True)
 class EntityArticulationInfoCfg:
-    """How an entity is driven."""
+    """Actuators and soft joint limits of an entity."""
 
     actuators: tuple[ActuatorCfg, ...] = ()
     soft_joint_pos_limit_factor: float = 1.0
@@ -66,7 +66,7 @@ class EntityArticulationInfoCfg:
 
 @dataclass(kw_only=True)
 class EntityCfg:
-    """What an entity is made of and where it starts."""
+    """Spec, initial state and actuators of an entity."""
 
     @dataclass(kw_only=True)
     class InitialStateCfg:
@@ -91,11 +91,10 @@ class EntityCfg:
     init_state: InitialStateCfg = field(default_factory=InitialStateCfg)
     spec_fn: Callable[[], mujoco.MjSpec] = mujoco.MjSpec
     """Returns a spec of the entity alone, which is copied; its root is the body of its free joint,
-    or its first body if it has none."""
+    or its first body if it has no free joint."""
     articulation: EntityArticulationInfoCfg | None = None
     sort_actuators: bool = False
-    """Whether actuators are in the order of the joints that they move, not in that of the
-    configuration."""
+    """Sort actuators by the joints that they move, instead of in the order of `articulation`."""
     lights: tuple[LightCfg, ...] = ()
     cameras: tuple[CameraCfg, ...] = ()
     textures: tuple[TextureCfg, ...] = ()
@@ -105,10 +104,10 @@ class EntityCfg:
     collisions: tuple[CollisionCfg, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check what a configuration cannot be copied with.
+        """Check that `spec_fn` is a function.
 
         Raises:
-            TypeError: `spec_fn` is no function.
+            TypeError: `spec_fn` is not callable.
         """
         if not callable(self.spec_fn):
             raise TypeError(
@@ -124,21 +123,21 @@ class EntityCfg:
 class Entity(StateWriters, NamedElements, Stateful):
     """A robot, a prop or a fixture.
 
-    Before compilation it owns an editable spec; after `initialize` it reads and writes its part of
-    the simulation. Names are relative to the entity: the scene's prefix is not part of them. A
-    fixed base hangs on a mocap body `mocap_base`, so that each world can place it at its origin.
-    Joints and geoms without a name get one.
+    Before compilation, an entity owns an editable spec; after `initialize`, it reads and writes its
+    part of the simulation. Names do not include the scene's prefix. A fixed base is attached to a
+    mocap body `mocap_base`, which each world can place at its origin. Joints and geoms without a
+    name get one.
 
     Raises:
         ValueError: the spec has no body or several free joints, the initial state does not fit,
-            or an actuator's pattern selects nothing.
+            or an actuator's pattern matches nothing.
     """
 
     state_attributes = ("data", "actuators")
     wraps_fixed_base: ClassVar[bool] = True
-    """Whether a fixed base is put on a mocap body."""
+    """True if a fixed base is attached to a mocap body."""
     variant_metadata: Any = None
-    """How it differs from world to world; None if it does not."""
+    """Differences between its variants; None without variants."""
 
     def __init__(self, cfg: EntityCfg) -> None:
         _check_init_state(cfg.init_state)
@@ -147,7 +146,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         self._take_stock()
 
     def _take_stock(self) -> None:
-        # The spec may come to hold a whole scene, so what is the entity's own is kept apart.
+        # The spec may later contain a whole scene, so the entity's own elements are stored.
         self._elements = spec_elements(self.spec)
         self._free_joint = get_free_joint(self.spec)  # of a spec that variants may have replaced
         self._all_joint_names = tuple(joint.name for joint in self.spec.joints)
@@ -177,12 +176,12 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     @property
     def is_articulated(self) -> bool:
-        """Whether it has joints besides a free one."""
+        """True if the entity has joints other than a free joint."""
         return self.num_joints + self.num_ball_joints > 0
 
     @property
     def is_actuated(self) -> bool:
-        """Whether it has actuators."""
+        """True if the entity has actuators."""
         return self.num_actuators > 0
 
     @property
@@ -192,12 +191,12 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     @property
     def has_tendon_actuators(self) -> bool:
-        """Whether an actuator configuration drives tendons."""
+        """True if an actuator configuration drives tendons."""
         return self._drives(TransmissionType.TENDON)
 
     @property
     def has_site_actuators(self) -> bool:
-        """Whether an actuator configuration drives sites."""
+        """True if an actuator configuration drives sites."""
         return self._drives(TransmissionType.SITE)
 
     @property
@@ -208,7 +207,7 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     @property
     def needs_substeps(self) -> bool:
-        """Whether an actuator must compute its control before every physics step."""
+        """True if an actuator must compute its control before every physics step."""
         return self._actuator_groups.needs_substeps
 
     def find_joints_by_actuator_names(self, actuator_name_keys: Names) -> Matches:
@@ -233,7 +232,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         write_atomic(Path(xml_path), fix_spec_xml(spec.to_xml()))
 
     def to_zip(self, path: str | Path) -> Path:
-        """Write the entity alone and its assets into one archive; return where it is."""
+        """Write the entity alone and its assets into one archive; return its path."""
         return export_spec(self.spec, Path(path).with_suffix(""), zip=True)
 
     def initialize(
@@ -248,29 +247,29 @@ class Entity(StateWriters, NamedElements, Stateful):
             data,
             self._defaults(data.qpos.shape[0], device),
             articulation.soft_joint_pos_limit_factor,
-            {actuator.transmission_type.value for actuator in self.actuators},
+            {actuator.transmission_type for actuator in self.actuators},
         )
         for actuator in self.actuators:
             actuator.initialize(mj_model, model, data, device)
         self._actuator_groups.initialize(data.qpos.shape[0], device)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Clear targets, external wrenches and what actuators carry, in the worlds named."""
+        """Clear targets, external wrenches and actuator state in the given worlds; None for all."""
         self.data.clear_state(env_ids)
         self._actuator_groups.reset(env_ids)
 
     def update(self, dt: float) -> None:
-        """Advance what the actuators track over time by `dt` [s]."""
+        """Advance time-dependent actuator state by `dt` [s]."""
         self._actuator_groups.update(dt)
 
     def write_data_to_sim(self) -> None:
         """Turn targets into controls."""
         self._actuator_groups.apply_controls(self.data)
 
-    # Where it starts.
+    # Initial state.
 
     def initial_qpos(self) -> dict[str, Sequence[float]]:
-        """Initial `qpos` of every joint by name; call it before a scene takes the spec over."""
+        """Return the initial `qpos` of each joint by name; call it before a scene owns the spec."""
         init = self.cfg.init_state
         qpos: dict[str, Sequence[float]] = {
             name: [q] for name, q in zip(self.joint_names, self._initial_joint_pos(), strict=True)
@@ -281,7 +280,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         return qpos
 
     def initial_ctrl(self) -> list[float]:
-        """Initial first control of each actuator: position actuators hold initial positions."""
+        """Return the first control of each actuator: position actuators hold initial positions."""
         joints = dict(zip(self.names("joint"), self._initial_joint_pos(), strict=True))
         return [
             joints.get(target or "", 0.0) * actuator.gear[0]  # the actuator's length there
@@ -381,7 +380,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         return free
 
     def _name_the_nameless(self) -> None:
-        """Name joints and geoms, so that patterns and sensors can tell each from the others."""
+        """Give joints and geoms without a name unique names, for patterns and sensors."""
         for kind, elements in (("joint", self.spec.joints), ("geom", self.spec.geoms)):
             taken = {element.name for element in elements}
             for i, element in enumerate(element for element in elements if not element.name):
@@ -461,10 +460,10 @@ class Entity(StateWriters, NamedElements, Stateful):
 
 
 def _names_found(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
-    """List the names that any of the patterns means, but for one that means everything."""
+    """List the names that match a pattern other than `.*`."""
     ids: set[int] = set()
     for pattern in patterns:
-        # Not what is looked for: whether a pattern is wrong shows where it is.
+        # `find` reports invalid patterns.
         with suppress(ValueError):
             ids |= {*match_ids(pattern, names)} if pattern != ".*" else set()
     return [names[i] for i in sorted(ids)]

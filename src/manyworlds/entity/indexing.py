@@ -1,4 +1,4 @@
-"""Where an entity's elements are in the compiled model."""
+"""Ids and addresses of an entity's elements in the compiled model."""
 
 from __future__ import annotations
 
@@ -98,12 +98,17 @@ class EntityIndexing:
     root_index: int
     """Entity-local id of the root body: that of the free joint, or the first one."""
     tree_root_ids: torch.Tensor
-    """Of every body of the model, the root of its kinematic tree, shape [nbody]."""
+    """Global id of the root of each body's kinematic tree, for all bodies of the model, [nbody]."""
 
     @property
     def root_body_id(self) -> int:
         """Global id of the root body."""
         return int(self.body_ids[self.root_index])
+
+    @property
+    def is_fixed_base(self) -> bool:
+        """True if the root has no free joint."""
+        return len(self.free_joint_q_adr) == 0
 
 
 _ELEMENTS_FIELD = {**ELEMENT_KINDS, "ball_joint": "ball_joints"}
@@ -120,10 +125,10 @@ def compute_indexing(
     mj_model: mujoco.MjModel,
     device: torch.device,
 ) -> EntityIndexing:
-    """Read global ids off an entity's elements after the scene that holds them was compiled."""
+    """Read the global ids of an entity's elements, after the scene with them is compiled."""
 
     def tensor(values: Any, width: int | None = None) -> torch.Tensor:
-        """Make a tensor of addresses; with a width, of as many from each one on."""
+        """Return addresses, shape [n], or the `width` addresses from each one, [n, width]."""
         starts = torch.as_tensor(np.asarray(values, dtype=np.int64), device=device)
         if width is None:
             return starts

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import torch
 
+from manyworlds.actuator import CommandField
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.math import quat_apply, quat_apply_inverse
 from manyworlds.validation.worlds import EnvIds, as_index, as_rows, assign
 
@@ -19,36 +20,33 @@ if TYPE_CHECKING:
 
 Ids: TypeAlias = "Sequence[int] | np.ndarray | slice | torch.Tensor | None"
 """Entity-local ids of elements, or a mask over them; None for all."""
-P = ParamSpec("P")
 
 
-class DataWriters:
-    """Writes state and controls of the worlds and elements named (None for all).
+class DataWriter:
+    """Writes an entity's state and controls, in the given worlds and elements (None for all).
 
-    Where both are named, values have a row for each world and a column for each element. NumPy
-    arrays are taken, too. Derived quantities follow at the next `sim.forward` or step.
+    Values have one row per world and one column per element; NumPy arrays are accepted.
+    Derived quantities follow at the next `sim.forward` or step.
+
+    Args:
+        indexing: ids and addresses of the entity's elements.
+        model: the simulation's model.
+        data: the simulation's data.
 
     Raises:
-        ValueError: the base is of the other kind, an id is out of range, or a shape is wrong.
+        ValueError: a write to the root does not fit a fixed or a floating base, an id is out of
+            range, or a shape is wrong.
     """
 
-    data: WarpBridge
-    model: WarpBridge
-    indexing: EntityIndexing
-    encoder_bias: torch.Tensor
-    body_index: slice | torch.Tensor
-    q_index: slice | torch.Tensor
-    v_index: slice | torch.Tensor
-    ctrl_index: slice | torch.Tensor
-    free_q_index: slice | torch.Tensor
-    free_v_index: slice | torch.Tensor
-    has_wrench = False
-    """Whether an external wrench may be applied."""
-
-    @property
-    def is_fixed_base(self) -> bool:
-        """Whether the root has no free joint."""
-        return len(self.indexing.free_joint_q_adr) == 0
+    def __init__(self, indexing: EntityIndexing, model: WarpBridge, data: WarpBridge) -> None:
+        self._indexing, self._model, self._data = indexing, model, data
+        self._device = indexing.body_ids.device
+        self._body_index = as_index(indexing.body_ids)
+        self._ctrl_index = as_index(indexing.ctrl_ids)
+        self._q_index = as_index(indexing.joint_q_adr)
+        self._v_index = as_index(indexing.joint_v_adr)
+        self._free_q_index = as_index(indexing.free_joint_q_adr)
+        self._free_v_index = as_index(indexing.free_joint_v_adr)
 
     # The root.
 
@@ -62,7 +60,7 @@ class DataWriters:
         """Set the root's pose in the world [m, wxyz], shape [len(env_ids), 7]."""
         self._require_floating_base("pose")
         root_pose = self._tensor(root_pose, 7)
-        assign(self.data.qpos, root_pose, env_ids, self.free_q_index)
+        assign(self._data.qpos, root_pose, env_ids, self._free_q_index)
 
     def write_root_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
@@ -80,7 +78,7 @@ class DataWriters:
     def write_root_com_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
         quat, root_velocity = self._root_motion(root_velocity, env_ids)
-        offset = self.model.body_ipos[:, self.indexing.root_body_id]
+        offset = self._model.body_ipos[:, self._indexing.root_body_id]
         arm = quat_apply(quat, offset[as_rows(env_ids, len(offset), offset.device)])
         linear = root_velocity[..., :3] - torch.linalg.cross(root_velocity[..., 3:], arm)
         angular = quat_apply_inverse(quat, root_velocity[..., 3:])
@@ -88,16 +86,16 @@ class DataWriters:
 
     def write_mocap_pose(self, mocap_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Place a fixed base in the world [m, wxyz], shape [len(env_ids), 7]."""
-        mocap_id = self.indexing.mocap_id
+        mocap_id = self._indexing.mocap_id
         if mocap_id is None:
             raise ValueError(
-                "Cannot write a mocap pose: the root is no mocap body, so use "
+                "Cannot write a mocap pose: the root is no mocap body. Use "
                 "write_root_link_pose_to_sim for a floating base."
             )
         mocap_pose = self._tensor(mocap_pose, 7)
         column = slice(mocap_id, mocap_id + 1)
-        assign(self.data.mocap_pos, mocap_pose[..., None, :3], env_ids, column)
-        assign(self.data.mocap_quat, mocap_pose[..., None, 3:], env_ids, column)
+        assign(self._data.mocap_pos, mocap_pose[..., None, :3], env_ids, column)
+        assign(self._data.mocap_quat, mocap_pose[..., None, 3:], env_ids, column)
 
     # Joints.
 
@@ -116,15 +114,15 @@ class DataWriters:
         self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
-        columns = _select(self.indexing.joint_q_adr, self.q_index, joint_ids)
-        assign(self.data.qpos, position, env_ids, columns)
+        columns = _select(self._indexing.joint_q_adr, self._q_index, joint_ids)
+        assign(self._data.qpos, position, env_ids, columns)
 
     def write_joint_velocity(
         self, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
-        columns = _select(self.indexing.joint_v_adr, self.v_index, joint_ids)
-        assign(self.data.qvel, velocity, env_ids, columns)
+        columns = _select(self._indexing.joint_v_adr, self._v_index, joint_ids)
+        assign(self._data.qvel, velocity, env_ids, columns)
 
     def write_ball_joint_state(
         self,
@@ -141,19 +139,19 @@ class DataWriters:
             ball_joint_ids: the ball joints.
             env_ids: the worlds.
         """
-        every = torch.arange(len(self.indexing.ball_joint_ids), device=self.encoder_bias.device)
+        every = torch.arange(len(self._indexing.ball_joint_ids), device=self._device)
         ids = every[_columns(ball_joint_ids, len(every))]
         for target, name, value, adr in (
-            (self.data.qpos, "quat", quat, self.indexing.ball_joint_q_adr),
-            (self.data.qvel, "ang_vel", ang_vel, self.indexing.ball_joint_v_adr),
+            (self._data.qpos, "quat", quat, self._indexing.ball_joint_q_adr),
+            (self._data.qvel, "ang_vel", ang_vel, self._indexing.ball_joint_v_adr),
         ):
             values = self._elements(name, value, len(ids), adr.shape[1])
             assign(target, values.flatten(-2), env_ids, as_index(adr[ids].flatten()))
 
     def write_ctrl(self, ctrl: torch.Tensor, ctrl_ids: Ids = None, env_ids: EnvIds = None) -> None:
-        """Set controls, past the actuators' own computation: [len(env_ids), len(ctrl_ids)]."""
-        columns = _select(self.indexing.ctrl_ids, self.ctrl_index, ctrl_ids)
-        assign(self.data.ctrl, ctrl, env_ids, columns)
+        """Set controls, bypassing the actuator objects, shape [len(env_ids), len(ctrl_ids)]."""
+        columns = _select(self._indexing.ctrl_ids, self._ctrl_index, ctrl_ids)
+        assign(self._data.ctrl, ctrl, env_ids, columns)
 
     def write_external_wrench(
         self,
@@ -162,32 +160,31 @@ class DataWriters:
         body_ids: Ids = None,
         env_ids: EnvIds = None,
     ) -> None:
-        """Push and turn bodies from now on, until overwritten or reset.
+        """Apply forces and torques to bodies, until overwritten or reset.
 
         Args:
             force: at the bodies' centers of mass, in the world [N], shape [len(env_ids),
-                len(body_ids), 3], or [len(env_ids), 3] for one body; None leaves it as it is.
-            torque: in the world [N m], likewise.
+                len(body_ids), 3], or [len(env_ids), 3] for one body; None keeps the present force.
+            torque: in the world [N m], of the same shapes; None keeps the present torque.
             body_ids: the bodies.
             env_ids: the worlds.
         """
-        self.has_wrench = True
-        columns = _select(self.indexing.body_ids, self.body_index, body_ids)
-        count = self.data.xfrc_applied[0, columns].shape[0]
+        columns = _select(self._indexing.body_ids, self._body_index, body_ids)
+        count = self._data.xfrc_applied[0, columns].shape[0]
         for name, value, part in (("force", force, slice(3)), ("torque", torque, slice(3, 6))):
             if value is not None:
                 values = self._elements(name, value, count, 3)
-                assign(self.data.xfrc_applied[..., part], values, env_ids, columns)
+                assign(self._data.xfrc_applied[..., part], values, env_ids, columns)
 
     # Helpers.
 
     def _tensor(self, values: torch.Tensor, width: int | None = None) -> torch.Tensor:
-        """Bring what may be an array, or of another precision, to a tensor to compute with."""
-        device = self.encoder_bias.device
+        """Convert values to a float32 tensor on the device of the entity, and check its width."""
+        device = self._device
         values = torch.as_tensor(values, dtype=torch.float32, device=device)
         if width is not None and values.shape[-1:] != (width,):
             raise ValueError(
-                f"The root's state takes {width} numbers a world here, got values of shape "
+                f"This part of the root's state has {width} numbers per world, got values of shape "
                 f"{tuple(values.shape)}: give shape [len(env_ids), {width}]."
             )
         return values
@@ -195,9 +192,9 @@ class DataWriters:
     def _root_motion(
         self, velocity: torch.Tensor, env_ids: EnvIds
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The root's orientation as it will be, that in qpos; and a velocity for each world."""
+        """Return the root's orientations in `qpos`, and one velocity per world."""
         self._require_floating_base("velocity")
-        quat = self.data.qpos[:, self.free_q_index][:, 3:]
+        quat = self._data.qpos[:, self._free_q_index][:, 3:]
         quat = quat[as_rows(env_ids, len(quat), quat.device)]
         velocity = self._tensor(velocity, 6)
         if velocity.shape[:-1] not in ((), (1,), (len(quat),)):
@@ -211,21 +208,21 @@ class DataWriters:
         self, linear: torch.Tensor, angular: torch.Tensor, env_ids: EnvIds
     ) -> None:
         qvel = torch.cat([linear, angular], dim=-1)
-        assign(self.data.qvel, qvel, env_ids, self.free_v_index)
+        assign(self._data.qvel, qvel, env_ids, self._free_v_index)
 
     def _require_floating_base(self, what: str) -> None:
-        if self.is_fixed_base:
+        if self._indexing.is_fixed_base:
             remedy = (
-                "write_mocap_pose_to_sim places it"
-                if self.indexing.mocap_id is not None
+                "use write_mocap_pose_to_sim"
+                if self._indexing.mocap_id is not None
                 else "give its root body a <freejoint>"
             )
             raise ValueError(f"Cannot write the root {what} of a fixed base: {remedy}.")
 
     def _elements(self, what: str, values: torch.Tensor, count: int, width: int) -> torch.Tensor:
-        """Bring values to a tensor of worlds and elements, neither of which may be guessed.
+        """Convert values to a tensor of shape [len(env_ids), count, width].
 
-        Only for one element may its dimension be left out: rows are always those of worlds.
+        The dimension of elements may be omitted only for a single element.
         """
         values = self._tensor(values)
         fits = values.ndim == 3 or (values.ndim == 2 and count == 1)
@@ -233,39 +230,90 @@ class DataWriters:
             short = f" or [len(env_ids), {width}]" if count == 1 else ""
             raise ValueError(
                 f"{what} must have shape [len(env_ids), {count}, {width}]{short}, got "
-                f"{tuple(values.shape)}: give a row for each world, and in it one for each element."
+                f"{tuple(values.shape)}: give one row per world with one entry per element."
             )
         return values if values.ndim == 3 else values.unsqueeze(1)
 
 
-def _of_data(
-    write: Callable[Concatenate[Any, P], None],
-) -> Callable[Concatenate[StateWriters, P], None]:
-    """Make a method of an entity of one of its data."""
-
-    @wraps(write)
-    def forward(self: StateWriters, *args: P.args, **kwargs: P.kwargs) -> None:
-        write(self.data, *args, **kwargs)
-
-    return forward
-
-
 class StateWriters:
-    """Writes state, targets and controls of an entity, as `DataWriters` describes."""
+    """Writes state, targets and controls of an entity, as `DataWriter` documents."""
 
     data: EntityData
 
-    write_root_state_to_sim = _of_data(DataWriters.write_root_state)
-    write_root_link_pose_to_sim = _of_data(DataWriters.write_root_pose)
-    write_root_link_velocity_to_sim = _of_data(DataWriters.write_root_velocity)
-    write_root_link_velocity_b_to_sim = _of_data(DataWriters.write_root_velocity_b)
-    write_root_com_velocity_to_sim = _of_data(DataWriters.write_root_com_velocity)
-    write_mocap_pose_to_sim = _of_data(DataWriters.write_mocap_pose)
-    write_joint_state_to_sim = _of_data(DataWriters.write_joint_state)
-    write_joint_position_to_sim = _of_data(DataWriters.write_joint_position)
-    write_joint_velocity_to_sim = _of_data(DataWriters.write_joint_velocity)
-    write_ball_joint_state_to_sim = _of_data(DataWriters.write_ball_joint_state)
-    write_ctrl_to_sim = _of_data(DataWriters.write_ctrl)
+    def write_root_state_to_sim(self, root_state: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Set pose [m, wxyz] and world velocity [m/s, rad/s], shape [len(env_ids), 13]."""
+        self.data.write_root_state(root_state, env_ids)
+
+    def write_root_link_pose_to_sim(self, root_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Set the root's pose in the world [m, wxyz], shape [len(env_ids), 7]."""
+        self.data.write_root_pose(root_pose, env_ids)
+
+    def write_root_link_velocity_to_sim(
+        self, root_velocity: torch.Tensor, env_ids: EnvIds = None
+    ) -> None:
+        """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
+        self.data.write_root_velocity(root_velocity, env_ids)
+
+    def write_root_link_velocity_b_to_sim(
+        self, root_velocity_b: torch.Tensor, env_ids: EnvIds = None
+    ) -> None:
+        """Set the velocity of the root's origin in its own frame [m/s, rad/s]."""
+        self.data.write_root_velocity_b(root_velocity_b, env_ids)
+
+    def write_root_com_velocity_to_sim(
+        self, root_velocity: torch.Tensor, env_ids: EnvIds = None
+    ) -> None:
+        """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
+        self.data.write_root_com_velocity(root_velocity, env_ids)
+
+    def write_mocap_pose_to_sim(self, mocap_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+        """Place a fixed base in the world [m, wxyz], shape [len(env_ids), 7]."""
+        self.data.write_mocap_pose(mocap_pose, env_ids)
+
+    def write_joint_state_to_sim(
+        self,
+        position: torch.Tensor,
+        velocity: torch.Tensor,
+        joint_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        """Set joint positions and velocities, each of shape [len(env_ids), len(joint_ids)]."""
+        self.data.write_joint_state(position, velocity, joint_ids, env_ids)
+
+    def write_joint_position_to_sim(
+        self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
+        self.data.write_joint_position(position, joint_ids, env_ids)
+
+    def write_joint_velocity_to_sim(
+        self, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
+        self.data.write_joint_velocity(velocity, joint_ids, env_ids)
+
+    def write_ball_joint_state_to_sim(
+        self,
+        quat: torch.Tensor,
+        ang_vel: torch.Tensor,
+        ball_joint_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        """Set ball joints: orientations (wxyz) and velocities in the child's frame [rad/s].
+
+        Args:
+            quat: shape [len(env_ids), len(ball_joint_ids), 4].
+            ang_vel: shape [len(env_ids), len(ball_joint_ids), 3].
+            ball_joint_ids: the ball joints.
+            env_ids: the worlds.
+        """
+        self.data.write_ball_joint_state(quat, ang_vel, ball_joint_ids, env_ids)
+
+    def write_ctrl_to_sim(
+        self, ctrl: torch.Tensor, ctrl_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        """Set controls, bypassing the actuator objects, shape [len(env_ids), len(ctrl_ids)]."""
+        self.data.write_ctrl(ctrl, ctrl_ids, env_ids)
 
     def write_external_wrench_to_sim(
         self,
@@ -274,60 +322,88 @@ class StateWriters:
         env_ids: EnvIds = None,
         body_ids: Ids = None,
     ) -> None:
-        """Push and turn bodies; see `DataWriters.write_external_wrench`."""
+        """Apply forces and torques to bodies from now on, until overwritten or reset.
+
+        Args:
+            forces: at the bodies' centers of mass, in the world [N], shape [len(env_ids),
+                len(body_ids), 3], or [len(env_ids), 3] for one body.
+            torques: in the world [N m], of the same shape.
+            env_ids: the worlds.
+            body_ids: the bodies.
+        """
         self.data.write_external_wrench(forces, torques, body_ids, env_ids)
+
+    def set_target(
+        self,
+        transmission: TransmissionType,
+        field: CommandField,
+        value: torch.Tensor,
+        element_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        """Set targets of one kind, shape [len(env_ids), len(element_ids)].
+
+        Args:
+            transmission: the kind of the elements: joints, tendons or sites.
+            field: the kind of the targets; sites have efforts only.
+            value: the targets, in the units of `DriveTargets`.
+            element_ids: the elements.
+            env_ids: the worlds.
+
+        Raises:
+            ValueError: the elements have no such target, an id is out of range, or a shape is
+                wrong.
+        """
+        if transmission == TransmissionType.SITE and field != "effort":
+            raise ValueError(f"A site has no {field} target: set its effort target.")
+        target = self.data.drive_targets(transmission).of(field)
+        assign(target, value, env_ids, _columns(element_ids, target.shape[1]))
 
     def set_joint_position_target(
         self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
-        self._set_target("joint_pos_target", position, joint_ids, env_ids)
+        self.set_target(TransmissionType.JOINT, "position", position, joint_ids, env_ids)
 
     def set_joint_velocity_target(
         self, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
-        self._set_target("joint_vel_target", velocity, joint_ids, env_ids)
+        self.set_target(TransmissionType.JOINT, "velocity", velocity, joint_ids, env_ids)
 
     def set_joint_effort_target(
         self, effort: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired joint efforts before gears, shape [len(env_ids), len(joint_ids)]."""
-        self._set_target("joint_effort_target", effort, joint_ids, env_ids)
+        self.set_target(TransmissionType.JOINT, "effort", effort, joint_ids, env_ids)
 
     def set_tendon_len_target(
         self, length: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired tendon lengths [m], shape [len(env_ids), len(tendon_ids)]."""
-        self._set_target("tendon_len_target", length, tendon_ids, env_ids)
+        self.set_target(TransmissionType.TENDON, "position", length, tendon_ids, env_ids)
 
     def set_tendon_vel_target(
         self, velocity: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired tendon velocities [m/s], shape [len(env_ids), len(tendon_ids)]."""
-        self._set_target("tendon_vel_target", velocity, tendon_ids, env_ids)
+        self.set_target(TransmissionType.TENDON, "velocity", velocity, tendon_ids, env_ids)
 
     def set_tendon_effort_target(
         self, effort: torch.Tensor, tendon_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired tendon forces before gears [N], [len(env_ids), len(tendon_ids)]."""
-        self._set_target("tendon_effort_target", effort, tendon_ids, env_ids)
+        self.set_target(TransmissionType.TENDON, "effort", effort, tendon_ids, env_ids)
 
     def set_site_effort_target(
         self, effort: torch.Tensor, site_ids: Ids = None, env_ids: EnvIds = None
     ) -> None:
         """Set desired efforts at sites before gears, shape [len(env_ids), len(site_ids)]."""
-        self._set_target("site_effort_target", effort, site_ids, env_ids)
-
-    def _set_target(
-        self, name: str, value: torch.Tensor, element_ids: Ids, env_ids: EnvIds
-    ) -> None:
-        target = getattr(self.data, name)
-        assign(target, value, env_ids, _columns(element_ids, target.shape[1]))
+        self.set_target(TransmissionType.SITE, "effort", effort, site_ids, env_ids)
 
 
 def _columns(ids: Ids, count: int) -> slice | torch.Tensor:
-    """Bring ids to an index; those on a GPU are not checked, which would wait for it."""
+    """Convert ids to an index; ids on a GPU are not checked, which would synchronize with it."""
     if isinstance(ids, torch.Tensor) and ids.is_cuda and ids.dtype != torch.bool:
         return ids
     return as_index(ids, count)
@@ -336,6 +412,6 @@ def _columns(ids: Ids, count: int) -> slice | torch.Tensor:
 def _select(
     every: torch.Tensor, every_index: slice | torch.Tensor, ids: Ids
 ) -> slice | torch.Tensor:
-    """Pick global ids or addresses by local ids, all of them in their cheapest form."""
+    """Select global ids or addresses by local ids; for all of them return `every_index`."""
     index = _columns(ids, len(every))
     return every_index if isinstance(index, slice) and index == slice(None) else every[index]

@@ -11,9 +11,10 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.actuator.actuator import COMMAND_FIELDS, ActuatorCmd
+from manyworlds.actuator.actuator import ActuatorCmd
 from manyworlds.actuator.dc_actuator import DcMotorActuator
 from manyworlds.actuator.pd_actuator import IdealPdActuator
+from manyworlds.actuator.targets import COMMAND_FIELDS
 
 _LAWS = {cls.__name__: cls.control_law for cls in (IdealPdActuator, DcMotorActuator)}
 

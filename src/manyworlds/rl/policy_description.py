@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 VERSION = 1
 """Version of the layout of `describe_policy`."""
 
-_COMMANDS = {"position": "position", "len": "position", "velocity": "velocity", "vel": "velocity"}
-
 
 def describe_policy(
     env: ManagerBasedRlEnv, clip_actions: float | None = None, task: str | None = None
@@ -133,11 +131,10 @@ def _describe_action(term: Any) -> dict[str, Any]:
     as_usual = getattr(type(term), "process_actions", None) is BaseAction.process_actions
     if isinstance(term, BaseAction) and as_usual:
         clip = clip_bounds(term.cfg.clip, term.target_names, term.device)
-        kind = term.setter.removeprefix("set_").removesuffix("_target").split("_")[1]
         described |= {
             "targets": [f"{term.cfg.entity_name}/{name}" for name in term.target_names],
             "transmission": term.transmission_type.value,
-            "command": _COMMANDS.get(kind, "effort"),
+            "command": term.command_field,
             "scale": term.scale.tolist(),
             "offset": (term.offset[0] if term.offset.ndim > 1 else term.offset).tolist(),
             "clip": None if clip is None else torch.stack(clip).tolist(),

@@ -1,4 +1,4 @@
-"""Which world holds which variant."""
+"""Assignment of variants to worlds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 
 def allocate_worlds(weights: Sequence[float], nworld: int) -> list[int]:
-    """Share worlds out by the method of largest remainders, in blocks.
+    """Distribute worlds by the method of largest remainders, in blocks.
 
     Args:
         weights: one for each variant, in any unit.
@@ -75,7 +75,7 @@ def assign_worlds(
 def variant_ids(
     values: Any, num_variants: int, has: str, equals: str, remedy: str = "give"
 ) -> np.ndarray:
-    """Bring indices of variants, one for each world, to int64.
+    """Return checked variant indices, one for each world, as int64, shape [nworld].
 
     Args:
         values: integers in a list, an array or a tensor.

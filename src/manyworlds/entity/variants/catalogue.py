@@ -31,7 +31,7 @@ _ROOM = {
 }
 
 Sources = Sequence[int | None]
-"""Of each merged geom, which geom of a variant it stands for."""
+"""Index of the variant's geom that each merged geom stands for, or None."""
 
 
 class Catalogue:
@@ -58,7 +58,7 @@ class Catalogue:
         self.assets = [part.whole for part in parts]
         """Specs that hold nothing but assets, named `<variant>/<asset>`."""
         self.rows = {field: np.concatenate([part[field] for part in rows]) for field in rows[0]}
-        """Compiled values by field, [variant, element, ...]; those of absent geoms mean nothing."""
+        """Compiled values by field, [variant, element, ...]; those of absent geoms are not used."""
         self._check_room(names)
 
     def _check_room(self, names: list[str]) -> None:
@@ -93,7 +93,10 @@ class _Chunk:
         self._model = pool.submit(_compile, self.whole, list(specs))
 
     def read(self, sources: Sequence[Sources]) -> dict[str, np.ndarray]:
-        """Return the compiled values, and delete all but the assets."""
+        """Return the compiled values, each [variant, element, ...], and delete all but the assets.
+
+        Arrays have shape [num_variants, num_elements, ...].
+        """
         model, elements = self._model.result(), self._elements
         # All variants have as many of everything, but not of geoms.
         together = {kind: [e for own in elements for e in own[kind]] for kind in elements[0]}
@@ -131,7 +134,7 @@ def _compile(whole: mujoco.MjSpec, names: list[str]) -> mujoco.MjModel:
 
 @contextmanager
 def _crude_hulls(meshes: Sequence[Any]) -> Iterator[None]:
-    """Save the time for convex hulls that nothing is read of.
+    """Skip convex hulls, whose values are not read, to save time.
 
     A mesh's inertia may need its own, and one without faces takes those of its hull, as a file may.
     """

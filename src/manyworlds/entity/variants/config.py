@@ -31,7 +31,7 @@ def _unset() -> mujoco.MjSpec:
 
 @dataclass(kw_only=True)
 class VariantEntityCfg(EntityCfg):
-    """One object that looks and weighs differently from world to world.
+    """One object whose appearance and mass differ between worlds.
 
     All variants have the same bodies, joints, sites, actuators, sensors, tendons and equalities.
     Their geoms may differ, and so may the numbers that describe all else; see `docs/variants.md`
@@ -51,11 +51,11 @@ class VariantEntityCfg(EntityCfg):
         | Callable[[int], Sequence[int]]
         | None
     ) = None
-    """Which worlds hold which variant: weights by name, where those not named have weight 1; the
-    index of each world's variant; or a function of the number of worlds that returns the latter.
-    None makes all equally frequent."""
+    """Assignment of variants to worlds: weights by name (1 for variants that are not named); the
+    variant index of each world; or a function that returns these indices for a number of worlds.
+    None gives all variants equal weights."""
     spec_fn: Callable[[], mujoco.MjSpec] = _unset
-    """Not used: `variants` stands for it."""
+    """Not used: `variants` replaces it."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without building anything.
@@ -138,7 +138,7 @@ class VariantEntityCfg(EntityCfg):
 
 
 class _Alone(Entity):
-    """One variant, of which nothing is wanted but its spec."""
+    """One variant, of which only the spec is used."""
 
     def _take_stock(self) -> None:
         if self.cfg.articulation is not None:

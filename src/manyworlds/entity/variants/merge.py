@@ -44,13 +44,13 @@ class _Place:
 
     @property
     def shared(self) -> bool:
-        """Whether it is a primitive, of one type in all variants."""
+        """True if the geom is a primitive of the same type in all variants."""
         types = {geom.type if geom is not None else None for geom in self.geoms}
         return len(types) == 1 and types != {_MESH}
 
     @property
     def filler(self) -> int:
-        """The first variant that has it."""
+        """Index of the first variant that has the geom."""
         return next(i for i, geom in enumerate(self.geoms) if geom is not None)
 
 
@@ -204,7 +204,7 @@ def _name(places: list[_Place], in_use: set[str]) -> None:
 
 @dataclass
 class _Facts:
-    """What is read off the variants' specs before they are emptied."""
+    """Values read from the variants' specs before the specs are emptied."""
 
     sources: list[list[int | None]]
     meshes: list[tuple[str | None, ...]]

@@ -1,4 +1,4 @@
-"""What merging the variants of an entity leaves for the simulation."""
+"""Results of merging an entity's variants, for the simulation."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from manyworlds.entity.variants.assignment import Assignment, assign_worlds
 from manyworlds.sim.fields.element_rows import list_elements
 
 GeomRole = Literal["visual", "collision"]
-"""A geom that neither `contype` nor `conaffinity` lets collide is visual."""
+"""Role of a geom: visual if `contype` and `conaffinity` are 0."""
 
 InertialMode = Literal["mesh-derived", "diagonal", "fullinertia"]
-"""Where a body's inertia comes from: its geoms, or numbers of one of two kinds."""
+"""Source of a body's inertia: its geoms, or one of two forms of explicit numbers."""
 
 
 @dataclass(frozen=True)
 class SlotKey:
-    """Which geom of an entity variants take turns in."""
+    """Place of a geom in an entity, filled by a geom of each variant."""
 
     body_path: str
     role: GeomRole
@@ -29,7 +29,7 @@ class SlotKey:
 
 @dataclass(frozen=True)
 class VariantGeomSpec:
-    """What one variant puts into a slot, as its spec says it."""
+    """Geom that one variant puts into a slot, as its spec defines it."""
 
     mesh_name: str
     geom_name: str | None
@@ -50,7 +50,7 @@ class VariantGeomSpec:
 
     @classmethod
     def read(cls, geom: mujoco.MjsGeom) -> VariantGeomSpec:
-        """Read what a geom of a spec says."""
+        """Read the attributes of a geom of a spec."""
         return cls(
             mesh_name=geom.meshname,
             geom_name=geom.name or None,
@@ -73,7 +73,7 @@ class VariantGeomSpec:
 
 @dataclass(frozen=True)
 class VariantSlot:
-    """A geom of the merged entity, and which geom of each variant it stands for."""
+    """Geom of the merged entity, and the geom of each variant that it represents."""
 
     key: SlotKey
     template_geom_name: str
@@ -83,7 +83,7 @@ class VariantSlot:
 
 @dataclass(kw_only=True, eq=False)
 class VariantMetadata:
-    """How an entity's variants differ, element by element of the merged spec."""
+    """Differences between an entity's variants, for each element of the merged spec."""
 
     variant_names: tuple[str, ...]
     assignment: Assignment
@@ -96,7 +96,7 @@ class VariantMetadata:
     rows: dict[str, np.ndarray] = field(default_factory=dict)
     """Compiled values of the fields in which variants differ, each [variant, element, ...]."""
     filled: np.ndarray = field(default_factory=lambda: np.ones((1, 0), bool))
-    """Whether a variant has a geom, [variant, geom]."""
+    """Mask of the geoms that each variant has, shape [num_variants, num_geoms]."""
     meshes: tuple[tuple[str | None, ...], ...] = ()
     """Names of the meshes of each variant's geoms; None for a primitive."""
     materials: dict[str, tuple[tuple[str | None, ...], ...]] = field(default_factory=dict)
@@ -106,10 +106,10 @@ class VariantMetadata:
     assets: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The merged spec's meshes and materials by kind and name."""
     in_use: bool = False
-    """Whether a simulation gives its worlds their variants."""
+    """True if a simulation writes the values of the variants into its worlds."""
 
     def find_in(self, spec: mujoco.MjSpec) -> None:
-        """Take note of the elements of the merged spec, which is then attached to a scene."""
+        """Store the elements of the merged spec, before it is attached to a scene."""
         geoms = {geom.name: geom for geom in spec.geoms}
         self.elements = list_elements(spec)
         self.elements["geom"] = tuple(geoms[name] for name in self.geom_names)
@@ -120,7 +120,7 @@ class VariantMetadata:
 
     @property
     def has_primitive(self) -> np.ndarray:
-        """Which geoms are a primitive in some variant, [geom]."""
+        """Mask of the geoms that are a primitive in some variant, shape [num_geoms]."""
         without = np.array([[name is None for name in row] for row in self.meshes])
         return np.any(self.filled & without, axis=0)
 
@@ -134,13 +134,13 @@ class VariantMetadata:
 
     @property
     def num_mesh_geoms(self) -> int:
-        """How many geoms the variants take turns in."""
+        """Number of slots."""
         return len(self.slots)
 
     def world_variants(self, entity: str, num_envs: int) -> np.ndarray:
-        """Return the variant of each world.
+        """Return the variant index of each world, shape [num_envs].
 
         Raises:
-            ValueError: the assignment is no such list.
+            ValueError: the assignment does not fit the number of worlds or of variants.
         """
         return assign_worlds(self.assignment, entity, len(self.variant_names), num_envs)

@@ -1,4 +1,4 @@
-"""What the variants of one entity must agree on."""
+"""Checks that the variants of one entity can share one model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WRAPPED = (mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER)
 
 @dataclass(frozen=True)
 class JointSignature:
-    """What must be the same of a joint."""
+    """Attributes of a joint that must be equal in all variants."""
 
     name: str
     type: int
@@ -34,7 +34,7 @@ class JointSignature:
 
 @dataclass(frozen=True)
 class BodySignature:
-    """What must be the same of a body; its geoms may differ."""
+    """Attributes of a body that must be equal in all variants; its geoms may differ."""
 
     path: str
     name: str
@@ -45,17 +45,17 @@ class BodySignature:
 
 
 def variant_error(variant: str, problem: str, hint: str) -> ValueError:
-    """Make the error that says what is wrong with a variant, and what to do."""
+    """Return an error that states the problem of a variant and the remedy."""
     return ValueError(f"manyworlds.entity: VariantEntityCfg '{variant}': {problem}. Hint: {hint}.")
 
 
 def geom_role(geom: mujoco.MjsGeom) -> GeomRole:
-    """Tell geoms that may collide from those that are only seen."""
+    """Return the role of a geom: collision or visual."""
     return "collision" if geom.contype or geom.conaffinity else "visual"
 
 
 def inertial_mode(body: mujoco.MjsBody) -> InertialMode:
-    """Tell where a body's inertia comes from."""
+    """Return the source of a body's inertia."""
     if not body.explicitinertial:
         return "mesh-derived"
     return "diagonal" if np.isnan(body.fullinertia[0]) else "fullinertia"
@@ -73,7 +73,7 @@ def _paths(body: mujoco.MjsBody, path: str = "") -> Iterator[tuple[str, mujoco.M
 
 
 def validate_variant_specs(names: Sequence[str], specs: Sequence[mujoco.MjSpec]) -> None:
-    """Refuse variants that cannot take turns in one model.
+    """Raise ValueError for variants that cannot share one model.
 
     Args:
         names: of the variants, for messages.
@@ -124,7 +124,7 @@ def _check_alone(name: str, lists: dict[str, list[Any]]) -> None:
 
 
 def _facts(lists: dict[str, list[Any]]) -> dict[str, Any]:
-    """List what must be the same, in the order in which mismatches are reported."""
+    """List the attributes that must be equal, in the order in which mismatches are reported."""
     bodies = {path: _body_signature(path, body) for path, body in _paths(lists["bodies"][0])}
     return {
         "body tree": {path: (s.children, s.mocap) for path, s in bodies.items()},
@@ -155,7 +155,7 @@ def _wrap(wrap: mujoco.MjsWrap) -> tuple[Any, ...]:
 
 
 def geom_uses(spec: mujoco.MjSpec) -> list[tuple[str, str]]:
-    """List what refers to a geom, such as "sensor 'touch'", and the geom's name."""
+    """List references to geoms, such as "sensor 'touch'", and the geom's name."""
     uses: list[tuple[str, str]] = []
     for pair in spec.pairs:
         uses += [(f"contact pair '{pair.name}'", g) for g in (pair.geomname1, pair.geomname2)]

@@ -1,7 +1,6 @@
 """Actions that set actuator targets: `target = scale * action + offset`, then clipped.
 
-The classes differ only in the driven transmission and in the setter of the entity that takes the
-targets; see the table at the end of this file.
+They differ in the elements that they drive and in the kind of targets that they set.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import mujoco
 import torch
 
+from manyworlds.actuator import CommandField
 from manyworlds.entity import Entity
 from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg
 from manyworlds.spec.elements import TRANSMISSIONS
@@ -118,10 +118,8 @@ class BaseAction(ActionTerm):
     cfg: BaseActionCfg
     state_attributes = ("_raw_action", "_processed_actions")
     transmission_type: ClassVar[TransmissionType] = TransmissionType.JOINT
-    setter: ClassVar[str]
-    """Name of the entity's method that takes the targets."""
-    default_field: ClassVar[str] = ""
-    """Name of the entity's defaults that are the offset if the config sets `use_default_offset`."""
+    command_field: ClassVar[CommandField]
+    """Kind of the targets set by the action."""
 
     def __init__(self, cfg: BaseActionCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
@@ -173,7 +171,7 @@ class BaseAction(ActionTerm):
         Defaults may change during the simulation.
         """
         if self._follows_defaults:
-            return getattr(self._entity.data, self.default_field)[:, self._index]
+            return self._defaults()[:, self._index]
         return self._offset
 
     @property
@@ -195,7 +193,9 @@ class BaseAction(ActionTerm):
 
     def apply_actions(self) -> None:
         """Write the targets to the entity."""
-        getattr(self._entity, self.setter)(self._targets(), self._index)
+        self._entity.set_target(
+            self.transmission_type, self.command_field, self._targets(), self._index
+        )
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Set the actions of the given worlds to zero."""
@@ -205,6 +205,12 @@ class BaseAction(ActionTerm):
     def _targets(self) -> torch.Tensor:
         return self._processed_actions
 
+    def _defaults(self) -> torch.Tensor:
+        """Return the offsets of all elements if the config says `use_default_offset`."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no default targets: set use_default_offset=False."
+        )
+
     def _row(self, value: float | dict[str, float], default: float) -> torch.Tensor:
         row = resolve_field(value, self._target_names, default)
         return torch.tensor(row, dtype=torch.float32, device=self.device)
@@ -213,8 +219,10 @@ class BaseAction(ActionTerm):
 class JointPositionAction(BaseAction):
     """Joint position targets as measured by encoders, encoder bias included."""
 
-    setter = "set_joint_position_target"
-    default_field = "default_joint_pos"
+    command_field = "position"
+
+    def _defaults(self) -> torch.Tensor:
+        return self._entity.data.default_joint_pos
 
     def _targets(self) -> torch.Tensor:
         return self._processed_actions - self._entity.data.encoder_bias[:, self._index]
@@ -226,7 +234,7 @@ class RelativeJointPositionAction(BaseAction):
     The encoder bias is added to both the position and the target, so it cancels.
     """
 
-    setter = "set_joint_position_target"
+    command_field = "position"
     needs_substeps = True
 
     def _targets(self) -> torch.Tensor:
@@ -236,42 +244,44 @@ class RelativeJointPositionAction(BaseAction):
 class JointVelocityAction(BaseAction):
     """Joint velocity targets."""
 
-    setter = "set_joint_velocity_target"
-    default_field = "default_joint_vel"
+    command_field = "velocity"
+
+    def _defaults(self) -> torch.Tensor:
+        return self._entity.data.default_joint_vel
 
 
 class JointEffortAction(BaseAction):
     """Joint effort targets."""
 
-    setter = "set_joint_effort_target"
+    command_field = "effort"
 
 
 class TendonLengthAction(BaseAction):
     """Tendon length targets."""
 
     transmission_type = TransmissionType.TENDON
-    setter = "set_tendon_len_target"
+    command_field = "position"
 
 
 class TendonVelocityAction(BaseAction):
     """Tendon velocity targets."""
 
     transmission_type = TransmissionType.TENDON
-    setter = "set_tendon_vel_target"
+    command_field = "velocity"
 
 
 class TendonEffortAction(BaseAction):
     """Tendon force targets."""
 
     transmission_type = TransmissionType.TENDON
-    setter = "set_tendon_effort_target"
+    command_field = "effort"
 
 
 class SiteEffortAction(BaseAction):
     """Site effort targets."""
 
     transmission_type = TransmissionType.SITE
-    setter = "set_site_effort_target"
+    command_field = "effort"
 
 
 @dataclass(kw_only=True)
