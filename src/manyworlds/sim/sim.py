@@ -141,17 +141,17 @@ class Simulation:
     @property
     def wp_model(self) -> Any:
         """MuJoCo Warp's model; not available on the native engine."""
-        return self._warp_only("wp_model", "model")
+        return self._warp_struct("wp_model", "model")
 
     @property
     def wp_data(self) -> Any:
         """MuJoCo Warp's data; not available on the native engine."""
-        return self._warp_only("wp_data", "data")
+        return self._warp_struct("wp_data", "data")
 
     @property
     def wp_device(self) -> Any:
         """Warp's device; not available on the native engine."""
-        return self._warp_only("wp_device", "device")
+        return self._warp_struct("wp_device", "device")
 
     @functools.cached_property
     def mj_data(self) -> mujoco.MjData:
@@ -189,11 +189,11 @@ class Simulation:
         """CUDA graph of the first camera; None before its second image, and without graphs."""
         return next((g for name, g in self._engine.graphs.items() if "sense" in name), None)
 
-    def _warp_only(self, name: str, instead: str) -> Any:
-        if self.engine == "native":
+    def _warp_struct(self, name: str, instead: str) -> Any:
+        if not hasattr(self._engine, name):
             raise AttributeError(
-                f"'{name}' is not available: the native engine steps MuJoCo C and has no Warp "
-                f"arrays, so use sim.{instead}, or engine='warp'."
+                f"'{name}' is not available: the {self.engine} engine steps MuJoCo C and has no "
+                f"Warp arrays, so use sim.{instead}, or engine='warp'."
             )
         return getattr(self._engine, name)
 
@@ -393,6 +393,14 @@ class Simulation:
             if name not in self._engine.expanded:
                 self._engine.expand(name)
                 self._model.clear_cache()
+
+    def recompute_level(self, fields: Iterable[str]) -> RecomputeLevel:
+        """Return the level that `recompute_constants` requires after a change of some model fields.
+
+        Args:
+            fields: names of model fields; options are named 'opt.<name>'.
+        """
+        return self._engine.recompute_level(set(fields))
 
     def recompute_constants(self, level: RecomputeLevel, env_ids: EnvIds = None) -> None:
         """Recompute model fields that derive from others, as `mj_setConst` does.

@@ -36,8 +36,15 @@ class Engine(Protocol):
     """
 
     name: str
+    """Label for messages and records; the following attributes state capabilities."""
     is_bit_exact: bool
     """True if each world equals one that MuJoCo C steps, bit for bit."""
+    derives_in_single_precision: bool
+    """True if `recompute_constants` computes in float32 instead of as MuJoCo C does."""
+    skips_absent_meshes: bool
+    """True if a geom whose `geom_dataid` is -1 never collides, not even in a contact pair."""
+    expansion_remedy: str
+    """Start of a remedy for an `expansion_problem`, as in "use another engine, or "; may be ''."""
     num_threads: int
     mj_model: mujoco.MjModel
     num_envs: int
@@ -139,6 +146,10 @@ class Engine(Protocol):
 
     def expansion_problem(self, field: str) -> str | None:
         """Return the reason why a model field cannot have one row per world; None if it can."""
+        ...
+
+    def recompute_level(self, fields: set[str]) -> RecomputeLevel:
+        """Return the strongest level that a change of some model fields asks for."""
         ...
 
     def expand(self, field: str) -> None:
