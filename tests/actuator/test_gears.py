@@ -36,7 +36,6 @@ MOTOR = DcMotorPhysicalParams(kt=0.5, ke=0.5, resistance=2.0)
 TENDON, SITE = TransmissionType.TENDON, TransmissionType.SITE
 GAINS: dict[str, Any] = {"target_names_expr": ALL, "stiffness": 8.0, "damping": 0.5}
 ENGINES = pytest.mark.parametrize("engine", ["native", "warp"])
-pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 def _xml(element: str) -> str:

@@ -269,7 +269,7 @@ def test_derived_fields_are_what_mujoco_left(name, scenario):
     "scenario", SCENARIOS[:-1], ids=lambda scenario: scenario.__name__.strip("_")
 )
 @pytest.mark.parametrize("name", ["go1", "yam", "ant"])
-def test_the_rule_holds_on_warp(name, scenario, quick_compilation):
+def test_the_rule_holds_on_warp(name, scenario):
     """Read each field for the first time after some calls, and throughout: both are the same."""
     model = MODELS[name]()
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
@@ -292,7 +292,7 @@ def test_the_rule_holds_on_warp(name, scenario, quick_compilation):
         np.testing.assert_allclose(found / scale, expected / scale, atol=2e-3, err_msg=field)
 
 
-def test_fields_that_warp_did_not_save_follow_a_loaded_state(quick_compilation):
+def test_fields_that_warp_did_not_save_follow_a_loaded_state():
     """Compute what nobody had read before the state was saved, in the worlds loaded alone."""
     model = MODELS["ant"]()
     start = _start(model, torch.Generator().manual_seed(1))

@@ -77,7 +77,7 @@ def _changes(fields: list[str]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("optics", _OF_OPTICS)
-def test_a_change_of_each_visual_field_shows(optics, quick_compilation):
+def test_a_change_of_each_visual_field_shows(optics):
     """Change one field in each world: its picture differs, and the untouched world's does not."""
     fields = [f for f in VISUAL if f not in _OF_OPTICS or f == optics]
     model = mujoco.MjModel.from_xml_string(STUDIO.format(optics=_OF_OPTICS[optics]))
@@ -115,7 +115,7 @@ def test_visual_fields_that_warp_holds_once_are_refused():
 
 
 @pytest.mark.parametrize("name", ["rich", "go1", "yam", "ant"])
-def test_what_set_const_derives_is_right_or_refused(name, quick_compilation):
+def test_what_set_const_derives_is_right_or_refused(name):
     """Compare everything that mj_setConst writes: the same within float32, or refused by name."""
     model = MODELS[name]()
     assert torch.equal(
