@@ -209,7 +209,7 @@ def test_a_limit_that_was_not_compiled_is_refused():
     entity, _ = make(BuiltinPositionActuatorCfg(target_names_expr=ALL, stiffness=1.0, damping=0.0))
     (actuator,) = entity.actuators
     assert actuator.force_limit.isinf().all()
-    with pytest.raises(ValueError, match="give it an effort_limit"):
+    with pytest.raises(ValueError, match="Set effort_limit"):
         actuator.set_effort_limit(None, 5.0)
 
 

@@ -407,11 +407,15 @@ def test_position_actuators_hold_the_initial_position_behind_a_gear(gear):
 @pytest.mark.parametrize(
     ("write", "shape", "message"),
     [
-        ("write_root_state_to_sim", (3, 7), r"takes 13 numbers .* got values of shape \(3, 7\)"),
-        ("write_root_link_pose_to_sim", (3, 6), "takes 7 numbers"),
-        ("write_root_link_velocity_to_sim", (3, 5), "takes 6 numbers"),
-        ("write_root_link_velocity_b_to_sim", (3, 5), "takes 6 numbers"),
-        ("write_root_com_velocity_to_sim", (3, 7), "takes 6 numbers"),
+        (
+            "write_root_state_to_sim",
+            (3, 7),
+            r"has 13 numbers per world, got values of shape \(3, 7\)",
+        ),
+        ("write_root_link_pose_to_sim", (3, 6), "has 7 numbers per world"),
+        ("write_root_link_velocity_to_sim", (3, 5), "has 6 numbers per world"),
+        ("write_root_link_velocity_b_to_sim", (3, 5), "has 6 numbers per world"),
+        ("write_root_com_velocity_to_sim", (3, 7), "has 6 numbers per world"),
         (
             "write_root_link_pose_to_sim",
             (2, 7),
@@ -434,7 +438,7 @@ def test_wrong_shapes_of_elements_are_named():
     with pytest.raises(ValueError, match=r"shape \(2, 1\) were expected, got \(3, 1\)"):
         mask = torch.tensor([True, False, True])
         arm.set_joint_effort_target(torch.zeros(3, 1), joint_ids=[1], env_ids=mask)
-    with pytest.raises(ValueError, match="takes 7 numbers"):
+    with pytest.raises(ValueError, match="has 7 numbers per world"):
         arm.write_mocap_pose_to_sim(torch.zeros(3, 3))
     with pytest.raises(ValueError, match=r"World id 7 is out of range: there are 3 worlds"):
         arm.write_joint_position_to_sim(torch.zeros(1, 2), env_ids=[7])

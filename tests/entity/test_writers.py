@@ -141,7 +141,7 @@ def test_fixed_bases_are_placed_by_their_mocap_body(fixed):
     assert near(robot.data.root_link_pose_w[[1, 3]], pose)
     assert robot.data.root_link_pos_w[0].tolist() == [0.5, -0.25, 2.0]
     for write in (robot.write_root_link_pose_to_sim, robot.write_root_com_velocity_to_sim):
-        with pytest.raises(ValueError, match=r"of a fixed base: write_mocap_pose_to_sim places"):
+        with pytest.raises(ValueError, match=r"of a fixed base: use write_mocap_pose_to_sim"):
             write(torch.zeros(WORLDS, 7))
     with pytest.raises(ValueError, match="the root is no mocap body"):
         fixed.scene["other"].write_mocap_pose_to_sim(random_pose(WORLDS))
