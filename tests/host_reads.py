@@ -59,7 +59,7 @@ def _place() -> str:
         path = Path(frame.f_code.co_filename)
         if path.is_relative_to(_PACKAGE):
             inside = path.relative_to(_PACKAGE)
-            if inside.parts[0] != "utils":  # rather who calls it
+            if inside.parts[0] not in ("utils", "validation"):  # rather who calls it
                 return f"{inside.as_posix()}:{frame.f_code.co_name}"
         frame = frame.f_back
     return "test"

@@ -15,7 +15,7 @@ FILES = {"Go1": "unitree_go1/go1.xml", "G1": "unitree_g1/g1.xml", "Yam": "i2rt_y
 QUICK = {"Cartpole-Swingup", "Reach"}
 TASKS = [
     pytest.param(task, marks=() if task in QUICK else pytest.mark.slow)
-    for task in registry._BUILTIN
+    for task in registry.BUILTIN_TASKS
 ]
 
 

@@ -24,7 +24,7 @@ FILES = {
     "tests/test_readme.py": "",
     "tools/draw.py": "",
 }
-IMPORTERS = {"manyworlds.sim.native": {"manyworlds.sim.choice", "manyworlds.lab.loop"}}
+IMPORTERS = {"manyworlds.sim.native": {"manyworlds.sim.choice", "manyworlds.lab.engine"}}
 
 
 @pytest.fixture

@@ -61,7 +61,9 @@ def test_a_diverging_environment_logs_it(env_cfg):
     env = ManagerBasedRlEnv(env_cfg)
     env.sim.data.qpos[1] = torch.nan
     *_, extras = env.step(torch.zeros(4, 1))
-    assert extras["log"]["Status/nan"] == 1 and extras["log"]["Status/bad_qpos"] == 1
+    assert extras["log"]["Status/nan"] == 1
+    # MuJoCo Warp raises no warnings.
+    assert extras["log"].get("Status/bad_qpos", 0) == int(env.sim.is_bit_exact)
 
 
 def test_a_diverging_lab_tells(capfd):

@@ -583,7 +583,7 @@ def test_pictures_become_fewer_while_somebody_waits_for_steps(page, monkeypatch)
         now += seconds
 
     clock = SimpleNamespace(monotonic=lambda: now, thread_time=lambda: busy)
-    monkeypatch.setattr("manyworlds.lab.page.page.time", clock)
+    monkeypatch.setattr("manyworlds.lab.page.lab_page.time", clock)
     monkeypatch.setattr(page.server, "get_clients", lambda: {0: object()})
     monkeypatch.setattr(page, "update", picture)
     monkeypatch.setattr(page, "_stopping", SimpleNamespace(is_set=lambda: now >= 10.0, wait=wait))

@@ -232,5 +232,5 @@ def test_nothing_is_kept_without_variants():
         assert "memory" not in env.event_manager.state_dict()
         assert env.sim.after_assignment is None
         assert env.event_manager.state_dict()["terms"] == {}
-    with pytest.raises(ValueError, match="draws of events to apply again"):
+    with pytest.raises(ValueError, match="whether the draws of events are kept"):
         plain.event_manager.load_state_dict(make_env([0], rub=scale()).event_manager.state_dict())
