@@ -14,11 +14,11 @@ FIELDS = ("xpos", "xquat", "cvel", "sensordata")
 
 
 def robots_folder() -> Path | None:
-    """Return the folder of third-party robots: $MANYWORLDS_ROBOTS, ../shared/robots, or None."""
+    """Return the folder of third-party robots that $MANYWORLDS_ROBOTS names, or None."""
     from manyworlds.asset_zoo import third_party
 
     folder = third_party.robots_folder()
-    return folder if folder.is_dir() else None
+    return folder if folder is not None and folder.is_dir() else None
 
 
 def go1() -> Any:

@@ -17,6 +17,9 @@ from manyworlds.sim import SimulationCfg
 from manyworlds.tasks import load_env_cfg
 from manyworlds.utils.gl import gl_available, use_working_gl
 from tests.browser import browser as browser
+from tests.robots import use_robots_beside_the_project
+
+use_robots_beside_the_project()
 
 # Property tests run the same examples every time, and leave no files.
 settings.register_profile("manyworlds", deadline=None, derandomize=True, database=None)

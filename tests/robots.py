@@ -8,15 +8,21 @@ from pathlib import Path
 import mujoco
 import pytest
 
-_PROJECT = Path(__file__).resolve().parents[1]
+_VARIABLE = "MANYWORLDS_ROBOTS"
+_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "robots"
+
+
+def use_robots_beside_the_project() -> None:
+    """Set MANYWORLDS_ROBOTS to the folder beside the project, if it exists and nothing is set."""
+    if _BESIDE.is_dir():
+        os.environ.setdefault(_VARIABLE, str(_BESIDE))
 
 
 def robot_file(name: str) -> Path:
     """Find a robot's MJCF file such as `unitree_go1/go1.xml`, or skip the test that asks for it."""
-    folder = Path(os.environ.get("MANYWORLDS_ROBOTS", _PROJECT.parent / "shared" / "robots"))
-    path = folder / name
+    path = Path(os.environ.get(_VARIABLE, _BESIDE)) / name
     if not path.is_file():
-        pytest.skip(f"{path} is absent: point MANYWORLDS_ROBOTS at a folder of robots")
+        pytest.skip(f"{path} is absent: point {_VARIABLE} at a folder of robots")
     return path
 
 

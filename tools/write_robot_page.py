@@ -54,7 +54,7 @@ Unitree's Go1 and G1 and I2RT's YAM use the same actuators as the corresponding 
 same tasks (`Velocity-Flat-Go1` ...). Their models are loaded
 
 1. from the folder named by `MANYWORLDS_ROBOTS`, as `unitree_go1/go1.xml`, `unitree_g1/g1.xml` and
-   `i2rt_yam/yam.xml`; without that variable, from `../shared/robots` next to a clone;
+   `i2rt_yam/yam.xml`;
 2. otherwise through `robot_descriptions`, which downloads them: `pip install
    'manyworlds[robots]'`.
 

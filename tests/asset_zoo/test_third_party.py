@@ -45,7 +45,7 @@ def described(monkeypatch, module: str, path) -> None:
 
 
 def test_the_folder_comes_first(monkeypatch, tmp_path):
-    """Look in $MANYWORLDS_ROBOTS, or ../shared/robots without it; then ask robot_descriptions."""
+    """Look in $MANYWORLDS_ROBOTS, then ask robot_descriptions."""
     described(monkeypatch, "go1_mj_description", "downloaded.xml")
     monkeypatch.setenv(third_party.ROBOTS_VARIABLE, str(tmp_path))
     assert str(third_party_file("unitree_go1")) == "downloaded.xml"
@@ -53,10 +53,11 @@ def test_the_folder_comes_first(monkeypatch, tmp_path):
     (tmp_path / "unitree_go1" / "go1.xml").write_text("<mujoco/>")
     assert third_party_file("unitree_go1") == tmp_path / "unitree_go1" / "go1.xml"
     monkeypatch.delenv(third_party.ROBOTS_VARIABLE)
-    assert robots_folder().parts[-2:] == ("shared", "robots")
+    assert robots_folder() is None
+    assert str(third_party_file("unitree_go1")) == "downloaded.xml"
 
 
-def test_absent_robots_are_reported_with_a_remedy(nowhere):
+def test_absent_robots_are_reported_with_a_remedy(nowhere, monkeypatch):
     """Say where a model was looked for and how to have it found; load the task's config anyway."""
     cfg = load_env_cfg("Velocity-Flat-Go1")
     cfg.scene.num_envs = 1
@@ -66,6 +67,9 @@ def test_absent_robots_are_reported_with_a_remedy(nowhere):
     assert f"not found at {nowhere / 'unitree_go1' / 'go1.xml'}" in text
     assert "robot_descriptions, which downloads it, is not installed" in text
     assert "set MANYWORLDS_ROBOTS" in text and "pip install 'manyworlds[robots]'" in text
+    monkeypatch.delenv(third_party.ROBOTS_VARIABLE)
+    with pytest.raises(FileNotFoundError, match="MANYWORLDS_ROBOTS is not set, and the package"):
+        third_party_file("unitree_go1")
     with pytest.raises(ValueError, match="no third-party robot 'spot'"):
         third_party_spec("spot")
 

@@ -57,13 +57,10 @@ _ROBOTS = {
 }
 
 
-def robots_folder() -> Path:
-    """Return $MANYWORLDS_ROBOTS, or else ../shared/robots beside the project.
-
-    The folder need not exist.
-    """
-    project = Path(__file__).resolve().parents[3]
-    return Path(os.environ.get(ROBOTS_VARIABLE) or project.parent / "shared" / "robots")
+def robots_folder() -> Path | None:
+    """Return the folder that $MANYWORLDS_ROBOTS names, which need not exist, or None."""
+    folder = os.environ.get(ROBOTS_VARIABLE)
+    return Path(folder) if folder else None
 
 
 def third_party_file(name: str) -> Path:
@@ -79,8 +76,9 @@ def third_party_file(name: str) -> Path:
     if name not in _ROBOTS:
         raise ValueError(f"There is no third-party robot '{name}': choose one of {[*_ROBOTS]}.")
     robot = _ROBOTS[name]
-    path = robots_folder() / robot.file
-    if path.is_file():
+    folder = robots_folder()
+    path = None if folder is None else folder / robot.file
+    if path is not None and path.is_file():
         return path
     module = f"robot_descriptions.{robot.description}"
     try:
@@ -91,10 +89,11 @@ def third_party_file(name: str) -> Path:
             if isinstance(error, ModuleNotFoundError)
             else f"{module} could not download it"
         )
+        place = f"{ROBOTS_VARIABLE} is not set" if path is None else f"was not found at {path}"
         raise FileNotFoundError(
-            f"The model of '{name}' is not part of this package, was not found at {path}, and "
-            f"{reason}: put its MJCF file and meshes there, set {ROBOTS_VARIABLE} to the folder "
-            f"that has {robot.file}, or run pip install 'manyworlds[robots]'."
+            f"The model of '{name}' is not part of this package, {place}, and {reason}: set "
+            f"{ROBOTS_VARIABLE} to the folder that has {robot.file}, or run pip install "
+            "'manyworlds[robots]'."
         ) from error
 
 
