@@ -58,20 +58,23 @@ def check_engines(path: Path, tree: ast.Module) -> Iterator[str]:
             sides = [node.left, *node.comparators]
             if any(isinstance(s, ast.Constant) and s.value in ("native", "warp") for s in sides):
                 yield f"{path}:{node.lineno}: asks for an engine by name: ask for a capability"
-        for name in _imports(node):
+        for line, name in _imports(node):
             for module, owners in ENGINE_IMPORTS.items():
                 inside = name == module or name.startswith(f"{module}.")
                 if inside and path.as_posix() not in owners:
                     allowed = " and ".join(owners)
-                    yield f"{path}:{node.lineno}: imports {name}, which only {allowed} may"
+                    yield f"{path}:{line}: imports {name}, which only {allowed} may"
 
 
-def _imports(node: ast.AST) -> list[str]:
+def _imports(node: ast.AST) -> list[tuple[int, str]]:
+    """Return the lines and names of what a statement imports."""
     if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return []
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    else:
+        return []
+    return [(node.lineno, name) for name in names]
 
 
 def check_docstrings(path: Path, tree: ast.Module) -> Iterator[str]:
