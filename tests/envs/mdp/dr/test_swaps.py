@@ -164,21 +164,26 @@ def rows(env: ManagerBasedRlEnv) -> dict[str, np.ndarray]:
 
 
 def assert_same_rows(ours: ManagerBasedRlEnv, theirs: ManagerBasedRlEnv) -> None:
-    """Compare all model rows: bit for bit, on the warp engine but for what it computes."""
+    """Compare all model rows: bit for bit where the engine is, else in single precision."""
     expected = rows(theirs)
     for field, values in rows(ours).items():
-        if ours.sim.engine == "native":
-            np.testing.assert_array_equal(values, expected[field], err_msg=field)
-        else:
-            np.testing.assert_allclose(values, expected[field], rtol=2e-5, atol=1e-6, err_msg=field)
+        assert_same(ours, values, expected[field], field)
 
 
+def assert_same(env: ManagerBasedRlEnv, ours: Any, theirs: Any, what: str) -> None:
+    """Compare values as exactly as the engine computes them."""
+    exact = env.sim.is_bit_exact
+    rtol, atol = (0.0, 0.0) if exact else (2e-5, 1e-6)
+    np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol, err_msg=what)
+
+
+@pytest.mark.parametrize("engine", ["native", pytest.param("warp", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "params"), function_cases())
 @pytest.mark.filterwarnings("ignore:dr.body_mass")
-def test_every_function_applies_again(name, params):
+def test_every_function_applies_again(name, params, engine):
     """Swap variants after draws: rows are as if the world had always held its variant."""
-    always = make_env([1, 0, 2], draw=term(getattr(dr, name), **params))
-    env = make_env([0, 0, 1], draw=term(getattr(dr, name), **params))
+    always = make_env([1, 0, 2], engine, draw=term(getattr(dr, name), **params))
+    env = make_env([0, 0, 1], engine, draw=term(getattr(dr, name), **params))
     untouched = {field: values[1].copy() for field, values in rows(env).items()}
     env.sim.assign_variants("robot", [0, 2], [1, 2])
     assert_same_rows(env, always)
@@ -187,8 +192,8 @@ def test_every_function_applies_again(name, params):
         torch.testing.assert_close(getattr(ours.data, field), getattr(theirs.data, field))
     for mine, other in zip(ours.actuators, theirs.actuators, strict=True):
         for param in mine.param_names:
-            assert torch.equal(mine.get_param(param), other.get_param(param)), param
-            assert torch.equal(mine.default_param(param), other.default_param(param)), param
+            assert_same(env, mine.get_param(param), other.get_param(param), param)
+            assert_same(env, mine.default_param(param), other.default_param(param), param)
     for field, values in rows(env).items():
         np.testing.assert_array_equal(values[1], untouched[field], err_msg=field)
 
