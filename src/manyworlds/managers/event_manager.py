@@ -12,7 +12,7 @@ import torch
 from manyworlds.managers.event_memory import EventMemory, plain_function
 from manyworlds.managers.manager_base import EventTerm, ManagerBase, ManagerTermBaseCfg
 from manyworlds.sim import RecomputeLevel
-from manyworlds.sim.fields.model_fields import derived_fields, recompute_level
+from manyworlds.sim.fields.model_fields import derived_fields
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ class EventManager(ManagerBase[EventTermCfg]):
         for name, term in self._terms.items():
             fields, level = _declared(term.func)
             self._fields.update(dict.fromkeys(fields))
-            needed = recompute_level(set(fields), env.sim.engine, env.sim.mj_model)
-            self._levels[name] = max(level, needed)
+            self._levels[name] = max(level, env.sim.recompute_level(fields))
         memory = EventMemory(env.sim, self._terms, lambda n, w: self._call(n, self._terms[n], w))
         self._memory = memory if memory else None
         env.sim.after_assignment = memory.apply_again if memory else None

@@ -136,17 +136,17 @@ class Simulation:
     @property
     def wp_model(self) -> Any:
         """MuJoCo Warp's model; the native engine has none."""
-        return self._warp_only("wp_model", "model")
+        return self._warp_struct("wp_model", "model")
 
     @property
     def wp_data(self) -> Any:
         """MuJoCo Warp's data; the native engine has none."""
-        return self._warp_only("wp_data", "data")
+        return self._warp_struct("wp_data", "data")
 
     @property
     def wp_device(self) -> Any:
         """Warp's device; the native engine has none."""
-        return self._warp_only("wp_device", "device")
+        return self._warp_struct("wp_device", "device")
 
     @functools.cached_property
     def mj_data(self) -> mujoco.MjData:
@@ -184,11 +184,11 @@ class Simulation:
         """The CUDA graph of the first camera's pictures; None before the second, without graphs."""
         return next((g for name, g in self._engine.graphs.items() if "sense" in name), None)
 
-    def _warp_only(self, name: str, instead: str) -> Any:
-        if self.engine == "native":
+    def _warp_struct(self, name: str, instead: str) -> Any:
+        if not hasattr(self._engine, name):
             raise AttributeError(
-                f"'{name}' is not available: the native engine steps MuJoCo C and has no Warp "
-                f"arrays, so use sim.{instead}, or engine='warp'."
+                f"'{name}' is not available: the {self.engine} engine steps MuJoCo C and has no "
+                f"Warp arrays, so use sim.{instead}, or engine='warp'."
             )
         return getattr(self._engine, name)
 
@@ -385,6 +385,14 @@ class Simulation:
             if name not in self._engine.expanded:
                 self._engine.expand(name)
                 self._model.clear_cache()
+
+    def recompute_level(self, fields: Iterable[str]) -> RecomputeLevel:
+        """Return the level that `recompute_constants` needs after some model fields were changed.
+
+        Args:
+            fields: names of model fields; options are named 'opt.<name>'.
+        """
+        return self._engine.recompute_level(set(fields))
 
     def recompute_constants(self, level: RecomputeLevel, env_ids: EnvIds = None) -> None:
         """Bring model fields that derive from others up to date, as `mj_setConst` does.

@@ -36,6 +36,13 @@ class Engine(Protocol):
     """
 
     name: str
+    """A label for messages and records; what an engine can do, the attributes below tell."""
+    derives_in_single_precision: bool
+    """Whether `recompute_constants` computes in float32, and not as MuJoCo C does."""
+    skips_absent_meshes: bool
+    """Whether a geom whose `geom_dataid` is -1 never collides, not even in a contact pair."""
+    expansion_remedy: str
+    """Start of a remedy for an `expansion_problem`, as in "use another engine, or "; else ''."""
     num_threads: int
     mj_model: mujoco.MjModel
     num_envs: int
@@ -133,6 +140,10 @@ class Engine(Protocol):
 
     def expansion_problem(self, field: str) -> str | None:
         """Say why a model field cannot have one row per world, or None if it can."""
+        ...
+
+    def recompute_level(self, fields: set[str]) -> RecomputeLevel:
+        """Return the strongest level that a change of some model fields asks for."""
         ...
 
     def expand(self, field: str) -> None:

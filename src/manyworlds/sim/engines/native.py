@@ -25,6 +25,7 @@ from manyworlds.sim.engines.last_calls import LastCalls
 from manyworlds.sim.engines.mirror import Mirror, engine_shape
 from manyworlds.sim.fields.defaults import pristine_fields
 from manyworlds.sim.fields.mesh_validation import ABSENCE_FIELDS, check_absent_geoms
+from manyworlds.sim.fields.model_fields import recompute_level
 from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.fields.shared import OPTION_FIELDS, conditional_field_reason
 from manyworlds.sim.options import check_timestep
@@ -59,6 +60,9 @@ class NativeEngine:
     """Steps worlds on a C++ thread pool, bit-identical to a loop over one `MjData` per world."""
 
     name = "native"
+    derives_in_single_precision = False
+    skips_absent_meshes = False
+    expansion_remedy = ""
     use_cuda_graph = False
 
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
@@ -206,6 +210,10 @@ class NativeEngine:
             f"Model field '{field}' cannot differ between worlds on the native engine."
             + near_matches(field, MODEL_FIELDS)
         )
+
+    def recompute_level(self, fields: set[str]) -> RecomputeLevel:
+        """Return the strongest level that a change of some model fields asks for."""
+        return recompute_level(fields, "native", self.mj_model)
 
     def expand(self, field: str) -> None:
         """Give a model field one float64 row per world."""
@@ -537,29 +545,6 @@ class _NativeModel:
         if self._prefix:
             return sorted(f[len("opt.") :] for f in MODEL_FIELDS if f.startswith("opt."))
         return sorted({"opt", *(f for f in MODEL_FIELDS if not f.startswith("opt."))})
-
-
-def computed_constants(
-    mj_model: mujoco.MjModel, rows: dict[str, np.ndarray]
-) -> dict[str, np.ndarray]:
-    """Return what `mj_setConst` computes from rows of model fields.
-
-    Args:
-        mj_model: the compiled model.
-        rows: model fields, each [number of rows, ...].
-
-    Returns:
-        The fields that it wrote, each [number of rows, ...].
-    """
-    if not rows:
-        return {}
-    batch = Batch(mj_model, nsim=len(next(iter(rows.values()))), nthread=1)
-    for field, values in rows.items():
-        batch.expand(field)[:] = values
-    batch.set_const()
-    expanded: Any = batch.expanded
-    found = {field: expanded(field) for field in MODEL_FIELDS - rows.keys()}
-    return {field: np.array(values) for field, values in found.items() if values is not None}
 
 
 def _check_supported(mj_model: mujoco.MjModel) -> None:

@@ -22,6 +22,7 @@ from manyworlds.sim.contacts import CONTACT_FIELDS, Contacts
 from manyworlds.sim.diagnostics.status import WorldStatus
 from manyworlds.sim.engines.capacity import estimate_capacity
 from manyworlds.sim.fields.defaults import pristine_fields, write_field
+from manyworlds.sim.fields.model_fields import recompute_level
 from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State, check_known, check_shapes
@@ -148,6 +149,9 @@ class WarpEngine:
     """
 
     name = "warp"
+    derives_in_single_precision = True
+    skips_absent_meshes = True
+    expansion_remedy = "use engine='native', or "
     num_threads = 1
 
     def __init__(
@@ -370,6 +374,10 @@ class WarpEngine:
                 "its part of the step: give one element a nonzero value before compiling."
             )
         return None
+
+    def recompute_level(self, fields: set[str]) -> RecomputeLevel:
+        """Return the strongest level that a change of some model fields asks for."""
+        return recompute_level(fields, "warp", self.mj_model)
 
     def expand(self, field: str) -> None:
         """Give a model field one row per world."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -86,12 +87,12 @@ class VariantRows:
             worlds = np.arange(engine.num_envs)
             self._write_tables(self._tables[name], worlds, variants.cpu().numpy())
             self._recompute(name, worlds)
-            if engine.name == "warp":
+            if engine.derives_in_single_precision:
                 self._write_tables(self._derived[name], worlds, variants.cpu().numpy())
 
     @functools.cached_property
     def _derived(self) -> dict[str, dict[str, _Table]]:
-        """What MuJoCo C computes from the tables; only defaults and MuJoCo Warp need it."""
+        """What MuJoCo C computes from the tables: defaults, and rows in double precision."""
         model = self._engine.mj_model
         return {
             name: _derived_tables(model, len(self.names[name]), tables, self._ids[name])
@@ -146,7 +147,7 @@ class VariantRows:
     def complete(self, entity: str, env_ids: np.ndarray) -> None:
         """Recompute what follows from the rows of worlds that `assign` changed."""
         self._recompute(entity, env_ids)
-        if self._engine.name == "warp":
+        if self._engine.derives_in_single_precision:
             plain = env_ids[self._is_plain(entity, env_ids)]
             variants = self.worlds[entity].cpu().numpy()[plain]
             self._write_tables(self._derived[entity], plain, variants)
@@ -305,8 +306,7 @@ def _tables(
 def _check_pairs(engine: Engine, entity: str, info: VariantMetadata, geoms: np.ndarray) -> None:
     """Refuse contact pairs of geoms that a world may lack: pairs ignore contype."""
     model = engine.mj_model
-    # MuJoCo Warp leaves out what has no mesh.
-    gone = ~info.filled & (info.has_primitive if engine.name == "warp" else True)
+    gone = ~info.filled & (info.has_primitive if engine.skips_absent_meshes else True)
     for pair, ends in enumerate(zip(model.pair_geom1, model.pair_geom2, strict=True)):
         found = np.argwhere(gone & np.isin(geoms, ends))
         if len(found):
@@ -339,12 +339,11 @@ def _refusal(
     column = int(differs.argmax())
     other = int((values[:, column] != values[0, column]).reshape(len(values), -1).any(1).argmax())
     names = info.variant_names
-    remedy = "use engine='native', or give" if engine.name == "warp" else "give"
     return (
         f"The variants of entity '{entity}' differ in {field}, which the {engine.name} engine "
         f"holds once for all worlds: it is {values[0, column].tolist()} for '{names[0]}' and "
-        f"{values[other, column].tolist()} for '{names[other]}'. To mend it, {remedy} all "
-        "variants one value."
+        f"{values[other, column].tolist()} for '{names[other]}'. To mend it, "
+        f"{engine.expansion_remedy}give all variants one value."
     )
 
 
@@ -352,18 +351,24 @@ def _derived_tables(
     mj_model: mujoco.MjModel, count: int, tables: dict[str, _Table], ids: dict[str, np.ndarray]
 ) -> dict[str, _Table]:
     """Return what MuJoCo C computes for the entity from the rows of its variants."""
-    from manyworlds.sim.engines.native import computed_constants
-
-    rows: dict[str, np.ndarray] = {}
-    for field, table in tables.items():
-        compiled = getattr(mj_model, field)
-        rows[field] = np.repeat(compiled[None], count, axis=0)
-        rows[field][:, table.columns] = table.values
+    model = copy.copy(mj_model)
+    data = mujoco.MjData(model)
+    compiled = {
+        field: getattr(model, field).copy()
+        for field in {*tables, *mujoco.MjModel._setconst_outputs}
+    }
+    computed: dict[str, list[np.ndarray]] = {field: [] for field in _DERIVED - tables.keys()}
+    for variant in range(count if tables else 0):
+        for field, values in compiled.items():
+            getattr(model, field)[:] = values
+        for field, table in tables.items():
+            getattr(model, field)[table.columns] = table.values[variant]
+        mujoco.mj_setConst(model, data)
+        for field, rows in computed.items():
+            rows.append(getattr(model, field)[ids[kind_of(field)]])
     found: dict[str, _Table] = {}
-    for field, values in computed_constants(mj_model, rows).items():
-        if field in _DERIVED:
-            own = values[:, ids[kind_of(field)]]
-            differs = _columns_that_differ(own)
-            if differs.any():
-                found[field] = _Table(ids[kind_of(field)][differs], own[:, differs])
+    for field, rows in computed.items():
+        own = np.array(rows)
+        if rows and (differs := _columns_that_differ(own)).any():
+            found[field] = _Table(ids[kind_of(field)][differs], own[:, differs])
     return found
