@@ -149,6 +149,7 @@ class ActionManager(BuiltTermManager[ActionTerm]):
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, Any]:
         """Forget the actions of the worlds named."""
+        worlds = self._worlds(env_ids)
         for buffer in (self._action, self._prev_action, self._prev_prev_action):
-            assign(buffer, 0.0, env_ids)
-        return super().reset(env_ids)
+            assign(buffer, 0.0, worlds)
+        return super().reset(worlds)

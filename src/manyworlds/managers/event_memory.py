@@ -13,6 +13,7 @@ import torch
 from manyworlds.managers.manager_base import entity_cfgs
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.utils.state import Stateful
+from manyworlds.validation.worlds import Worlds
 
 if TYPE_CHECKING:
     from manyworlds.managers.event_manager import EventTermCfg
@@ -123,7 +124,7 @@ class EventMemory(Stateful):
             shape = (len(self._rows), sim.num_envs)
             self._last = torch.zeros(shape, dtype=torch.long, device=sim.device)
             """When each term happened last in each world, as counted by `_count`; 0 for never."""
-        self._due: tuple[Sequence[str], torch.Tensor | None] = (), None
+        self._due: tuple[Sequence[str], Worlds] = (), Worlds(None, sim.num_envs, sim.device)
 
     def __bool__(self) -> bool:
         """Whether any term is concerned."""
@@ -133,17 +134,17 @@ class EventMemory(Stateful):
     def happening(
         self,
         name: str,
-        env_ids: torch.Tensor | None,
+        worlds: Worlds,
         due: Sequence[str],
-        within: torch.Tensor | None,
+        within: Worlds,
     ) -> Iterator[None]:
         """Note that a term happens, and which terms follow at once.
 
         Args:
             name: the term.
-            env_ids: the worlds; None for all.
+            worlds: the worlds in which it happens.
             due: names of the terms that follow, and so need not happen again before.
-            within: the worlds in which they do; None for all.
+            within: the worlds in which they do.
         """
         before, self._due = self._due, ((name, *due), within)
         try:
@@ -152,7 +153,7 @@ class EventMemory(Stateful):
             self._due = before
         if name in self._rows:
             self._count += 1
-            self._last[self._rows[name], slice(None) if env_ids is None else env_ids] = self._count
+            self._last[self._rows[name], worlds.rows] = self._count
 
     def apply_again(self, entity: str, worlds: torch.Tensor) -> None:
         """Randomize an entity in worlds where it became another variant."""
@@ -161,7 +162,8 @@ class EventMemory(Stateful):
             return
         self._sim.restore_variant_fields(entity, fields, worlds)
         last = self._last[[self._rows[name] for name in names]][:, worlds].cpu().numpy()
-        last[np.outer([name in self._due[0] for name in names], self._are_due(worlds))] = 0
+        due = self._due[1].mask[worlds].cpu().numpy()
+        last[np.outer([name in self._due[0] for name in names], due)] = 0
         order = np.argsort(last, axis=0, kind="stable")
         order[np.take_along_axis(last, order, axis=0) == 0] = -1
         orders, kinds = np.unique(order, axis=1, return_inverse=True)
@@ -172,7 +174,7 @@ class EventMemory(Stateful):
 
     def _repeat(self, name: str, worlds: torch.Tensor) -> None:
         draws = self._draws.get(name)
-        before, self._due = self._due, ((name,), worlds)
+        before, self._due = self._due, ((name,), Worlds(worlds, self._sim.num_envs))
         try:
             if draws is not None:
                 draws.repeats = True
@@ -181,13 +183,6 @@ class EventMemory(Stateful):
             self._due = before
             if draws is not None:
                 draws.repeats = False
-
-    def _are_due(self, worlds: torch.Tensor) -> np.ndarray:
-        """Mask of the worlds in which the terms that are due will happen."""
-        within = self._due[1]
-        if within is None:
-            return np.ones(len(worlds), bool)
-        return torch.isin(worlds, within.to(worlds.device)).cpu().numpy()
 
 
 def plain_function(func: Any) -> Any:

@@ -272,7 +272,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             return last
         ids = None
         if last is not None and (env_ids is not None or not update_history):
-            named = self._all_ids[env_ids if update_history else slice(0)]
+            named = self._worlds(env_ids).ids if update_history else self._all_ids[:0]
             ids = named if began is None else torch.cat([began, named])
         obs = self._compute_group(group_name, group, ids)
         if ids is not None and last is not None:
@@ -300,15 +300,16 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Begin new episodes in the worlds named: empty their histories, draw delays and biases."""
+        worlds = self._worlds(env_ids)
         for name, pipelines in self._pipelines.items():
             for pipeline in pipelines.values():
-                pipeline.reset(env_ids)
-            if env_ids is None:
+                pipeline.reset(worlds)
+            if worlds.is_all:
                 self._obs_buffer.pop(name, None)
             elif name in self._obs_buffer:
                 before = self._began_anew.get(name, self._all_ids[:0])
-                self._began_anew[name] = torch.cat([before, self._all_ids[env_ids]])
-        return super().reset(env_ids)
+                self._began_anew[name] = torch.cat([before, worlds.ids])
+        return super().reset(worlds)
 
     def state_dict(self) -> dict[str, Any]:
         """State of delays, histories and noise, and what was last computed."""

@@ -85,8 +85,8 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Log how many of the finished episodes each term ended."""
-        ids = slice(None) if env_ids is None else env_ids
-        counts = self._term_dones[:, ids].sum(dim=1)
+        worlds = self._worlds(env_ids)
+        counts = self._term_dones[:, worlds.rows].sum(dim=1)
         log = {f"Episode_Termination/{name}": counts[i] for i, name in enumerate(self._terms)}
-        super().reset(env_ids)
+        super().reset(worlds)
         return log

@@ -13,6 +13,7 @@ from manyworlds.sim.contacts import Contacts
 from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State
+from manyworlds.validation.worlds import Worlds
 
 
 class AttachedSensors(Protocol):
@@ -31,8 +32,8 @@ class Engine(Protocol):
     """Steps `num_envs` worlds of one model.
 
     `data` and `model` are structs whose attributes are tensors, nested structs, or scalars;
-    `WarpBridge` turns them into what users see. World ids arrive validated: sorted unique int32,
-    or None for all worlds; those of a state keep their order.
+    `WarpBridge` turns them into what users see. Worlds arrive in ascending order, each once; those
+    of a state keep the order given.
     """
 
     name: str
@@ -70,11 +71,11 @@ class Engine(Protocol):
         """
         ...
 
-    def forward(self, env_ids: np.ndarray | None) -> None:
+    def forward(self, worlds: Worlds) -> None:
         """Compute all derived fields of the worlds named, without integrating."""
         ...
 
-    def reset(self, env_ids: np.ndarray | None) -> None:
+    def reset(self, worlds: Worlds) -> None:
         """Set the state of the worlds named to the model's defaults."""
         ...
 
@@ -112,7 +113,7 @@ class Engine(Protocol):
         """
         ...
 
-    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+    def contacts(self, worlds: Worlds) -> Contacts:
         """Find the contacts of the worlds named at the present state; change nothing."""
         ...
 
@@ -123,7 +124,7 @@ class Engine(Protocol):
         geomgroup: Sequence[int] | None,
         flg_static: bool,
         bodyexclude: torch.Tensor,
-        env_ids: np.ndarray | None,
+        worlds: Worlds,
     ) -> Rays:
         """Cast rays of shape (n, nray, 3) into the n worlds named; `bodyexclude` is (nray,)."""
         ...
@@ -132,9 +133,7 @@ class Engine(Protocol):
         """Draw what a camera sees in all worlds; None where the engine does not draw."""
         ...
 
-    def world_copies(
-        self, env_ids: np.ndarray | None
-    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+    def world_copies(self, worlds: Worlds) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
         """Copy model and state of one world after the other into the same two structs."""
         ...
 
@@ -159,14 +158,14 @@ class Engine(Protocol):
         """
         ...
 
-    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+    def recompute_constants(self, level: RecomputeLevel, worlds: Worlds) -> None:
         """Bring fields that derive from other model fields up to date in the worlds named."""
         ...
 
-    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+    def state_dict(self, worlds: Worlds) -> State:
         """Everything a later `load_state_dict` needs to go on from here, in the worlds named."""
         ...
 
-    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+    def load_state_dict(self, state: State, worlds: Worlds) -> None:
         """Take over a state that `state_dict` returned, in the worlds named."""
         ...

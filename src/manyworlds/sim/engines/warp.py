@@ -28,6 +28,7 @@ from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State, check_known, check_shapes
 from manyworlds.utils.extras import MissingExtraError
 from manyworlds.validation.names import near_matches
+from manyworlds.validation.worlds import Worlds
 
 try:
     import mujoco_warp as mjw
@@ -194,7 +195,7 @@ class WarpEngine:
         self.data = WarpData(self.wp_data, mj_model, self.device)
         self.model = WarpModel(self.wp_model, mj_model, self.device)
         # Derived fields are zero until something computes them.
-        self.forward(None)
+        self.forward(Worlds(None, num_envs))
 
     def create_graph(self) -> None:
         """Have CUDA graphs captured anew; call it after replacing an array of model or data."""
@@ -222,14 +223,14 @@ class WarpEngine:
             self.run("refresh", mjw.step1)
             sensors[:, self._late_sensors] = values
 
-    def forward(self, env_ids: np.ndarray | None) -> None:
+    def forward(self, worlds: Worlds) -> None:
         """Compute derived fields of the worlds named."""
-        if env_ids is None:
+        if worlds.is_all:
             self.run("forward", mjw.forward)
         else:
-            self._forward_some(env_ids, self._spare.fields, "forward some")
+            self._forward_some(worlds, self._spare.fields, "forward some")
 
-    def _forward_some(self, env_ids: np.ndarray, fields: Collection[str], name: str) -> None:
+    def _forward_some(self, worlds: Worlds, fields: Collection[str], name: str) -> None:
         """Compute some derived fields of the worlds named; `name` is that of the graph."""
         spare = self._spare
 
@@ -239,16 +240,13 @@ class WarpEngine:
             spare.share(fields)
 
         with _quiet(), wp.ScopedDevice(self.wp_device):
-            spare.name_worlds(env_ids)
+            spare.name_worlds(worlds)
         self.run(name, forward)
 
-    def reset(self, env_ids: np.ndarray | None) -> None:
+    def reset(self, worlds: Worlds) -> None:
         """Set the state of the worlds named to defaults; derived fields follow at `forward`."""
-        mask = to_torch(self._resets)
-        mask[:] = env_ids is None
-        if env_ids is not None:
-            mask[torch.from_numpy(env_ids).long().to(self.device)] = True
-        self._status.masked_fill_(mask, 0)
+        to_torch(self._resets).copy_(worlds.mask)
+        self._status.masked_fill_(worlds.mask, 0)
         data = self._spare.without_contacts  # since it clears derived fields, too
         self.run("reset", lambda m, d: mjw.reset_data(m, data, reset=self._resets))
 
@@ -294,7 +292,7 @@ class WarpEngine:
             rows["opt.impratio"] = inverse_root**-2.0
         return rows
 
-    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+    def contacts(self, worlds: Worlds) -> Contacts:
         """Compute a copy of the data, and take the contacts of the worlds named from there."""
         with _quiet(), wp.ScopedDevice(self.wp_device):
             data = _clone(self.wp_data)
@@ -309,8 +307,8 @@ class WarpEngine:
         world = to_torch(data.contact.worldid)[: len(ids)]
         # Some contacts are there for distance sensors only.
         wanted = to_torch(data.contact.type)[: len(ids)] != _SENSOR_CONTACT
-        if env_ids is not None:
-            wanted &= torch.isin(world, torch.from_numpy(env_ids).to(self.device))
+        if not worlds.is_all:
+            wanted &= torch.isin(world, worlds.ids)
         order = wanted.nonzero().flatten()
         order = order[torch.argsort(world[order], stable=True)]
         # Ids of flexes have no memory in a model without flexes.
@@ -327,10 +325,10 @@ class WarpEngine:
         geomgroup: Sequence[int] | None,
         flg_static: bool,
         bodyexclude: torch.Tensor,
-        env_ids: np.ndarray | None,
+        worlds: Worlds,
     ) -> Rays:
         """Cast rays at the geoms' poses as last computed."""
-        options = (geomgroup, flg_static, bodyexclude, self._index(env_ids))
+        options = (geomgroup, flg_static, bodyexclude, worlds.rows)
         with _quiet(), wp.ScopedDevice(self.wp_device):
             return cast_rays(self.wp_model, self.wp_data, pnt, vec, *options)
 
@@ -339,16 +337,14 @@ class WarpEngine:
         with _quiet(), wp.ScopedDevice(self.wp_device):
             return self._camera_renderer.draw(self, view)
 
-    def world_copies(
-        self, env_ids: np.ndarray | None
-    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+    def world_copies(self, worlds: Worlds) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
         """Copy model and state of one world after the other into the same two structs."""
         if self._scratch is None:
             self._scratch = copy.copy(self.mj_model), mujoco.MjData(self.mj_model)
         model, data = self._scratch
         states = self.state_rows().double().cpu().numpy()
         rows = self.model_rows()
-        for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+        for world in worlds.host_ids.tolist():
             for field, values in rows.items():
                 write_field(model, field, values[world])
             state = mujoco.mjtState.mjSTATE_INTEGRATION
@@ -413,15 +409,14 @@ class WarpEngine:
         struct, name = self._owner(field)
         return getattr(struct, name)
 
-    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+    def recompute_constants(self, level: RecomputeLevel, worlds: Worlds) -> None:
         """Compute constants and poses of static geoms of all worlds, and keep the worlds named."""
         if level == RecomputeLevel.none:
             return
         outputs = [f for f in _CONST_OUTPUTS[level] if getattr(self.wp_model, f).shape[1]]
         for field in outputs:
             self.expand(field)
-        others = np.arange(self.num_envs)
-        others = np.setdiff1d(others, others if env_ids is None else env_ids)
+        others = np.setdiff1d(np.arange(self.num_envs), worlds.host_ids)
         others = torch.from_numpy(others).to(self.device)
         kept = [(rows, rows[others]) for rows in map(self._rows, outputs)]
         spare = self._spare.data
@@ -437,15 +432,14 @@ class WarpEngine:
         for rows, values in kept:
             rows[others] = values
         static = torch.from_numpy(_static_geoms(self.mj_model)).to(self.device)
-        worlds = slice(None) if env_ids is None else self._index(env_ids)[:, None]
+        index = slice(None) if worlds.is_all else worlds.ids[:, None], static
         for name in ("geom_xpos", "geom_xmat"):
             moved = to_torch(getattr(spare, name))
-            getattr(self.data, name)[worlds, static] = moved[worlds, static]
+            getattr(self.data, name)[index] = moved[index]
         self.model._forget(_SHARED_OUTPUTS)
 
-    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+    def state_dict(self, worlds: Worlds) -> State:
         """State, expanded model rows, derived fields as last computed, and status."""
-        ids = self._index(env_ids)
         state = {field: getattr(self.data, field) for field in _STATE}
         for field in sorted(self.expanded):
             state[f"model.{field}"] = self._rows(field)
@@ -453,12 +447,12 @@ class WarpEngine:
             if field not in _STATE:
                 state[f"derived.{field}"] = tensor
         state["status"] = self.status()
-        return {key: tensor[ids].clone() for key, tensor in state.items()}
+        return {key: tensor[worlds.rows].clone() for key, tensor in state.items()}
 
-    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+    def load_state_dict(self, state: State, worlds: Worlds) -> None:
         """Take over state, model rows, derived fields and status."""
         targets = {field: getattr(self.data, field) for field in _STATE}
-        self._check(state, targets, env_ids)
+        _check_rows(state, targets, worlds)
         for key in state:
             kind, _, field = key.partition(".")
             if kind == "model":
@@ -469,8 +463,8 @@ class WarpEngine:
             elif key == "status":
                 targets[key] = self._status
         check_known(state, targets)
-        self._check(state, targets, env_ids)
-        ids = self._index(env_ids)
+        _check_rows(state, targets, worlds)
+        ids = worlds.rows
         for field, shared in self._shared.items():
             self._rows(field)[ids] = to_torch(shared)
         for key, target in targets.items():
@@ -478,17 +472,7 @@ class WarpEngine:
         if "status" not in state:
             self._status[ids] = 0
         if unsaved := [f for f in self._spare.fields if f"derived.{f}" not in state]:
-            worlds = np.arange(self.num_envs) if env_ids is None else env_ids
             self._forward_some(worlds, unsaved, f"forward {unsaved}")
-
-    def _check(
-        self, state: State, targets: dict[str, torch.Tensor], env_ids: np.ndarray | None
-    ) -> None:
-        count = self.num_envs if env_ids is None else len(env_ids)
-        check_shapes(state, {key: (count, *t.shape[1:]) for key, t in targets.items()})
-
-    def _index(self, env_ids: np.ndarray | None) -> Any:
-        return slice(None) if env_ids is None else torch.from_numpy(env_ids).long().to(self.device)
 
     def run(self, name: str, function: Callable[[Any, Any], None]) -> None:
         """Call a function of model and data, through its graph where graphs can be used.
@@ -515,6 +499,10 @@ class WarpEngine:
             if collecting:
                 gc.enable()
         return capture.graph
+
+
+def _check_rows(state: State, targets: dict[str, torch.Tensor], worlds: Worlds) -> None:
+    check_shapes(state, {key: (len(worlds), *t.shape[1:]) for key, t in targets.items()})
 
 
 def can_capture(device: Any) -> bool:
