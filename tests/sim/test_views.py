@@ -312,3 +312,17 @@ def test_apply_wp_opt_writes_the_options_of_warp():
     assert opt.broadphase_filter == mjw.BroadphaseFilter.SPHERE
     SimulationCfg(broadphase="sap_segmented").apply_wp_opt(opt)
     assert opt.broadphase == mjw.BroadphaseType.SAP_SEGMENTED
+
+
+def test_the_name_of_an_engine_is_only_a_label(monkeypatch, sim):
+    """Let an engine of another name do all that it can."""
+    level = sim.recompute_level(["geom_friction", "dof_armature"])
+    reaches = hasattr(sim, "wp_model")
+    monkeypatch.setattr(type(sim._engine), "name", "mine")
+    assert sim.engine == "mine"
+    assert sim.recompute_level(["geom_friction", "dof_armature"]) == level
+    assert level == (RecomputeLevel.set_const_0 if reaches else RecomputeLevel.set_const)
+    if not reaches:
+        with pytest.raises(AttributeError, match="'wp_model' is not available: the mine engine"):
+            _ = sim.wp_model
+    assert hasattr(sim, "wp_model") == reaches

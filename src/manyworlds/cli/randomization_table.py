@@ -14,7 +14,6 @@ from manyworlds.entity import ELEMENT_KINDS
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.envs.mdp.dr import Distribution, Operation
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
-from manyworlds.sim.fields.model_fields import recompute_level
 from manyworlds.tasks import load_env_cfg, require_task
 from manyworlds.utils.table import render_table
 
@@ -97,8 +96,7 @@ def _draw(term: EventTermCfg) -> str:
 def _cost(env: ManagerBasedRlEnv, name: str, term: EventTermCfg) -> float:
     """Measure the shortest time of a draw for all worlds [us per world]."""
     worlds = torch.arange(env.num_envs, device=env.device)
-    fields: set[str] = set(getattr(term.func, "model_fields", ()))
-    level = recompute_level(fields, env.sim.engine, env.sim.mj_model)
+    level = env.sim.recompute_level(getattr(term.func, "model_fields", ()))
 
     def draw() -> None:
         env.event_manager.call(name, worlds)

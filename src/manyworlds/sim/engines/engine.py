@@ -13,6 +13,7 @@ from manyworlds.sim.contacts import Contacts
 from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State
+from manyworlds.validation.worlds import Worlds
 
 
 class AttachedSensors(Protocol):
@@ -31,13 +32,20 @@ class Engine(Protocol):
     """Steps `num_envs` worlds of one model.
 
     `data` and `model` are structs whose attributes are tensors, nested structs, or scalars;
-    `WarpBridge` wraps them for users. World ids are already validated: sorted unique int32, or
-    None for all worlds; the ids passed with a state keep their order.
+    `WarpBridge` wraps them for users. Worlds are in ascending order, each once; those passed with
+    a state keep the given order.
     """
 
     name: str
+    """Label for messages and records; the attributes below tell what an engine can do."""
     is_bit_exact: bool
     """True if each world equals one that MuJoCo C steps, bit for bit."""
+    derives_in_single_precision: bool
+    """True if `recompute_constants` computes in float32, unlike MuJoCo C."""
+    skips_absent_meshes: bool
+    """True if a geom whose `geom_dataid` is -1 never collides, not even in a contact pair."""
+    expansion_remedy: str
+    """Start of a remedy for an `expansion_problem`, as in "use another engine, or "; else ''."""
     num_threads: int
     mj_model: mujoco.MjModel
     num_envs: int
@@ -65,11 +73,11 @@ class Engine(Protocol):
         """
         ...
 
-    def forward(self, env_ids: np.ndarray | None) -> None:
+    def forward(self, worlds: Worlds) -> None:
         """Compute all derived fields of the given worlds, without integrating."""
         ...
 
-    def reset(self, env_ids: np.ndarray | None) -> None:
+    def reset(self, worlds: Worlds) -> None:
         """Set the state of the given worlds to the model's defaults."""
         ...
 
@@ -108,7 +116,7 @@ class Engine(Protocol):
         """
         ...
 
-    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+    def contacts(self, worlds: Worlds) -> Contacts:
         """Compute the contacts of the given worlds at the present state, without side effects."""
         ...
 
@@ -119,7 +127,7 @@ class Engine(Protocol):
         geomgroup: Sequence[int] | None,
         flg_static: bool,
         bodyexclude: torch.Tensor,
-        env_ids: np.ndarray | None,
+        worlds: Worlds,
     ) -> Rays:
         """Cast rays of shape (n, nray, 3) into the n given worlds; `bodyexclude` is (nray,)."""
         ...
@@ -131,14 +139,16 @@ class Engine(Protocol):
         """
         ...
 
-    def world_copies(
-        self, env_ids: np.ndarray | None
-    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+    def world_copies(self, worlds: Worlds) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
         """Yield copies of model and state of one world after another, in the same two structs."""
         ...
 
     def expansion_problem(self, field: str) -> str | None:
         """Return the reason why a model field cannot have one row per world; None if it can."""
+        ...
+
+    def recompute_level(self, fields: set[str]) -> RecomputeLevel:
+        """Return the strongest level that a change of some model fields asks for."""
         ...
 
     def expand(self, field: str) -> None:
@@ -154,14 +164,14 @@ class Engine(Protocol):
         """
         ...
 
-    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+    def recompute_constants(self, level: RecomputeLevel, worlds: Worlds) -> None:
         """Recompute fields that derive from other model fields in the given worlds."""
         ...
 
-    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+    def state_dict(self, worlds: Worlds) -> State:
         """Return everything that `load_state_dict` needs to continue these worlds from here."""
         ...
 
-    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+    def load_state_dict(self, state: State, worlds: Worlds) -> None:
         """Restore a state that `state_dict` returned, in the given worlds."""
         ...

@@ -8,6 +8,7 @@ not in this list. `tests/sim/fields/test_model_fields.py` tests each row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import mujoco
 import numpy as np
@@ -275,12 +276,14 @@ _WRAPS = [int(_WRAP.mjWRAP_SITE), int(_WRAP.mjWRAP_SPHERE), int(_WRAP.mjWRAP_CYL
 _SITES = [int(_TRN.mjTRN_SITE), int(_TRN.mjTRN_SLIDERCRANK)]
 
 
-def recompute_level(fields: set[str], engine: str, mj_model: mujoco.MjModel) -> RecomputeLevel:
+def recompute_level(
+    fields: set[str], engine: Literal["native", "warp"], mj_model: mujoco.MjModel
+) -> RecomputeLevel:
     """Return the strongest level that a change of some fields requires on an engine.
 
     Args:
         fields: names of model fields; one that is not in the table counts as `none`.
-        engine: 'native' or 'warp'.
+        engine: the column of the table.
         mj_model: the model, in which tendons may attach to geoms and sites.
     """
     known = [MODEL_FIELD_TABLE[field] for field in fields & MODEL_FIELD_TABLE.keys()]

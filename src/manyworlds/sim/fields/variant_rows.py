@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE, derived_fields
 from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.fields.shared import field_shape
 from manyworlds.sim.state import State, check_shapes
+from manyworlds.validation.worlds import Worlds
 
 if TYPE_CHECKING:
     from manyworlds.entity.variants.metadata import VariantMetadata
@@ -86,12 +88,12 @@ class VariantRows:
             worlds = np.arange(engine.num_envs)
             self._write_tables(self._tables[name], worlds, variants.cpu().numpy())
             self._recompute(name, worlds)
-            if engine.name == "warp":
+            if engine.derives_in_single_precision:
                 self._write_tables(self._derived[name], worlds, variants.cpu().numpy())
 
     @functools.cached_property
     def _derived(self) -> dict[str, dict[str, _Table]]:
-        """Fields that MuJoCo C computes from the tables, needed for defaults and by MuJoCo Warp."""
+        """Fields that MuJoCo C computes from the tables: for defaults and in double precision."""
         model = self._engine.mj_model
         return {
             name: _derived_tables(model, len(self.names[name]), tables, self._ids[name])
@@ -146,7 +148,7 @@ class VariantRows:
     def complete(self, entity: str, env_ids: np.ndarray) -> None:
         """Recompute the fields that derive from rows of worlds that `assign` changed."""
         self._recompute(entity, env_ids)
-        if self._engine.name == "warp":
+        if self._engine.derives_in_single_precision:
             plain = env_ids[self._is_plain(entity, env_ids)]
             variants = self.worlds[entity].cpu().numpy()[plain]
             self._write_tables(self._derived[entity], plain, variants)
@@ -165,20 +167,18 @@ class VariantRows:
                 f"Entity '{entity}' has no variant {bad[0]}: indices must be in [0, {count})."
             )
 
-    def state(self, env_ids: np.ndarray | None) -> State:
+    def state(self, of: Worlds) -> State:
         """Return the variants of worlds as a part of their state."""
-        ids = slice(None) if env_ids is None else torch.from_numpy(env_ids)
-        return {f"{_STATE}{name}": worlds[ids].clone() for name, worlds in self.worlds.items()}
+        return {f"{_STATE}{name}": worlds[of.rows].clone() for name, worlds in self.worlds.items()}
 
-    def split(self, state: State, env_ids: np.ndarray | None) -> tuple[State, State]:
+    def split(self, state: State, worlds: Worlds) -> tuple[State, State]:
         """Split a saved state into the variants, by entity, and the rest.
 
         Raises:
             ValueError: the variants are not those of these entities and worlds.
         """
         saved = {k.removeprefix(_STATE): v for k, v in state.items() if k.startswith(_STATE)}
-        count = self._engine.num_envs if env_ids is None else len(env_ids)
-        check_shapes(state, {f"{_STATE}{name}": (count,) for name in self.worlds})
+        check_shapes(state, {f"{_STATE}{name}": (len(worlds),) for name in self.worlds})
         if unknown := saved.keys() - self.worlds.keys():
             raise ValueError(
                 f"The saved state has variants of '{min(unknown)}', which has none here: use the "
@@ -188,12 +188,11 @@ class VariantRows:
             self._check_variants(name, variants.cpu().numpy())
         return saved, {k: v for k, v in state.items() if not k.startswith(_STATE)}
 
-    def take(self, saved: State, env_ids: np.ndarray | None) -> None:
+    def take(self, saved: State, worlds: Worlds) -> None:
         """Restore the variants in a saved state."""
         self._snapshot = None
-        ids = slice(None) if env_ids is None else torch.from_numpy(env_ids)
         for name, variants in saved.items():
-            self.worlds[name][ids] = variants.to(self._engine.device)
+            self.worlds[name][worlds.rows] = variants.to(self._engine.device)
 
     def default(self, field: str) -> torch.Tensor:
         """Return a field's compiled values for the variants of each world, (num_envs, ...)."""
@@ -230,9 +229,8 @@ class VariantRows:
 
     def _recompute(self, entity: str, env_ids: np.ndarray) -> None:
         if self._tables[entity]:
-            worlds = np.unique(env_ids).astype(np.int32)
-            everything = None if len(worlds) == self._engine.num_envs else worlds
-            self._engine.recompute_constants(RecomputeLevel.set_const, everything)
+            worlds = Worlds(env_ids, self._engine.num_envs, self._engine.device).ascending
+            self._engine.recompute_constants(RecomputeLevel.set_const, worlds)
 
     def _is_plain(self, entity: str, env_ids: np.ndarray) -> np.ndarray:
         """Return a mask of the worlds in which the entity's constants are those of its variant.
@@ -305,8 +303,7 @@ def _tables(
 def _check_pairs(engine: Engine, entity: str, info: VariantMetadata, geoms: np.ndarray) -> None:
     """Check that explicit contact pairs, which ignore contype, have geoms of all variants."""
     model = engine.mj_model
-    # MuJoCo Warp ignores pairs of geoms without a mesh.
-    gone = ~info.filled & (info.has_primitive if engine.name == "warp" else True)
+    gone = ~info.filled & (info.has_primitive if engine.skips_absent_meshes else True)
     for pair, ends in enumerate(zip(model.pair_geom1, model.pair_geom2, strict=True)):
         found = np.argwhere(gone & np.isin(geoms, ends))
         if len(found):
@@ -339,12 +336,11 @@ def _refusal(
     column = int(differs.argmax())
     other = int((values[:, column] != values[0, column]).reshape(len(values), -1).any(1).argmax())
     names = info.variant_names
-    remedy = "use engine='native', or give" if engine.name == "warp" else "give"
     return (
         f"The variants of entity '{entity}' differ in {field}, which the {engine.name} engine "
         f"holds once for all worlds: it is {values[0, column].tolist()} for '{names[0]}' and "
-        f"{values[other, column].tolist()} for '{names[other]}'. To fix it, {remedy} all "
-        "variants one value."
+        f"{values[other, column].tolist()} for '{names[other]}'. To fix it, "
+        f"{engine.expansion_remedy}give all variants one value."
     )
 
 
@@ -352,18 +348,24 @@ def _derived_tables(
     mj_model: mujoco.MjModel, count: int, tables: dict[str, _Table], ids: dict[str, np.ndarray]
 ) -> dict[str, _Table]:
     """Return the fields that MuJoCo C computes from the rows of the entity's variants."""
-    from manyworlds.sim.engines.native import computed_constants
-
-    rows: dict[str, np.ndarray] = {}
-    for field, table in tables.items():
-        compiled = getattr(mj_model, field)
-        rows[field] = np.repeat(compiled[None], count, axis=0)
-        rows[field][:, table.columns] = table.values
+    model = copy.copy(mj_model)
+    data = mujoco.MjData(model)
+    compiled = {
+        field: getattr(model, field).copy()
+        for field in {*tables, *mujoco.MjModel._setconst_outputs}
+    }
+    computed: dict[str, list[np.ndarray]] = {field: [] for field in _DERIVED - tables.keys()}
+    for variant in range(count if tables else 0):
+        for field, values in compiled.items():
+            getattr(model, field)[:] = values
+        for field, table in tables.items():
+            getattr(model, field)[table.columns] = table.values[variant]
+        mujoco.mj_setConst(model, data)
+        for field, rows in computed.items():
+            rows.append(getattr(model, field)[ids[kind_of(field)]])
     found: dict[str, _Table] = {}
-    for field, values in computed_constants(mj_model, rows).items():
-        if field in _DERIVED:
-            own = values[:, ids[kind_of(field)]]
-            differs = _columns_that_differ(own)
-            if differs.any():
-                found[field] = _Table(ids[kind_of(field)][differs], own[:, differs])
+    for field, rows in computed.items():
+        own = np.array(rows)
+        if rows and (differs := _columns_that_differ(own)).any():
+            found[field] = _Table(ids[kind_of(field)][differs], own[:, differs])
     return found
