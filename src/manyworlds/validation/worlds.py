@@ -11,6 +11,8 @@ import torch
 
 EnvIds: TypeAlias = "Worlds | torch.Tensor | np.ndarray | Sequence[int] | slice | None"
 
+_ALL = slice(None)
+
 
 class Worlds:
     """The worlds that a call concerns: all of them, or some in the given order.
@@ -31,22 +33,19 @@ class Worlds:
     def __init__(
         self, env_ids: EnvIds, num_envs: int, device: torch.device | str | None = None
     ) -> None:
-        assert not isinstance(env_ids, Worlds)
         self.num_envs = num_envs
         self._device = device
         self._given: slice | np.ndarray | torch.Tensor
-        if env_ids is None or isinstance(env_ids, slice):
-            span = range(num_envs) if env_ids is None else range(num_envs)[env_ids]
-            self._given = slice(span.start, max(span.stop, 0), span.step)
-            if span.step < 0:
-                self._given = np.array(span, np.int32)
-            elif len(span) == num_envs:
-                self._given = slice(None)
+        if env_ids is None:
+            self._given = _ALL
+        elif isinstance(env_ids, slice):
+            span = range(num_envs)[env_ids]
+            self._given = _ALL if span == range(num_envs) else np.array(span, np.int32)
         elif isinstance(env_ids, torch.Tensor):
-            visible = env_ids.device.type == "cpu"
-            shown = env_ids.detach() if visible else torch.zeros(env_ids.shape, dtype=env_ids.dtype)
+            given = self._given = env_ids.detach()
+            visible = given.device.type == "cpu"
+            shown = given if visible else torch.zeros(given.shape, dtype=given.dtype)
             _checked(shown.numpy(), num_envs)
-            self._given = env_ids.detach()
         else:
             self._given = _checked(env_ids, num_envs)
 
@@ -76,14 +75,14 @@ class Worlds:
     @property
     def is_all(self) -> bool:
         """True if None or a slice selects all worlds, which needs no read of the device."""
-        return self._given == slice(None) if isinstance(self._given, slice) else False
+        return isinstance(self._given, slice)
 
     @functools.cached_property
     def host_ids(self) -> np.ndarray:
         """Ids on the host, int32, shape (n,); reads a tensor on a GPU."""
         given = self._given
         if isinstance(given, slice):
-            return np.arange(self.num_envs, dtype=np.int32)[given]
+            return np.arange(self.num_envs, dtype=np.int32)
         if isinstance(given, torch.Tensor):
             given = _checked(given.cpu().numpy(), self.num_envs)
         return (np.flatnonzero(given) if given.dtype == bool else given).astype(np.int32)
@@ -93,7 +92,7 @@ class Worlds:
         """Ids on the device, int64, shape (n,)."""
         rows = self.rows
         if isinstance(rows, slice):
-            return torch.arange(self.num_envs, device=self._device)[rows]
+            return torch.arange(self.num_envs, device=self._device)
         return rows.nonzero().squeeze(-1) if rows.dtype == torch.bool else rows
 
     @functools.cached_property
@@ -108,16 +107,18 @@ class Worlds:
 
     @functools.cached_property
     def rows(self) -> torch.Tensor | slice:
-        """Index of rows of tensors on the device: a slice, a mask, or int64 ids."""
-        if isinstance(self._given, slice):
-            return self._given
-        rows = torch.as_tensor(self._given)
-        rows = rows if rows.dtype == torch.bool else rows.long()
+        """Index of rows of tensors: all of them as a slice, a mask, or int64 ids; on the device."""
+        given = self._given
+        if isinstance(given, slice):
+            return given
+        rows = torch.as_tensor(given)
+        if rows.dtype not in (torch.bool, torch.int64):
+            rows = rows.long()
         return rows if self._device is None else rows.to(self._device, non_blocking=True)
 
     @property
     def host_rows(self) -> np.ndarray | slice:
-        """Index of rows of arrays on the host: a slice or ids."""
+        """Index of rows of arrays on the host: all of them as a slice, or ids."""
         return self._given if isinstance(self._given, slice) else self.host_ids
 
     @property
