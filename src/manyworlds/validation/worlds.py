@@ -107,7 +107,7 @@ class Worlds:
 
     @functools.cached_property
     def rows(self) -> torch.Tensor | slice:
-        """Index of rows of tensors: all of them as a slice, a mask, or int64 ids; on the device."""
+        """Row index on the device: a slice for all, a mask (num_envs,), or int64 ids (n,)."""
         given = self._given
         if isinstance(given, slice):
             return given
@@ -118,17 +118,17 @@ class Worlds:
 
     @property
     def host_rows(self) -> np.ndarray | slice:
-        """Index of rows of arrays on the host: all of them as a slice, or ids."""
+        """Row index on the host: a slice for all, or int32 ids, shape (n,)."""
         return self._given if isinstance(self._given, slice) else self.host_ids
 
     @property
     def ids_or_none(self) -> torch.Tensor | None:
-        """`ids`, or None for all worlds: the argument of terms, entities and sensors."""
+        """`ids`, shape (n,), or None for all: the argument of terms, entities and sensors."""
         return None if self.is_all else self.ids
 
     @property
     def host_ids_or_none(self) -> np.ndarray | None:
-        """`host_ids`, or None for all worlds: the argument of a `mujoco.batch.Batch`."""
+        """`host_ids`, shape (n,), or None for all: the argument of a `mujoco.batch.Batch`."""
         return None if self.is_all else self.host_ids
 
     @functools.cached_property
