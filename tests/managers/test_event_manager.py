@@ -10,6 +10,7 @@ import torch
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.managers import EventManager, EventTermCfg
 from manyworlds.managers.event_manager import RecomputeLevel, requires_model_fields
+from manyworlds.validation.worlds import Worlds
 
 
 def events(env, **kwargs) -> tuple[EventManager, list]:
@@ -238,7 +239,8 @@ def test_the_strongest_level_is_recomputed_once_for_the_worlds_drawn(env, engine
     seen: list = []
 
     def recompute(level, env_ids=None) -> None:
-        seen.append((level, env_ids if env_ids is None else sorted(set(env_ids.tolist()))))
+        ids = Worlds.of(env_ids, env.num_envs).host_ids_or_none
+        seen.append((level, ids if ids is None else sorted(set(ids.tolist()))))
 
     monkeypatch.setattr(env.sim, "recompute_constants", recompute)
     cfg = {

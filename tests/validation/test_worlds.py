@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.validation.worlds import as_index, as_rows, assign, resolve_env_ids
+from manyworlds.validation.worlds import Worlds, as_index, as_rows, assign
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,49 @@ from manyworlds.validation.worlds import as_index, as_rows, assign, resolve_env_
 )
 def test_every_form_becomes_sorted_unique_ids(given, expected):
     """Sort ids, drop repeats, and turn 'all worlds' into None."""
-    ids = resolve_env_ids(given, 4)
+    worlds = Worlds(given, 4).ascending
+    ids = worlds.host_ids_or_none
+    assert worlds.is_all == (expected is None)
     assert (ids if ids is None else ids.tolist()) == expected
+    assert worlds.host_ids.dtype == np.int32
+    assert worlds.ascending is worlds
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, [0, 1, 2, 3]),
+        (slice(1, 9), [1, 2, 3]),
+        (slice(-2, None), [2, 3]),
+        (slice(None, None, -1), [3, 2, 1, 0]),
+        (slice(3, 1), []),
+        ([3, 1, 1], [3, 1, 1]),
+        (torch.tensor([2, 0], dtype=torch.int32), [2, 0]),
+        (torch.tensor([True, False, True, False]), [0, 2]),
+        (np.array([False, True, True, True]), [1, 2, 3]),
+        (np.zeros(0, np.int64), []),
+    ],
+)
+def test_every_view_names_the_same_worlds(given, expected):
+    """Keep the order of ids in each form that is asked for."""
+    of = [Worlds(given, 4, "cpu") for _ in range(7)]
+    everything, each = torch.arange(4), np.arange(4)
+    assert of[0].ids.tolist() == expected and of[0].ids.dtype == torch.int64
+    assert of[1].host_ids.tolist() == expected
+    assert everything[of[2].rows].tolist() == expected
+    assert each[of[3].host_rows].tolist() == expected
+    assert everything[of[4].mask].tolist() == sorted(set(expected))
+    assert len(of[5]) == len(expected) and bool(of[5]) == bool(expected)
+    assert of[6].ascending.host_ids.tolist() == sorted(set(expected))
+    assert Worlds.of(of[0], 4) is of[0]
+
+
+@pytest.mark.parametrize("kind", [np.array, torch.tensor])
+def test_worlds_are_put_together(kind):
+    """Join ids, maybe repeated; all worlds and some are all."""
+    some, more = Worlds(kind([2, 0]), 4), Worlds(kind([1, 2]), 4)
+    assert Worlds.union([some, more]).host_ids.tolist() == [2, 0, 1, 2]
+    assert Worlds.union([some, Worlds(None, 4), more]).is_all
 
 
 @pytest.mark.parametrize(
@@ -39,7 +80,7 @@ def test_every_form_becomes_sorted_unique_ids(given, expected):
 def test_bad_ids_are_named(given, message):
     """Name the id, the bound and the remedy."""
     with pytest.raises(ValueError, match=message):
-        resolve_env_ids(given, 4)
+        Worlds(given, 4)
 
 
 def test_contiguous_positions_become_a_slice():

@@ -47,7 +47,7 @@ from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.unsaved_state import UnsavedState
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.validation.worlds import EnvIds, resolve_env_ids
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 
 def _default_events() -> dict[str, EventTermCfg | None]:
@@ -167,7 +167,6 @@ class ManagerBasedRlEnv(Stateful):
         self.reset_time_outs = self._zeros(torch.bool)
         self.reward_buf = self._zeros(torch.float32)
         self._must_reset = torch.zeros(self.num_envs, dtype=torch.bool)  # on the host
-        self._all_ids = torch.arange(self.num_envs, device=self.device)
         self.extras: dict[str, Any] = {"log": {}}
         self.obs_buf: VecEnvObs = {}
         self.load_managers()
@@ -271,19 +270,16 @@ class ManagerBasedRlEnv(Stateful):
         """
         if seed is not None:
             self.seed_used = self.seed(seed)
-        ids = resolve_env_ids(env_ids, self.num_envs)
+        worlds = Worlds.of(env_ids, self.num_envs, self.device).ascending
         self.extras = {"log": {}}
-        if ids is not None and not ids.size:
+        if not worlds:
             return self.obs_buf, self.extras
-        worlds = self._all_ids
-        if ids is not None:
-            worlds = torch.from_numpy(ids).long().to(self.device)
         if self.obs_buf:  # empty before the first episode
-            self.recorder_manager.record_pre_reset(worlds)
-        self._reset_worlds(ids, worlds)
-        self.command_manager.compute(dt=0.0, env_ids=worlds)
-        self.obs_buf = self._observe(None if ids is None else worlds)
-        self.recorder_manager.record_post_reset(worlds)
+            self.recorder_manager.record_pre_reset(worlds.ids)
+        self._reset_worlds(worlds)
+        self.command_manager.compute(dt=0.0, env_ids=worlds.ids)
+        self.obs_buf = self._observe(worlds.ids_or_none)
+        self.recorder_manager.record_post_reset(worlds.ids)
         return self.obs_buf, self.extras
 
     def step(self, action: torch.Tensor) -> VecEnvStepReturn:
@@ -431,14 +427,13 @@ class ManagerBasedRlEnv(Stateful):
         Other worlds are left out: `forward` also updates accelerations and warmstarts, and no world
         may depend on events in another.
         """
-        everywhere = self.event_manager.apply("step", dt=self.step_dt)
-        worlds = self.event_manager.touched
+        touched: list[Worlds] = []
+        if self.event_manager.apply("step", dt=self.step_dt):
+            touched.append(self.event_manager.touched)
         if self.event_manager.apply("interval", dt=self.step_dt, due=due):
-            worlds = None if everywhere else self.event_manager.touched
-        elif not everywhere:
-            return
-        ids = resolve_env_ids(worlds, self.num_envs)
-        self.sim.forward(ids)
+            touched.append(self.event_manager.touched)
+        if touched:
+            self.sim.forward(Worlds.union(touched))
 
     def _observe(self, env_ids: torch.Tensor | None = None) -> VecEnvObs:
         """Compute observations; the given worlds start an episode, the others do not advance."""
@@ -454,26 +449,20 @@ class ManagerBasedRlEnv(Stateful):
         ids = np.flatnonzero(codes & 1)
         if not ids.size:
             return None
-        worlds = torch.from_numpy(ids).to(self.device, non_blocking=True)
+        worlds = Worlds(ids, self.num_envs, self.device)
         self.extras["final_obs"] = self.observation_manager.compute_final()
-        self.recorder_manager.record_pre_reset(worlds)
-        self._reset_worlds(ids.astype(np.int32), worlds)
-        return worlds
+        self.recorder_manager.record_pre_reset(worlds.ids)
+        self._reset_worlds(worlds)
+        return worlds.ids
 
-    def _reset_worlds(self, ids: np.ndarray | None, worlds: torch.Tensor) -> None:
-        """Start new episodes.
-
-        Args:
-            ids: ids of the worlds for the simulation; None for all.
-            worlds: ids of the same worlds on the device.
-        """
-        env_ids = None if ids is None else worlds
+    def _reset_worlds(self, worlds: Worlds) -> None:
+        """Start new episodes."""
         log = self.extras["log"]
-        self.curriculum_manager.compute(worlds)
-        self.sim.reset(ids)
-        self.scene.reset(env_ids)
+        self.curriculum_manager.compute(worlds.ids)
+        self.sim.reset(worlds)
+        self.scene.reset(worlds.ids_or_none)
         self.event_manager.apply(
-            "reset", env_ids=env_ids, global_env_step_count=self.common_step_counter
+            "reset", env_ids=worlds, global_env_step_count=self.common_step_counter
         )
         for manager in (
             self.observation_manager,
@@ -482,14 +471,14 @@ class ManagerBasedRlEnv(Stateful):
             self.metrics_manager,
             self.curriculum_manager,
         ):
-            log.update(manager.reset(env_ids))
-        log.update(self.command_manager.reset(worlds))
-        log.update(self.event_manager.reset(env_ids))
-        log.update(self.termination_manager.reset(env_ids))
-        self.episode_length_buf[worlds] = 0
-        self._must_reset[slice(None) if ids is None else ids] = False
+            log.update(manager.reset(worlds))
+        log.update(self.command_manager.reset(worlds.ids))
+        log.update(self.event_manager.reset(worlds))
+        log.update(self.termination_manager.reset(worlds))
+        self.episode_length_buf[worlds.rows] = 0
+        self._must_reset[worlds.host_rows] = False
         self.scene.write_data_to_sim()
-        self.sim.forward(ids)
+        self.sim.forward(worlds)
 
     def _define_spaces(self) -> None:
         """Define the gymnasium spaces of observations and actions."""

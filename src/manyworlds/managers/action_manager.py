@@ -153,6 +153,7 @@ class ActionManager(BuiltTermManager[ActionTerm]):
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, Any]:
         """Set the stored actions of the given worlds to zero and reset the terms."""
+        worlds = self._worlds(env_ids)
         for buffer in (self._action, self._prev_action, self._prev_prev_action):
-            assign(buffer, 0.0, env_ids)
-        return super().reset(env_ids)
+            assign(buffer, 0.0, worlds)
+        return super().reset(worlds)

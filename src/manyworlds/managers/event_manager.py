@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from manyworlds.managers.manager_base import EventTerm, ManagerBase, ManagerTerm
 from manyworlds.managers.prepared_event import PreparedEvent, plain_function
 from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import derived_fields
-from manyworlds.validation.worlds import EnvIds
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -30,7 +30,6 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 _DUE = 1e-6  # a timer with less time left [s] has expired: tolerance for rounding
 
-Worlds: TypeAlias = "np.ndarray | torch.Tensor | None"
 EventMode = Literal["startup", "reset", "interval", "step"]
 
 
@@ -86,9 +85,8 @@ class EventManager(ManagerBase[EventTermCfg]):
         super().__init__(cfg, env)
         for name, term in self._terms.items():
             self._check(name, term)
-        self.touched: np.ndarray | torch.Tensor | None = None
-        """Ids of the worlds that the last events changed, possibly repeated; None for all. Ids from
-        mode 'interval' are on the host."""
+        self.touched = self._worlds([])
+        """Worlds that the last events changed, possibly repeated."""
         self._modes: dict[EventMode, list[str]] = {}
         for name, term in self._terms.items():
             self._modes.setdefault(term.mode, []).append(name)
@@ -150,7 +148,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Restart the interval timers of the given worlds; return values to log, shape []."""
         if len(self._time_left):
-            ids = slice(None) if env_ids is None else env_ids
+            ids = self._worlds(env_ids).rows
             # Sampled for all worlds, so that random numbers do not depend on the number of reset
             # worlds.
             drawn = self._draw(self._low, self._span, self.num_envs)
@@ -168,7 +166,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     def apply(
         self,
         mode: EventMode,
-        env_ids: torch.Tensor | None = None,
+        env_ids: EnvIds = None,
         dt: float | None = None,
         global_env_step_count: int | None = None,
         due: np.ndarray | None = None,
@@ -201,15 +199,15 @@ class EventManager(ManagerBase[EventTermCfg]):
         if mode == "interval":
             return self._apply_intervals(self.tick(dt or 0.0).cpu().numpy() if due is None else due)
         fired: list[tuple[RecomputeLevel, Worlds]] = []
+        concerned = self._worlds(env_ids)
         for i, name in enumerate(self._modes[mode]):
-            term, ids = self._terms[name], env_ids
-            if mode == "reset":
-                ids = self._all_ids if env_ids is None else env_ids
-                if term.min_step_count_between_reset > 0:
-                    ids = self._ready(name, term, ids, global_env_step_count or 0)
-            if ids is None or len(ids):
-                self._happen(name, ids, self._modes[mode][i + 1 :], env_ids)
-                fired.append((self._levels[name], None if ids is self._all_ids else ids))
+            term, worlds = self._terms[name], concerned
+            if mode == "reset" and term.min_step_count_between_reset > 0:
+                ids = self._ready(name, term, concerned.ids, global_env_step_count or 0)
+                worlds = self._worlds(ids)
+            if worlds:
+                self._happen(name, worlds, self._modes[mode][i + 1 :], concerned)
+                fired.append((self._levels[name], worlds))
         return self._recompute(fired)
 
     def state_dict(self) -> dict[str, Any]:
@@ -276,40 +274,37 @@ class EventManager(ManagerBase[EventTermCfg]):
         rows, flags = iter(due), iter(shared[:, 0])
         fired: list[tuple[RecomputeLevel, Worlds]] = []
         for name in self._modes["interval"]:
-            term, ids = self._terms[name], None
-            if term.is_global_time:
-                if next(flags):
-                    self._happen(name, None)
-                    fired.append((self._levels[name], None))
-            elif (ids := np.flatnonzero(next(rows))).size:
-                worlds = torch.from_numpy(ids).to(self.device, non_blocking=True)
+            shared_timer = self._terms[name].is_global_time
+            ids = (None if next(flags) else []) if shared_timer else np.flatnonzero(next(rows))
+            if worlds := self._worlds(ids):
                 self._happen(name, worlds)
-                fired.append((self._levels[name], ids))
+                fired.append((self._levels[name], worlds))
         return self._recompute(fired)
 
     def _happen(
         self,
         name: str,
-        env_ids: torch.Tensor | None,
+        worlds: Worlds,
         following: Sequence[str] = (),
-        within: torch.Tensor | None = None,
+        within: Worlds | None = None,
     ) -> None:
         """Apply a term in some worlds; other terms of its mode follow in the worlds `within`."""
         term, memory = self._terms[name], self._memory
+        ids = worlds.ids if term.mode == "reset" else worlds.ids_or_none
         if memory is None:
-            self._call(name, term, env_ids)
+            self._call(name, term, ids)
             return
         due = [other for other in following if other not in self._last_step]  # throttled
-        with memory.happening(name, env_ids, due, within if due else env_ids):
-            self._call(name, term, env_ids)
+        with memory.happening(name, worlds, due, within if due and within is not None else worlds):
+            self._call(name, term, ids)
 
     def _recompute(self, fired: list[tuple[RecomputeLevel, Worlds]]) -> bool:
         """Recompute once, at the strongest level, the worlds of all terms that require it."""
-        asking = [(level, ids) for level, ids in fired if level > RecomputeLevel.none]
-        if asking:
-            worlds = _worlds([ids for _, ids in asking])
+        if asking := [each for each in fired if each[0] > RecomputeLevel.none]:
+            worlds = Worlds.union([worlds for _, worlds in asking])
             self._env.sim.recompute_constants(max(level for level, _ in asking), worlds)
-        self.touched = _worlds([ids for _, ids in fired])
+        if fired:
+            self.touched = Worlds.union([worlds for _, worlds in fired])
         return bool(fired)
 
     def _ready(
@@ -358,11 +353,3 @@ def _declared(func: Any) -> tuple[tuple[str, ...], RecomputeLevel]:
     """Return the fields and the recompute level that `requires_model_fields` declared."""
     func = plain_function(func)
     return getattr(func, "model_fields", ()), getattr(func, "recompute", RecomputeLevel.none)
-
-
-def _worlds(drawn: list[Worlds]) -> Worlds:
-    """Concatenate world ids; None, for all worlds, if any element is None."""
-    ids: list[Any] = [worlds for worlds in drawn if worlds is not None]
-    if not ids or len(ids) < len(drawn):
-        return None
-    return torch.cat(ids) if isinstance(ids[0], torch.Tensor) else np.concatenate(ids)

@@ -12,6 +12,7 @@ import torch
 from manyworlds.managers.manager_base import entity_cfgs
 from manyworlds.managers.prepared_event import Draws, PreparedEvent, plain_function
 from manyworlds.utils.state import Stateful
+from manyworlds.validation.worlds import Worlds
 
 if TYPE_CHECKING:
     from manyworlds.managers.event_manager import EventTermCfg
@@ -59,7 +60,7 @@ class EventMemory(Stateful):
             shape = (len(self._rows), sim.num_envs)
             self._last = torch.zeros(shape, dtype=torch.long, device=sim.device)
             """Value of `_count` when each term last ran in each world; 0 for never."""
-        self._due: tuple[Sequence[str], torch.Tensor | None] = (), None
+        self._due: tuple[Sequence[str], Worlds] = (), self._worlds(None)
 
     def __bool__(self) -> bool:
         """Return True if any term is affected."""
@@ -69,17 +70,17 @@ class EventMemory(Stateful):
     def happening(
         self,
         name: str,
-        env_ids: torch.Tensor | None,
+        worlds: Worlds,
         due: Sequence[str],
-        within: torch.Tensor | None,
+        within: Worlds,
     ) -> Iterator[None]:
         """Record that a term runs, and the terms that follow it immediately.
 
         Args:
             name: name of the term.
-            env_ids: the worlds; None for all.
+            worlds: the worlds in which it runs.
             due: names of the terms that follow, and so need not be reapplied before.
-            within: worlds in which those terms run; None for all.
+            within: the worlds in which those terms run.
         """
         before, self._due = self._due, ((name, *due), within)
         try:
@@ -88,7 +89,7 @@ class EventMemory(Stateful):
             self._due = before
         if name in self._rows:
             self._count += 1
-            self._last[self._rows[name], slice(None) if env_ids is None else env_ids] = self._count
+            self._last[self._rows[name], worlds.rows] = self._count
 
     def apply_again(self, entity: str, worlds: torch.Tensor) -> None:
         """Apply the events of an entity again in worlds where its variant changed."""
@@ -97,7 +98,8 @@ class EventMemory(Stateful):
             return
         self._sim.restore_variant_fields(entity, fields, worlds)
         last = self._last[[self._rows[name] for name in names]][:, worlds].cpu().numpy()
-        last[np.outer([name in self._due[0] for name in names], self._are_due(worlds))] = 0
+        due = self._due[1].mask[worlds].cpu().numpy()
+        last[np.outer([name in self._due[0] for name in names], due)] = 0
         order = np.argsort(last, axis=0, kind="stable")
         order[np.take_along_axis(last, order, axis=0) == 0] = -1
         orders, kinds = np.unique(order, axis=1, return_inverse=True)
@@ -106,9 +108,12 @@ class EventMemory(Stateful):
             for name in (names[i] for i in positions if i >= 0):
                 self._repeat(name, worlds[alike.to(worlds.device)])
 
+    def _worlds(self, env_ids: torch.Tensor | None) -> Worlds:
+        return Worlds(env_ids, self._sim.num_envs, self._sim.device)
+
     def _repeat(self, name: str, worlds: torch.Tensor) -> None:
         draws = self._prepared[name].draws if name in self._prepared else None
-        before, self._due = self._due, ((name,), worlds)
+        before, self._due = self._due, ((name,), self._worlds(worlds))
         try:
             if draws is not None:
                 draws.repeats = True
@@ -117,13 +122,6 @@ class EventMemory(Stateful):
             self._due = before
             if draws is not None:
                 draws.repeats = False
-
-    def _are_due(self, worlds: torch.Tensor) -> np.ndarray:
-        """Return a mask of the worlds in which the due terms will happen, shape [worlds]."""
-        within = self._due[1]
-        if within is None:
-            return np.ones(len(worlds), bool)
-        return torch.isin(worlds, within.to(worlds.device)).cpu().numpy()
 
 
 def _may_concern(term: EventTermCfg, entity: str) -> bool:

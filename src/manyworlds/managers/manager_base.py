@@ -15,7 +15,7 @@ import torch
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
-from manyworlds.validation.worlds import EnvIds
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -78,6 +78,9 @@ class _OfEnv(Stateful):
     def device(self) -> torch.device:
         """Device of the tensors."""
         return self._env.device
+
+    def _worlds(self, env_ids: EnvIds) -> Worlds:
+        return Worlds.of(env_ids, self.num_envs, self.device)
 
 
 class ManagerTermBase(_OfEnv):
@@ -154,9 +157,10 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Reset the terms in given worlds; return values to log of their episodes, shape []."""
-        for term in self._class_terms.values():
-            if hasattr(term, "reset"):
-                term.reset(env_ids)
+        if terms := [term for term in self._class_terms.values() if hasattr(term, "reset")]:
+            ids = self._worlds(env_ids).ids_or_none
+            for term in terms:
+                term.reset(ids)
         return {}
 
     def state_dict(self) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
         super().reset(env_ids)
         if not self._terms:
             return {}
-        ids = slice(None) if env_ids is None else env_ids
+        ids = self._worlds(env_ids).rows
         count, by = self._step_count[ids], self._reduced_by
         result = self._episode_sums[:, ids]
         result = torch.where(by["mean"], result / count.clamp(min=1), result)

@@ -278,7 +278,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             return last
         ids = None
         if last is not None and (env_ids is not None or not update_history):
-            named = self._all_ids[env_ids if update_history else slice(0)]
+            named = self._worlds(env_ids).ids if update_history else self._all_ids[:0]
             ids = named if began is None else torch.cat([began, named])
         obs = self._compute_group(group_name, group, ids)
         if ids is not None and last is not None:
@@ -310,15 +310,16 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         Returns:
             Values to log, shape [].
         """
+        worlds = self._worlds(env_ids)
         for name, pipelines in self._pipelines.items():
             for pipeline in pipelines.values():
-                pipeline.reset(env_ids)
-            if env_ids is None:
+                pipeline.reset(worlds)
+            if worlds.is_all:
                 self._obs_buffer.pop(name, None)
             elif name in self._obs_buffer:
                 before = self._began_anew.get(name, self._all_ids[:0])
-                self._began_anew[name] = torch.cat([before, self._all_ids[env_ids]])
-        return super().reset(env_ids)
+                self._began_anew[name] = torch.cat([before, worlds.ids])
+        return super().reset(worlds)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of delays, histories and noise, and the last observation."""

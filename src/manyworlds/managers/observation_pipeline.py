@@ -12,7 +12,7 @@ import torch
 
 from manyworlds.signals import CircularBuffer, DelayBuffer, NoiseCfg, NoiseModel, NoiseModelCfg
 from manyworlds.utils.state import Stateful
-from manyworlds.validation.worlds import EnvIds
+from manyworlds.validation.worlds import Worlds
 
 if TYPE_CHECKING:
     from manyworlds.managers.observation_manager import ObservationTermCfg
@@ -109,11 +109,13 @@ class ObservationPipeline(Stateful):
                 value = value.flatten(1)
         return value
 
-    def reset(self, env_ids: EnvIds) -> None:
+    def reset(self, worlds: Worlds) -> None:
         """Reset noise, delay and history of the given worlds."""
-        for part in (self._noise, self._delay, self._history):
-            if part is not None:
-                part.reset(env_ids)  # type: ignore[arg-type]
+        if self._noise is not None:
+            self._noise.reset(worlds.ids_or_none)
+        for buffer in (self._delay, self._history):
+            if buffer is not None:
+                buffer.reset(worlds)
 
     def _make_stages(self, cfg: ObservationTermCfg, sample: torch.Tensor) -> list[Stage]:
         stages: list[Stage] = [] if self._noise is None else [self._noise]

@@ -88,9 +88,11 @@ class RewardManager(ManagerBase[RewardTermCfg]):
 
         If the environment has no episode length, log the mean sum.
         """
-        ids = slice(None) if env_ids is None else env_ids
-        means = self._episode_sums[ids].mean(dim=0) / (self._env.max_episode_length_s or 1.0)
+        worlds = self._worlds(env_ids)
+        means = self._episode_sums[worlds.rows].mean(dim=0) / (
+            self._env.max_episode_length_s or 1.0
+        )
         log = {f"Episode_Reward/{name}": means[i] for i, name in enumerate(self._terms)}
-        assign(self._episode_sums, 0.0, env_ids)
-        super().reset(env_ids)
+        assign(self._episode_sums, 0.0, worlds)
+        super().reset(worlds)
         return log

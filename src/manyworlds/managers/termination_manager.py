@@ -86,8 +86,8 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Reset given worlds; log the number of their episodes that each term ended, shape []."""
-        ids = slice(None) if env_ids is None else env_ids
-        counts = self._term_dones[:, ids].sum(dim=1)
+        worlds = self._worlds(env_ids)
+        counts = self._term_dones[:, worlds.rows].sum(dim=1)
         log = {f"Episode_Termination/{name}": counts[i] for i, name in enumerate(self._terms)}
-        super().reset(env_ids)
+        super().reset(worlds)
         return log

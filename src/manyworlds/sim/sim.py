@@ -23,10 +23,10 @@ from manyworlds.sim.fields.variant_rows import VariantInfo, VariantRows, variant
 from manyworlds.sim.options import check_options, check_timestep
 from manyworlds.sim.rays import CameraRequest, Rays, check_rays
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.sim.state import State, check_state, check_target, ordered_ids
+from manyworlds.sim.state import State, check_state, check_target
 from manyworlds.validation.checks import check_count, check_tuple, check_type
 from manyworlds.validation.names import near_matches
-from manyworlds.validation.worlds import EnvIds, resolve_env_ids
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.sim.contacts import Contacts
@@ -238,16 +238,19 @@ class Simulation:
         stepper.step(nsubsteps, refresh)
         self._data._changed(None)
 
+    def _worlds(self, env_ids: EnvIds) -> Worlds:
+        return Worlds.of(env_ids, self.num_envs, self.device)
+
     def forward(self, env_ids: EnvIds = None) -> None:
         """Compute derived fields at the present state, without integrating.
 
         Args:
             env_ids: the worlds; None for all. The others keep their derived fields.
         """
-        ids = resolve_env_ids(env_ids, self.num_envs)
-        if ids is None or ids.size:
-            self._engine.forward(ids)
-            self._data._changed(ids)
+        worlds = self._worlds(env_ids).ascending
+        if worlds:
+            self._engine.forward(worlds)
+            self._data._changed(worlds.ids_or_none)
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Reset worlds to the model's default state: `qpos0`, zero velocity, and zero inputs.
@@ -257,12 +260,12 @@ class Simulation:
         Args:
             env_ids: the worlds; None for all.
         """
-        ids = resolve_env_ids(env_ids, self.num_envs)
-        if ids is None or ids.size:
+        worlds = self._worlds(env_ids).ascending
+        if worlds:
             if self._recorder is not None:
-                self._recorder.before_restart(ids)
-            self._engine.reset(ids)
-            self._data._changed(ids)
+                self._recorder.before_restart(worlds)
+            self._engine.reset(worlds)
+            self._data._changed(worlds.ids_or_none)
 
     def contacts(self, env_ids: EnvIds = None) -> Contacts:
         """Return all contacts at the present state, with their forces.
@@ -280,7 +283,7 @@ class Simulation:
             New tensors over all contacts of these worlds, by ascending world. A world in which
             MuJoCo raised an error has no contacts, and `status` reports the error.
         """
-        return self._engine.contacts(resolve_env_ids(env_ids, self.num_envs))
+        return self._engine.contacts(self._worlds(env_ids).ascending)
 
     def ray(
         self,
@@ -314,9 +317,8 @@ class Simulation:
             TypeError: the rays are not tensors.
             ValueError: shapes or devices do not fit, or a body or group does not exist.
         """
-        ids = resolve_env_ids(env_ids, self.num_envs)
-        count = self.num_envs if ids is None else len(ids)
-        pnt, vec = check_rays(pnt, vec, geomgroup, count, self.device)
+        worlds = self._worlds(env_ids).ascending
+        pnt, vec = check_rays(pnt, vec, geomgroup, len(worlds), self.device)
         exclude = torch.as_tensor(bodyexclude, dtype=torch.int32, device=self.device)
         if exclude.shape not in ((), (1,), pnt.shape[1:2]):
             raise ValueError(
@@ -324,7 +326,7 @@ class Simulation:
                 f"{tuple(exclude.shape)}: give -1 for a ray that excludes no body."
             )
         exclude = exclude.expand(pnt.shape[1])
-        rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, ids)
+        rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, worlds)
         return rays if cutoff == math.inf else rays.within_(cutoff)
 
     def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
@@ -349,7 +351,7 @@ class Simulation:
         Args:
             env_ids: the worlds, in ascending order; None for all.
         """
-        return self._engine.world_copies(resolve_env_ids(env_ids, self.num_envs))
+        return self._engine.world_copies(self._worlds(env_ids).ascending)
 
     def set_sensor_context(self, ctx: AttachedSensors) -> None:
         """Attach a sensor context, whose sensors cast rays and render in this simulation.
@@ -418,14 +420,14 @@ class Simulation:
         if level not in list(RecomputeLevel):
             names = ", ".join(known.name for known in RecomputeLevel)
             raise ValueError(f"level must be one of RecomputeLevel ({names}), got {level!r}.")
-        ids = resolve_env_ids(env_ids, self.num_envs)
-        if level == RecomputeLevel.none or (ids is not None and not ids.size):
+        worlds = self._worlds(env_ids).ascending
+        if level == RecomputeLevel.none or not worlds:
             return
         before = len(self._engine.expanded)
-        self._engine.recompute_constants(level, ids)
+        self._engine.recompute_constants(level, worlds)
         if len(self._engine.expanded) > before:
             self._model.clear_cache()
-        self._data._changed(ids)
+        self._data._changed(worlds.ids_or_none)
 
     def get_default_field(self, field: str) -> torch.Tensor:
         """Return a new tensor with the compiled value of a model field, shape `(...)` of one world.
@@ -487,18 +489,19 @@ class Simulation:
         Raises:
             ValueError: there is no such entity or variant.
         """
-        ids = ordered_ids(env_ids, self.num_envs)
-        check_target(ids)
-        ids = np.arange(self.num_envs) if ids is None else ids
-        changed = self._variants.assign(entity, ids, variant_indices(variant_ids, len(ids)))
+        worlds = self._worlds(env_ids)
+        check_target(worlds)
+        variants = variant_indices(variant_ids, len(worlds))
+        changed = self._variants.assign(entity, worlds.host_ids, variants)
         if not changed.size:
             return
+        ids = torch.from_numpy(changed).long().to(self.device)
         self._model.clear_cache()
         if self.after_assignment is not None:
-            self.after_assignment(entity, torch.from_numpy(changed).long().to(self.device))
+            self.after_assignment(entity, ids)
         self._variants.complete(entity, changed)
         self._model.clear_cache()
-        self._data._changed(changed)
+        self._data._changed(ids)
 
     def variant_fields(self, entity: str) -> frozenset[str]:
         """Return the model fields in which an entity's variants differ; empty without variants.
@@ -519,8 +522,7 @@ class Simulation:
             fields: names of model fields.
             env_ids: the worlds; None for all.
         """
-        ids = resolve_env_ids(env_ids, self.num_envs)
-        self._variants.restore(entity, fields, np.arange(self.num_envs) if ids is None else ids)
+        self._variants.restore(entity, fields, self._worlds(env_ids).ascending.host_ids)
 
     def _default_rows(self, field: str) -> torch.Tensor:
         """Return a field's default as (num_envs, ...) if variants differ in it, else (1, ...)."""
@@ -547,8 +549,8 @@ class Simulation:
         Args:
             env_ids: the worlds, in the order of the returned rows; None for all.
         """
-        ids = ordered_ids(env_ids, self.num_envs)
-        return self._engine.state_dict(ids) | self._variants.state(ids)
+        worlds = self._worlds(env_ids)
+        return self._engine.state_dict(worlds) | self._variants.state(worlds)
 
     def set_state(self, state: State, env_ids: EnvIds = None) -> None:
         """Restore a state that `get_state` returned, of these or other worlds of the same model.
@@ -561,15 +563,15 @@ class Simulation:
             ValueError: the state does not fit: another engine, model, or number of worlds.
         """
         check_state(state)
-        ids = ordered_ids(env_ids, self.num_envs)
-        check_target(ids)
-        if ids is None or ids.size:
+        worlds = self._worlds(env_ids)
+        check_target(worlds)
+        if worlds:
             if self._recorder is not None:
-                self._recorder.before_restart(ids)
-            variants, rest = self._variants.split(state, ids)
-            self._engine.load_state_dict(rest, ids)
-            self._variants.take(variants, ids)
-            self._data._changed(None if ids is None else np.unique(ids))
+                self._recorder.before_restart(worlds)
+            variants, rest = self._variants.split(state, worlds)
+            self._engine.load_state_dict(rest, worlds)
+            self._variants.take(variants, worlds)
+            self._data._changed(worlds.ids_or_none)
 
     def bound_tensors(self) -> list[torch.Tensor]:
         """Return the tensors of `data` and `model` accessed so far, in their fields' shapes."""

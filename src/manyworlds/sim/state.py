@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.validation.worlds import EnvIds, resolve_env_ids
+from manyworlds.validation.worlds import Worlds
 
 State = dict[str, "torch.Tensor"]
 """State rows, model rows (`model.*`), derived fields (`derived.*`) and status, (n, ...) each."""
@@ -39,28 +39,11 @@ def check_sizes(state: Mapping[str, torch.Tensor], sizes: np.ndarray) -> None:
                 )
 
 
-def ordered_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
-    """Return world ids as integers in the given order, shape (n,); None stands for all worlds.
-
-    Raises:
-        ValueError: an id is out of range or not an integer.
-    """
-    ids = resolve_env_ids(env_ids, num_envs)
-    if env_ids is None or isinstance(env_ids, slice):
-        return ids
-    if isinstance(env_ids, torch.Tensor):
-        env_ids = env_ids.detach().cpu().numpy()
-    given = np.asarray(env_ids)
-    if given.dtype == bool or given.size == 0:
-        return ids
-    return given.reshape(-1).astype(np.int64)
-
-
-def check_target(env_ids: np.ndarray | None) -> None:
+def check_target(worlds: Worlds) -> None:
     """Check that no world receives several states."""
-    if env_ids is not None and len(np.unique(env_ids)) != len(env_ids):
+    if len(worlds.ascending) != len(worlds):
         raise ValueError(
-            f"World ids must be unique where states are written, got {env_ids.tolist()}: "
+            f"World ids must be unique where states are written, got {worlds.host_ids.tolist()}: "
             "name each world once."
         )
 

@@ -2,42 +2,146 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 import torch
 
-EnvIds: TypeAlias = "torch.Tensor | np.ndarray | Sequence[int] | slice | None"
+EnvIds: TypeAlias = "Worlds | torch.Tensor | np.ndarray | Sequence[int] | slice | None"
+
+_ALL = slice(None)
 
 
-def resolve_env_ids(env_ids: EnvIds, num_envs: int) -> np.ndarray | None:
-    """Convert world ids to sorted unique int32 ids, shape (n,), or None for all worlds.
+class Worlds:
+    """The worlds that a call concerns: all of them, or some in the given order.
+
+    Public methods construct it from their `env_ids`, which checks these; internal functions take
+    it. Each form is computed on first use. Values of ids on a GPU are read, and then checked, only
+    when the host needs them.
 
     Args:
         env_ids: integer ids, a boolean mask of shape (num_envs,), a slice, or None for all.
         num_envs: the number of worlds.
+        device: device of `ids`, `mask` and `rows`; None keeps a tensor on its device.
 
     Raises:
         ValueError: an id is out of range, a mask has the wrong length, or ids are not integers.
     """
-    if env_ids is None:
-        return None
-    if isinstance(env_ids, slice):
-        if env_ids == slice(None):
-            return None
-        ids = np.arange(num_envs)[env_ids]
-    else:
-        if isinstance(env_ids, torch.Tensor):
-            env_ids = env_ids.detach().cpu().numpy()
-        ids = _checked(env_ids, num_envs)
-    if ids.dtype == bool:
-        return None if ids.all() else np.flatnonzero(ids).astype(np.int32)
-    if ids.size == 0:
-        return np.zeros(0, np.int32)
-    if ids.size > 1 and not (ids[1:] > ids[:-1]).all():
-        ids = np.unique(ids)
-    return None if ids.size == num_envs else ids.astype(np.int32)
+
+    def __init__(
+        self, env_ids: EnvIds, num_envs: int, device: torch.device | str | None = None
+    ) -> None:
+        self.num_envs = num_envs
+        self._device = device
+        self._given: slice | np.ndarray | torch.Tensor
+        if env_ids is None:
+            self._given = _ALL
+        elif isinstance(env_ids, slice):
+            span = range(num_envs)[env_ids]
+            self._given = _ALL if span == range(num_envs) else np.array(span, np.int32)
+        elif isinstance(env_ids, torch.Tensor):
+            given = self._given = env_ids.detach()
+            visible = given.device.type == "cpu"
+            shown = given if visible else torch.zeros(given.shape, dtype=given.dtype)
+            _checked(shown.numpy(), num_envs)
+        else:
+            self._given = _checked(env_ids, num_envs)
+
+    @classmethod
+    def of(cls, env_ids: EnvIds, num_envs: int, device: torch.device | str | None = None) -> Worlds:
+        """Return `env_ids` if they are `Worlds`, else construct `Worlds` from them."""
+        return env_ids if isinstance(env_ids, Worlds) else cls(env_ids, num_envs, device)
+
+    @classmethod
+    def union(cls, parts: Sequence[Worlds]) -> Worlds:
+        """Concatenate worlds, possibly repeated, without reading the device."""
+        for part in parts:
+            if part.is_all or len(parts) == 1:
+                return part
+        first, given = parts[0], [part._given for part in parts]
+        if all(isinstance(ids, np.ndarray) for ids in given):
+            return cls(np.concatenate([part.host_ids for part in parts]), *first._space)
+        return cls(torch.cat([part.ids for part in parts]), *first._space)
+
+    @property
+    def _space(self) -> tuple[int, torch.device | str | None]:
+        return self.num_envs, self._device
+
+    def __len__(self) -> int:
+        return len(self.ids if isinstance(self._given, torch.Tensor) else self.host_ids)
+
+    @property
+    def is_all(self) -> bool:
+        """True if None or a slice selects all worlds, which needs no read of the device."""
+        return isinstance(self._given, slice)
+
+    @functools.cached_property
+    def host_ids(self) -> np.ndarray:
+        """Ids on the host, int32, shape (n,); reads a tensor on a GPU."""
+        given = self._given
+        if isinstance(given, slice):
+            return np.arange(self.num_envs, dtype=np.int32)
+        if isinstance(given, torch.Tensor):
+            given = _checked(given.cpu().numpy(), self.num_envs)
+        return (np.flatnonzero(given) if given.dtype == bool else given).astype(np.int32)
+
+    @functools.cached_property
+    def ids(self) -> torch.Tensor:
+        """Ids on the device, int64, shape (n,)."""
+        rows = self.rows
+        if isinstance(rows, slice):
+            return torch.arange(self.num_envs, device=self._device)
+        return rows.nonzero().squeeze(-1) if rows.dtype == torch.bool else rows
+
+    @functools.cached_property
+    def mask(self) -> torch.Tensor:
+        """Mask on the device, shape (num_envs,); computed without reading the device."""
+        rows = self.rows
+        if isinstance(rows, torch.Tensor) and rows.dtype == torch.bool:
+            return rows
+        mask = torch.zeros(self.num_envs, dtype=torch.bool, device=self._device)
+        mask[rows] = True
+        return mask
+
+    @functools.cached_property
+    def rows(self) -> torch.Tensor | slice:
+        """Row index on the device: a slice for all, a mask (num_envs,), or int64 ids (n,)."""
+        given = self._given
+        if isinstance(given, slice):
+            return given
+        rows = torch.as_tensor(given)
+        if rows.dtype not in (torch.bool, torch.int64):
+            rows = rows.long()
+        return rows if self._device is None else rows.to(self._device, non_blocking=True)
+
+    @property
+    def host_rows(self) -> np.ndarray | slice:
+        """Row index on the host: a slice for all, or int32 ids, shape (n,)."""
+        return self._given if isinstance(self._given, slice) else self.host_ids
+
+    @property
+    def ids_or_none(self) -> torch.Tensor | None:
+        """`ids`, shape (n,), or None for all: the argument of terms, entities and sensors."""
+        return None if self.is_all else self.ids
+
+    @property
+    def host_ids_or_none(self) -> np.ndarray | None:
+        """`host_ids`, shape (n,), or None for all: the argument of a `mujoco.batch.Batch`."""
+        return None if self.is_all else self.host_ids
+
+    @functools.cached_property
+    def ascending(self) -> Worlds:
+        """The same worlds, each once and in ascending order; reads a tensor on a GPU."""
+        if isinstance(self._given, slice):
+            return self
+        ids = self.host_ids
+        if ids.size > 1 and not (ids[1:] > ids[:-1]).all():
+            ids = np.unique(ids)
+        if ids.size == self.num_envs:
+            return Worlds(None, *self._space)
+        return self if ids is self.host_ids else Worlds(ids, *self._space)
 
 
 def _checked(env_ids: np.ndarray | Sequence[int], num_envs: int) -> np.ndarray:
@@ -51,7 +155,7 @@ def _checked(env_ids: np.ndarray | Sequence[int], num_envs: int) -> np.ndarray:
             )
         return ids
     if ids.size == 0:
-        return ids
+        return np.zeros(0, np.int32)
     if ids.dtype.kind not in "iu":
         raise ValueError(f"World ids must be integers, got {ids.dtype}: use int64 ids or a mask.")
     if ids.ndim != 1:
@@ -70,28 +174,12 @@ def _checked(env_ids: np.ndarray | Sequence[int], num_envs: int) -> np.ndarray:
 def as_rows(
     env_ids: EnvIds, num_envs: int, device: torch.device | str | None = None
 ) -> torch.Tensor | slice:
-    """Convert world ids to an index of rows: a slice, a mask (num_envs,), or int64 ids (n,).
+    """Convert world ids to an index of rows; see `Worlds`.
 
-    Ids keep their order.
-
-    Args:
-        env_ids: integer ids, a boolean mask, a slice, or None for all.
-        num_envs: the number of worlds.
-        device: device of the index; None keeps a tensor on its device.
-
-    Raises:
-        ValueError: as `resolve_env_ids`; values on a GPU are not checked, to avoid waiting.
+    Returns:
+        A slice, a mask of shape (num_envs,), or int64 ids in their order, shape (n,).
     """
-    if env_ids is None or isinstance(env_ids, slice):
-        return slice(None) if env_ids is None else env_ids
-    if isinstance(env_ids, torch.Tensor):
-        visible = env_ids.device.type == "cpu"
-        shown = env_ids.detach() if visible else torch.zeros(env_ids.shape, dtype=env_ids.dtype)
-        _checked(shown.numpy(), num_envs)
-    else:
-        _checked(env_ids, num_envs)
-    rows = torch.as_tensor(env_ids, device=device)
-    return rows if rows.dtype == torch.bool else rows.long()
+    return Worlds.of(env_ids, num_envs, device).rows
 
 
 def as_index(

@@ -20,7 +20,7 @@ from manyworlds.utils.math import (
     sample_uniform,
 )
 from manyworlds.utils.math.vectors import cross
-from manyworlds.validation.worlds import EnvIds
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -30,9 +30,9 @@ Ranges = Mapping[str, tuple[float, float]]
 _ROBOT = SceneEntityCfg("robot")
 
 
-def resolve_env_ids(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> torch.Tensor:
-    """Return the world ids, shape [num_ids]; None selects all worlds."""
-    return torch.arange(env.num_envs, device=env.device) if env_ids is None else env_ids
+def resolve_env_ids(env: ManagerBasedRlEnv, env_ids: EnvIds) -> torch.Tensor:
+    """Return the world ids on the device, int64, shape (n,); None selects all worlds."""
+    return Worlds.of(env_ids, env.num_envs, env.device).ids
 
 
 def reset_scene_to_default(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
@@ -354,7 +354,7 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Start a pause in the given worlds."""
-        ids = slice(None) if env_ids is None else env_ids
+        ids = self._worlds(env_ids).rows
         self._active[ids] = False
         self._wrench[ids] = 0.0
         self._time_left[ids] = self._draw(self._cooldown_s)[ids]

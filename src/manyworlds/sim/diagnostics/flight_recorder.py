@@ -18,6 +18,7 @@ from manyworlds import __version__
 from manyworlds.sim.diagnostics.status import FATAL, status_counts
 from manyworlds.utils.files import atomic_path
 from manyworlds.utils.nan_guard import NanGuardCfg
+from manyworlds.validation.worlds import Worlds
 
 if TYPE_CHECKING:
     from manyworlds.sim.engines.engine import Engine
@@ -75,13 +76,12 @@ class FlightRecorder:
         """Index of the oldest call whose start state is in the ring buffer."""
         return max(0, self._count - len(self._slots))
 
-    def before_restart(self, env_ids: np.ndarray | None) -> None:
+    def before_restart(self, worlds: Worlds) -> None:
         """Write failed worlds before their state is lost; monitor the restarted ones again."""
         if self._interval > 1:
             self.check()
-        ids = slice(None) if env_ids is None else env_ids
-        self._dumped[ids] = False
-        self._since[ids] = self._count
+        self._dumped[worlds.host_rows] = False
+        self._since[worlds.host_rows] = self._count
 
     def check(self) -> None:
         """Write a file if any world has failed since the last check."""

@@ -13,6 +13,7 @@ from manyworlds.sim.contacts import Contacts
 from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State
+from manyworlds.validation.worlds import Worlds
 
 
 class AttachedSensors(Protocol):
@@ -31,8 +32,8 @@ class Engine(Protocol):
     """Steps `num_envs` worlds of one model.
 
     `data` and `model` are structs whose attributes are tensors, nested structs, or scalars;
-    `WarpBridge` wraps them for users. World ids are already validated: sorted unique int32, or
-    None for all worlds; the ids passed with a state keep their order.
+    `WarpBridge` wraps them for users. Worlds are in ascending order, each once; those passed with
+    a state keep the given order.
     """
 
     name: str
@@ -72,11 +73,11 @@ class Engine(Protocol):
         """
         ...
 
-    def forward(self, env_ids: np.ndarray | None) -> None:
+    def forward(self, worlds: Worlds) -> None:
         """Compute all derived fields of the given worlds, without integrating."""
         ...
 
-    def reset(self, env_ids: np.ndarray | None) -> None:
+    def reset(self, worlds: Worlds) -> None:
         """Set the state of the given worlds to the model's defaults."""
         ...
 
@@ -115,7 +116,7 @@ class Engine(Protocol):
         """
         ...
 
-    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+    def contacts(self, worlds: Worlds) -> Contacts:
         """Compute the contacts of the given worlds at the present state, without side effects."""
         ...
 
@@ -126,7 +127,7 @@ class Engine(Protocol):
         geomgroup: Sequence[int] | None,
         flg_static: bool,
         bodyexclude: torch.Tensor,
-        env_ids: np.ndarray | None,
+        worlds: Worlds,
     ) -> Rays:
         """Cast rays of shape (n, nray, 3) into the n given worlds; `bodyexclude` is (nray,)."""
         ...
@@ -138,9 +139,7 @@ class Engine(Protocol):
         """
         ...
 
-    def world_copies(
-        self, env_ids: np.ndarray | None
-    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+    def world_copies(self, worlds: Worlds) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
         """Yield copies of model and state of one world after another, in the same two structs."""
         ...
 
@@ -165,14 +164,14 @@ class Engine(Protocol):
         """
         ...
 
-    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+    def recompute_constants(self, level: RecomputeLevel, worlds: Worlds) -> None:
         """Recompute fields that derive from other model fields in the given worlds."""
         ...
 
-    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+    def state_dict(self, worlds: Worlds) -> State:
         """Return everything that `load_state_dict` needs to continue these worlds from here."""
         ...
 
-    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+    def load_state_dict(self, state: State, worlds: Worlds) -> None:
         """Restore a state that `state_dict` returned, in the given worlds."""
         ...

@@ -12,6 +12,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from manyworlds.validation.worlds import Worlds
+
 # A forward counts as a call without substeps.
 _FORWARD = (0, int(mujoco.mjtStage.mjSTAGE_ACC))
 
@@ -43,9 +45,9 @@ class LastCalls:
         for _, written in self._rows.values():
             written[:] = False
 
-    def note_forward(self, env_ids: np.ndarray | None) -> None:
+    def note_forward(self, rows: Any) -> None:
         """Record that `mj_forward` runs in the given worlds."""
-        self._take(slice(None) if env_ids is None else env_ids, self._batch.state, _FORWARD)
+        self._take(rows, self._batch.state, _FORWARD)
 
     def keep(self, field: str, rows: np.ndarray, worlds: Any) -> None:
         """Copy rows of a model field that are about to be overwritten in some worlds."""
@@ -62,7 +64,7 @@ class LastCalls:
         self,
         run: Callable[..., None],
         rows: Mapping[str, np.ndarray],
-        worlds: np.ndarray | None = None,
+        worlds: Worlds,
     ) -> None:
         """Compute the outputs of the batch again by repeating the last calls of some worlds.
 
@@ -71,7 +73,7 @@ class LastCalls:
         Args:
             run: calls a function of the batch, and ignores failures.
             rows: the batch's rows of expanded model fields.
-            worlds: sorted ids; None for all.
+            worlds: in ascending order.
         """
         batch = self._batch
         state, warnings = batch.state.copy(), batch.warning.copy()
@@ -81,10 +83,10 @@ class LastCalls:
             batch.state[:, self._moving.shape[1] :] = self._steady
             for field, (kept, written) in self._rows.items():
                 rows[field][written] = kept[written]
-            calls = self._calls if worlds is None else self._calls[worlds]
+            calls = self._calls[worlds.host_rows]
             for nsubsteps, stage in np.unique(calls, axis=0).tolist():
                 ids = np.flatnonzero((calls == (nsubsteps, stage)).all(axis=1))
-                ids = (ids if worlds is None else worlds[ids]).astype(np.int32)
+                ids = worlds.host_ids[ids]
                 if nsubsteps:
                     run(batch.step, ids, nsubsteps, stage)
                 else:

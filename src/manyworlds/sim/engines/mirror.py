@@ -26,18 +26,15 @@ class Mirror:
         with np.errstate(over="ignore"):
             self.pull()
 
-    def pull(self, ids: np.ndarray | None = None) -> None:
-        """Refresh the tensor from the batch, for all worlds or the given ones."""
-        if ids is None:
-            np.copyto(self.buffer, self.array, casting="unsafe")
-        else:
-            self.buffer[ids] = self.array[ids]
+    def pull(self, rows: Any = ...) -> None:
+        """Refresh some rows of the tensor from the batch, all by default."""
+        self.buffer[rows] = self.array[rows]
         self.version = self.tensor._version
 
-    def refresh(self, ids: Any) -> None:
+    def refresh(self, rows: Any = ...) -> None:
         """Pull recomputed values, and raise the version by which caches detect changes."""
         self.tensor[:0].zero_()
-        self.pull(ids)
+        self.pull(rows)
 
     def changed(self) -> np.ndarray:
         """Return a mask of the elements that the user changed, with the shape of the tensor."""

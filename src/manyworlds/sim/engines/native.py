@@ -34,6 +34,7 @@ from manyworlds.sim.state import State, check_known, check_shapes, check_sizes, 
 from manyworlds.utils import newton
 from manyworlds.utils.devices import usable_cores
 from manyworlds.validation.names import near_matches
+from manyworlds.validation.worlds import Worlds
 
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
 
@@ -110,25 +111,25 @@ class NativeEngine:
         self._run(self.batch.step, None, nsubsteps, stage.value)
         self._pull()
 
-    def forward(self, env_ids: np.ndarray | None) -> None:
+    def forward(self, worlds: Worlds) -> None:
         """Run `mj_forward` on the given worlds."""
         self._push()
-        self._last_calls.note_forward(env_ids)
-        self._run(self.batch.forward, env_ids)
-        self._pull(env_ids)
+        self._last_calls.note_forward(worlds.host_rows)
+        self._run(self.batch.forward, worlds.host_ids_or_none)
+        self._pull(worlds.host_rows)
 
-    def reset(self, env_ids: np.ndarray | None) -> None:
+    def reset(self, worlds: Worlds) -> None:
         """Set the state of the given worlds to defaults; `forward` computes derived fields."""
         self._push_rows()  # qpos0; pending writes to the state of other worlds are kept
         # MuJoCo clears the warning counters, too.
-        _call(self.batch.reset, env_ids, -1, mujoco.mjtStage.mjSTAGE_NONE.value)
-        ids = slice(None) if env_ids is None else env_ids
-        self._errors[ids] = 0
+        _call(self.batch.reset, worlds.host_ids_or_none, -1, mujoco.mjtStage.mjSTAGE_NONE.value)
+        rows = worlds.host_rows
+        self._errors[rows] = 0
         # Nearly every step resets some worlds, but few of these have applied forces to clear.
-        if self._steady is not None and (self._steady[ids] != self._resting[ids]).any():
+        if self._steady is not None and (self._steady[rows] != self._resting[rows]).any():
             self._steady = None
         for mirror in self._state.values():
-            mirror.pull(env_ids)
+            mirror.pull(rows)
 
     def all_ok(self) -> bool:
         """Return whether no world has a bit of `WorldStatus`."""
@@ -138,12 +139,12 @@ class NativeEngine:
         """Return bits of `WorldStatus`, int32, shape (num_envs,)."""
         return torch.from_numpy(warning_bits(self.batch.warning) | self._errors)
 
-    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+    def contacts(self, worlds: Worlds) -> Contacts:
         """Run `mj_forward` on copies of the given worlds, one after another."""
         reader, counters = ContactReader(), self.batch.warning.copy()
         with quiet_mujoco():
-            worlds = range(self.num_envs) if env_ids is None else env_ids.tolist()
-            for world, copies in zip(worlds, self.world_copies(env_ids), strict=True):
+            copied = zip(worlds.host_ids.tolist(), self.world_copies(worlds), strict=True)
+            for world, copies in copied:
                 counters[world, :, 1] = self._read_contacts(world, *copies, reader)
         self._errors |= warning_bits(counters) & _LOST
         return reader.contacts()
@@ -165,16 +166,14 @@ class NativeEngine:
         """Return None instead of images, (num_envs, ...): OpenGL renders the `world_copies`."""
         return None
 
-    def world_copies(
-        self, env_ids: np.ndarray | None
-    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+    def world_copies(self, worlds: Worlds) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
         """Yield copies of model and state of one world after another, in the same two structs."""
         self._push()
         if self._scratch is None:
             # Copying a whole model is slow because of its assets; copying the other fields is fast.
             model = self.batch.get_model(0)
             self._scratch = model, mujoco.MjData(model)
-        for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+        for world in worlds.host_ids.tolist():
             model, data = self._scratch
             if self.expanded:
                 if model.ngravcomp != self.mj_model.ngravcomp:
@@ -192,14 +191,15 @@ class NativeEngine:
         geomgroup: Sequence[int] | None,
         flg_static: bool,
         bodyexclude: torch.Tensor,
-        env_ids: np.ndarray | None,
+        worlds: Worlds,
     ) -> Rays:
         """Cast rays on the thread pool, which computes kinematics from each world's state."""
         self._push()
         origins, directions = self._doubles.copy("pnt", pnt), self._doubles.copy("vec", vec)
         exclude = bodyexclude.numpy()
         cast = self.batch.ray
-        found = _call(cast, origins, directions, geomgroup, flg_static, exclude, env_ids, True)
+        ids = worlds.host_ids_or_none
+        found = _call(cast, origins, directions, geomgroup, flg_static, exclude, ids, True)
         dist, geomid, normal = map(torch.from_numpy, found)
         return Rays(dist.float(), geomid, normal.float())
 
@@ -226,7 +226,7 @@ class NativeEngine:
         self._rows[field] = Mirror(array, engine_shape(field, array))
         self.expanded.add(field)
 
-    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+    def recompute_constants(self, level: RecomputeLevel, worlds: Worlds) -> None:
         """Run `mj_setConst` on the given worlds; there is no cheaper level."""
         if level == RecomputeLevel.none:
             return
@@ -236,11 +236,11 @@ class NativeEngine:
         geom_type = self.mj_model.geom_type[None] if types is None else types.array
         meshes = np.broadcast_to(geom_type == _MESH, (self.num_envs, self.mj_model.ngeom))
         kept = None if rbound is None else rbound.array[meshes]
-        ids = slice(None) if env_ids is None else env_ids
+        rows = worlds.host_rows
         for field, mirror in self._rows.items():
-            self._last_calls.keep(field, mirror.array, ids)
+            self._last_calls.keep(field, mirror.array, rows)
         try:
-            _call(self.batch.set_const, env_ids)
+            _call(self.batch.set_const, worlds.host_ids_or_none)
         except RuntimeError as error:
             if "compiled as simple" not in str(error):
                 raise
@@ -249,15 +249,15 @@ class NativeEngine:
                 "set body.simple = False in the MjSpec, or simple='false' in MJCF."
             ) from None
         finally:
-            self._note_written(ids)
+            self._note_written(rows)
             if rbound is not None and kept is not None:
                 rbound.array[meshes] = kept
             for field in MODEL_FIELDS - self.expanded:
                 if self.batch.expanded(field) is not None:  # type: ignore[operator]
                     self.expand(field)
-                    self._last_calls.keep(field, self._compiled(field), ids)
+                    self._last_calls.keep(field, self._compiled(field), rows)
             for mirror in self._rows.values():
-                mirror.refresh(env_ids)
+                mirror.refresh(rows)
 
     def bind(self, field: str) -> torch.Tensor:
         """Return the tensor of a data field, shape (num_envs, ...), bound on its first use."""
@@ -280,15 +280,14 @@ class NativeEngine:
         mirrors = self._state if array.flags.writeable else self._derived
         if mirrors is self._derived:
             # An output is zero until the first call after it was bound.
-            self._repeat_last_calls(None)
+            self._repeat_last_calls(Worlds(None, self.num_envs))
         dtype = np.bool_ if field == "eq_active" else None
         mirrors[field] = Mirror(array, engine_shape(field, array), dtype)
         return mirrors[field].tensor
 
-    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+    def state_dict(self, worlds: Worlds) -> State:
         """Return state rows, model rows, derived fields, inputs of the last calls, and status."""
         self._push()
-        ids = slice(None) if env_ids is None else env_ids
         sizes = model_sizes(self.mj_model)
         arrays = {"state": self.batch.state, "status": self.status().numpy()}
         arrays["sizes"] = np.broadcast_to(sizes, (self.num_envs, len(sizes)))
@@ -296,11 +295,13 @@ class NativeEngine:
         arrays |= {f"model.{name}": array for name, array in rows.items()}
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
         arrays |= {f"{_LAST}{name}": array for name, array in self._last_calls.arrays(rows).items()}
-        return {name: torch.from_numpy(array[ids].copy()) for name, array in arrays.items()}
+        return {
+            name: torch.from_numpy(array[worlds.host_rows].copy()) for name, array in arrays.items()
+        }
 
-    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+    def load_state_dict(self, state: State, worlds: Worlds) -> None:
         """Restore rows, derived fields and status, element for element."""
-        check_shapes(state, {"state": self._shape_of(self.batch.state, env_ids)})
+        check_shapes(state, {"state": (len(worlds), *self.batch.state.shape[1:])})
         check_sizes(state, model_sizes(self.mj_model))
         for key in state:
             kind, _, field = key.partition(".")
@@ -316,9 +317,9 @@ class NativeEngine:
         arrays["status"] = self._errors
         saved = {name: array for name, array in arrays.items() if name in state}
         check_known(state, {"state", "sizes", *saved})
-        check_shapes(state, {name: self._shape_of(a, env_ids) for name, a in saved.items()})
+        check_shapes(state, {k: (len(worlds), *array.shape[1:]) for k, array in saved.items()})
         self._push()
-        ids = slice(None) if env_ids is None else env_ids
+        ids = worlds.host_rows
         for field in rows:
             # Rows that were not saved had the compiled values.
             value = state.get(f"model.{field}")
@@ -341,19 +342,18 @@ class NativeEngine:
             mirror.pull()
         unsaved = [m for f, m in self._derived.items() if f"derived.{f}" not in state]
         if unsaved:
-            worlds = None if env_ids is None else np.unique(env_ids)
-            self._repeat_last_calls(worlds)
+            self._repeat_last_calls(worlds.ascending)
             for mirror in unsaved:
-                mirror.pull(worlds)
+                mirror.pull(ids)
 
-    def _repeat_last_calls(self, env_ids: np.ndarray | None) -> None:
+    def _repeat_last_calls(self, worlds: Worlds) -> None:
         def run(*call: Any) -> None:
             # The same worlds failed in the call that is repeated, which reported the errors.
             with suppress(SimulationError):
                 call[0](*call[1:])
 
         with quiet_mujoco():
-            self._last_calls.repeat(run, self.model_rows(), env_ids)
+            self._last_calls.repeat(run, self.model_rows(), worlds)
 
     def state_rows(self) -> torch.Tensor:
         """Return the state, float64, (num_envs, nstate), as `mj_getState`; the engine's memory."""
@@ -408,16 +408,13 @@ class NativeEngine:
         self._last_calls.keep(field, mirror.array, ids)
         self._note_written(ids)
         mirror.array[ids] = values.reshape(-1, *mirror.array.shape[1:])
-        mirror.refresh(None)
+        mirror.refresh()
         self._unchecked.add(field)
 
     def _note_written(self, worlds: Any) -> None:
         if self._written is None:
             self._written = np.zeros(self.num_envs, bool)
         self._written[worlds] = True
-
-    def _shape_of(self, array: np.ndarray, env_ids: np.ndarray | None) -> tuple[int, ...]:
-        return (self.num_envs if env_ids is None else len(env_ids), *array.shape[1:])
 
     def _run(self, function: Any, *args: Any) -> None:
         """Call into the batch; mark the worlds in which MuJoCo raised an error."""
@@ -465,7 +462,7 @@ class NativeEngine:
                 self.expand(field)
             solver, jacobian = self._rows["opt.solver"], self._rows["opt.jacobian"]
             newton.avoid_sparse_rows(self.mj_model, solver.array, jacobian.array)
-            jacobian.refresh(None)
+            jacobian.refresh()
         self._unchecked.clear()
 
     def _push_row(self, field: str) -> None:
@@ -482,18 +479,17 @@ class NativeEngine:
             self._unchecked.add(field)
 
     @np.errstate(over="ignore")
-    def _pull(self, env_ids: np.ndarray | None = None) -> None:
+    def _pull(self, rows: Any = ...) -> None:
         # Values of a diverging world beyond float32's range become infinite.
         for mirror in self._state.values():
-            mirror.pull(env_ids)
+            mirror.pull(rows)
         for mirror in self._derived.values():
-            mirror.pull(env_ids)
+            mirror.pull(rows)
         # MuJoCo checks only the state. A sum is finite only if every element is.
-        if (sensors := self._derived.get("sensordata")) is not None:
-            ids = slice(None) if env_ids is None else env_ids
-            if not math.isfinite(sensors.buffer[ids].sum()):
-                bad = ~np.isfinite(sensors.buffer[ids]).all(axis=1)
-                self._errors[ids] |= bad * np.int32(WorldStatus.NAN)
+        sensors = self._derived.get("sensordata")
+        if sensors is not None and not math.isfinite(sensors.buffer[rows].sum()):
+            bad = ~np.isfinite(sensors.buffer[rows]).all(axis=1)
+            self._errors[rows] |= bad * np.int32(WorldStatus.NAN)
 
 
 class _NativeData:

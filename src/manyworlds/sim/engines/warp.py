@@ -28,6 +28,7 @@ from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State, check_known, check_shapes
 from manyworlds.utils.extras import MissingExtraError
 from manyworlds.validation.names import near_matches
+from manyworlds.validation.worlds import Worlds
 
 try:
     import mujoco_warp as mjw
@@ -197,7 +198,7 @@ class WarpEngine:
         self.data = WarpData(self.wp_data, mj_model, self.device)
         self.model = WarpModel(self.wp_model, mj_model, self.device)
         # Derived fields are zero until the first call computes them.
-        self.forward(None)
+        self.forward(Worlds(None, num_envs, self.device))
 
     def create_graph(self) -> None:
         """Discard captured CUDA graphs; required after replacing an array of model or data."""
@@ -226,16 +227,16 @@ class WarpEngine:
             self.run("refresh", mjw.step1)
             sensors[:, self._late_sensors] = values
 
-    def forward(self, env_ids: np.ndarray | None) -> None:
+    def forward(self, worlds: Worlds) -> None:
         """Compute derived fields of the given worlds."""
-        if env_ids is None:
+        if worlds.is_all:
             self._unsensed.zero_()
             self.run("forward", mjw.forward)
         else:
-            self._unsensed[torch.from_numpy(env_ids).long().to(self.device)] = False
-            self._forward_some(env_ids, self._spare.fields, "forward some")
+            self._unsensed.masked_fill_(worlds.mask, False)
+            self._forward_some(worlds, self._spare.fields, "forward some")
 
-    def _forward_some(self, env_ids: np.ndarray, fields: Collection[str], name: str) -> None:
+    def _forward_some(self, worlds: Worlds, fields: Collection[str], name: str) -> None:
         """Compute some derived fields of the given worlds; `name` is that of the graph."""
         spare = self._spare
 
@@ -245,17 +246,14 @@ class WarpEngine:
             spare.share(fields)
 
         with _quiet(), wp.ScopedDevice(self.wp_device):
-            spare.name_worlds(env_ids)
+            spare.name_worlds(worlds)
         self.run(name, forward)
 
-    def reset(self, env_ids: np.ndarray | None) -> None:
+    def reset(self, worlds: Worlds) -> None:
         """Set the state of the given worlds to defaults; `forward` computes derived fields."""
-        mask = to_torch(self._resets)
-        mask[:] = env_ids is None
-        if env_ids is not None:
-            mask[torch.from_numpy(env_ids).long().to(self.device)] = True
-        self._status.masked_fill_(mask, 0)
-        self._unsensed |= mask
+        to_torch(self._resets).copy_(worlds.mask)
+        self._status.masked_fill_(worlds.mask, 0)
+        self._unsensed |= worlds.mask
         data = self._spare.without_contacts  # a reset also clears derived fields
         self.run("reset", lambda m, d: mjw.reset_data(m, data, reset=self._resets))
 
@@ -302,7 +300,7 @@ class WarpEngine:
             rows["opt.impratio"] = inverse_root**-2.0
         return rows
 
-    def contacts(self, env_ids: np.ndarray | None) -> Contacts:
+    def contacts(self, worlds: Worlds) -> Contacts:
         """Compute a copy of the data, and return the contacts of the given worlds from it."""
         with _quiet(), wp.ScopedDevice(self.wp_device):
             data = _clone(self.wp_data)
@@ -317,8 +315,8 @@ class WarpEngine:
         world = to_torch(data.contact.worldid)[: len(ids)]
         # Some contacts exist for distance sensors only.
         wanted = to_torch(data.contact.type)[: len(ids)] != _SENSOR_CONTACT
-        if env_ids is not None:
-            wanted &= torch.isin(world, torch.from_numpy(env_ids).to(self.device))
+        if not worlds.is_all:
+            wanted &= torch.isin(world, worlds.ids)
         order = wanted.nonzero().flatten()
         order = order[torch.argsort(world[order], stable=True)]
         # Ids of flexes are not allocated in a model without flexes.
@@ -335,10 +333,10 @@ class WarpEngine:
         geomgroup: Sequence[int] | None,
         flg_static: bool,
         bodyexclude: torch.Tensor,
-        env_ids: np.ndarray | None,
+        worlds: Worlds,
     ) -> Rays:
         """Cast rays at the geoms' poses as last computed."""
-        options = (geomgroup, flg_static, bodyexclude, self._index(env_ids))
+        options = (geomgroup, flg_static, bodyexclude, worlds.rows)
         with _quiet(), wp.ScopedDevice(self.wp_device):
             return cast_rays(self.wp_model, self.wp_data, pnt, vec, *options)
 
@@ -347,16 +345,14 @@ class WarpEngine:
         with _quiet(), wp.ScopedDevice(self.wp_device):
             return self._camera_renderer.draw(self, view)
 
-    def world_copies(
-        self, env_ids: np.ndarray | None
-    ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
+    def world_copies(self, worlds: Worlds) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
         """Yield copies of model and state of one world after another, in the same two structs."""
         if self._scratch is None:
             self._scratch = copy.copy(self.mj_model), mujoco.MjData(self.mj_model)
         model, data = self._scratch
         states = self.state_rows().double().cpu().numpy()
         rows = self.model_rows()
-        for world in range(self.num_envs) if env_ids is None else env_ids.tolist():
+        for world in worlds.host_ids.tolist():
             for field, values in rows.items():
                 write_field(model, field, values[world])
             state = mujoco.mjtState.mjSTATE_INTEGRATION
@@ -421,15 +417,14 @@ class WarpEngine:
         struct, name = self._owner(field)
         return getattr(struct, name)
 
-    def recompute_constants(self, level: RecomputeLevel, env_ids: np.ndarray | None) -> None:
+    def recompute_constants(self, level: RecomputeLevel, worlds: Worlds) -> None:
         """Compute constants and static geom poses of all worlds; keep those of the given worlds."""
         if level == RecomputeLevel.none:
             return
         outputs = [f for f in _CONST_OUTPUTS[level] if getattr(self.wp_model, f).shape[1]]
         for field in outputs:
             self.expand(field)
-        others = np.arange(self.num_envs)
-        others = np.setdiff1d(others, others if env_ids is None else env_ids)
+        others = np.setdiff1d(np.arange(self.num_envs), worlds.host_ids)
         others = torch.from_numpy(others).to(self.device)
         kept = [(rows, rows[others]) for rows in map(self._rows, outputs)]
         spare = self._spare.data
@@ -445,15 +440,14 @@ class WarpEngine:
         for rows, values in kept:
             rows[others] = values
         static = torch.from_numpy(_static_geoms(self.mj_model)).to(self.device)
-        worlds = slice(None) if env_ids is None else self._index(env_ids)[:, None]
+        index = slice(None) if worlds.is_all else worlds.ids[:, None], static
         for name in ("geom_xpos", "geom_xmat"):
             moved = to_torch(getattr(spare, name))
-            getattr(self.data, name)[worlds, static] = moved[worlds, static]
+            getattr(self.data, name)[index] = moved[index]
         self.model._forget(_SHARED_OUTPUTS)
 
-    def state_dict(self, env_ids: np.ndarray | None = None) -> State:
+    def state_dict(self, worlds: Worlds) -> State:
         """Return state, expanded model rows, derived fields as last computed, and status."""
-        ids = self._index(env_ids)
         state = {field: getattr(self.data, field) for field in _STATE}
         for field in sorted(self.expanded):
             state[f"model.{field}"] = self._rows(field)
@@ -461,12 +455,12 @@ class WarpEngine:
             if field not in _STATE:
                 state[f"derived.{field}"] = tensor
         state["status"] = self.status()
-        return {key: tensor[ids].clone() for key, tensor in state.items()}
+        return {key: tensor[worlds.rows].clone() for key, tensor in state.items()}
 
-    def load_state_dict(self, state: State, env_ids: np.ndarray | None = None) -> None:
+    def load_state_dict(self, state: State, worlds: Worlds) -> None:
         """Restore state, model rows, derived fields and status."""
         targets = {field: getattr(self.data, field) for field in _STATE}
-        self._check(state, targets, env_ids)
+        _check_rows(state, targets, worlds)
         for key in state:
             kind, _, field = key.partition(".")
             if kind == "model":
@@ -477,8 +471,8 @@ class WarpEngine:
             elif key == "status":
                 targets[key] = self._status
         check_known(state, targets)
-        self._check(state, targets, env_ids)
-        ids = self._index(env_ids)
+        _check_rows(state, targets, worlds)
+        ids = worlds.rows
         for field, shared in self._shared.items():
             self._rows(field)[ids] = to_torch(shared)
         for key, target in targets.items():
@@ -487,17 +481,7 @@ class WarpEngine:
             self._status[ids] = 0
         self._unsensed[ids] = False
         if unsaved := [f for f in self._spare.fields if f"derived.{f}" not in state]:
-            worlds = np.arange(self.num_envs) if env_ids is None else env_ids
             self._forward_some(worlds, unsaved, f"forward {unsaved}")
-
-    def _check(
-        self, state: State, targets: dict[str, torch.Tensor], env_ids: np.ndarray | None
-    ) -> None:
-        count = self.num_envs if env_ids is None else len(env_ids)
-        check_shapes(state, {key: (count, *t.shape[1:]) for key, t in targets.items()})
-
-    def _index(self, env_ids: np.ndarray | None) -> Any:
-        return slice(None) if env_ids is None else torch.from_numpy(env_ids).long().to(self.device)
 
     def run(self, name: str, function: Callable[[Any, Any], None]) -> None:
         """Call a function of model and data, through its graph if graphs can be used.
@@ -524,6 +508,10 @@ class WarpEngine:
             if collecting:
                 gc.enable()
         return capture.graph
+
+
+def _check_rows(state: State, targets: dict[str, torch.Tensor], worlds: Worlds) -> None:
+    check_shapes(state, {key: (len(worlds), *t.shape[1:]) for key, t in targets.items()})
 
 
 def can_capture(device: Any) -> bool:

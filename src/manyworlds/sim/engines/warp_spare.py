@@ -12,10 +12,10 @@ from collections.abc import Collection
 from typing import Any
 
 import mujoco
-import numpy as np
 import warp as wp
 
 from manyworlds.sim.engines.warp_views import to_torch
+from manyworlds.validation.worlds import Worlds
 
 # Data that MuJoCo Warp keeps from one call to the next, besides the state.
 _KEPT = {
@@ -58,11 +58,9 @@ class SpareData:
         self.without_contacts: Any = dataclasses.replace(self.data, nacon=wp.zeros(1, dtype=int))
         self.share(self.fields)  # for no world; builds kernels, which a capture cannot do
 
-    def name_worlds(self, env_ids: np.ndarray) -> None:
+    def name_worlds(self, worlds: Worlds) -> None:
         """Select the worlds that `share` copies."""
-        mask = to_torch(self._worlds)
-        mask.zero_()
-        mask.index_fill_(0, to_torch(wp.array(env_ids, dtype=int)).long(), True)
+        to_torch(self._worlds).copy_(worlds.mask)
 
     def take_inputs(self) -> None:
         """Copy inputs that `forward` does not change."""

@@ -18,6 +18,7 @@ from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE, derived_fields
 from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.fields.shared import field_shape
 from manyworlds.sim.state import State, check_shapes
+from manyworlds.validation.worlds import Worlds
 
 if TYPE_CHECKING:
     from manyworlds.entity.variants.metadata import VariantMetadata
@@ -92,7 +93,7 @@ class VariantRows:
 
     @functools.cached_property
     def _derived(self) -> dict[str, dict[str, _Table]]:
-        """Fields that MuJoCo C computes from the tables, needed for defaults and by MuJoCo Warp."""
+        """Fields that MuJoCo C computes from the tables: for defaults and in double precision."""
         model = self._engine.mj_model
         return {
             name: _derived_tables(model, len(self.names[name]), tables, self._ids[name])
@@ -166,20 +167,18 @@ class VariantRows:
                 f"Entity '{entity}' has no variant {bad[0]}: indices must be in [0, {count})."
             )
 
-    def state(self, env_ids: np.ndarray | None) -> State:
+    def state(self, of: Worlds) -> State:
         """Return the variants of worlds as a part of their state."""
-        ids = slice(None) if env_ids is None else torch.from_numpy(env_ids)
-        return {f"{_STATE}{name}": worlds[ids].clone() for name, worlds in self.worlds.items()}
+        return {f"{_STATE}{name}": worlds[of.rows].clone() for name, worlds in self.worlds.items()}
 
-    def split(self, state: State, env_ids: np.ndarray | None) -> tuple[State, State]:
+    def split(self, state: State, worlds: Worlds) -> tuple[State, State]:
         """Split a saved state into the variants, by entity, and the rest.
 
         Raises:
             ValueError: the variants are not those of these entities and worlds.
         """
         saved = {k.removeprefix(_STATE): v for k, v in state.items() if k.startswith(_STATE)}
-        count = self._engine.num_envs if env_ids is None else len(env_ids)
-        check_shapes(state, {f"{_STATE}{name}": (count,) for name in self.worlds})
+        check_shapes(state, {f"{_STATE}{name}": (len(worlds),) for name in self.worlds})
         if unknown := saved.keys() - self.worlds.keys():
             raise ValueError(
                 f"The saved state has variants of '{min(unknown)}', which has none here: use the "
@@ -189,12 +188,11 @@ class VariantRows:
             self._check_variants(name, variants.cpu().numpy())
         return saved, {k: v for k, v in state.items() if not k.startswith(_STATE)}
 
-    def take(self, saved: State, env_ids: np.ndarray | None) -> None:
+    def take(self, saved: State, worlds: Worlds) -> None:
         """Restore the variants in a saved state."""
         self._snapshot = None
-        ids = slice(None) if env_ids is None else torch.from_numpy(env_ids)
         for name, variants in saved.items():
-            self.worlds[name][ids] = variants.to(self._engine.device)
+            self.worlds[name][worlds.rows] = variants.to(self._engine.device)
 
     def default(self, field: str) -> torch.Tensor:
         """Return a field's compiled values for the variants of each world, (num_envs, ...)."""
@@ -231,9 +229,8 @@ class VariantRows:
 
     def _recompute(self, entity: str, env_ids: np.ndarray) -> None:
         if self._tables[entity]:
-            worlds = np.unique(env_ids).astype(np.int32)
-            everything = None if len(worlds) == self._engine.num_envs else worlds
-            self._engine.recompute_constants(RecomputeLevel.set_const, everything)
+            worlds = Worlds(env_ids, self._engine.num_envs, self._engine.device).ascending
+            self._engine.recompute_constants(RecomputeLevel.set_const, worlds)
 
     def _is_plain(self, entity: str, env_ids: np.ndarray) -> np.ndarray:
         """Return a mask of the worlds in which the entity's constants are those of its variant.
