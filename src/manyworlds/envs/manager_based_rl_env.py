@@ -329,8 +329,8 @@ class ManagerBasedRlEnv(Stateful):
         codes, due = self._read_device()
         self._apply_events(due)
         finished = self._finish_episodes(codes)
-        dt = self.step_dt if finished is None else self.step_dt * ~self.reset_buf
-        self.command_manager.compute(dt=dt)
+        dt = self.step_dt
+        self.command_manager.compute(dt=dt if finished is None else dt * ~self.reset_buf)
         self.obs_buf = self._observe()
         if finished is not None:
             self.recorder_manager.record_post_reset(finished)

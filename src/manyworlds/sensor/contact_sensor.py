@@ -207,6 +207,8 @@ class ContactSensor(Sensor[ContactData]):
             index.to(device) if isinstance(index, torch.Tensor) else index
             for index in map(as_index, (columns, kept))
         )
+        # Distances of the buffered samples from the newest, oldest first, shape (samples, 1).
+        self._distances = torch.arange(self._kept, device=device).flip(0)[:, None]
         self._timestep = float(mj_model.opt.timestep)
         self._sim_data = data
         self._source: torch.Tensor | None = None
@@ -301,10 +303,13 @@ class ContactSensor(Sensor[ContactData]):
         kept = self._sim_data.history[:, self._kept_columns]
         kept = kept.unflatten(1, (len(self.primary_names), -1))
         samples = kept[..., 2 + self._kept :].unflatten(-1, (self._kept, -1))
-        newest = kept[:, :1, 1:2, None].long()
-        for back in reversed(range(steps)):
-            sample = samples.take_along_dim((newest - back) % self._kept, dim=2)
-            yield self._turned(self._split(sample.flatten(1)))
+        newest = kept[:, 0, 1].long()
+        positions = (newest - self._distances[-steps:]) % self._kept
+        # All steps at once, shape (steps, num_envs, primaries, values of a primary).
+        taken = samples.movedim(2, 0).take_along_dim(positions[:, :, None, None], dim=0)
+        fields = self._turned(self._split(taken.flatten(2)))
+        for step in range(steps):
+            yield {name: value[step] for name, value in fields.items()}
 
     def _turned(self, fields: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """Return the fields with forces and torques in the frame that `cfg` selects."""
@@ -317,7 +322,7 @@ class ContactSensor(Sensor[ContactData]):
     def _split(self, columns: torch.Tensor) -> dict[str, torch.Tensor]:
         """Return each field of all slots, as views of these columns."""
         rows = len(self.primary_names) * self.cfg.num_slots
-        slots = columns.unflatten(1, (rows, -1))
+        slots = columns.unflatten(-1, (rows, -1))
         widths = [FIELDS[name] for name in self._fields]
         fields = dict(zip(self._fields, slots.split(widths, dim=-1), strict=True))
         for name in fields.keys() & {"found", "dist"}:

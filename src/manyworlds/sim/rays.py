@@ -89,8 +89,9 @@ def check_rays(
                 "there with .to(sim.device)."
             )
     try:
-        shape = torch.broadcast_shapes(pnt.shape, vec.shape, (num_worlds, 1, 3))
-    except RuntimeError:
+        # torch.broadcast_shapes takes longer than the rest of a call on few rays.
+        shape = np.broadcast_shapes(pnt.shape, vec.shape, (num_worlds, 1, 3))
+    except ValueError:
         shape = ()
     if len(shape) != 3 or (shape[0], shape[2]) != (num_worlds, 3):
         raise ValueError(

@@ -81,6 +81,7 @@ class Simulation:
         if cfg.mujoco is not None and (spec is not None or cfg.mujoco != MujocoCfg()):
             cfg.mujoco.apply(mj_model)
         check_timestep(mj_model.opt.timestep)
+        self._timestep = float(mj_model.opt.timestep)
         # mj_step would silently reset a diverged world to qpos0.
         mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         self.cfg = copy.deepcopy(cfg)
@@ -223,7 +224,7 @@ class Simulation:
     @property
     def timestep(self) -> float:
         """Physics timestep [s]."""
-        return float(self.mj_model.opt.timestep)
+        return self._timestep
 
     def step(self, nsubsteps: int = 1, *, refresh: bool = False) -> None:
         """Advance all worlds.

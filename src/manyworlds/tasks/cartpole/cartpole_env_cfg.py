@@ -34,7 +34,6 @@ from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.spec.edits import add_checker_material, add_ground_plane, add_sky
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.validation.worlds import as_index
 
 if TYPE_CHECKING:
     from manyworlds.rl import OnnxPolicy
@@ -44,7 +43,7 @@ _GAUSSIAN_AT_MARGIN = math.log(0.1)  # the kernel is 0.1 at the margin
 
 def pole_angle_cos_sin(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
     """Cosine and sine of the pole's angle from upright, shape [num_envs, 2]."""
-    angle = env.scene[asset_cfg.name].data.joint_pos[:, as_index(asset_cfg.joint_ids)]
+    angle = env.scene[asset_cfg.name].data.joint_pos[:, asset_cfg.index("joint")]
     return torch.cat([angle.cos(), angle.sin()], dim=1)
 
 
@@ -66,7 +65,7 @@ def cartpole_smooth_reward(
     The factors are 1 for an upright pole, a centered cart, no control, and a pole at rest.
     """
     data = env.scene[cart_cfg.name].data
-    cart, hinge = as_index(cart_cfg.joint_ids), as_index(hinge_cfg.joint_ids)
+    cart, hinge = cart_cfg.index("joint"), hinge_cfg.index("joint")
     upright = (data.joint_pos[:, hinge].cos() + 1.0) / 2.0
     centered = (1.0 + _gaussian(data.joint_pos[:, cart], margin=2.0)) / 2.0
     gentle = 1.0 - env.action_manager.action.clamp(-1.0, 1.0).square() / 5.0
