@@ -21,12 +21,26 @@ NUM_ENVS = 3
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 
-def _packaged(file: str) -> mujoco.MjModel:
+def _packaged_path(file: str) -> Path:
     package, _, inside = file.partition("/")
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         pytest.skip(f"{package} is not installed")
-    return mujoco.MjModel.from_xml_path(str(Path(spec.submodule_search_locations[0]) / inside))
+    return Path(spec.submodule_search_locations[0]) / inside
+
+
+def _packaged(file: str) -> mujoco.MjModel:
+    return mujoco.MjModel.from_xml_path(str(_packaged_path(file)))
+
+
+def _with_samples(file: str) -> mujoco.MjModel:
+    """Compile a model with buffers of samples at all sensors, and no delays."""
+    spec = mujoco.MjSpec.from_file(str(_packaged_path(file)))
+    for sensor in spec.sensors:
+        sensor.nsample = 3
+    model = spec.compile()
+    assert model.nhistory > 100
+    return model
 
 
 MODELS: dict[str, Callable[[], mujoco.MjModel]] = {
@@ -35,6 +49,7 @@ MODELS: dict[str, Callable[[], mujoco.MjModel]] = {
     "g1": lambda: robot_on_floor("unitree_g1/g1.xml"),
     "yam": lambda: robot_on_floor("i2rt_yam/yam.xml"),
     "ant": lambda: _packaged("gymnasium/envs/mujoco/assets/ant.xml"),
+    "samples": lambda: _with_samples("dm_control/suite/quadruped.xml"),
     "dog": lambda: _packaged("dm_control/suite/quadruped.xml"),
 }
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import mujoco
 import torch
 
-from manyworlds.sensor.sampling import world_mask
 from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.validation.checks import check_count
 from manyworlds.validation.names import match_ids, resolve_matching_names
-from manyworlds.validation.worlds import EnvIds, as_index
+from manyworlds.validation.worlds import EnvIds, Worlds, as_index
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -230,7 +229,7 @@ class ContactSensor(Sensor[ContactData]):
         super().reset(env_ids)
         if self._times is None:
             return
-        worlds = world_mask(env_ids, self._times.shape[1], self._times.device)
+        worlds = Worlds.of(env_ids, self._times.shape[1], self._times.device).mask
         for tracked in (self._times, *self._history.values()):
             tracked.masked_fill_(worlds.view(1, -1, *[1] * (tracked.ndim - 2)), 0.0)
 

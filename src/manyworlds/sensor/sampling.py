@@ -11,7 +11,7 @@ import torch
 
 from manyworlds.signals import NoiseModelCfg
 from manyworlds.utils.state import Stateful
-from manyworlds.validation.worlds import EnvIds, as_rows
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.sensor.sensor import SensorCfg
@@ -31,13 +31,6 @@ def leaves(data: Any) -> dict[str, torch.Tensor]:
 def with_leaves(data: Any, tensors: dict[str, torch.Tensor]) -> Any:
     """Return a sample like `data` with other tensors."""
     return tensors[""] if isinstance(data, torch.Tensor) else dataclasses.replace(data, **tensors)
-
-
-def world_mask(env_ids: EnvIds, num_envs: int, device: torch.device) -> torch.Tensor:
-    """Return a mask of the given worlds, shape [num_envs], without waiting for a device."""
-    mask = torch.zeros(num_envs, dtype=torch.bool, device=device)
-    mask[as_rows(env_ids, num_envs, device)] = True
-    return mask
 
 
 class Sampler(Stateful):
@@ -90,7 +83,7 @@ class Sampler(Stateful):
 
     def expire(self, env_ids: EnvIds) -> torch.Tensor:
         """Discard the samples of the given worlds; return their mask, shape [num_envs]."""
-        worlds = world_mask(env_ids, len(self._rows), self._rows.device)
+        worlds = Worlds.of(env_ids, len(self._rows), self._rows.device).mask
         self._age.masked_fill_(worlds[:, None], math.inf)
         return worlds
 

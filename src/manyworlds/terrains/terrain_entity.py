@@ -16,7 +16,7 @@ from manyworlds.spec.config import LightCfg, MaterialCfg, SpecCfg, TextureCfg
 from manyworlds.terrains.terrain_generator import TerrainGenerator, TerrainGeneratorCfg
 from manyworlds.terrains.utils import grid_origins
 from manyworlds.utils.devices import as_device
-from manyworlds.validation.worlds import as_rows
+from manyworlds.validation.worlds import Worlds, as_rows
 
 _DEFAULT_PLANE_TEXTURE = TextureCfg(
     name="groundplane",
@@ -239,9 +239,7 @@ class TerrainEntity(Entity):
     # Masks instead of indices, so that the host need not wait for the device.
 
     def _mask(self, env_ids: torch.Tensor | slice | None) -> torch.Tensor:
-        mask = torch.zeros_like(self.terrain_levels, dtype=torch.bool)
-        mask[as_rows(env_ids, len(mask), mask.device)] = True
-        return mask
+        return Worlds.of(env_ids, len(self.terrain_levels), self.terrain_levels.device).mask
 
     def _spread(self, env_ids: torch.Tensor | slice | None, values: torch.Tensor) -> torch.Tensor:
         """Return one value per world from one per id; zero for the other worlds."""

@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-EnvIds: TypeAlias = "Worlds | torch.Tensor | np.ndarray | Sequence[int] | slice | None"
+_Given: TypeAlias = torch.Tensor | np.ndarray | Sequence[int] | slice | None
+EnvIds: TypeAlias = "Worlds | _Given"
 
 _ALL = slice(None)
 
@@ -31,7 +32,7 @@ class Worlds:
     """
 
     def __init__(
-        self, env_ids: EnvIds, num_envs: int, device: torch.device | str | None = None
+        self, env_ids: _Given, num_envs: int, device: torch.device | str | None = None
     ) -> None:
         self.num_envs = num_envs
         self._device = device

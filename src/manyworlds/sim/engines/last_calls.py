@@ -16,6 +16,8 @@ from manyworlds.validation.worlds import Worlds
 
 # A forward counts as a call without substeps.
 _FORWARD = (0, int(mujoco.mjtStage.mjSTAGE_ACC))
+# The parts of the state before the buffers of samples, which follow each other as their bits.
+_BEFORE_HISTORY = int(mujoco.mjtState.mjSTATE_HISTORY) - 1
 
 
 class LastCalls:
@@ -23,14 +25,18 @@ class LastCalls:
 
     Args:
         batch: the worlds, a `mujoco.batch.Batch`.
+        mj_model: their compiled model.
         moving: number of leading state columns that a step may change.
         steady: a copy of the other columns; read-only.
     """
 
-    def __init__(self, batch: Any, moving: int, steady: np.ndarray) -> None:
+    def __init__(
+        self, batch: Any, mj_model: mujoco.MjModel, moving: int, steady: np.ndarray
+    ) -> None:
         self._batch = batch
         self._columns = batch.state[:, :moving]
         self._moving = self._columns.copy()
+        self._inputs = _inputs(mj_model, moving)
         self._steady = steady
         # Substeps, zero for `forward`, and the last stage that was computed.
         self._calls = np.tile(np.array(_FORWARD, np.int32), (batch.nsim, 1))
@@ -39,7 +45,8 @@ class LastCalls:
 
     def note(self, steady: np.ndarray, nsubsteps: int, stage: int) -> None:
         """Record that all worlds step from the present state; `steady` as in the constructor."""
-        np.copyto(self._moving, self._columns)
+        for part in self._inputs:
+            np.copyto(self._moving[:, part], self._columns[:, part])
         self._steady = steady
         self._calls[:] = nsubsteps, stage
         for _, written in self._rows.values():
@@ -135,3 +142,16 @@ class LastCalls:
             self._steady[worlds] = states[worlds, width:]
         for _, written in self._rows.values():
             written[worlds] = False
+
+
+def _inputs(mj_model: mujoco.MjModel, moving: int) -> list[slice]:
+    """Return the moving columns that outputs depend on, which may exclude buffers of samples.
+
+    MuJoCo reads the samples of a sensor or actuator only where it has a delay or an interval.
+    Elsewhere a sensor's buffer is output alone, and often most of the state.
+    """
+    delays = mj_model.actuator_delay, mj_model.sensor_delay, mj_model.sensor_interval
+    if any(values.any() for values in delays):
+        return [slice(0, moving)]
+    start = mujoco.mj_stateSize(mj_model, _BEFORE_HISTORY)
+    return [slice(0, start), slice(start + mj_model.nhistory, moving)]

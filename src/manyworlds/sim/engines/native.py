@@ -87,7 +87,7 @@ class NativeEngine:
         self._moving = self.batch.state[:, :first_steady]
         self._resting = self.batch.state[:, first_steady:]
         self._steady: np.ndarray | None = None
-        self._last_calls = LastCalls(self.batch, first_steady, self.static_inputs())
+        self._last_calls = LastCalls(self.batch, mj_model, first_steady, self.static_inputs())
         self._state: dict[str, Mirror] = {}
         self._derived: dict[str, Mirror] = {}
         self._rows: dict[str, Mirror] = {}
