@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
     record = FlightRecord.load(path)
     about, arrays = record.metadata, record.arrays
     print(
-        f"{path.name}: {len(about['bad_worlds'])} of {about['num_envs']} worlds went bad on the "
+        f"{path.name}: {len(about['bad_worlds'])} of {about['num_envs']} worlds failed on the "
         f"{about['engine']} engine; {len(arrays['worlds'])} recorded over "
         f"{len(arrays['nsubsteps'])} step calls, MuJoCo {about['versions']['mujoco']}"
     )

@@ -181,7 +181,7 @@ class PhysicsLoop:
         self.post(lambda model, data: self.set_paused(paused))
 
     @property
-    def is_asked(self) -> bool:
+    def has_requests(self) -> bool:
         """True while a caller waits for steps."""
         return bool(self._requests)
 

@@ -590,6 +590,6 @@ def test_pictures_become_fewer_while_somebody_waits_for_steps(page, monkeypatch)
     for asked in (False, True):
         now = 0.0
         counts.append(0)
-        monkeypatch.setattr(type(page.lab.loop), "is_asked", asked)
+        monkeypatch.setattr(type(page.lab.loop), "has_requests", asked)
         page._run()
     assert 1 <= counts[1] < 0.5 * counts[0]

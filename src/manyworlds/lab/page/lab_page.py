@@ -156,6 +156,6 @@ class LabPage:
             if self.server.get_clients():
                 self.update()
             rest = begun + self._period - time.monotonic()
-            if self.lab.loop.is_asked:
+            if self.lab.loop.has_requests:
                 rest = budget.rest(time.thread_time() - busy)
             self._stopping.wait(max(0.0, rest))
