@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import accumulate
 from numbers import Real
 from pathlib import Path
@@ -47,7 +47,7 @@ _POSITION = int(mujoco.mjtCtrlInput.mjINPUT_POS)
 _ON_JOINTS = TRANSMISSIONS[TransmissionType.JOINT]
 
 
-@dataclass(kw_only=True)
+@dataclass
 class EntityArticulationInfoCfg:
     """Actuators and soft joint limits of an entity."""
 
@@ -64,11 +64,11 @@ class EntityArticulationInfoCfg:
             )
 
 
-@dataclass(kw_only=True)
+@dataclass
 class EntityCfg:
     """Spec, initial state and actuators of an entity."""
 
-    @dataclass(kw_only=True)
+    @dataclass
     class InitialStateCfg:
         """State at reset."""
 
@@ -85,6 +85,7 @@ class EntityCfg:
         without one are at 0. None takes joints and ball joints from the first keyframe."""
         joint_vel: dict[str, float] = field(default_factory=lambda: {".*": 0.0})
         """Joint velocities by regular expression [rad/s or m/s]."""
+        _: KW_ONLY
         ball_joint_quat: dict[str, tuple[float, float, float, float]] = field(default_factory=dict)
         """Orientations of ball joints by regular expression (wxyz); the others are at identity."""
 

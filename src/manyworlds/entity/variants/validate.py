@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import chain
 from typing import Any
 
@@ -38,8 +38,9 @@ class BodySignature:
 
     path: str
     name: str
-    mocap: bool
     joints: tuple[JointSignature, ...]
+    _: KW_ONLY
+    mocap: bool
     children: tuple[str, ...]
     inertial_mode: InertialMode
 
@@ -171,7 +172,14 @@ def geom_uses(spec: mujoco.MjSpec) -> list[tuple[str, str]]:
 def _body_signature(path: str, body: mujoco.MjsBody) -> BodySignature:
     joints = tuple(JointSignature(joint.name, int(joint.type)) for joint in body.joints)
     children = tuple(child.name for child in body.bodies)
-    return BodySignature(path, body.name, bool(body.mocap), joints, children, inertial_mode(body))
+    return BodySignature(
+        path,
+        body.name,
+        joints,
+        mocap=bool(body.mocap),
+        children=children,
+        inertial_mode=inertial_mode(body),
+    )
 
 
 def _sensor(sensor: mujoco.MjsSensor) -> tuple[Any, ...]:
