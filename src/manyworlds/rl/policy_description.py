@@ -9,7 +9,7 @@ import torch
 
 from manyworlds.actuator.builtin_actuator import DirectActuator
 from manyworlds.entity import ELEMENT_KINDS
-from manyworlds.envs.mdp.actions.actions import BaseAction
+from manyworlds.envs.mdp.actions.actions import BaseAction, clip_bounds
 from manyworlds.managers import SceneEntityCfg
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.config import to_plain
@@ -130,13 +130,14 @@ def _describe_action(term: Any) -> dict[str, Any]:
     # Other processing of actions by a term is only available in its environment.
     as_usual = getattr(type(term), "process_actions", None) is BaseAction.process_actions
     if isinstance(term, BaseAction) and as_usual:
+        clip = clip_bounds(term.cfg.clip, term.driven_targets, term.device)
         described |= {
             "targets": [f"{term.cfg.entity_name}/{name}" for name in term.target_names],
             "transmission": term.transmission_type.value,
             "command": term.command_field,
             "scale": term.scale.tolist(),
             "offset": (term.offset[0] if term.offset.ndim > 1 else term.offset).tolist(),
-            "clip": None if term.clip is None else torch.stack(term.clip).tolist(),
+            "clip": None if clip is None else torch.stack(clip).tolist(),
         }
     return described
 

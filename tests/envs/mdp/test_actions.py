@@ -165,11 +165,17 @@ def test_relative_positions_have_no_offset():
     ("cfg", "options", "message"),
     [
         (mdp.JointEffortActionCfg, {"actuator_names": ("hip",)}, "matches none of"),
+        (mdp.TendonEffortActionCfg, {"actuator_names": ()}, "action on tendons is empty"),
         (mdp.JointEffortActionCfg, {"actuator_names": ("sum",)}, "none of the joints .*'finger'"),
         (
             mdp.JointEffortActionCfg,
             {"actuator_names": JOINTS, "transmission_type": TransmissionType.SITE},
             "drives joints, but its transmission_type is 'site'",
+        ),
+        (
+            mdp.SiteEffortActionCfg,
+            {"actuator_names": ("tip",), "transmission_type": TransmissionType.TENDON},
+            "drives sites, but its transmission_type is 'tendon'",
         ),
         (
             mdp.JointPositionActionCfg,
@@ -187,6 +193,21 @@ def test_contradictions_are_refused(env, cfg, options, message):
     """Say at build time what cannot be."""
     with pytest.raises(ValueError, match=message):
         cfg(entity_name="robot", **options).build(env)
+
+
+@pytest.mark.parametrize(
+    ("cfg", "kind"),
+    [
+        (mdp.JointEffortActionCfg, TransmissionType.JOINT),
+        (mdp.TendonEffortActionCfg, TransmissionType.TENDON),
+        (mdp.SiteEffortActionCfg, TransmissionType.SITE),
+    ],
+)
+def test_the_default_kind_of_targets_becomes_that_of_the_action(cfg, kind):
+    """Set the kind whether it is left out, or given as the default or as the right one."""
+    for given in ({}, {"transmission_type": TransmissionType.JOINT}, {"transmission_type": kind}):
+        made = cfg(entity_name="robot", actuator_names=(".*",), **given)
+        assert made.transmission_type == kind
 
 
 def test_actions_are_part_of_the_state(env):

@@ -44,12 +44,14 @@ def find_targets(
         Entity-local ids, and the targets in the same order.
 
     Raises:
-        ValueError: a pattern matches nothing or has two meanings, or no actuator configuration
-            follows what it matches.
+        ValueError: there is no pattern, a pattern matches nothing or has two meanings, or no
+            actuator configuration follows what it matches.
     """
     kind = transmission.value
     driven = entity.driven_targets(transmission)
     selected = driven.select(actuator_names, preserve_order)
+    if not selected:
+        raise ValueError(f"actuator_names of an action on {kind}s is empty: give ('.*',) for all.")
     followed = {
         target
         for actuator in entity.actuators
@@ -89,7 +91,7 @@ class BaseActionCfg(ActionTermCfg):
     """Configuration of an action that drives actuators."""
 
     transmission_type: TransmissionType = TransmissionType.JOINT
-    """Kind of transmission of the actuators, given by the action's class."""
+    """Kind of the targets; actions on tendons and sites set theirs in place of the default."""
     actuator_names: tuple[str, ...] | list[str]
     """Regular expressions that select the targets, by their names or by those of their actuators:
     see `DrivenTargets`."""
@@ -101,6 +103,12 @@ class BaseActionCfg(ActionTermCfg):
     """Order targets by pattern instead of by position in the model."""
 
     term: ClassVar[type[BaseAction]]
+
+    def __post_init__(self) -> None:
+        """Replace the default kind of targets by that of the action's class."""
+        kind = getattr(getattr(self, "term", None), "transmission_type", None)
+        if kind is not None and self.transmission_type == TransmissionType.JOINT:
+            self.transmission_type = kind
 
     def build(self, env: ManagerBasedRlEnv) -> BaseAction:
         """Build the term."""
@@ -128,10 +136,10 @@ class BaseAction(ActionTerm):
                 f"{type(cfg).__name__} drives {self.transmission_type.value}s, but its "
                 f"transmission_type is '{cfg.transmission_type.value}': leave that out."
             )
-        ids, self._targets_by_name = find_targets(
+        ids, self._driven_targets = find_targets(
             self._entity, cfg.actuator_names, cfg.transmission_type, cfg.preserve_order
         )
-        self._target_names = list(self._targets_by_name.names)
+        self._target_names = list(self._driven_targets.names)
         self._target_ids = torch.tensor(ids, device=self.device)
         self._index = as_index(self._target_ids)
         self._raw_action = torch.zeros(self.num_envs, len(ids), device=self.device)
@@ -144,7 +152,7 @@ class BaseAction(ActionTerm):
                 f"{type(cfg).__name__} has offset={cfg.offset}, but use_default_offset uses the "
                 "entity's defaults as the offset: set use_default_offset=False."
             )
-        self._clip = clip_bounds(cfg.clip, self._targets_by_name, self.device)
+        self._clip = clip_bounds(cfg.clip, self._driven_targets, self.device)
 
     @property
     def target_ids(self) -> torch.Tensor:
@@ -172,9 +180,9 @@ class BaseAction(ActionTerm):
         return self._offset
 
     @property
-    def clip(self) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Lower and upper bounds, shape [action_dim] each; None for none."""
-        return self._clip
+    def driven_targets(self) -> DrivenTargets:
+        """Targets with the names of their actuators."""
+        return self._driven_targets
 
     @property
     def action_dim(self) -> int:
@@ -214,7 +222,7 @@ class BaseAction(ActionTerm):
         )
 
     def _row(self, value: float | dict[str, float], default: float) -> torch.Tensor:
-        row = self._targets_by_name.values(value, default)
+        row = self._driven_targets.values(value, default)
         return torch.tensor(row, dtype=torch.float32, device=self.device)
 
 
@@ -304,6 +312,7 @@ class RelativeJointPositionActionCfg(BaseActionCfg):
 
     def __post_init__(self) -> None:
         """Check that the offset is zero, so that a zero action requests no motion."""
+        super().__post_init__()
         if self.offset != 0.0:
             raise ValueError(
                 f"RelativeJointPositionActionCfg.offset is {self.offset}: leave it out, because "
@@ -332,7 +341,6 @@ class JointEffortActionCfg(BaseActionCfg):
 class TendonLengthActionCfg(BaseActionCfg):
     """Configuration of tendon length targets [m]."""
 
-    transmission_type: TransmissionType = TransmissionType.TENDON
     term = TendonLengthAction
 
 
@@ -340,7 +348,6 @@ class TendonLengthActionCfg(BaseActionCfg):
 class TendonVelocityActionCfg(BaseActionCfg):
     """Configuration of tendon velocity targets [m/s]."""
 
-    transmission_type: TransmissionType = TransmissionType.TENDON
     term = TendonVelocityAction
 
 
@@ -348,7 +355,6 @@ class TendonVelocityActionCfg(BaseActionCfg):
 class TendonEffortActionCfg(BaseActionCfg):
     """Configuration of tendon force targets [N], applied before the actuators' gears."""
 
-    transmission_type: TransmissionType = TransmissionType.TENDON
     term = TendonEffortAction
 
 
@@ -356,5 +362,4 @@ class TendonEffortActionCfg(BaseActionCfg):
 class SiteEffortActionCfg(BaseActionCfg):
     """Configuration of efforts at sites [N or N m], applied before the actuators' gears."""
 
-    transmission_type: TransmissionType = TransmissionType.SITE
     term = SiteEffortAction
