@@ -94,7 +94,7 @@ class ObjRef:
         return f"{self.entity}/{self.name}" if self.entity else self.name
 
 
-@dataclass(kw_only=True)
+@dataclass
 class BuiltinSensorCfg(SensorCfg):
     """Configuration of a MuJoCo sensor that needs at most an object and a reference frame.
 
@@ -142,7 +142,7 @@ class BuiltinSensorCfg(SensorCfg):
 
     def build(self) -> BuiltinSensor:
         """Build the sensor."""
-        return BuiltinSensor(self.prefixed_name, self)
+        return BuiltinSensor(self)
 
 
 class BuiltinSensor(Sensor["torch.Tensor"]):
@@ -151,17 +151,31 @@ class BuiltinSensor(Sensor["torch.Tensor"]):
     Without options, `data` is a view of `sim.data.sensordata`. After a control step, outputs that
     depend on positions and velocities are at the new state; outputs that depend on forces or
     accelerations are one physics step old.
+
+    Args:
+        cfg: configuration of a new sensor; None for one that the model already has.
+        name: name of the sensor in the model; None for that of `cfg`.
+
+    Raises:
+        ValueError: neither is given.
     """
 
-    def __init__(self, name: str, cfg: BuiltinSensorCfg | None = None) -> None:
+    def __init__(self, cfg: BuiltinSensorCfg | None = None, name: str | None = None) -> None:
         super().__init__()
+        if name is None:
+            if cfg is None:
+                raise ValueError(
+                    "BuiltinSensor has neither a cfg nor a name: give the cfg of a new sensor, or "
+                    "the name of one that the model already has."
+                )
+            name = cfg.prefixed_name
         self.name = name
         self.cfg: BuiltinSensorCfg | None = cfg
 
     @classmethod
     def from_existing(cls, name: str) -> BuiltinSensor:
         """Return a sensor that reads one that the model already has."""
-        return cls(name)
+        return cls(name=name)
 
     def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
         """Add the sensor to the scene.

@@ -12,7 +12,7 @@ from manyworlds.utils.math import dot
 _REDUCTIONS = ("min", "max", "mean", "none")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class TerrainHeightData(RayCastData):
     """Hits of rays, and heights above them."""
 
@@ -21,7 +21,7 @@ class TerrainHeightData(RayCastData):
     each ray's hit, shape [B, F, num_rays_per_frame]."""
 
 
-@dataclass(kw_only=True)
+@dataclass
 class TerrainHeightSensorCfg(RayCastSensorCfg):
     """Configuration of a sensor whose rays measure the height above the terrain."""
 
