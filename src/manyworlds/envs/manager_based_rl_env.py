@@ -351,7 +351,7 @@ class ManagerBasedRlEnv(Stateful):
         """Return the observations of the last step or reset, by group, shape [num_envs, ...]."""
         return self.obs_buf
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return everything that is needed to continue, including the state of random generators.
 
         Warn once about each attribute that has changed since the build and is not included.

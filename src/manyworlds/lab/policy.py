@@ -10,6 +10,7 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 from manyworlds.actuator.builtin_actuator import POSITION_CELLS, VELOCITY_CELLS
 from manyworlds.lab.control import POLICY, RobotControl
@@ -50,7 +51,7 @@ class PolicyController(Controller):
         path: str | Path,
         model: mujoco.MjModel,
         robot: RobotControl,
-        commands: Mapping[str, Any] | None = None,
+        commands: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         with exported(Path(path)) as file:
             self.policy = OnnxPolicy(file, model, commands=commands, check_timestep=False)
@@ -100,7 +101,7 @@ class PolicyController(Controller):
         self._time: float | None = None
         self._substep = 0
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return the internal state, with the position in the control period."""
         ctrl = None if self._time is None else self._ctrl.tolist()
         own = {"time": self._time, "substep": self._substep, "ctrl": ctrl}

@@ -12,6 +12,7 @@ from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.validation.worlds import EnvIds
 
 
 @dataclass(kw_only=True)
@@ -40,7 +41,7 @@ class CurriculumManager(ManagerBase[CurriculumTermCfg]):
                 if item is not None:
                     self._log[f"Curriculum/{name}/{key}".rstrip("/")] = item
 
-    def reset(self, env_ids: torch.Tensor | None = None) -> dict[str, Any]:
+    def reset(self, env_ids: EnvIds = None) -> dict[str, Any]:
         """Return the last values of all terms for the log."""
         super().reset(env_ids)
         return dict(self._log)

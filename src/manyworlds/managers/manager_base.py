@@ -48,11 +48,14 @@ EventTerm = EventFunc | Callable[..., EventFunc]
 """Function, or class whose instances are called like one."""
 
 
+FuncT = TypeVar("FuncT", bound=Callable[..., Any])
+
+
 @dataclass(kw_only=True)
-class ManagerTermBaseCfg:
+class ManagerTermBaseCfg(Generic[FuncT]):
     """Base configuration of a term: a function of the environment with parameters."""
 
-    func: Callable[..., Any]
+    func: FuncT
     """Function called as `func(env, **params)`; a class is first instantiated with `cfg=` and
     `env=`."""
     params: dict[str, Any] = field(default_factory=dict)
@@ -159,7 +162,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
                 term.reset(env_ids)
         return {}
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return the state of the manager and of its stateful terms."""
         terms = {name: term.state_dict() for name, term in self._stateful_terms()}
         return {**super().state_dict(), "terms": terms}
@@ -177,7 +180,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         for name, term in terms.items():
             term.load_state_dict(saved[name])
 
-    def state_parts(self) -> Iterator[tuple[str, Any]]:
+    def state_parts(self) -> Iterator[tuple[str, object]]:
         """Yield the parts that `state_dict` saves, and all terms; see `Stateful.state_parts`."""
         yield from super().state_parts()
         for name, term in {**self._functions, **self._class_terms}.items():

@@ -50,7 +50,7 @@ class PlainActuators:
         for actuator in self._actuators:
             actuator.reset()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return targets and delayed targets as plain data."""
         return {
             "targets": [[*key, value] for key, value in self._targets.items()],

@@ -10,12 +10,12 @@ import torch
 from manyworlds.actuator.builtin_actuator import DirectActuator
 from manyworlds.entity import ELEMENT_KINDS
 from manyworlds.envs.mdp.actions.actions import BaseAction, clip_bounds
-from manyworlds.managers import SceneEntityCfg
+from manyworlds.managers import ActionTerm, SceneEntityCfg
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.config import to_plain
 
 if TYPE_CHECKING:
-    from manyworlds.actuator.actuator import Actuator
+    from manyworlds.actuator.actuator import Actuator, ActuatorCfg
     from manyworlds.entity import Entity
     from manyworlds.envs import ManagerBasedRlEnv
 
@@ -102,16 +102,17 @@ def _describe_observation(
         for key in ("history_length", "flatten_history_dim"):
             fields[key] = getattr(group_cfg, key)
     params = {key: _describe_param(env, value) for key, value in cfg.params.items()}
-    if sensor := params.get("sensor_name"):
+    sensor = params.get("sensor_name")
+    if isinstance(sensor, str) and sensor:
         params["sensor"] = getattr(env.scene[sensor], "name", sensor)
     return {"function": function, "shape": list(shape), **fields, "params": params}
 
 
-def _describe_param(env: ManagerBasedRlEnv, value: Any) -> Any:
+def _describe_param(env: ManagerBasedRlEnv, value: object) -> object:
     if not isinstance(value, SceneEntityCfg):
         return _plain(value)
     entity = env.scene[value.name]
-    chosen: dict[str, Any] = {"entity": value.name}
+    chosen: dict[str, object] = {"entity": value.name}
     for kind in ELEMENT_KINDS:
         ids = getattr(value, f"{kind}_ids")
         if not isinstance(ids, slice):
@@ -120,7 +121,7 @@ def _describe_param(env: ManagerBasedRlEnv, value: Any) -> Any:
     return chosen
 
 
-def _describe_action(term: Any) -> dict[str, Any]:
+def _describe_action(term: ActionTerm) -> dict[str, Any]:
     described = {
         "type": type(term).__name__,
         "entity": term.cfg.entity_name,
@@ -152,7 +153,7 @@ def _describe_entity(name: str, entity: Entity) -> dict[str, Any]:
 
 
 def _describe_actuator(
-    name: str, entity: Entity, actuator: Actuator[Any], env: ManagerBasedRlEnv
+    name: str, entity: Entity, actuator: Actuator[ActuatorCfg], env: ManagerBasedRlEnv
 ) -> dict[str, Any]:
     cfg = actuator.cfg
     direct = isinstance(actuator, DirectActuator)
@@ -175,7 +176,7 @@ def _describe_actuator(
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value.tolist() if isinstance(value, torch.Tensor) else to_plain(value)
 
 
