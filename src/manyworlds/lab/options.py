@@ -75,7 +75,7 @@ def set_option(option: mujoco.MjOption, name: str, value: ArrayLike) -> None:
 
 
 def read_options(option: mujoco.MjOption) -> dict[str, np.ndarray]:
-    """Return a copy of all of MuJoCo's options, by name."""
+    """Return copies of all of MuJoCo's options by name, each of its own shape."""
     names = [name for name in dir(option) if not name.startswith("_")]
     return {name: np.copy(getattr(option, name)) for name in names}
 

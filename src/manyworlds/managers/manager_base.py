@@ -19,6 +19,7 @@ from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 _SHORT = reprlib.Repr()
 _SHORT.maxdict, _SHORT.maxother, _SHORT.maxstring = 12, 200, 200
@@ -150,7 +151,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         """Return the terms with a `debug_vis` method, by name."""
         return [(n, term) for n, term in self._class_terms.items() if hasattr(term, "debug_vis")]
 
-    def debug_vis(self, visualizer: Any) -> None:
+    def debug_vis(self, visualizer: DebugVisualizer) -> None:
         """Draw all terms in a viewer."""
         for _, term in self.get_visualizable_terms():
             term.debug_vis(visualizer)
@@ -320,7 +321,7 @@ def _default_entities(func: Callable[..., Any]) -> Iterator[tuple[str, SceneEnti
             yield key, parameter.default
 
 
-def entity_cfgs(value: Any) -> Iterator[SceneEntityCfg]:
+def entity_cfgs(value: object) -> Iterator[SceneEntityCfg]:
     """Yield every `SceneEntityCfg` in a value, including those in lists, tuples and dicts."""
     if isinstance(value, SceneEntityCfg):
         yield value

@@ -104,7 +104,7 @@ def export_policy(
     axes = {name: {1 if name[1:] in ("_in", "_out") else 0: "batch"} for name in names}
     env = runner.env.unwrapped
     description = describe_policy(env, runner.env.clip_actions, task)
-    description["policy"] = {
+    network: dict[str, object] = {
         "inputs": {"obs": list(policy.obs_groups)}
         | {name: [name] for name in getattr(policy, "obs_groups_2d", [])},
         "recurrent": recurrent,
@@ -124,7 +124,7 @@ def export_policy(
             dynamic_axes=axes,
         )
         base = get_base_metadata(env, str(path.parent)) if env.action_manager.active_terms else {}
-        metadata = {**base, **extra, "manyworlds": json.dumps(description)}
+        metadata = {**base, **extra, "manyworlds": json.dumps({**description, "policy": network})}
         attach_metadata_to_onnx(temporary, metadata)
     return path
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from manyworlds.rl.plain_actuators import PlainActuators
 from manyworlds.rl.plain_motion import PlainMotion
-from manyworlds.rl.policy_description import VERSION
+from manyworlds.rl.policy_description import VERSION, EntityDescription, ExportedDescription
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.newton import avoid_sparse_newton
 
@@ -211,7 +211,7 @@ class OnnxPolicy:
         """Positions of the joints that a term's parameters select [rad or m], shape [n]."""
         return data.qpos[[self.addresses[name][0] for name in self.joints_of(params)[0]]]
 
-    def joints_of(self, params: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    def joints_of(self, params: dict[str, Any]) -> tuple[list[str], EntityDescription]:
         """Return the joints that a term's parameters select, and the entity's description."""
         asset: dict[str, Any] = params.get("asset_cfg") or {"entity": "robot"}
         entity = self.entities[asset["entity"]]
@@ -227,7 +227,7 @@ class OnnxPolicy:
         """Return the offsets of actions that are relative to the motion."""
         return {
             name: self.motion.joint_positions(action["targets"], self.time_step)
-            for name, action in self.description["actions"].items()
+            for name, action in self._actuators.actions.items()
             if self.motion is not None and action["type"] == "MotionJointPositionAction"
         }
 
@@ -269,9 +269,9 @@ class OnnxPolicy:
             )
         return found
 
-    def _read_description(self) -> dict[str, Any]:
+    def _read_description(self) -> ExportedDescription:
         text = self._session.get_modelmeta().custom_metadata_map.get("manyworlds")
-        description = json.loads(text) if text else {}
+        description: Any = json.loads(text) if text else {}
         if description.get("version", VERSION + 1) > VERSION:
             raise ValueError(
                 f"'{self.path}' has a description of version {description.get('version')}, but "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import torch
 
@@ -12,7 +12,7 @@ from manyworlds.entity import ELEMENT_KINDS
 from manyworlds.envs.mdp.actions.actions import BaseAction, clip_bounds
 from manyworlds.managers import ActionTerm, SceneEntityCfg
 from manyworlds.spec.transmissions import TransmissionType
-from manyworlds.utils.config import to_plain
+from manyworlds.utils.config import Plain, to_plain
 
 if TYPE_CHECKING:
     from manyworlds.actuator.actuator import Actuator, ActuatorCfg
@@ -23,9 +23,111 @@ VERSION = 1
 """Version of the layout of `describe_policy`."""
 
 
+class ObservationGroupDescription(TypedDict):
+    """Description of an observation group."""
+
+    concatenate: bool
+    concatenate_dim: NotRequired[int]
+    terms: dict[str, dict[str, Any]]
+    """By name: function, shape, parameters, and the other fields of the term's configuration."""
+
+
+class ActionDescription(TypedDict):
+    """Description of an action term."""
+
+    type: str
+    entity: str
+    dim: int
+    config: Plain
+
+
+class TargetActionDescription(ActionDescription):
+    """Description of an action term that scales actions to targets, without code of its own."""
+
+    targets: list[str]
+    transmission: str
+    command: str
+    scale: list[float]
+    offset: list[float]
+    clip: list[list[float | None]] | None
+
+
+class EntityDescription(TypedDict):
+    """Description of an entity."""
+
+    root_body: str
+    joint_names: list[str]
+    default_joint_pos: list[float]
+    default_joint_vel: list[float]
+
+
+class DelayDescription(TypedDict):
+    """Description of an actuator's delay [physics steps]."""
+
+    min_lag: int
+    max_lag: int
+    commands: list[str]
+
+
+class ActuatorDescription(TypedDict):
+    """Description of an actuator."""
+
+    type: str
+    entity: str
+    transmission: str
+    targets: list[str]
+    controls: list[str]
+    commands: list[str] | None
+    """Targets that are the input of `ctrl`; None for a control law."""
+    delay: DelayDescription
+    params: dict[str, list[float | None]]
+    ctrl_per_target: NotRequired[float]
+    """Ratio that only descriptions of policies trained with effort behind gears have."""
+
+
+class NetworkDescription(TypedDict):
+    """Description of a policy's network."""
+
+    inputs: dict[str, list[str]]
+    """Observation groups of each input."""
+    recurrent: bool
+
+
+class TrackingNetworkDescription(NetworkDescription):
+    """Description of a network that tracks a motion, which is among its outputs."""
+
+    anchor_body_name: str
+    body_names: list[str]
+    motion_command: str
+    motion_entity: str
+    motion_fps: float
+    motion_frames: int
+
+
+class PolicyDescription(TypedDict):
+    """Description of a policy's interface; names are those of the scene's model."""
+
+    version: int
+    task: str | None
+    control_period_s: float
+    physics_timestep_s: float
+    decimation: int
+    clip_actions: float | None
+    observations: dict[str, ObservationGroupDescription]
+    actions: dict[str, ActionDescription]
+    entities: dict[str, EntityDescription]
+    actuators: list[ActuatorDescription]
+
+
+class ExportedDescription(PolicyDescription):
+    """Description in the file of a policy."""
+
+    policy: NetworkDescription
+
+
 def describe_policy(
     env: ManagerBasedRlEnv, clip_actions: float | None = None, task: str | None = None
-) -> dict[str, Any]:
+) -> PolicyDescription:
     """Describe timing, observations, actions and actuators, with names as in the scene's model.
 
     Values are those of world 0; None stands for no limit.
@@ -143,7 +245,7 @@ def _describe_action(term: ActionTerm) -> dict[str, Any]:
     return described
 
 
-def _describe_entity(name: str, entity: Entity) -> dict[str, Any]:
+def _describe_entity(name: str, entity: Entity) -> EntityDescription:
     return {
         "root_body": f"{name}/{entity.body_names[entity.indexing.root_index]}",
         "joint_names": [f"{name}/{joint}" for joint in entity.joint_names],
@@ -154,7 +256,7 @@ def _describe_entity(name: str, entity: Entity) -> dict[str, Any]:
 
 def _describe_actuator(
     name: str, entity: Entity, actuator: Actuator[ActuatorCfg], env: ManagerBasedRlEnv
-) -> dict[str, Any]:
+) -> ActuatorDescription:
     cfg = actuator.cfg
     direct = isinstance(actuator, DirectActuator)
     return {

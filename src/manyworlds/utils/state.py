@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import random
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
@@ -23,11 +23,11 @@ _ARRAY = "__array__"
 class HasState(Protocol):
     """Object that saves its own state: a `Stateful`, a torch module, or one with these methods."""
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Mapping[str, object]:
         """Return a copy of the state."""
         ...
 
-    def load_state_dict(self, state: dict[str, Any], /) -> object:
+    def load_state_dict(self, state: dict[str, object], /) -> object:
         """Restore a state that `state_dict` returned."""
         ...
 

@@ -7,7 +7,7 @@ import queue
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +17,10 @@ from manyworlds.viewer import actions
 from manyworlds.viewer.actions import Action, ViewerAction
 
 if TYPE_CHECKING:
+    from tensordict import TensorDict
+
     from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+    from manyworlds.envs.types import VecEnvObs
     from manyworlds.sim import Simulation
 
 __all__ = [
@@ -74,7 +77,7 @@ class EnvProtocol(Protocol):
         """Environment without wrappers."""
         ...
 
-    def get_observations(self) -> Mapping[str, Any]:
+    def get_observations(self) -> VecEnvObs | TensorDict:
         """Return the present observations."""
         ...
 
