@@ -26,7 +26,9 @@ def leaves(data: object) -> dict[str, torch.Tensor]:
     if isinstance(data, torch.Tensor):
         return {"": data}
     if not is_dataclass(data):
-        raise TypeError(f"A sample is a tensor or a dataclass of tensors, got {data!r}.")
+        raise TypeError(
+            f"A sample is a tensor or a dataclass of tensors, got {type(data).__name__}."
+        )
     values = fields_of(data)
     return {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
 

@@ -196,12 +196,7 @@ def _sources(sim: Simulation) -> dict[str, torch.Tensor]:
     return {**state, **{f"model.{name}": getattr(sim.model, name) for name in fields}}
 
 
-def _serve(
-    name: str,
-    layout: Layout,
-    page: Page,
-    pipe: Connection,
-) -> None:
+def _serve(name: str, layout: Layout, page: Page, pipe: Connection) -> None:
     """Serve the page until the process is terminated; runs in its own process."""
     # Ctrl-C is handled by the training, which terminates this process at its end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
