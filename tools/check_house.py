@@ -1,4 +1,4 @@
-"""Rules of this project that linters do not know: lengths, engines, words, shapes, light import.
+"""Rules of this project that linters do not know: lengths, engines, words, shapes, types, imports.
 
 Run from the project's root: python tools/check_house.py
 """
@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 MAX_FILE_LINES = 600
@@ -26,6 +26,8 @@ ENGINE_IMPORTS = {
         for name in ("warp", "warp_cameras", "warp_spare", "warp_views")
     ),
 }
+# Public signatures that name Any; this number may only fall.
+MAX_ANY_SIGNATURES = 105
 # Files that may compare an engine's name: the engines, and what chooses between them.
 ENGINE_NAMES = ("src/manyworlds/sim/",)
 # Modules that `import manyworlds` and its command line must not load.
@@ -111,6 +113,24 @@ def check_shapes(path: Path, tree: ast.Module) -> Iterator[str]:
             yield f"{path}:{node.lineno}: {node.name} returns {returns}: state the shape"
 
 
+def count_any(body: Iterable[ast.stmt]) -> int:
+    """Count the public functions, methods and special methods whose signature names `Any`."""
+    count = 0
+    for node in body:
+        special = getattr(node, "name", "").startswith("__")
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        if node.name.startswith("_") and not special:
+            continue
+        if isinstance(node, ast.ClassDef):
+            count += count_any(node.body)
+            continue
+        arguments = (part for part in ast.walk(node.args) if isinstance(part, ast.arg))
+        types = [node.returns, *(argument.annotation for argument in arguments)]
+        count += any("Any" in re.findall(r"\w+", ast.unparse(kind)) for kind in types if kind)
+    return count
+
+
 def check_names(classes: dict[str, list[str]]) -> Iterator[str]:
     """Yield names that several public classes have."""
     for name, places in sorted(classes.items()):
@@ -135,6 +155,7 @@ def main() -> int:
     """Check every rule; print each violation."""
     problems: list[str] = []
     classes: dict[str, list[str]] = defaultdict(list)
+    any_signatures = 0
     for root in ("src", "tests", "tools", "benchmarks"):
         for path in sorted(Path(root).rglob("*.py")):
             text = path.read_text()
@@ -146,6 +167,7 @@ def main() -> int:
             if root == "src":
                 problems += check_engines(path, tree)
                 problems += check_shapes(path, tree)
+                any_signatures += count_any(tree.body)
                 if "compat" not in path.parts:
                     for node in tree.body:
                         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -154,6 +176,11 @@ def main() -> int:
         problems += check_words(path, path.read_text())
     problems += check_names(classes)
     problems += check_import_weight()
+    if any_signatures > MAX_ANY_SIGNATURES:
+        problems.append(
+            f"src: {any_signatures} public signatures name Any, at most {MAX_ANY_SIGNATURES}: "
+            "state the types"
+        )
     print("\n".join(problems) if problems else "All project rules hold.")
     return 1 if problems else 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar
@@ -23,8 +23,8 @@ from manyworlds.validation.worlds import EnvIds, as_index, assign
 if TYPE_CHECKING:
     from manyworlds.entity import Entity, EntityData
 
-ActuatorCfgT = TypeVar("ActuatorCfgT", bound="ActuatorCfg")
-ActuatorT = TypeVar("ActuatorT", bound="Actuator[Any]")
+ActuatorCfgT = TypeVar("ActuatorCfgT", bound="ActuatorCfg", covariant=True)
+ActuatorT = TypeVar("ActuatorT", bound="Actuator[ActuatorCfg]")
 
 
 @dataclass(kw_only=True)
@@ -98,7 +98,7 @@ class ActuatorCfg(ABC):
     @abstractmethod
     def build(
         self, entity: Entity, target_ids: list[int], target_names: list[str]
-    ) -> Actuator[Any]:
+    ) -> Actuator[ActuatorCfg]:
         """Return the actuator for the targets that the patterns selected."""
 
     @property
@@ -108,7 +108,7 @@ class ActuatorCfg(ABC):
         return tuple(field for field in COMMAND_FIELDS if field == late or field in late)
 
     @property
-    def delay_key(self) -> tuple[Any, ...] | None:
+    def delay_key(self) -> tuple[Hashable, ...] | None:
         """Values that actuators must have in common to share a delay; None without a delay."""
         if self.delay_max_lag == 0 and self.delay_min_lag == 0:
             return None
@@ -486,7 +486,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         )
 
 
-def is_plain(actuator: Actuator[Any], kind: type[ActuatorT]) -> TypeGuard[ActuatorT]:
+def is_plain(actuator: Actuator[ActuatorCfg], kind: type[ActuatorT]) -> TypeGuard[ActuatorT]:
     """Return whether an actuator has the unchanged law of a class, so that a group may apply it."""
     own = type(actuator)
     return (

@@ -110,7 +110,7 @@ class BuiltinPositionActuatorCfg(ActuatorCfg):
 
     def build(
         self, entity: Entity, target_ids: list[int], target_names: list[str]
-    ) -> BuiltinPositionActuator:
+    ) -> DirectActuator[BuiltinPositionActuatorCfg]:
         """Make the actuator."""
         return BuiltinPositionActuator(self, entity, target_ids, target_names)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
-from manyworlds.actuator.actuator import Actuator, is_plain, read_target
+from manyworlds.actuator.actuator import Actuator, ActuatorCfg, is_plain, read_target
 from manyworlds.actuator.builtin_actuator import DirectActuator
 from manyworlds.actuator.targets import CommandField
 from manyworlds.spec.transmissions import TransmissionType
@@ -27,9 +27,9 @@ class _CopyGroup:
         self._transmission = transmission
         self._fields = fields
         self._delayed = delayed
-        self._members: list[DirectActuator[Any]] = []
+        self._members: list[DirectActuator[ActuatorCfg]] = []
 
-    def add(self, actuator: DirectActuator[Any]) -> None:
+    def add(self, actuator: DirectActuator[ActuatorCfg]) -> None:
         """Add an actuator."""
         self._members.append(actuator)
 
@@ -76,11 +76,11 @@ class BuiltinActuatorGroup:
 
     @staticmethod
     def process(
-        actuators: Sequence[Actuator[Any]],
-    ) -> tuple[BuiltinActuatorGroup, tuple[Actuator[Any], ...]]:
+        actuators: Sequence[Actuator[ActuatorCfg]],
+    ) -> tuple[BuiltinActuatorGroup, tuple[Actuator[ActuatorCfg], ...]]:
         """Return the groups, and the actuators that fit none."""
         leftovers = []
-        groups: dict[Any, _CopyGroup] = {}
+        groups: dict[tuple[Hashable, ...], _CopyGroup] = {}
         for actuator in actuators:
             if not is_plain(actuator, DirectActuator):
                 leftovers.append(actuator)

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import torch
 
@@ -17,7 +17,7 @@ from manyworlds.actuator.pd_actuator import IdealPdActuator, IdealPdActuatorCfg,
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
 
-DcMotorCfgT = TypeVar("DcMotorCfgT", bound="DcMotorActuatorCfg")
+DcMotorCfgT = TypeVar("DcMotorCfgT", bound="DcMotorActuatorCfg", covariant=True)
 
 
 @dataclass(kw_only=True)
@@ -44,7 +44,7 @@ class DcMotorActuatorCfg(IdealPdActuatorCfg):
 
     def build(
         self, entity: Entity, target_ids: list[int], target_names: list[str]
-    ) -> DcMotorActuator[Any]:
+    ) -> DcMotorActuator[DcMotorActuatorCfg]:
         """Make the actuator."""
         return DcMotorActuator(self, entity, target_ids, target_names)
 

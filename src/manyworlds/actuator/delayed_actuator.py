@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyworlds.actuator.actuator import Actuator, ActuatorCfg
 from manyworlds.spec.transmissions import TransmissionType
@@ -49,7 +49,7 @@ class DelayedActuatorCfg(ActuatorCfg):
 
     def build(
         self, entity: Entity, target_ids: list[int], target_names: list[str]
-    ) -> Actuator[Any]:
+    ) -> Actuator[ActuatorCfg]:
         """Make the wrapped actuator with this delay."""
         delayed = replace(
             self.base_cfg,

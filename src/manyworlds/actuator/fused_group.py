@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
-from manyworlds.actuator.actuator import Actuator, delay_fields, is_plain, read_command
-from manyworlds.actuator.pd_actuator import IdealPdActuator
+from manyworlds.actuator.actuator import Actuator, ActuatorCfg, delay_fields, is_plain, read_command
+from manyworlds.actuator.pd_actuator import IdealPdActuator, IdealPdActuatorCfg
 from manyworlds.validation.worlds import as_index
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 class _FusedGroup:
     """Actuators with the same law, transmission and delay."""
 
-    def __init__(self, first: IdealPdActuator[Any]) -> None:
+    def __init__(self, first: IdealPdActuator[IdealPdActuatorCfg]) -> None:
         self._law = first.control_law
         self._cfg = first.cfg
-        self._members: list[IdealPdActuator[Any]] = []
+        self._members: list[IdealPdActuator[IdealPdActuatorCfg]] = []
 
-    def add(self, actuator: IdealPdActuator[Any]) -> None:
+    def add(self, actuator: IdealPdActuator[IdealPdActuatorCfg]) -> None:
         """Add an actuator."""
         self._members.append(actuator)
 
@@ -60,11 +60,11 @@ class FusedActuatorGroup:
 
     @staticmethod
     def process(
-        actuators: Sequence[Actuator[Any]],
-    ) -> tuple[FusedActuatorGroup, tuple[Actuator[Any], ...]]:
+        actuators: Sequence[Actuator[ActuatorCfg]],
+    ) -> tuple[FusedActuatorGroup, tuple[Actuator[ActuatorCfg], ...]]:
         """Return the groups, and the actuators that fit none."""
         leftovers = []
-        groups: dict[Any, _FusedGroup] = {}
+        groups: dict[Hashable, _FusedGroup] = {}
         for actuator in actuators:
             if not is_plain(actuator, IdealPdActuator):
                 leftovers.append(actuator)

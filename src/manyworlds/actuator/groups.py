@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
-from manyworlds.actuator.actuator import Actuator
+from manyworlds.actuator.actuator import Actuator, ActuatorCfg
 from manyworlds.actuator.builtin_group import BuiltinActuatorGroup
 from manyworlds.actuator.fused_group import FusedActuatorGroup
 from manyworlds.validation.worlds import EnvIds
@@ -23,7 +23,7 @@ class ActuatorGroups:
         actuators: the actuators of an entity.
     """
 
-    def __init__(self, actuators: Sequence[Actuator[Any]]) -> None:
+    def __init__(self, actuators: Sequence[Actuator[ActuatorCfg]]) -> None:
         self._actuators = tuple(actuators)
         self.builtin_group, rest = BuiltinActuatorGroup.process(actuators)
         """Actuators that copy targets."""

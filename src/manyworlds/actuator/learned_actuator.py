@@ -18,7 +18,7 @@ from manyworlds.validation.worlds import EnvIds, as_rows
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
 
-LearnedCfgT = TypeVar("LearnedCfgT", bound="LearnedActuatorCfg")
+LearnedCfgT = TypeVar("LearnedCfgT", bound="LearnedActuatorCfg", covariant=True)
 
 
 @dataclass(kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -48,7 +47,7 @@ class GainParameter:
         field, column, unit = self._cells[0]
         return self._model.default_rows(field)[:, self._rows, column] * unit
 
-    def write(self, value: torch.Tensor, env_ids: EnvIds, targets: Any) -> None:
+    def write(self, value: torch.Tensor, env_ids: EnvIds, targets: slice | torch.Tensor) -> None:
         """Set the gain of some worlds and targets."""
         for field, column, unit in self._cells:
             rows = self._rows[targets]
@@ -108,7 +107,7 @@ class LimitParameter:
             limits.append(torch.where(self._mask[field], size, torch.inf))
         return torch.stack(limits).amin(dim=0)
 
-    def write(self, value: torch.Tensor, env_ids: EnvIds, targets: Any) -> None:
+    def write(self, value: torch.Tensor, env_ids: EnvIds, targets: slice | torch.Tensor) -> None:
         """Set the limit of some worlds and targets.
 
         Raises:

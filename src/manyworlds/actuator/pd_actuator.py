@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import mujoco
 import torch
@@ -17,7 +17,7 @@ from manyworlds.spec.edits import create_motor_actuator
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
 
-IdealPdCfgT = TypeVar("IdealPdCfgT", bound="IdealPdActuatorCfg")
+IdealPdCfgT = TypeVar("IdealPdCfgT", bound="IdealPdActuatorCfg", covariant=True)
 
 
 @dataclass(kw_only=True)
@@ -39,7 +39,7 @@ class IdealPdActuatorCfg(ActuatorCfg):
 
     def build(
         self, entity: Entity, target_ids: list[int], target_names: list[str]
-    ) -> IdealPdActuator[Any]:
+    ) -> IdealPdActuator[IdealPdActuatorCfg]:
         """Make the actuator."""
         return IdealPdActuator(self, entity, target_ids, target_names)
 

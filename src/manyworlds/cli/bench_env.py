@@ -148,7 +148,7 @@ class _Clock:
 
 
 @contextlib.contextmanager
-def _patched(owner: Any, name: str, value: Any) -> Iterator[None]:
+def _patched(owner: object, name: str, value: object) -> Iterator[None]:
     """Replace an attribute of an object within a `with` block."""
     own = vars(owner).get(name)
     setattr(owner, name, value)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -93,7 +93,7 @@ def _has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _steer(policy: OnnxPolicy) -> Callable[[int], Any]:
+def _steer(policy: OnnxPolicy) -> Callable[[int], None]:
     def on_key(key: int) -> None:
         column, sign = _ARROWS.get(key, (0, 0.0))
         for command in list(policy.commands.values())[:1]:

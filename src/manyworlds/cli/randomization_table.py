@@ -6,7 +6,6 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 
@@ -47,7 +46,7 @@ def randomization_table(task: str) -> str:
     return f"{render_table(task, COLUMNS, rows, width=140)}\n{note}"
 
 
-def randomization_rows(env: ManagerBasedRlEnv) -> list[Sequence[Any]]:
+def randomization_rows(env: ManagerBasedRlEnv) -> list[Sequence[object]]:
     """Return one row for each event that makes worlds differ; this draws for all worlds."""
     manager = env.event_manager
     terms = [

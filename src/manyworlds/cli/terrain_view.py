@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def show(cfg: TerrainOptions) -> None:
         _serve(scene, cfg)
 
 
-def find_terrain(kinds: Sequence[str], change: dict[str, Any]) -> TerrainGeneratorCfg:
+def find_terrain(kinds: Sequence[str], change: Mapping[str, object]) -> TerrainGeneratorCfg:
     """Find a ready terrain, or make one of kinds, and change fields of its kinds.
 
     Raises:

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from itertools import accumulate
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import mujoco
 import torch
@@ -294,13 +294,12 @@ class Entity(StateWriters, NamedElements, Stateful):
     def initial_ctrl(self) -> list[float]:
         """Return the first control of each actuator: position actuators hold initial positions."""
         joints = dict(zip(self.names("joint"), self._initial_joint_pos(), strict=True))
+        actuators = cast("tuple[mujoco.MjsActuator, ...]", self._elements["actuator"])
         return [
             joints.get(target, 0.0) * actuator.gear[0]  # the actuator's length there
             if kind == "joint" and (is_position_actuator(actuator) or actuator.ctrlspec & _POSITION)
             else 0.0
-            for actuator, (kind, target) in zip(
-                self._elements["actuator"], self._actuator_targets, strict=True
-            )
+            for actuator, (kind, target) in zip(actuators, self._actuator_targets, strict=True)
         ]
 
     def _initial_joint_pos(self) -> tuple[float, ...]:

@@ -8,8 +8,10 @@ from typing import Any
 import mujoco
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from manyworlds.spec.edits import get_non_free_joints
+from manyworlds.spec.elements import SpecElement
 
 # Kind of element -> the attribute of MjSpec that lists it.
 ELEMENT_KINDS: dict[str, str] = {
@@ -30,7 +32,7 @@ ELEMENT_KINDS: dict[str, str] = {
 _BALL = mujoco.mjtJoint.mjJNT_BALL
 
 
-def spec_elements(spec: mujoco.MjSpec) -> dict[str, tuple[Any, ...]]:
+def spec_elements(spec: mujoco.MjSpec) -> dict[str, tuple[SpecElement, ...]]:
     """List an entity's elements by kind, without the world body and free joints.
 
     Ball joints are a kind of their own, so that one joint is one column wherever joints are.
@@ -120,14 +122,14 @@ _IDS_FIELD = {
 
 
 def compute_indexing(
-    elements: dict[str, tuple[Any, ...]],
+    elements: dict[str, tuple[SpecElement, ...]],
     free_joint: mujoco.MjsJoint | None,
     mj_model: mujoco.MjModel,
     device: torch.device,
 ) -> EntityIndexing:
     """Read the global ids of an entity's elements, after the scene with them is compiled."""
 
-    def tensor(values: Any, width: int | None = None) -> torch.Tensor:
+    def tensor(values: ArrayLike, width: int | None = None) -> torch.Tensor:
         """Return addresses, shape [n], or the `width` addresses from each one, [n, width]."""
         starts = torch.as_tensor(np.asarray(values, dtype=np.int64), device=device)
         if width is None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike
 
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 
+Arrays: TypeAlias = "np.ndarray | dict[str, Arrays]"
+"""Observations: an array, or arrays by name."""
 _FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
@@ -59,7 +62,7 @@ class _Adapter:
             obs = obs[self._obs_group]
         return _to_numpy(obs)
 
-    def _tensor(self, actions: Any) -> torch.Tensor:
+    def _tensor(self, actions: ArrayLike) -> torch.Tensor:
         return torch.as_tensor(np.asarray(actions), dtype=torch.float32, device=self.env.device)
 
 
@@ -92,7 +95,7 @@ class GymVectorEnv(_Adapter, gymnasium.vector.VectorEnv):  # type: ignore[type-a
         *,
         seed: int | list[int | None] | None = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Arrays, dict[str, object]]:
         """Reset all worlds, or those for which `options["reset_mask"]` is true.
 
         Args:
@@ -111,7 +114,9 @@ class GymVectorEnv(_Adapter, gymnasium.vector.VectorEnv):  # type: ignore[type-a
         obs, extras = self.env.reset(seed=seed, env_ids=mask)
         return self._arrays(obs), _log(extras)
 
-    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(
+        self, actions: ArrayLike
+    ) -> tuple[Arrays, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Advance every world by one control step.
 
         Args:
@@ -131,12 +136,12 @@ class GymVectorEnv(_Adapter, gymnasium.vector.VectorEnv):  # type: ignore[type-a
                 infos["final_obs"][world] = _row(final, int(world))
         return self._arrays(obs), _to_numpy(rewards), ends, cuts, infos
 
-    def render(self) -> tuple[Any, ...] | None:
+    def render(self) -> tuple[np.ndarray, ...] | None:
         """Render the environment's image, shape [height, width, 3], as a tuple of one element."""
         picture = self.env.render()
         return None if picture is None else (picture,)
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **kwargs: object) -> None:
         """Close the environment."""
         self.env.close()
 
@@ -159,20 +164,20 @@ class GymEnv(_Adapter, gymnasium.Env):  # type: ignore[type-arg]
         self.metadata = self._metadata(AutoresetMode.DISABLED)
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+        self, *, seed: int | None = None, options: dict[str, object] | None = None
+    ) -> tuple[Arrays, dict[str, object]]:
         """Reset the world; `seed` is for all random numbers, `options` is not used."""
         super().reset(seed=seed)
         obs, extras = self.env.reset(seed=seed)
         return _row(self._arrays(obs), 0), _log(extras)
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: ArrayLike) -> tuple[Arrays, float, bool, bool, dict[str, object]]:
         """Advance the world by one control step; `action` has shape [total_action_dim]."""
         obs, reward, terminated, truncated, extras = self.env.step(self._tensor(action)[None])
         obs = _row(self._arrays(obs), 0)
         return obs, float(reward), bool(terminated), bool(truncated), _log(extras)
 
-    def render(self) -> Any:
+    def render(self) -> np.ndarray | None:
         """Render the environment's image, shape [height, width, 3]."""
         return self.env.render()
 

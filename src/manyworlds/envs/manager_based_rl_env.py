@@ -43,6 +43,7 @@ from manyworlds.managers import (
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation, SimulationCfg, choose_device
 from manyworlds.sim.diagnostics.status import status_counts
+from manyworlds.utils.debug_visualizer import DebugVisualizer
 from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.unsaved_state import UnsavedState
@@ -347,7 +348,7 @@ class ManagerBasedRlEnv(Stateful):
         """Return the observations of the last step or reset, by group, shape [num_envs, ...]."""
         return self.obs_buf
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return everything that is needed to continue, including the state of random generators.
 
         Warn once about each attribute that has changed since the build and is not included.
@@ -378,7 +379,7 @@ class ManagerBasedRlEnv(Stateful):
             assert self.renderer is not None
         return self.renderer()
 
-    def update_visualizers(self, visualizer: Any) -> None:
+    def update_visualizers(self, visualizer: DebugVisualizer) -> None:
         """Draw the managers and sensors whose visualization is enabled."""
         for source in self.manager_visualizers.values():
             source.debug_vis(visualizer)

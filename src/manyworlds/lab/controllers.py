@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -67,11 +66,11 @@ class Controller:
     def reset(self) -> None:
         """Clear the internal state."""
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return the internal state as plain data that JSON stores without loss."""
         return {}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, object]) -> None:
         """Set the internal state that `state_dict` returned."""
 
     def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> Controller | None:

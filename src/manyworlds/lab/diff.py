@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 from manyworlds.spec.elements import dof_width
 
@@ -139,7 +139,7 @@ def _options(first: mujoco.MjOption, second: mujoco.MjOption, tolerance: float) 
     ]
 
 
-def _elements(model: mujoco.MjModel, kind: str, prefix: str) -> dict[str, dict[str, Any]]:
+def _elements(model: mujoco.MjModel, kind: str, prefix: str) -> dict[str, dict[str, ArrayLike]]:
     """Fields of each element of a kind but the world, by its name without the prefix."""
     start, names, unnamed = f"{_PREFIXES[kind]}_", [], Counter[str]()
     owners = getattr(model, f"{start}bodyid", None)
@@ -159,18 +159,17 @@ def _elements(model: mujoco.MjModel, kind: str, prefix: str) -> dict[str, dict[s
         and isinstance(array := getattr(model, field), np.ndarray)
         and array.shape[:1] == (len(names),)
     }
-    return {
-        name.removeprefix(prefix): {field: array[i] for field, array in arrays.items()}
-        | {
-            field: name.removeprefix(prefix) if isinstance(name, str) else name
-            for field, name in _others(model, kind, i)
-        }
-        for i, name in enumerate(names)
-        if name.startswith(prefix) and name != "world"
-    }
+    elements: dict[str, dict[str, ArrayLike]] = {}
+    for i, name in enumerate(names):
+        if name.startswith(prefix) and name != "world":
+            fields: dict[str, ArrayLike] = {field: array[i] for field, array in arrays.items()}
+            for field, value in _others(model, kind, i):
+                fields[field] = value.removeprefix(prefix) if isinstance(value, str) else value
+            elements[name.removeprefix(prefix)] = fields
+    return elements
 
 
-def _others(model: mujoco.MjModel, kind: str, i: int) -> Iterator[tuple[str, Any]]:
+def _others(model: mujoco.MjModel, kind: str, i: int) -> Iterator[tuple[str, ArrayLike]]:
     """Names of the elements that an element refers to, and fields of its degrees of freedom."""
     for field, other in _REFERENCES.items():
         if field.startswith(f"{_PREFIXES[kind]}_"):
@@ -194,7 +193,7 @@ def _name(model: mujoco.MjModel, kind: str, i: int) -> str:
     return (mujoco.mj_id2name(model, code, i) or "") if i >= 0 else ""
 
 
-def _same(first: Any, second: Any, tolerance: float) -> bool:
+def _same(first: ArrayLike, second: ArrayLike, tolerance: float) -> bool:
     if isinstance(first, str):
         return first == second
     return np.array_equal(first, second) or (
@@ -203,7 +202,7 @@ def _same(first: Any, second: Any, tolerance: float) -> bool:
     )
 
 
-def _text(value: Any) -> str:
+def _text(value: ArrayLike) -> str:
     if isinstance(value, str):
         return f"'{value}'"
     return np.array2string(np.asarray(value), precision=6, separator=" ", threshold=20)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import mujoco
 import numpy as np
@@ -50,11 +50,11 @@ class HeldController(Controller):
         """Reset the law."""
         self.law.reset()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return the internal state of the law."""
         return self.law.state_dict()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, object]) -> None:
         """Set the internal state of the law."""
         self.law.load_state_dict(state)
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import mujoco
+from numpy.typing import ArrayLike
 
 from manyworlds import __version__
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
@@ -21,7 +22,7 @@ from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.options import explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
-from manyworlds.lab.physics_loop import Mode, PhysicsLoop, WorldEdit
+from manyworlds.lab.physics_loop import Mode, PhysicsLoop
 from manyworlds.lab.presets import PRESETS, find_presets
 from manyworlds.lab.rebuild import Rebuilt, carry_controls, carry_state
 from manyworlds.lab.recorder import Recorder, RecorderCfg
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from manyworlds.lab.policy import PolicyController
 
 
+_T = TypeVar("_T")
 _EXTRAS = ("mcap", "onnxruntime", "viser")
 
 
@@ -235,7 +237,7 @@ class LiveLab:
         """Advance the world by some steps, paused or not; see `PhysicsLoop.step`."""
         return self.loop.step(num_steps)
 
-    def post(self, command: WorldEdit) -> Future[Any]:
+    def post(self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T]) -> Future[_T]:
         """Queue a change of the world; see `PhysicsLoop.post`."""
         return self.loop.post(command)
 
@@ -252,7 +254,7 @@ class LiveLab:
         self,
         path: str | Path,
         robot: str = "",
-        commands: Mapping[str, Any] | None = None,
+        commands: Mapping[str, ArrayLike] | None = None,
         *,
         adopt: bool | None = None,
     ) -> PolicyController:
@@ -354,7 +356,7 @@ class LiveLab:
         """Return the robot that a body belongs to, or None."""
         return self.world.robot_of(self.world.model.body(body).name) if body else None
 
-    def set_option(self, name: str, value: Any) -> None:
+    def set_option(self, name: str, value: ArrayLike) -> None:
         """Change one of MuJoCo's options from the next step on.
 
         Raises:
@@ -423,7 +425,7 @@ class LiveLab:
         prefix = self.world.robots[robot] if robot else ""
         return diff_models(load_model(Path(original)), self.world.model, prefix)
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> dict[str, object]:
         """Return versions, empty for extras that are not installed, and sizes of the model."""
         model = self.world.model
         return {

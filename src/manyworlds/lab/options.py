@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 from manyworlds.utils.table import render_table
 
 
 def resolve_options(
-    wanted: Mapping[str, Mapping[str, Any]], option: mujoco.MjOption, priority: Sequence[str] = ()
+    wanted: Mapping[str, Mapping[str, ArrayLike]],
+    option: mujoco.MjOption,
+    priority: Sequence[str] = (),
 ) -> dict[str, str]:
     """Write the options that robots' own models set into those of a scene.
 
@@ -56,14 +58,14 @@ def resolve_options(
     return sources
 
 
-def set_option(option: mujoco.MjOption, name: str, value: Any) -> None:
+def set_option(option: mujoco.MjOption, name: str, value: ArrayLike) -> None:
     """Change one of MuJoCo's options.
 
     Raises:
         ValueError: the timestep is not positive.
         TypeError: the value has the wrong type.
     """
-    if name == "timestep" and not value > 0.0:
+    if name == "timestep" and not np.asarray(value) > 0.0:
         raise ValueError(f"The timestep must be above 0 s, got {value}.")
     current = getattr(option, name)
     if isinstance(current, np.ndarray):
@@ -72,14 +74,17 @@ def set_option(option: mujoco.MjOption, name: str, value: Any) -> None:
         setattr(option, name, value)
 
 
-def read_options(option: mujoco.MjOption) -> dict[str, Any]:
-    """Return a copy of all of MuJoCo's options, by name."""
+def read_options(option: mujoco.MjOption) -> dict[str, np.ndarray]:
+    """Return copies of all of MuJoCo's options by name, each of its own shape."""
     names = [name for name in dir(option) if not name.startswith("_")]
     return {name: np.copy(getattr(option, name)) for name in names}
 
 
 def explain_options(
-    compiled: Mapping[str, Any], sources: Mapping[str, str], given: Mapping[str, Any], now: Any
+    compiled: Mapping[str, ArrayLike],
+    sources: Mapping[str, str],
+    given: Mapping[str, ArrayLike],
+    now: mujoco.MjOption,
 ) -> str:
     """Return a table of the options that are not MuJoCo's defaults, and their sources.
 
@@ -110,5 +115,5 @@ def explain_options(
     return render_table("Options", ("option", "MuJoCo", "model", "LabCfg", "changed since"), rows)
 
 
-def _text(value: Any) -> str:
+def _text(value: ArrayLike) -> str:
     return str(value.tolist() if isinstance(value, np.ndarray) else value)

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import mujoco
 import numpy as np
@@ -28,7 +28,8 @@ Mode = Literal["live", "direct"]
 """`live`: the world advances by itself; `direct`: it advances only by calls of `step`."""
 State = Literal["ready", "running", "faulted", "stopped"]
 
-WorldEdit = Callable[[mujoco.MjModel, mujoco.MjData], Any]
+_T = TypeVar("_T")
+WorldEdit = Callable[[mujoco.MjModel, mujoco.MjData], object]
 """Change of a world, run in the physics thread."""
 Callback = Callable[[mujoco.MjModel, mujoco.MjData, bool], None]
 """Called with the model, the data, and whether the world was advanced."""
@@ -243,7 +244,7 @@ class PhysicsLoop:
         """Register a function to call after each reset, in the physics thread."""
         return _register(self._on_reset, call)
 
-    def post(self, command: WorldEdit) -> Future[Any]:
+    def post(self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T]) -> Future[_T]:
         """Queue a command; commands run in the order in which they were posted.
 
         Without a running thread it runs in the next `iterate_once` or `step`.
@@ -254,14 +255,16 @@ class PhysicsLoop:
         Raises:
             RuntimeError: the loop was stopped.
         """
-        future: Future[Any] = Future()
+        future: Future[_T] = Future()
         with self._queue_lock:
             self._refuse_if_stopped()
             self._queue.append((command, future))
         self._wake.set()
         return future
 
-    def do(self, command: WorldEdit, timeout: float = 5.0) -> Any:
+    def do(
+        self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T], timeout: float = 5.0
+    ) -> _T:
         """Post a command, wait for it, and return its result.
 
         Args:

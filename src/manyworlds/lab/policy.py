@@ -10,11 +10,13 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 from manyworlds.actuator.builtin_actuator import POSITION_CELLS, VELOCITY_CELLS
 from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller, RobotActuators
 from manyworlds.rl import OnnxPolicy
+from manyworlds.rl.policy_description import ActuatorDescription
 
 _GAINS = {
     "BuiltinPositionActuator": POSITION_CELLS,
@@ -50,7 +52,7 @@ class PolicyController(Controller):
         path: str | Path,
         model: mujoco.MjModel,
         robot: RobotControl,
-        commands: Mapping[str, Any] | None = None,
+        commands: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         with exported(Path(path)) as file:
             self.policy = OnnxPolicy(file, model, commands=commands, check_timestep=False)
@@ -100,7 +102,7 @@ class PolicyController(Controller):
         self._time: float | None = None
         self._substep = 0
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return the internal state, with the position in the control period."""
         ctrl = None if self._time is None else self._ctrl.tolist()
         own = {"time": self._time, "substep": self._substep, "ctrl": ctrl}
@@ -144,13 +146,14 @@ class PolicyController(Controller):
     def _is_in_step(self, model: mujoco.MjModel) -> bool:
         return bool(np.isclose(model.opt.timestep, self.policy.timestep, rtol=1e-6))
 
-    def _compare_gains(self, model: mujoco.MjModel, item: dict[str, Any]) -> None:
+    def _compare_gains(self, model: mujoco.MjModel, item: ActuatorDescription) -> None:
         """Find the gains for `adopt` to write; gains that are equal keep their last digits."""
         gains = _GAINS.get(item["type"], {})
         for gain in (name for name in gains if name in item["params"]):
             field, column, unit = gains[gain][0]
             for name, wanted in zip(item["controls"], item["params"][gain], strict=True):
                 row = model.actuator(name).id
+                assert wanted is not None  # only limits are infinite
                 value = float(getattr(model, field)[row, column] * unit)
                 if np.isclose(value, wanted, rtol=1e-5):
                     continue

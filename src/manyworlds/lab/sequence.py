@@ -147,7 +147,7 @@ class PoseSequencer(Controller):
         self._forget()
         self._law.reset()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return the pose, its start time, and the initial targets, as plain data."""
         rows = {"start": self._start, "last": self._last}
         return {

@@ -188,7 +188,7 @@ class SavedStates:
                 robot.controller.load_state_dict(memory["state"])
 
 
-def _shapes(saved: SavedState) -> tuple[Any, ...]:
+def _shapes(saved: SavedState) -> tuple[object, ...]:
     targets = {robot: values.shape for robot, values in saved.targets.items()}
     return saved.state.shape, saved.sensordata.shape, targets, set(saved.memory)
 

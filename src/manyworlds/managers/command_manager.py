@@ -96,7 +96,7 @@ class CommandTerm(ManagerTermBase):
         self._resample_where(self.time_left <= 0.0)
         self._update_command(None)
 
-    def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
+    def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:  # type: ignore[override]
         """Resample the commands of given worlds; return the means of their metrics, shape []."""
         log = {}
         for name, values in self.metrics.items():

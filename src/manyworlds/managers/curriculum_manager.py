@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,11 @@ from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.validation.worlds import EnvIds
 
 
 @dataclass(kw_only=True)
-class CurriculumTermCfg(ManagerTermBaseCfg):
+class CurriculumTermCfg(ManagerTermBaseCfg[Callable[..., object]]):
     """Configuration of a curriculum term; `func(env, env_ids, **params)` returns values to log.
 
     The return value is a number, a tensor of one element, a dict of these, or None.

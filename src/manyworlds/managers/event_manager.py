@@ -52,7 +52,7 @@ def requires_model_fields(
 
 
 @dataclass
-class EventTermCfg(ManagerTermBaseCfg):
+class EventTermCfg(ManagerTermBaseCfg[EventTerm]):
     """Configuration of an event term, called as `func(env, env_ids, **params)`."""
 
     func: EventTerm
@@ -212,7 +212,7 @@ class EventManager(ManagerBase[EventTermCfg]):
                 fired.append((self._levels[name], worlds))
         return self._recompute(fired)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return the state of the manager and its terms, and the random numbers that are kept."""
         kept = {} if self._memory is None else {"memory": self._memory.state_dict()}
         return {**super().state_dict(), **kept}

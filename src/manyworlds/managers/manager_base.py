@@ -19,6 +19,7 @@ from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 _SHORT = reprlib.Repr()
 _SHORT.maxdict, _SHORT.maxother, _SHORT.maxstring = 12, 200, 200
@@ -48,11 +49,14 @@ EventTerm = EventFunc | Callable[..., EventFunc]
 """Function, or class whose instances are called like one."""
 
 
+FuncT = TypeVar("FuncT", bound=Callable[..., Any])
+
+
 @dataclass
-class ManagerTermBaseCfg:
+class ManagerTermBaseCfg(Generic[FuncT]):
     """Base configuration of a term: a function of the environment with parameters."""
 
-    func: Callable[..., Any]
+    func: FuncT
     """Function called as `func(env, **params)`; a class is first instantiated with `cfg=` and
     `env=`."""
     params: dict[str, Any] = field(default_factory=dict)
@@ -151,7 +155,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         """Return the terms with a `debug_vis` method, by name."""
         return [(n, term) for n, term in self._class_terms.items() if hasattr(term, "debug_vis")]
 
-    def debug_vis(self, visualizer: Any) -> None:
+    def debug_vis(self, visualizer: DebugVisualizer) -> None:
         """Draw all terms in a viewer."""
         for _, term in self.get_visualizable_terms():
             term.debug_vis(visualizer)
@@ -164,7 +168,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
                 term.reset(ids)
         return {}
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return the state of the manager and of its stateful terms."""
         terms = {name: term.state_dict() for name, term in self._stateful_terms()}
         return {**super().state_dict(), "terms": terms}
@@ -182,7 +186,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         for name, term in terms.items():
             term.load_state_dict(saved[name])
 
-    def state_parts(self) -> Iterator[tuple[str, Any]]:
+    def state_parts(self) -> Iterator[tuple[str, object]]:
         """Yield the parts that `state_dict` saves, and all terms; see `Stateful.state_parts`."""
         yield from super().state_parts()
         for name, term in {**self._functions, **self._class_terms}.items():
@@ -322,7 +326,7 @@ def _default_entities(func: Callable[..., Any]) -> Iterator[tuple[str, SceneEnti
             yield key, parameter.default
 
 
-def entity_cfgs(value: Any) -> Iterator[SceneEntityCfg]:
+def entity_cfgs(value: object) -> Iterator[SceneEntityCfg]:
     """Yield every `SceneEntityCfg` in a value, including those in lists, tuples and dicts."""
     if isinstance(value, SceneEntityCfg):
         yield value

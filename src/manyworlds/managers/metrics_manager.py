@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -18,7 +18,7 @@ REDUCE_OPTIONS = ("last", "max", "mean", "sum")
 
 
 @dataclass(kw_only=True)
-class MetricsTermCfg(ManagerTermBaseCfg):
+class MetricsTermCfg(ManagerTermBaseCfg[Callable[..., object]]):
     """Configuration of a metric term; `func(env, **params)` returns shape [num_envs]."""
 
     per_substep: bool = False

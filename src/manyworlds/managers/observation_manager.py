@@ -32,7 +32,7 @@ GroupObs: TypeAlias = "torch.Tensor | dict[str, torch.Tensor]"
 
 
 @dataclass
-class ObservationTermCfg(ManagerTermBaseCfg):
+class ObservationTermCfg(ManagerTermBaseCfg[TensorTerm]):
     """Configuration of an observation term.
 
     The values pass these stages in order: noise (if the group enables corruption), clip, scale, NaN
@@ -193,7 +193,9 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
                     "concatenate_terms=False."
                 )
 
-    def get_term_cfg(self, group_name: str, term_name: str) -> ObservationTermCfg:
+    def get_term_cfg(  # type: ignore[override]
+        self, group_name: str, term_name: str
+    ) -> ObservationTermCfg:
         """Return the manager's own copy of a term's config.
 
         Raises:
@@ -321,7 +323,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
                 self._began_anew[name] = torch.cat([before, worlds.ids])
         return super().reset(worlds)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return the state of delays, histories and noise, and the last observation."""
         last = {"_obs_buffer": _clone(self._obs_buffer), "_began_anew": _clone(self._began_anew)}
         return {**super().state_dict(), **last}

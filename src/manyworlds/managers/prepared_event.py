@@ -68,7 +68,7 @@ class Draws(Stateful):
         self._values[what][worlds] = drawn
         return drawn
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Copy the numbers and their meanings."""
         values = {what: drawn.clone() for what, drawn in self._values.items()}
         return {"layouts": dict(self._layouts), "values": values}

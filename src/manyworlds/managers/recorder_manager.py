@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class RecorderTermCfg(ManagerTermBaseCfg):
+class RecorderTermCfg(ManagerTermBaseCfg[Callable[..., object]]):
     """Configuration of a recorder; `func` is a subclass of `RecorderTerm`."""
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True)
-class RewardTermCfg(ManagerTermBaseCfg):
+class RewardTermCfg(ManagerTermBaseCfg[TensorTerm]):
     """Configuration of a reward term; `func(env, **params)` returns shape [num_envs]."""
 
     func: TensorTerm

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -57,7 +57,7 @@ class SceneEntityCfg:
     preserve_order: bool = False
     """Order ids by pattern instead of by model order."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave indices out of copies, which may be resolved in another scene."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class TerminationTermCfg(ManagerTermBaseCfg):
+class TerminationTermCfg(ManagerTermBaseCfg[TensorTerm]):
     """Configuration of a termination term; `func(env, **params)` returns booleans, [num_envs]."""
 
     func: TensorTerm

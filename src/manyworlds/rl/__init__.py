@@ -1,7 +1,7 @@
 """Reinforcement learning with rsl_rl's PPO; needs the extra `train`."""
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyworlds.rl.config import (
     RslRlBaseRunnerCfg,
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import objects that need rsl_rl or onnxruntime on first access."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import torch
 from rsl_rl.utils import resolve_callable
+from tensordict import TensorDict
 
 from manyworlds.utils.devices import torch_threads
 
@@ -23,7 +24,9 @@ class AdjustedAlgorithm:
         with torch_threads(self.update_threads or torch.get_num_threads()):
             return learner.update()
 
-    def process_env_step(self, obs: Any, rewards: torch.Tensor, dones: Any, extras: Any) -> None:
+    def process_env_step(
+        self, obs: TensorDict, rewards: torch.Tensor, dones: torch.Tensor, extras: dict[str, Any]
+    ) -> None:
         """Record one step; bootstrap a time-out with the value of the final observation.
 
         rsl_rl takes the value of the observation before it, which is one step old. That remains so

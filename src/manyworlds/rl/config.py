@@ -10,7 +10,7 @@ SPATIAL_SOFTMAX_CNN = "manyworlds.rl.spatial_softmax:SpatialSoftmaxCNNModel"
 """Class name of a CNN model whose features are the image positions of activations."""
 
 
-def gaussian_distribution() -> dict[str, Any]:
+def gaussian_distribution() -> dict[str, str | float]:
     """Return settings of a Gaussian policy with a state-independent standard deviation."""
     return {"class_name": "GaussianDistribution", "init_std": 1.0, "std_type": "scalar"}
 

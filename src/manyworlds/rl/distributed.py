@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 
 from manyworlds.utils.devices import usable_cores
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def disconnect() -> None:
         dist.destroy_process_group()
 
 
-def share(value: Any) -> Any:
+def share(value: _T) -> _T:
     """Return rank 0's value in all processes; with one process, the value itself."""
     if not dist.is_initialized():
         return value
@@ -104,13 +106,16 @@ def share(value: Any) -> Any:
     return box[0]
 
 
-def gather(value: Any) -> list[Any]:
+def gather(value: _T) -> list[_T]:
     """Return the values of all processes by rank, on rank 0; an empty list on other ranks."""
     if not dist.is_initialized():
         return [value]
-    values = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
+    if dist.get_rank() != 0:
+        dist.gather_object(value, None, dst=0)
+        return []
+    values = [value] * dist.get_world_size()  # to be replaced
     dist.gather_object(value, values, dst=0)
-    return values or []
+    return values
 
 
 def any_rank(flag: bool, device: torch.device | str) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.envs.types import VecEnvObs
 from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.table import render_table
 
@@ -54,7 +54,7 @@ class Evaluation:
 
 
 @torch.inference_mode()
-def evaluate(env: ManagerBasedRlEnv, policy: Callable[[Any], torch.Tensor]) -> Evaluation:
+def evaluate(env: ManagerBasedRlEnv, policy: Callable[[VecEnvObs], torch.Tensor]) -> Evaluation:
     """Run one episode in each world, from its reset to its end.
 
     Args:

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.rl.runner import OnPolicyRunner
 
-Metadata = dict[str, list[Any] | str | float]
+Metadata = dict[str, Sequence[object] | str | float]
 
 
 def list_to_csv_str(
-    arr: Sequence[Any], *, decimals: int = 3, delimiter: str = ",", sub_delimiter: str = ";"
+    arr: Sequence[object], *, decimals: int = 3, delimiter: str = ",", sub_delimiter: str = ";"
 ) -> str:
     """Format a list as one line, with rounded numbers; join nested lists by `sub_delimiter`."""
 
-    def text(value: Any) -> str:
+    def text(value: object) -> str:
         if isinstance(value, list | tuple):
             return sub_delimiter.join(map(text, value))
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -54,7 +54,7 @@ def get_base_metadata(env: ManagerBasedRlEnv, run_path: str) -> Metadata:
     actions = [env.action_manager.get_term(name) for name in env.action_manager.active_terms]
     commands = getattr(env, "command_manager", None)
 
-    def of_terms(name: str, default: Any) -> list[Any]:
+    def of_terms(name: str, default: object) -> list[object]:
         values = [getattr(term, name, default) for term in terms]
         return [default if v is None else _as_list(v) for v in values]
 
@@ -104,7 +104,7 @@ def export_policy(
     axes = {name: {1 if name[1:] in ("_in", "_out") else 0: "batch"} for name in names}
     env = runner.env.unwrapped
     description = describe_policy(env, runner.env.clip_actions, task)
-    description["policy"] = {
+    network: dict[str, object] = {
         "inputs": {"obs": list(policy.obs_groups)}
         | {name: [name] for name in getattr(policy, "obs_groups_2d", [])},
         "recurrent": recurrent,
@@ -124,7 +124,7 @@ def export_policy(
             dynamic_axes=axes,
         )
         base = get_base_metadata(env, str(path.parent)) if env.action_manager.active_terms else {}
-        metadata = {**base, **extra, "manyworlds": json.dumps(description)}
+        metadata = {**base, **extra, "manyworlds": json.dumps({**description, "policy": network})}
         attach_metadata_to_onnx(temporary, metadata)
     return path
 

@@ -11,14 +11,15 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 from manyworlds.rl.plain_actuators import PlainActuators
 from manyworlds.rl.plain_motion import PlainMotion
-from manyworlds.rl.policy_description import VERSION
+from manyworlds.rl.policy_description import VERSION, EntityDescription, ExportedDescription
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.newton import avoid_sparse_newton
 
-ObservationFn = Callable[["OnnxPolicy", mujoco.MjData, dict[str, Any]], Any]
+ObservationFn = Callable[["OnnxPolicy", mujoco.MjData, dict[str, Any]], ArrayLike]
 """Function that computes an observation, shape [n], from the policy, the state and its
 parameters."""
 
@@ -52,7 +53,7 @@ class OnnxPolicy:
         model: mujoco.MjModel,
         *,
         observation_fns: Mapping[str, ObservationFn] | None = None,
-        commands: Mapping[str, Any] | None = None,
+        commands: Mapping[str, ArrayLike] | None = None,
         check_timestep: bool = True,
     ) -> None:
         self.path = Path(path)
@@ -116,7 +117,7 @@ class OnnxPolicy:
             for node in self._session.get_inputs()
             if node.name not in (*self.description["policy"]["inputs"], "time_step")
         }
-        self._histories: dict[str, Any] = {}
+        self._histories: dict[str, np.ndarray] = {}
         self._actuators.reset()
         self._go_to_frame(0)
         if data is None:
@@ -130,7 +131,7 @@ class OnnxPolicy:
             self.motion.put(self.model, data, self.time_step)
         self._refresh(data)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return the policy's state and commands as plain data, which JSON stores without loss."""
         arrays = {"hidden": self._hidden, "histories": self._histories, "commands": self.commands}
         return {
@@ -210,7 +211,7 @@ class OnnxPolicy:
         """Positions of the joints that a term's parameters select [rad or m], shape [n]."""
         return data.qpos[[self.addresses[name][0] for name in self.joints_of(params)[0]]]
 
-    def joints_of(self, params: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    def joints_of(self, params: dict[str, Any]) -> tuple[list[str], EntityDescription]:
         """Return the joints that a term's parameters select, and the entity's description."""
         asset: dict[str, Any] = params.get("asset_cfg") or {"entity": "robot"}
         entity = self.entities[asset["entity"]]
@@ -226,7 +227,7 @@ class OnnxPolicy:
         """Return the offsets of actions that are relative to the motion."""
         return {
             name: self.motion.joint_positions(action["targets"], self.time_step)
-            for name, action in self.description["actions"].items()
+            for name, action in self._actuators.actions.items()
             if self.motion is not None and action["type"] == "MotionJointPositionAction"
         }
 
@@ -268,9 +269,9 @@ class OnnxPolicy:
             )
         return found
 
-    def _read_description(self) -> dict[str, Any]:
+    def _read_description(self) -> ExportedDescription:
         text = self._session.get_modelmeta().custom_metadata_map.get("manyworlds")
-        description = json.loads(text) if text else {}
+        description: Any = json.loads(text) if text else {}
         if description.get("version", VERSION + 1) > VERSION:
             raise ValueError(
                 f"'{self.path}' has a description of version {description.get('version')}, but "
@@ -340,20 +341,21 @@ def _functions_of(module: str) -> dict[str, ObservationFn]:
     return getattr(sys.modules.get(module), "PLAIN_OBSERVATION_FNS", {})
 
 
-def _joint_pos_rel(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+def _joint_pos_rel(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
     names, entity = policy.joints_of(params)
     default = dict(zip(entity["joint_names"], entity["default_joint_pos"], strict=True))
     return policy.joint_positions(data, params) - [default[name] for name in names]
 
 
-def _joint_vel_rel(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+def _joint_vel_rel(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
     names, entity = policy.joints_of(params)
     default = dict(zip(entity["joint_names"], entity["default_joint_vel"], strict=True))
-    return [data.qvel[policy.addresses[name][1]] - default[name] for name in names]
+    velocities = [data.qvel[policy.addresses[name][1]] - default[name] for name in names]
+    return np.array(velocities)
 
 
 def _root_velocity(part: slice) -> ObservationFn:
-    def function(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+    def function(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
         velocity = np.zeros(6)  # angular, then linear
         body = policy.model.body(policy.joints_of(params)[1]["root_body"]).id
         kind = mujoco.mjtObj.mjOBJ_XBODY
@@ -363,22 +365,26 @@ def _root_velocity(part: slice) -> ObservationFn:
     return function
 
 
-def _projected_gravity(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+def _projected_gravity(
+    policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]
+) -> np.ndarray:
     body = policy.model.body(policy.joints_of(params)[1]["root_body"]).id
     gravity = policy.model.opt.gravity
     return data.xmat[body].reshape(3, 3).T @ (gravity / np.linalg.norm(gravity))
 
 
-def _last_action(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+def _last_action(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
     name = params.get("action_name")
     return policy.action if name is None else policy.action[policy.action_slices[name]]
 
 
-def _generated_commands(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+def _generated_commands(
+    policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]
+) -> np.ndarray:
     return policy.commands[params["command_name"]]
 
 
-def _builtin_sensor(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+def _builtin_sensor(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
     return data.sensor(params["sensor"]).data
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import mujoco
 import numpy as np
@@ -15,6 +15,11 @@ from manyworlds.actuator.actuator import ActuatorCmd
 from manyworlds.actuator.dc_actuator import DcMotorActuator
 from manyworlds.actuator.pd_actuator import IdealPdActuator
 from manyworlds.actuator.targets import COMMAND_FIELDS
+from manyworlds.rl.policy_description import (
+    ActuatorDescription,
+    PolicyDescription,
+    TargetActionDescription,
+)
 
 _LAWS = {cls.__name__: cls.control_law for cls in (IdealPdActuator, DcMotorActuator)}
 
@@ -31,16 +36,17 @@ class PlainActuators:
         ValueError: an action or an actuator is of a kind that is not supported here.
     """
 
-    def __init__(self, model: mujoco.MjModel, description: dict[str, Any]) -> None:
+    def __init__(self, model: mujoco.MjModel, description: PolicyDescription) -> None:
         self._model = model
-        self._actions = description["actions"]
         self._actuators = [_PlainActuator(model, item) for item in description["actuators"]]
-        for name, action in self._actions.items():
+        for name, action in description["actions"].items():
             if "command" not in action:
                 raise ValueError(
                     f"Action term '{name}' is a {action['type']}, which plain MuJoCo cannot run: "
                     "use a joint, tendon or site action, or run the policy in its environment."
                 )
+        self.actions = cast("dict[str, TargetActionDescription]", description["actions"])
+        """Descriptions of the action terms by name."""
         self.reset()
 
     def reset(self) -> None:
@@ -50,7 +56,7 @@ class PlainActuators:
         for actuator in self._actuators:
             actuator.reset()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return targets and delayed targets as plain data."""
         return {
             "targets": [[*key, value] for key, value in self._targets.items()],
@@ -79,11 +85,11 @@ class PlainActuators:
             offsets: current offsets of terms whose offsets change, by name.
         """
         start = 0
-        for name, term in self._actions.items():
+        for name, term in self.actions.items():
             raw = action[start : start + term["dim"]].astype(np.float32)
             start += term["dim"]
             offset = (offsets or {}).get(name, term["offset"])
-            target = np.float32(offset) + raw * np.float32(term["scale"])
+            target = np.asarray(offset, np.float32) + raw * np.asarray(term["scale"], np.float32)
             if term["clip"] is not None:
                 low, high = (
                     [sign * math.inf if bound is None else bound for bound in bounds]
@@ -106,7 +112,7 @@ class PlainActuators:
 
 
 class _PlainActuator:
-    def __init__(self, model: mujoco.MjModel, item: dict[str, Any]) -> None:
+    def __init__(self, model: mujoco.MjModel, item: ActuatorDescription) -> None:
         self._item = item
         self._law = _LAWS.get(item["type"])
         if item["commands"] is None and self._law is None:
@@ -144,7 +150,7 @@ class _PlainActuator:
         self.late.append(cmd)
         cmd = cmd | {field: self.late[0][field] for field in self._item["delay"]["commands"]}
         if self._law is None:
-            ctrl = torch.cat([cmd[field] for field in self._item["commands"]])
+            ctrl = torch.cat([cmd[field] for field in self._item["commands"] or ()])
             # Only descriptions of policies trained with effort applied behind gears have this.
             ctrl = ctrl * self._item.get("ctrl_per_target", 1.0)
         else:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import mujoco
 import numpy as np
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+    from manyworlds.rl.policy_description import ExportedDescription, TrackingNetworkDescription
 
 
 class PlainMotion:
@@ -18,7 +23,7 @@ class PlainMotion:
     """
 
     def __init__(
-        self, about: dict[str, Any], arrays: dict[str, np.ndarray], joints: list[str]
+        self, about: TrackingNetworkDescription, arrays: dict[str, np.ndarray], joints: list[str]
     ) -> None:
         self.command_name: str = about["motion_command"]
         self._entity: str = about["motion_entity"]
@@ -27,18 +32,18 @@ class PlainMotion:
         self._arrays, self._joints = arrays, joints
 
     @classmethod
-    def of(cls, session: Any, description: dict[str, Any]) -> PlainMotion | None:
+    def of(cls, session: InferenceSession, description: ExportedDescription) -> PlainMotion | None:
         """Read the motion from a policy; None if it does not track one."""
-        about = description["policy"]
-        if "motion_command" not in about:
+        if "motion_command" not in description["policy"]:
             return None
+        about = cast("TrackingNetworkDescription", description["policy"])
         width = session.get_inputs()[0].shape[1]
         steps = np.arange(about["motion_frames"], dtype=np.float32)[:, None]
         obs = np.zeros((len(steps), width), np.float32)
         names = [node.name for node in session.get_outputs()][1:]
         arrays = session.run(names, {"obs": obs, "time_step": steps})
         joints = description["entities"][about["motion_entity"]]["joint_names"]
-        return cls(about, dict(zip(names, arrays, strict=True)), joints)
+        return cls(about, dict(zip(names, map(np.asarray, arrays), strict=True)), joints)
 
     def frame(self, name: str, time_step: int) -> np.ndarray:
         """Return a quantity in one frame by name; its shape is that of the policy's output."""

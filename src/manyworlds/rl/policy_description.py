@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import torch
 
 from manyworlds.actuator.builtin_actuator import DirectActuator
 from manyworlds.entity import ELEMENT_KINDS
 from manyworlds.envs.mdp.actions.actions import BaseAction, clip_bounds
-from manyworlds.managers import SceneEntityCfg
+from manyworlds.managers import ActionTerm, SceneEntityCfg
 from manyworlds.spec.transmissions import TransmissionType
-from manyworlds.utils.config import to_plain
+from manyworlds.utils.config import Plain, to_plain
 
 if TYPE_CHECKING:
-    from manyworlds.actuator.actuator import Actuator
+    from manyworlds.actuator.actuator import Actuator, ActuatorCfg
     from manyworlds.entity import Entity
     from manyworlds.envs import ManagerBasedRlEnv
 
@@ -23,9 +23,111 @@ VERSION = 1
 """Version of the layout of `describe_policy`."""
 
 
+class ObservationGroupDescription(TypedDict):
+    """Description of an observation group."""
+
+    concatenate: bool
+    concatenate_dim: NotRequired[int]
+    terms: dict[str, dict[str, Any]]
+    """By name: function, shape, parameters, and the other fields of the term's configuration."""
+
+
+class ActionDescription(TypedDict):
+    """Description of an action term."""
+
+    type: str
+    entity: str
+    dim: int
+    config: Plain
+
+
+class TargetActionDescription(ActionDescription):
+    """Description of an action term that scales actions to targets, without code of its own."""
+
+    targets: list[str]
+    transmission: str
+    command: str
+    scale: list[float]
+    offset: list[float]
+    clip: list[list[float | None]] | None
+
+
+class EntityDescription(TypedDict):
+    """Description of an entity."""
+
+    root_body: str
+    joint_names: list[str]
+    default_joint_pos: list[float]
+    default_joint_vel: list[float]
+
+
+class DelayDescription(TypedDict):
+    """Description of an actuator's delay [physics steps]."""
+
+    min_lag: int
+    max_lag: int
+    commands: list[str]
+
+
+class ActuatorDescription(TypedDict):
+    """Description of an actuator."""
+
+    type: str
+    entity: str
+    transmission: str
+    targets: list[str]
+    controls: list[str]
+    commands: list[str] | None
+    """Targets that are the input of `ctrl`; None for a control law."""
+    delay: DelayDescription
+    params: dict[str, list[float | None]]
+    ctrl_per_target: NotRequired[float]
+    """Ratio that only descriptions of policies trained with effort behind gears have."""
+
+
+class NetworkDescription(TypedDict):
+    """Description of a policy's network."""
+
+    inputs: dict[str, list[str]]
+    """Observation groups of each input."""
+    recurrent: bool
+
+
+class TrackingNetworkDescription(NetworkDescription):
+    """Description of a network that tracks a motion, which is among its outputs."""
+
+    anchor_body_name: str
+    body_names: list[str]
+    motion_command: str
+    motion_entity: str
+    motion_fps: float
+    motion_frames: int
+
+
+class PolicyDescription(TypedDict):
+    """Description of a policy's interface; names are those of the scene's model."""
+
+    version: int
+    task: str | None
+    control_period_s: float
+    physics_timestep_s: float
+    decimation: int
+    clip_actions: float | None
+    observations: dict[str, ObservationGroupDescription]
+    actions: dict[str, ActionDescription]
+    entities: dict[str, EntityDescription]
+    actuators: list[ActuatorDescription]
+
+
+class ExportedDescription(PolicyDescription):
+    """Description in the file of a policy."""
+
+    policy: NetworkDescription
+
+
 def describe_policy(
     env: ManagerBasedRlEnv, clip_actions: float | None = None, task: str | None = None
-) -> dict[str, Any]:
+) -> PolicyDescription:
     """Describe timing, observations, actions and actuators, with names as in the scene's model.
 
     Values are those of world 0; None stands for no limit.
@@ -102,16 +204,17 @@ def _describe_observation(
         for key in ("history_length", "flatten_history_dim"):
             fields[key] = getattr(group_cfg, key)
     params = {key: _describe_param(env, value) for key, value in cfg.params.items()}
-    if sensor := params.get("sensor_name"):
+    sensor = params.get("sensor_name")
+    if isinstance(sensor, str) and sensor:
         params["sensor"] = getattr(env.scene[sensor], "name", sensor)
     return {"function": function, "shape": list(shape), **fields, "params": params}
 
 
-def _describe_param(env: ManagerBasedRlEnv, value: Any) -> Any:
+def _describe_param(env: ManagerBasedRlEnv, value: object) -> object:
     if not isinstance(value, SceneEntityCfg):
         return _plain(value)
     entity = env.scene[value.name]
-    chosen: dict[str, Any] = {"entity": value.name}
+    chosen: dict[str, object] = {"entity": value.name}
     for kind in ELEMENT_KINDS:
         ids = getattr(value, f"{kind}_ids")
         if not isinstance(ids, slice):
@@ -120,7 +223,7 @@ def _describe_param(env: ManagerBasedRlEnv, value: Any) -> Any:
     return chosen
 
 
-def _describe_action(term: Any) -> dict[str, Any]:
+def _describe_action(term: ActionTerm) -> dict[str, Any]:
     described = {
         "type": type(term).__name__,
         "entity": term.cfg.entity_name,
@@ -142,7 +245,7 @@ def _describe_action(term: Any) -> dict[str, Any]:
     return described
 
 
-def _describe_entity(name: str, entity: Entity) -> dict[str, Any]:
+def _describe_entity(name: str, entity: Entity) -> EntityDescription:
     return {
         "root_body": f"{name}/{entity.body_names[entity.indexing.root_index]}",
         "joint_names": [f"{name}/{joint}" for joint in entity.joint_names],
@@ -152,8 +255,8 @@ def _describe_entity(name: str, entity: Entity) -> dict[str, Any]:
 
 
 def _describe_actuator(
-    name: str, entity: Entity, actuator: Actuator[Any], env: ManagerBasedRlEnv
-) -> dict[str, Any]:
+    name: str, entity: Entity, actuator: Actuator[ActuatorCfg], env: ManagerBasedRlEnv
+) -> ActuatorDescription:
     cfg = actuator.cfg
     direct = isinstance(actuator, DirectActuator)
     return {
@@ -175,7 +278,7 @@ def _describe_actuator(
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value.tolist() if isinstance(value, torch.Tensor) else to_plain(value)
 
 

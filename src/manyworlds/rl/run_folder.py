@@ -28,7 +28,7 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls, root: Path, experiment: str, run_name: str, task: str, env_cfg: Any, rl_cfg: Any
+        cls, root: Path, experiment: str, run_name: str, task: str, env_cfg: object, rl_cfg: object
     ) -> RunFolder:
         """Create a folder `root/experiment/<time>[_<run_name>]` that holds the configuration.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -18,7 +18,7 @@ from manyworlds.rl import distributed
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.code_state import write_code_state
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg, runner_settings
-from manyworlds.rl.exporter_utils import export_policy
+from manyworlds.rl.exporter_utils import Metadata, export_policy
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.extras import require_extra
@@ -31,6 +31,9 @@ from rsl_rl.runners import OnPolicyRunner as _RslRlRunner
 from rsl_rl.utils.logger import Logger as _RslRlLogger
 
 from manyworlds.rl.algorithm import AdjustedAlgorithm, adjusted
+
+if TYPE_CHECKING:
+    from tensordict import TensorDict
 
 
 class TrainingStopped(Exception):  # noqa: N818 - not an error
@@ -92,10 +95,16 @@ class _Logger(_RslRlLogger):
         if distributed.any_rank(self.stop_requested, self.device):
             raise TrainingStopped
 
-    def process_env_step(self, rewards: Any, dones: Any, extras: Any, *args: Any) -> None:
+    def process_env_step(
+        self,
+        rewards: torch.Tensor,
+        dones: torch.Tensor,
+        extras: dict[str, Any],
+        intrinsic_rewards: torch.Tensor | None = None,
+    ) -> None:
         """Record returns, also without a writer."""
         writer, self.writer = self.writer, self.writer or _NoWriter()  # type: ignore[assignment]
-        super().process_env_step(rewards, dones, extras, *args)
+        super().process_env_step(rewards, dones, extras, intrinsic_rewards)
         self.writer = writer
 
     @property
@@ -208,7 +217,7 @@ class OnPolicyRunner(_RslRlRunner):
         """Stop after the present iteration."""
         self.logger.stop_requested = True
 
-    def save(self, path: str | Path, infos: dict[str, Any] | None = None) -> None:  # type: ignore[override]
+    def save(self, path: str | Path, infos: dict[str, object] | None = None) -> None:  # type: ignore[override]
         """Write networks, optimizer and environment to a checkpoint, completely or not at all.
 
         In distributed training all processes must call this; rank 0 writes the states of all.
@@ -296,7 +305,7 @@ class OnPolicyRunner(_RslRlRunner):
         """Return the exported module: the policy's mean action; tasks may add outputs."""
         return self.alg.get_policy().as_onnx(verbose=verbose)
 
-    def onnx_metadata(self) -> dict[str, Any]:
+    def onnx_metadata(self) -> Metadata:
         """Return metadata that a task adds to those of an exported policy."""
         return {}
 
@@ -307,14 +316,16 @@ class OnPolicyRunner(_RslRlRunner):
         name = f"{folder.name}.onnx"
         return folder, name, folder / name
 
-    def get_inference_policy(self, device: str | None = None) -> Callable[[Any], torch.Tensor]:
+    def get_inference_policy(  # type: ignore[override]
+        self, device: str | None = None
+    ) -> Callable[[TensorDict], torch.Tensor]:
         """Return the policy as a function from observations to mean actions.
 
         These have shape [worlds, actions].
         """
         policy = super().get_inference_policy(device or self.device)
 
-        def act(obs: Any) -> torch.Tensor:
+        def act(obs: TensorDict) -> torch.Tensor:
             with torch.inference_mode():
                 return policy(obs)
 
@@ -343,7 +354,7 @@ def _observed(
     return groups
 
 
-def _to_bytes(value: Any) -> bytes:
+def _to_bytes(value: object) -> bytes:
     buffer = io.BytesIO()
     torch.save(value, buffer)
     return buffer.getvalue()

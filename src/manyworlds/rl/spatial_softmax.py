@@ -7,7 +7,7 @@ arXiv:1504.00702, section 5.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -17,6 +17,9 @@ from manyworlds.utils.extras import require_extra
 require_extra("rsl_rl", "train")
 from rsl_rl.models.cnn_model import CNNModel  # noqa: E402
 from rsl_rl.modules import CNN  # noqa: E402
+
+if TYPE_CHECKING:
+    from tensordict import TensorDict
 
 
 class SpatialSoftmax(nn.Module):
@@ -93,7 +96,7 @@ class SpatialSoftmaxCNNModel(CNNModel):
 
     def __init__(
         self,
-        obs: Any,
+        obs: TensorDict,
         obs_groups: dict[str, list[str]],
         obs_set: str,
         output_dim: int,

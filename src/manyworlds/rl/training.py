@@ -174,6 +174,7 @@ def _start_run(
         names = rl_cfg.experiment_name, rl_cfg.run_name
         run = RunFolder.create(log_root, *names, task, env_cfg, rl_cfg)
     run = share(run)
+    assert run is not None  # rank 0 created it
     runner.logger.log_dir = str(run.path)
     guard = runner.env.unwrapped.sim.cfg.nan_guard
     suffix = f"_rank{runner.ranks.rank}" if runner.ranks.is_distributed else ""

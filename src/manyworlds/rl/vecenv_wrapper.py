@@ -28,7 +28,7 @@ class RslRlVecEnvWrapper(VecEnv):
     """
 
     def __init__(self, env: ManagerBasedRlEnv, clip_actions: float | None = None) -> None:
-        self.env: Any = env
+        self.env: Any = env  # or a wrapper of it, such as a video recorder
         self.clip_actions = clip_actions
         self.num_envs = env.num_envs
         self.num_actions = env.action_manager.total_action_dim
@@ -71,7 +71,7 @@ class RslRlVecEnvWrapper(VecEnv):
         return self.env.episode_length_buf
 
     @episode_length_buf.setter
-    def episode_length_buf(self, value: torch.Tensor) -> None:
+    def episode_length_buf(self, value: torch.Tensor) -> None:  # type: ignore[override]
         self.env.episode_length_buf.copy_(value)
 
     def seed(self, seed: int = -1) -> int:

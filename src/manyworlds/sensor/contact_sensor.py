@@ -17,6 +17,7 @@ from manyworlds.validation.worlds import EnvIds, Worlds, as_index
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 # Outputs of MuJoCo's contact sensor, in its order, with their dimensions.
 FIELDS = {"found": 1, "force": 3, "torque": 3, "dist": 1, "pos": 3, "normal": 3, "tangent": 3}
@@ -260,7 +261,7 @@ class ContactSensor(Sensor[ContactData]):
         """
         return self._began("current_air_time", dt + abs_tol)
 
-    def debug_vis(self, visualizer: Any) -> None:
+    def debug_vis(self, visualizer: DebugVisualizer) -> None:
         """Draw a sphere at each contact, and an arrow along its force, with 1 m per kN."""
         data = self.data
         if not self.cfg.debug or data.found is None or data.pos is None:

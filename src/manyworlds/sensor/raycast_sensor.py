@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import mujoco
 import torch
@@ -226,7 +226,7 @@ class RayCastSensor(Sensor[RayCastData]):
         self._fresh = None
         super().update(dt)
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, object]) -> None:
         """Restore a state that `state_dict` returned."""
         self._fresh = None
         super().load_state_dict(state)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import torch
 
 from manyworlds.signals import NoiseModelCfg
-from manyworlds.utils.state import Stateful
+from manyworlds.utils.state import Stateful, fields_of, is_dataclass
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -18,22 +18,29 @@ if TYPE_CHECKING:
 
 # Tolerance for rounding errors in sample times.
 _TOLERANCE = 1e-6
+T = TypeVar("T")
 
 
-def leaves(data: Any) -> dict[str, torch.Tensor]:
+def leaves(data: object) -> dict[str, torch.Tensor]:
     """Return the tensors of a sample, each (num_envs, ...), by field; a lone tensor has name ''."""
     if isinstance(data, torch.Tensor):
         return {"": data}
-    values = {field.name: getattr(data, field.name) for field in dataclasses.fields(data)}
+    if not is_dataclass(data):
+        raise TypeError(
+            f"A sample is a tensor or a dataclass of tensors, got {type(data).__name__}."
+        )
+    values = fields_of(data)
     return {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
 
 
-def with_leaves(data: Any, tensors: dict[str, torch.Tensor]) -> Any:
+def with_leaves(data: T, tensors: dict[str, torch.Tensor]) -> T:
     """Return a sample like `data` with other tensors."""
-    return tensors[""] if isinstance(data, torch.Tensor) else dataclasses.replace(data, **tensors)
+    if is_dataclass(data):
+        return cast("T", dataclasses.replace(data, **tensors))
+    return cast("T", tensors[""])
 
 
-class Sampler(Stateful):
+class Sampler(Stateful, Generic[T]):
     """Stores and delivers the samples of one sensor, with a separate clock for each world.
 
     A few samples of each world are stored with their ages. The youngest one that is at least as old
@@ -48,7 +55,7 @@ class Sampler(Stateful):
 
     state_attributes = ("_age", "_latency", "_samples", "_noise")
 
-    def __init__(self, cfg: SensorCfg, noise_fields: tuple[str, ...] | None, sample: Any) -> None:
+    def __init__(self, cfg: SensorCfg, noise_fields: tuple[str, ...] | None, sample: T) -> None:
         self._cfg = cfg
         self._like = sample
         tensors = leaves(sample)
@@ -95,7 +102,7 @@ class Sampler(Stateful):
         spacing = max(self._cfg.update_period, dt)
         self._grow(math.ceil(self._max_latency / spacing - _TOLERANCE) + 1)
 
-    def take(self, compute: Callable[[], Any]) -> None:
+    def take(self, compute: Callable[[], T]) -> None:
         """Take a sample in the worlds in which one is due."""
         youngest = self._age.amin(dim=1)
         due = youngest >= max(self._cfg.update_period * (1 - _TOLERANCE), 1e-9)
@@ -111,7 +118,7 @@ class Sampler(Stateful):
         age = self._age[self._rows, oldest]
         self._age[self._rows, oldest] = torch.where(due, torch.zeros_like(age), age)
 
-    def deliver(self) -> Any:
+    def deliver(self) -> T:
         """Return the sample that each world observes now."""
         if self._age.shape[1] == 1:
             tensors = {name: kept[:, 0] for name, kept in self._samples.items()}
@@ -124,7 +131,7 @@ class Sampler(Stateful):
             tensors = {name: kept[self._rows, pick] for name, kept in self._samples.items()}
         return with_leaves(self._like, tensors)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return a copy of the samples, their ages, latencies and the state of the noise."""
         return {
             "age": self._age.clone(),

@@ -45,7 +45,6 @@ class TerrainHeightSensor(RayCastSensor):
     """
 
     noise_fields = ("distances", "heights")
-    cfg: TerrainHeightSensorCfg
 
     def __init__(self, cfg: TerrainHeightSensorCfg) -> None:
         super().__init__(cfg)
@@ -54,6 +53,7 @@ class TerrainHeightSensor(RayCastSensor):
                 f"Sensor '{cfg.name}': reduction must be one of {', '.join(_REDUCTIONS)}, "
                 f"got '{cfg.reduction}'."
             )
+        self._reduction = cfg.reduction
 
     @property
     def data(self) -> TerrainHeightData:
@@ -72,8 +72,8 @@ class TerrainHeightSensor(RayCastSensor):
         heights = heights.masked_fill(behind, 0.0).masked_fill(miss, limit)
         lost = miss.all(dim=-1, keepdim=True)
         heights = torch.where(lost, frame_z.clamp(0.0, limit), heights)
-        if self.cfg.reduction == "mean":
+        if self._reduction == "mean":
             heights = heights.mean(dim=-1)
-        elif self.cfg.reduction != "none":
-            heights = getattr(heights, f"a{self.cfg.reduction}")(dim=-1)
+        elif self._reduction != "none":
+            heights = getattr(heights, f"a{self._reduction}")(dim=-1)
         return TerrainHeightData(**vars(data), heights=heights)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
@@ -128,12 +127,12 @@ class CircularBuffer(Stateful):
             )
         return self._read(key, self._rows)
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, object]) -> None:
         """Restore a state that `state_dict` returned."""
         data = state.get("_data")
         if data is None:
             self._data = None
-        elif self._data is None:
+        elif self._data is None and isinstance(data, torch.Tensor):
             self._allocate(data.shape[2:], data.dtype)
         super().load_state_dict(state)
 

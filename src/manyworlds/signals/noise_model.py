@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -87,12 +87,12 @@ class NoiseModelWithAdditiveBias(NoiseModel):
         assert self._bias is not None
         return super().__call__(data) + self._bias
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, object]) -> None:
         """Restore a state that `state_dict` returned."""
         bias = state.get("_bias")
         if bias is None:
             self._bias = None
-        elif self._bias is None:
+        elif self._bias is None and isinstance(bias, torch.Tensor):
             self._allocate(bias.shape, bias.dtype)
         super().load_state_dict(state)
 

@@ -1,6 +1,6 @@
 """Simulation of parallel worlds of one model, with MuJoCo C or MuJoCo Warp."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyworlds.sim.config import MujocoCfg, SimulationCfg
 from manyworlds.sim.contacts import Contacts
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # TorchArray subclasses Tensor and so needs torch, which is imported late: see `defer_import`.
     if name == "TorchArray":
         from manyworlds.sim.torch_array import TorchArray

@@ -12,13 +12,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard, TypeVar
 
 import mujoco
 import numpy as np
 
+from manyworlds.spec.elements import SpecElement
 from manyworlds.validation.names import near_matches, resolve_expr, resolve_matching_names
 
+_Element = TypeVar("_Element", bound=SpecElement)
 _TEXTURE_TYPES = {
     "2d": mujoco.mjtTexture.mjTEXTURE_2D,
     "cube": mujoco.mjtTexture.mjTEXTURE_CUBE,
@@ -50,19 +52,19 @@ _MODES = {
 _DEFAULT_GEOM_RGBA = (0.5, 0.5, 0.5, 1.0)
 
 
-def _is_int(value: Any) -> bool:
+def _is_int(value: object) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _is_bitmask(value: Any) -> bool:
+def _is_bitmask(value: object) -> bool:
     return _is_int(value) and 0 <= value < 2**31
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) and bool(np.isfinite(value))
 
 
-def _is_tuple(value: Any, at_least: int, at_most: int) -> bool:
+def _is_tuple(value: object, at_least: int, at_most: int) -> bool:
     return (
         isinstance(value, Sequence | np.ndarray)
         and at_least <= len(value) <= at_most
@@ -343,7 +345,7 @@ class _GeomFieldsCfg(SpecCfg):
             else:
                 setattr(geoms[i], name, value)
 
-    def _edits(self, geoms: Sequence[mujoco.MjsGeom]) -> dict[tuple[int, str], Any]:
+    def _edits(self, geoms: Sequence[mujoco.MjsGeom]) -> dict[tuple[int, str], object]:
         """Validate, and return the new values by geom and field."""
         self.validate()
         selected = _select(geoms, self.geom_names_expr)
@@ -392,7 +394,7 @@ class CollisionCfg(_GeomFieldsCfg):
     disable_other_geoms: bool = True
     """Disable collisions of all other geoms of the spec."""
 
-    def _edits(self, geoms: Sequence[mujoco.MjsGeom]) -> dict[tuple[int, str], Any]:
+    def _edits(self, geoms: Sequence[mujoco.MjsGeom]) -> dict[tuple[int, str], object]:
         edits = super()._edits(geoms)
         if self.disable_other_geoms:
             selected = {id(geom) for geom in _select(geoms, self.geom_names_expr)}
@@ -531,12 +533,12 @@ def warn_overlapping_geom_edits(
                 )
 
 
-def _name(element: Any) -> str:
+def _name(element: SpecElement) -> str:
     # MuJoCo names an unnamed mesh after its file, but only at compilation.
     return element.name or Path(getattr(element, "file", "")).stem
 
 
-def _select(elements: Iterable[Any], exprs: Sequence[str]) -> list[Any]:
+def _select(elements: Iterable[_Element], exprs: Sequence[str]) -> list[_Element]:
     """Return the elements whose names match any of the patterns, each of which must match one."""
     elements = list(elements)
     names = [_name(element) for element in elements]
@@ -544,7 +546,9 @@ def _select(elements: Iterable[Any], exprs: Sequence[str]) -> list[Any]:
     return [elements[i] for i in sorted(ids)]
 
 
-def _by_name(value: Any, elements: Sequence[Any], default: Any = None) -> list[tuple[Any, Any]]:
+def _by_name(
+    value: Any, elements: Sequence[_Element], default: Any = None
+) -> list[tuple[_Element, Any]]:
     """Return pairs of elements and values, without elements that have no value."""
     if isinstance(value, dict):
         values = resolve_expr(value, [_name(element) for element in elements], default)
@@ -553,7 +557,7 @@ def _by_name(value: Any, elements: Sequence[Any], default: Any = None) -> list[t
     return [(e, v) for e, v in zip(elements, values, strict=True) if v is not None]
 
 
-def _check_new(elements: Iterable[Any], name: str | None, kind: str) -> None:
+def _check_new(elements: Iterable[SpecElement], name: str | None, kind: str) -> None:
     if name and name in {element.name for element in elements}:
         raise ValueError(f"The spec already has a {kind} '{name}': choose another name.")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import mujoco
 import numpy as np
 
@@ -66,7 +64,7 @@ def get_non_free_joints(spec: mujoco.MjSpec) -> tuple[mujoco.MjsJoint, ...]:
     return tuple(joint for joint in spec.joints if joint.type != mujoco.mjtJoint.mjJNT_FREE)
 
 
-def non_default_option_fields(opt: Any) -> list[str]:
+def non_default_option_fields(opt: object) -> list[str]:
     """Return the names of the `<option>` fields that differ from MuJoCo's defaults."""
     default = mujoco.MjSpec().option
     return [

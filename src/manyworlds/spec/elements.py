@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import mujoco
 
 from manyworlds.spec.transmissions import TransmissionType
 
+SpecElement = (
+    mujoco.MjsBody
+    | mujoco.MjsJoint
+    | mujoco.MjsGeom
+    | mujoco.MjsSite
+    | mujoco.MjsCamera
+    | mujoco.MjsLight
+    | mujoco.MjsTendon
+    | mujoco.MjsActuator
+    | mujoco.MjsSensor
+    | mujoco.MjsEquality
+    | mujoco.MjsPair
+    | mujoco.MjsMesh
+    | mujoco.MjsMaterial
+    | mujoco.MjsTexture
+)
+"""Element of a spec, such as a body."""
 TRANSMISSIONS = {
     TransmissionType.JOINT: (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT),
     TransmissionType.TENDON: (mujoco.mjtTrn.mjTRN_TENDON,),
@@ -46,7 +63,7 @@ def joint_of(model: mujoco.MjModel, actuator: int) -> int:
     return int(model.actuator_trnid[actuator, 0]) if on_joint else -1
 
 
-def copy_spec_data(source: Any, target: Any, *but: str) -> None:
+def copy_spec_data(source: SpecElement, target: SpecElement, *but: str) -> None:
     """Copy the properties of a spec element, except identity, location, and those in `but`."""
     for name in dir(source):
         value = getattr(source, name)

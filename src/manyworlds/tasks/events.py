@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from manyworlds.envs import mdp
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
+from manyworlds.managers.manager_base import EventTerm
 
 
 def reset_joints() -> EventTermCfg:
@@ -22,7 +22,9 @@ def reset_joints() -> EventTermCfg:
     )
 
 
-def at_startup(table: Mapping[str, tuple[Any, dict[str, Any]]]) -> dict[str, EventTermCfg | None]:
+def at_startup(
+    table: Mapping[str, tuple[EventTerm, dict[str, object]]],
+) -> dict[str, EventTermCfg | None]:
     """Return startup events from a table: name -> function, parameters."""
     return {
         name: EventTermCfg(func=func, mode="startup", params=params)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from manyworlds.terrains import heightfield_terrains as hf
 from manyworlds.terrains import primitive_terrains as box
 from manyworlds.terrains.terrain_generator import SubTerrainCfg, TerrainGeneratorCfg
 
 _F = TypeVar("_F", bound=Callable[..., SubTerrainCfg])
+_CfgT = TypeVar("_CfgT", bound=SubTerrainCfg)
 
 ALL_TERRAIN_PRESETS: dict[str, Callable[..., SubTerrainCfg]] = {}
 """Functions that create a kind of terrain, by name; their arguments override its fields."""
@@ -21,17 +22,17 @@ def terrain_preset(fn: _F) -> _F:
     return fn
 
 
-def _make(kind: Callable[..., Any], overrides: dict[str, Any], **defaults: Any) -> Any:
+def _make(kind: Callable[..., _CfgT], overrides: dict[str, object], **defaults: object) -> _CfgT:
     return kind(**defaults | overrides)
 
 
 @terrain_preset
-def flat(**overrides: Any) -> box.BoxFlatTerrainCfg:
+def flat(**overrides: object) -> box.BoxFlatTerrainCfg:
     """Flat ground."""
     return _make(box.BoxFlatTerrainCfg, overrides)
 
 
-_STAIRS: dict[str, Any] = {
+_STAIRS: dict[str, object] = {
     "step_height_range": (0.0, 0.2),
     "step_width": 0.3,
     "platform_width": 3.0,
@@ -40,18 +41,18 @@ _STAIRS: dict[str, Any] = {
 
 
 @terrain_preset
-def pyramid_stairs(**overrides: Any) -> box.BoxPyramidStairsTerrainCfg:
+def pyramid_stairs(**overrides: object) -> box.BoxPyramidStairsTerrainCfg:
     """Stairs with steps of up to 20 cm and treads of 30 cm, up to a platform."""
     return _make(box.BoxPyramidStairsTerrainCfg, overrides, **_STAIRS)
 
 
 @terrain_preset
-def pyramid_stairs_inv(**overrides: Any) -> box.BoxInvertedPyramidStairsTerrainCfg:
+def pyramid_stairs_inv(**overrides: object) -> box.BoxInvertedPyramidStairsTerrainCfg:
     """The same stairs, down to a platform."""
     return _make(box.BoxInvertedPyramidStairsTerrainCfg, overrides, **_STAIRS)
 
 
-_SLOPE: dict[str, Any] = {
+_SLOPE: dict[str, object] = {
     "slope_range": (0.0, 0.7),
     "platform_width": 2.0,
     "border_width": 0.25,
@@ -59,19 +60,19 @@ _SLOPE: dict[str, Any] = {
 
 
 @terrain_preset
-def hf_pyramid_slope(**overrides: Any) -> hf.HfPyramidSlopedTerrainCfg:
+def hf_pyramid_slope(**overrides: object) -> hf.HfPyramidSlopedTerrainCfg:
     """Slopes of up to 35 degrees, up to a platform."""
     return _make(hf.HfPyramidSlopedTerrainCfg, overrides, **_SLOPE)
 
 
 @terrain_preset
-def hf_pyramid_slope_inv(**overrides: Any) -> hf.HfPyramidSlopedTerrainCfg:
+def hf_pyramid_slope_inv(**overrides: object) -> hf.HfPyramidSlopedTerrainCfg:
     """The same slopes, down to a platform."""
     return _make(hf.HfPyramidSlopedTerrainCfg, overrides, inverted=True, **_SLOPE)
 
 
 @terrain_preset
-def random_rough(**overrides: Any) -> hf.HfRandomUniformTerrainCfg:
+def random_rough(**overrides: object) -> hf.HfRandomUniformTerrainCfg:
     """Uneven ground with heights of 2 to 10 cm, at every difficulty."""
     return _make(
         hf.HfRandomUniformTerrainCfg,
@@ -83,7 +84,7 @@ def random_rough(**overrides: Any) -> hf.HfRandomUniformTerrainCfg:
 
 
 @terrain_preset
-def wave_terrain(**overrides: Any) -> hf.HfWaveTerrainCfg:
+def wave_terrain(**overrides: object) -> hf.HfWaveTerrainCfg:
     """Crossing waves of up to 20 cm."""
     return _make(
         hf.HfWaveTerrainCfg,
@@ -95,7 +96,7 @@ def wave_terrain(**overrides: Any) -> hf.HfWaveTerrainCfg:
 
 
 @terrain_preset
-def discrete_obstacles(**overrides: Any) -> hf.HfDiscreteObstaclesTerrainCfg:
+def discrete_obstacles(**overrides: object) -> hf.HfDiscreteObstaclesTerrainCfg:
     """Forty low obstacles and shallow pits."""
     return _make(
         hf.HfDiscreteObstaclesTerrainCfg,
@@ -108,7 +109,7 @@ def discrete_obstacles(**overrides: Any) -> hf.HfDiscreteObstaclesTerrainCfg:
 
 
 @terrain_preset
-def perlin_noise(**overrides: Any) -> hf.HfPerlinNoiseTerrainCfg:
+def perlin_noise(**overrides: object) -> hf.HfPerlinNoiseTerrainCfg:
     """Rolling ground with heights of up to 1 m."""
     return _make(
         hf.HfPerlinNoiseTerrainCfg,
@@ -120,7 +121,7 @@ def perlin_noise(**overrides: Any) -> hf.HfPerlinNoiseTerrainCfg:
 
 
 @terrain_preset
-def box_random_grid(**overrides: Any) -> box.BoxRandomGridTerrainCfg:
+def box_random_grid(**overrides: object) -> box.BoxRandomGridTerrainCfg:
     """Columns of up to 20 cm above or below the ground, merged if nearly level."""
     return _make(
         box.BoxRandomGridTerrainCfg,
@@ -133,43 +134,43 @@ def box_random_grid(**overrides: Any) -> box.BoxRandomGridTerrainCfg:
 
 
 @terrain_preset
-def random_spread_boxes(**overrides: Any) -> box.BoxRandomSpreadTerrainCfg:
+def random_spread_boxes(**overrides: object) -> box.BoxRandomSpreadTerrainCfg:
     """Sixty boxes of up to 60 cm, with random yaw."""
     return _make(box.BoxRandomSpreadTerrainCfg, overrides, box_height_range=(0.05, 0.6))
 
 
 @terrain_preset
-def open_stairs(**overrides: Any) -> box.BoxOpenStairsTerrainCfg:
+def open_stairs(**overrides: object) -> box.BoxOpenStairsTerrainCfg:
     """Thin treads, down to a platform."""
     return _make(box.BoxOpenStairsTerrainCfg, overrides)
 
 
 @terrain_preset
-def random_stairs(**overrides: Any) -> box.BoxRandomStairsTerrainCfg:
+def random_stairs(**overrides: object) -> box.BoxRandomStairsTerrainCfg:
     """Stairs with random steps of 10 to 30 cm."""
     return _make(box.BoxRandomStairsTerrainCfg, overrides)
 
 
 @terrain_preset
-def stepping_stones(**overrides: Any) -> box.BoxSteppingStonesTerrainCfg:
+def stepping_stones(**overrides: object) -> box.BoxSteppingStonesTerrainCfg:
     """Stones of 80 to 40 cm with gaps of 20 to 50 cm."""
     return _make(box.BoxSteppingStonesTerrainCfg, overrides)
 
 
 @terrain_preset
-def narrow_beams(**overrides: Any) -> box.BoxNarrowBeamsTerrainCfg:
+def narrow_beams(**overrides: object) -> box.BoxNarrowBeamsTerrainCfg:
     """Crossing beams, 40 to 20 cm wide."""
     return _make(box.BoxNarrowBeamsTerrainCfg, overrides)
 
 
 @terrain_preset
-def nested_rings(**overrides: Any) -> box.BoxNestedRingsTerrainCfg:
+def nested_rings(**overrides: object) -> box.BoxNestedRingsTerrainCfg:
     """Five rings of different heights."""
     return _make(box.BoxNestedRingsTerrainCfg, overrides)
 
 
 @terrain_preset
-def tilted_grid(**overrides: Any) -> box.BoxTiltedGridTerrainCfg:
+def tilted_grid(**overrides: object) -> box.BoxTiltedGridTerrainCfg:
     """Tiles of 1 m, tilted by up to 15 degrees."""
     return _make(box.BoxTiltedGridTerrainCfg, overrides)
 

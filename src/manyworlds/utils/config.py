@@ -9,16 +9,19 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import yaml
 
 from manyworlds.utils.files import write_atomic
 
+Plain: TypeAlias = "dict[str, Plain] | list[Plain] | str | float | None"
+"""Plain data, as YAML and JSON hold it; numbers include integers and booleans."""
+_T = TypeVar("_T")
 _ABSENT = object()
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> Plain:
     """Convert a config to dicts, lists, strings and numbers; functions become their names."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
@@ -43,7 +46,7 @@ def _anywhere(text: str) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
-def update_from_plain(config: Any, plain: Any) -> Any:
+def update_from_plain(config: _T, plain: object) -> _T:
     """Return `config` with the values of `plain`, as `to_plain` returned them.
 
     Dataclasses and the dicts that contain them are updated in place, entry by entry; other values
@@ -88,7 +91,7 @@ def _update(config: Any, plain: Any) -> Any:
     return config if _holds_code(config) else _data(plain)
 
 
-def _holds_code(value: Any) -> bool:
+def _holds_code(value: object) -> bool:
     """Return whether a value contains more than data, so that it cannot be restored."""
     if isinstance(value, dict):
         return any(map(_holds_code, value.values()))
@@ -102,7 +105,9 @@ def _data(plain: Any) -> Any:
     return tuple(map(_data, plain)) if isinstance(plain, list) else plain
 
 
-def _differences(new: Any, saved: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+def _differences(
+    new: object, saved: object, path: str = ""
+) -> Iterator[tuple[str, object, object]]:
     """Yield path, present and saved value of each saved entry that differs."""
     if isinstance(new, dict) and isinstance(saved, dict):
         for key, value in saved.items():
@@ -111,7 +116,7 @@ def _differences(new: Any, saved: Any, path: str = "") -> Iterator[tuple[str, An
         yield path, new, saved
 
 
-def dump_yaml(path: Path, config: Any) -> None:
+def dump_yaml(path: Path, config: object) -> None:
     """Write a config as YAML, atomically."""
     write_atomic(path, yaml.safe_dump(to_plain(config), sort_keys=False))
 

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 import torch
 
 from manyworlds.utils.devices import configure_torch_backends
+
+
+class RngState(TypedDict):
+    """States of the global random generators, as tensors and plain data."""
+
+    torch: torch.Tensor
+    python: list[Any]
+    numpy: list[Any]
+    cuda: NotRequired[torch.Tensor]
 
 
 def seed_rng(seed: int, torch_deterministic: bool = False) -> None:
@@ -25,12 +34,12 @@ def seed_rng(seed: int, torch_deterministic: bool = False) -> None:
     torch.manual_seed(seed)
 
 
-def rng_state() -> dict[str, Any]:
-    """Return the states of the generators that `seed_rng` seeds, as tensors and plain data."""
+def rng_state() -> RngState:
+    """Return the states of the generators that `seed_rng` seeds."""
     version, numbers, gauss = random.getstate()
     numpy_state: Any = np.random.get_state()
     kind, keys, position, has_gauss, cached = numpy_state
-    state = {
+    state: RngState = {
         "torch": torch.get_rng_state(),
         "python": [version, list(numbers), gauss],
         "numpy": [kind, torch.from_numpy(keys.astype(np.int64)), position, has_gauss, cached],
@@ -40,7 +49,7 @@ def rng_state() -> dict[str, Any]:
     return state
 
 
-def set_rng_state(state: dict[str, Any]) -> None:
+def set_rng_state(state: RngState) -> None:
     """Restore states that `rng_state` returned."""
     torch.set_rng_state(state["torch"].cpu())
     version, numbers, gauss = state["python"]

@@ -6,15 +6,30 @@ import copy
 import dataclasses
 import random
 from collections import deque
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 import torch
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
 """Types that are saved unchanged."""
 _ARRAY = "__array__"
+
+
+class HasState(Protocol):
+    """Object that saves its own state: a `Stateful`, a torch module, or one with these methods."""
+
+    def state_dict(self) -> Mapping[str, object]:
+        """Return a copy of the state."""
+        ...
+
+    def load_state_dict(self, state: dict[str, object], /) -> object:
+        """Restore a state that `state_dict` returned."""
+        ...
 
 
 class Stateful:
@@ -34,7 +49,7 @@ class Stateful:
     """Attributes that change but need no saving, because they are recomputed before they are read;
     those of base classes are included."""
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return a copy of the state: tensors, plain data, and nested dicts and lists of them.
 
         Raises:
@@ -45,7 +60,7 @@ class Stateful:
             name: _save(getattr(self, name), f"{what}.{name}") for name in self.state_attributes
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, object]) -> None:
         """Restore a state that `state_dict` returned; tensors are written in place.
 
         Raises:
@@ -60,18 +75,18 @@ class Stateful:
         for name in self.state_attributes:
             setattr(self, name, _load(getattr(self, name), state[name], name))
 
-    def state_parts(self) -> Iterator[tuple[str, Any]]:
+    def state_parts(self) -> Iterator[tuple[str, object]]:
         """Yield the existing parts of the saved state, each with its path."""
         for name in self.state_attributes:
             yield f".{name}", getattr(self, name, None)
 
 
-def has_state(value: Any) -> bool:
+def has_state(value: object) -> TypeGuard[HasState]:
     """Return whether an object saves its own state."""
     return not isinstance(value, type) and callable(getattr(value, "state_dict", None))
 
 
-def check_savable(value: Any, name: str) -> None:
+def check_savable(value: object, name: str) -> None:
     """Check that an attribute can be saved, without copying the state of objects.
 
     Raises:
@@ -84,17 +99,17 @@ def check_savable(value: Any, name: str) -> None:
         _save(value, name)
 
 
-def is_dataclass(value: Any) -> bool:
+def is_dataclass(value: object) -> TypeGuard[DataclassInstance]:
     """Return whether a value is an instance of a dataclass."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
-def fields_of(value: Any) -> dict[str, Any]:
+def fields_of(value: DataclassInstance) -> dict[str, object]:
     """Return the fields of an instance of a dataclass by name."""
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
-def generator_state(value: Any) -> Any:
+def generator_state(value: object) -> object:
     """Return the state of a random generator; None for other objects."""
     if isinstance(value, torch.Generator):
         return value.get_state()
@@ -103,7 +118,7 @@ def generator_state(value: Any) -> Any:
     return value.getstate() if isinstance(value, random.Random) else None
 
 
-def _save(value: Any, name: str) -> Any:
+def _save(value: object, name: str) -> object:
     if isinstance(value, torch.Tensor):
         return value.clone()
     if has_state(value):
@@ -128,7 +143,7 @@ def _save(value: Any, name: str) -> Any:
     )
 
 
-def _load(value: Any, saved: Any, name: str) -> Any:
+def _load(value: object, saved: Any, name: str) -> object:
     if has_state(value):
         value.load_state_dict(saved)
         return value
@@ -164,22 +179,22 @@ def _load_tensor(value: torch.Tensor, saved: torch.Tensor, name: str) -> torch.T
     return value.copy_(saved)
 
 
-def _load_dict(value: dict[Any, Any], saved: dict[Any, Any], name: str) -> dict[Any, Any]:
+def _load_dict(value: dict[str, object], saved: dict[str, object], name: str) -> dict[str, object]:
     if set(value) != set(saved):
         raise ValueError(f"Saved '{name}' has {sorted(saved)}, expected {sorted(value)}.")
     return {key: _load(item, saved[key], f"{name}.{key}") for key, item in value.items()}
 
 
-def _set_generator(value: Any, saved: Any) -> None:
+def _set_generator(value: object, saved: Any) -> None:
     if isinstance(value, torch.Generator):
         value.set_state(saved.cpu())
     elif isinstance(value, np.random.Generator):
         value.bit_generator.state = _unsaved(saved)
-    else:
+    elif isinstance(value, random.Random):
         value.setstate(saved)
 
 
-def _like(value: Any, items: list[Any]) -> Any:
+def _like(value: Any, items: list[object]) -> object:
     """Return a collection of the type of `value` with these items."""
     if isinstance(value, deque):
         return deque(items, value.maxlen)

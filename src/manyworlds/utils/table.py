@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 
 def render_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], width: int = 100
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], width: int = 100
 ) -> str:
     """Render a table as plain text of at most `width` columns; numbers are right-aligned."""
     from rich.console import Console  # slow to import, and few commands draw a table

@@ -49,11 +49,11 @@ class UnsavedState:
         root: Stateful,
         name: str,
         engine_memory: Callable[[], Iterable[torch.Tensor]] = tuple,
-        others: Iterable[Any] = (),
+        others: Iterable[object] = (),
     ) -> None:
         self._root, self._name, self._engine_memory = root, name, engine_memory
         self._others = (self, *others)
-        self._warned: set[tuple[Any, str]] = set()
+        self._warned: set[tuple[object, str]] = set()
         owners = self._owners()
         for owner, where in owners:
             if owner is not root:  # a subclass may not have completed it yet
@@ -88,18 +88,18 @@ class UnsavedState:
                     self._warned.add(key)
                     warnings.warn(_message(owner, where, name), stacklevel=3)
 
-    def _before(self, owner: Any, name: str, now: bytes) -> bytes:
+    def _before(self, owner: object, name: str, now: bytes) -> bytes:
         """Return the print of an attribute's first value, at construction or first checkpoint."""
         if id(owner) not in self._built:
             self._known[id(owner)] = owner
             return self._prints.setdefault((id(owner), name), now)
         return self._prints.get((id(owner), name), _NONE)
 
-    def _owners(self) -> list[tuple[Any, str]]:
+    def _owners(self) -> list[tuple[object, str]]:
         """Return the objects that the root saves, including itself, each with its path."""
-        found: dict[int, tuple[Any, str]] = {}
+        found: dict[int, tuple[object, str]] = {}
 
-        def visit(value: Any, where: str) -> None:
+        def visit(value: object, where: str) -> None:
             if isinstance(value, dict):
                 for key, item in value.items():
                     visit(item, f"{where}[{key!r}]")
@@ -117,7 +117,7 @@ class UnsavedState:
         visit(self._root, self._name)
         return [*found.values()]
 
-    def _printer(self, owners: list[tuple[Any, str]]) -> _Printer:
+    def _printer(self, owners: list[tuple[object, str]]) -> _Printer:
         saved = [
             getattr(owner, name, None)
             for owner, _ in owners
@@ -135,15 +135,15 @@ class _Printer:
         known: objects that are ignored.
     """
 
-    def __init__(self, restored: Iterable[torch.Tensor], known: list[Any]) -> None:
+    def __init__(self, restored: Iterable[torch.Tensor], known: list[object]) -> None:
         storages = (tensor.untyped_storage() for tensor in restored)
         self._spans = {(s.data_ptr(), s.data_ptr() + s.nbytes()) for s in storages}
         self._known = {id(value) for value in known}
 
-    def __call__(self, value: Any) -> bytes:
+    def __call__(self, value: object) -> bytes:
         """Return the fingerprint of a value."""
         digest = hashlib.blake2b(digest_size=16)
-        seen: dict[int, Any] = {}  # kept alive, so that ids are unique
+        seen: dict[int, object] = {}  # kept alive, so that ids are unique
         rest = [value]
         while rest:
             value = rest.pop()
@@ -161,13 +161,13 @@ class _Printer:
                 digest.update(_NOTHING)
         return digest.digest()
 
-    def of_items(self, value: Any) -> set[bytes]:
+    def of_items(self, value: object) -> set[bytes]:
         """Return the fingerprints of all arrays and collections within a value."""
-        items = value.values() if isinstance(value, dict) else value
         if isinstance(value, torch.Tensor | np.ndarray | np.generic):
             return {self(value)}
-        if not isinstance(value, dict | list | tuple) or not items:
+        if not isinstance(value, dict | list | tuple) or not value:
             return set()
+        items = value.values() if isinstance(value, dict) else value
         return {self(value)}.union(*(self.of_items(item) for item in items))
 
     def _add_array(self, add: Callable[[bytes], None], value: Any) -> None:
@@ -185,7 +185,7 @@ class _Printer:
         return add(value.tobytes())
 
 
-def _parts(value: Any) -> list[tuple[Any, Any]] | None:
+def _parts(value: object) -> list[tuple[object, object]] | None:
     """Return the parts of a value; None if it has no accessible data."""
     if isinstance(value, dict):
         return [*value.items()]
@@ -202,7 +202,7 @@ def _parts(value: Any) -> list[tuple[Any, Any]] | None:
     return [*vars(value).items()] if hasattr(value, "__dict__") else None
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
+def _tensors(value: object) -> Iterator[torch.Tensor]:
     """Yield the tensors within a value, except those of objects."""
     if isinstance(value, torch.Tensor):
         yield value
@@ -211,14 +211,14 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
             yield from _tensors(item)
 
 
-def _may_hold_state(value: Any) -> bool:
+def _may_hold_state(value: object) -> bool:
     """Return whether an object may be a term, a part of one, or a part of the scene."""
     if isinstance(value, torch.nn.Module | type | types.BuiltinFunctionType):
         return False
     return has_state(value) or callable(value)
 
 
-def _unnamed(owner: Any) -> dict[str, Any]:
+def _unnamed(owner: object) -> dict[str, object]:
     """Return the attributes of an object that are neither saved by name nor declared derived."""
     named = set(getattr(type(owner), "state_attributes", ()))
     for base in type(owner).__mro__:
@@ -226,7 +226,7 @@ def _unnamed(owner: Any) -> dict[str, Any]:
     return {name: value for name, value in _attributes(owner).items() if name not in named}
 
 
-def _attributes(owner: Any) -> dict[str, Any]:
+def _attributes(owner: object) -> dict[str, object]:
     """Return an object's attributes by name; of a function, its closure and defaults."""
     own = dict(getattr(owner, "__dict__", {}))
     if isinstance(owner, functools.partial):
@@ -240,7 +240,7 @@ def _attributes(owner: Any) -> dict[str, Any]:
     return own
 
 
-def _check_names(owner: Any, where: str) -> None:
+def _check_names(owner: object, where: str) -> None:
     what = type(owner).__name__
     for name in getattr(type(owner), "state_attributes", ()):
         if not hasattr(owner, name):
@@ -252,14 +252,14 @@ def _check_names(owner: Any, where: str) -> None:
         check_savable(getattr(owner, name), f"{what}.{name}")
 
 
-def _class_of(owner: Any) -> Any:
+def _class_of(owner: object) -> type | types.FunctionType:
     """Return an object's class; for a function, the function itself."""
     while isinstance(owner, functools.partial):
         owner = owner.func
     return owner if isinstance(owner, types.FunctionType) else type(owner)
 
 
-def _message(owner: Any, where: str, name: str) -> str:
+def _message(owner: object, where: str, name: str) -> str:
     what = _class_of(owner).__name__
     remedy = f"derive it from Stateful (manyworlds.utils.state) and list '{name}' in"
     if isinstance(owner, Stateful):

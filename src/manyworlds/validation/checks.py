@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral
-from typing import Any
+from typing import SupportsInt
 
 
-def check_type(name: str, value: Any, wanted: type, remedy: str) -> None:
+def check_type(name: str, value: object, wanted: type, remedy: str) -> None:
     """Check the type of an argument; None counts as an argument that was not given.
 
     Raises:
@@ -18,7 +19,7 @@ def check_type(name: str, value: Any, wanted: type, remedy: str) -> None:
         )
 
 
-def check_tuple(name: str, values: Any, wanted: type) -> None:
+def check_tuple(name: str, values: object, wanted: type) -> None:
     """Check that a value is a tuple or list of objects of a type.
 
     Raises:
@@ -33,7 +34,7 @@ def check_tuple(name: str, values: Any, wanted: type) -> None:
         check_type(f"{name}[{i}]", value, wanted, "all elements must be of this type.")
 
 
-def check_count(name: str, value: Any, least: int, remedy: str = "") -> None:
+def check_count(name: str, value: object, least: int, remedy: str = "") -> None:
     """Check that a value is an integer of at least `least`.
 
     Raises:
@@ -45,7 +46,7 @@ def check_count(name: str, value: Any, least: int, remedy: str = "") -> None:
         raise ValueError(f"{name} must be at least {least}, got {value}{remedy}.")
 
 
-def choose(option: str, value: str, choices: dict[str, Any]) -> int:
+def choose(option: str, value: str, choices: Mapping[str, SupportsInt]) -> int:
     """Return the value of a choice by its name.
 
     Raises:

@@ -6,7 +6,7 @@ Names are loaded on first use, so that asking `gl_available` needs neither OpenG
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from manyworlds.utils.gl import gl_available
@@ -53,7 +53,7 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return getattr(importlib.import_module(_MODULES[name]), name)

@@ -128,7 +128,7 @@ BY_NAME: dict[ViewerAction, Action] = {
 """Messages of the actions that have a name."""
 
 
-def action_of(name: str, payload: Any = None) -> Action:
+def action_of(name: str, payload: object = None) -> Action:
     """Return the message of a named action.
 
     Args:

@@ -17,6 +17,10 @@ from manyworlds.viewer import actions
 from manyworlds.viewer.actions import Action, ViewerAction
 
 if TYPE_CHECKING:
+    from tensordict import TensorDict
+
+    from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+    from manyworlds.envs.types import VecEnvObs
     from manyworlds.sim import Simulation
 
 __all__ = [
@@ -64,24 +68,24 @@ class EnvProtocol(Protocol):
         ...
 
     @property
-    def cfg(self) -> Any:
+    def cfg(self) -> ManagerBasedRlEnvCfg:
         """Configuration; its `viewer` is a `ViewerConfig`."""
         ...
 
     @property
-    def unwrapped(self) -> Any:
+    def unwrapped(self) -> ManagerBasedRlEnv:
         """Environment without wrappers."""
         ...
 
-    def get_observations(self) -> Any:
+    def get_observations(self) -> VecEnvObs | TensorDict:
         """Return the present observations."""
         ...
 
-    def step(self, actions: torch.Tensor, /) -> tuple[Any, ...]:
+    def step(self, actions: torch.Tensor, /) -> tuple[object, ...]:
         """Advance all worlds by `step_dt`."""
         ...
 
-    def reset(self) -> Any:
+    def reset(self) -> object:
         """Reset all worlds."""
         ...
 
@@ -226,7 +230,7 @@ class BaseViewer(ABC):
                 if not self._handle_custom_action(actions.name_of(action), payload):
                     raise ValueError(f"{type(self).__name__} has no action {action}.")
 
-    def _handle_custom_action(self, action: ViewerAction, payload: Any) -> bool:
+    def _handle_custom_action(self, action: ViewerAction, payload: object) -> bool:
         """Carry out an action that a subclass adds; return True if there is one."""
         return False
 
@@ -265,7 +269,7 @@ class BaseViewer(ABC):
         """Request an action."""
         self._requests.put(action)
 
-    def request_action(self, name: str, payload: Any = None) -> None:
+    def request_action(self, name: str, payload: object = None) -> None:
         """Request an action by the name of a `ViewerAction`, in lower or upper case.
 
         Args:

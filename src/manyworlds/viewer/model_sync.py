@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mujoco
 import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+    from manyworlds.sim.sim_data import WarpBridge
+
+WorldArrays: TypeAlias = "WarpBridge[Any] | SimpleNamespace"
+"""Per-world arrays by field: `sim.data` or `sim.model`, or copies of some of their fields."""
 
 VIEWER_INERTIAL_FIELDS = frozenset({"body_ipos", "body_iquat", "body_mass", "body_inertia"})
 """Model fields from which inertia boxes are drawn."""
@@ -80,7 +89,10 @@ def disable_model_sameframe_shortcuts(model: mujoco.MjModel) -> None:
 
 
 def sync_model_fields(
-    dst_model: mujoco.MjModel, sim_model: Any, fields: Set[str] | Iterable[str], env_idx: int
+    dst_model: mujoco.MjModel,
+    sim_model: WorldArrays,
+    fields: Set[str] | Iterable[str],
+    env_idx: int,
 ) -> None:
     """Copy rows of one world into a model.
 
@@ -105,7 +117,7 @@ def sync_model_fields(
         dst_model.geom_rgba[absent, 3] = 0.0
 
 
-def as_numpy(value: Any) -> np.ndarray:
+def as_numpy(value: torch.Tensor | np.ndarray) -> np.ndarray:
     """Return a tensor or an array as an array of the same shape on the CPU."""
     detach = getattr(value, "detach", None)
     return np.asarray(value) if detach is None else detach().cpu().numpy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -19,6 +19,7 @@ from manyworlds.viewer.world_mirror import WorldMirror
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.scene import Scene
+    from manyworlds.viewer.model_sync import WorldArrays
 
 _GAP_PIXELS = 2
 _GAP_COLOR = (24, 26, 30)
@@ -47,7 +48,7 @@ class OffscreenRenderer:
         model: mujoco.MjModel,
         cfg: ViewerConfig,
         scene: Scene | None = None,
-        sim_model: Any | None = None,
+        sim_model: WorldArrays | None = None,
         expanded_fields: set[str] | None = None,
     ) -> None:
         self._renderer: Renderer | None = None
@@ -93,7 +94,7 @@ class OffscreenRenderer:
 
     def update(
         self,
-        data: Any,
+        data: WorldArrays,
         debug_vis_callback: Callable[[MujocoNativeDebugVisualizer], None] | None = None,
         camera: int | str | None = None,
         *,
@@ -135,7 +136,7 @@ class OffscreenRenderer:
 
     def render_grid(
         self,
-        data: Any,
+        data: WorldArrays,
         env_ids: Sequence[int],
         columns: int | None = None,
         debug_vis_callback: Callable[[MujocoNativeDebugVisualizer], None] | None = None,

@@ -24,7 +24,14 @@ from manyworlds.viewer.cpu_share import CpuShare
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     import torch
+
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.envs.types import VecEnvStepReturn
+    from manyworlds.rl.runner import IterationRecord
+    from manyworlds.sim import Simulation
 
 _FRAMES_PER_SECOND = 10.0
 _CPU_SHARE = 0.005
@@ -35,6 +42,8 @@ _RECORD = ("iteration", "total", "mean_return", "steps_per_s")
 
 Layout = dict[str, tuple[tuple[int, ...], str]]
 """Shape and dtype of each array in the shared memory."""
+Page = tuple[mujoco.MjModel, ViewerConfig, np.ndarray, str, int]
+"""Arguments of the page: model, view, origins of the worlds [m], address and port."""
 
 
 class Frames:
@@ -99,7 +108,7 @@ class TrainingView:
     """
 
     def __init__(
-        self, env: Any, num_shown: int = 64, host: str = "127.0.0.1", port: int = 8080
+        self, env: ManagerBasedRlEnv, num_shown: int = 64, host: str = "127.0.0.1", port: int = 8080
     ) -> None:
         require_extra("viser", "lab")
         self.env = env
@@ -133,15 +142,15 @@ class TrainingView:
             raise AttributeError(name)
         return getattr(self.env, name)
 
-    def step(self, action: torch.Tensor) -> Any:
+    def step(self, action: torch.Tensor) -> VecEnvStepReturn:
         """Advance all worlds by one control step, and show them if a frame is due."""
         result = self.env.step(action)
         if time.perf_counter() >= self._next:
             self._show()
         return result
 
-    def note(self, record: Any) -> None:
-        """Show the results of an iteration (`manyworlds.rl.runner.IterationRecord`)."""
+    def note(self, record: IterationRecord) -> None:
+        """Show the results of an iteration."""
         if self._frames is not None:
             values = [getattr(record, name) for name in _RECORD]
             self._frames.begin()
@@ -166,7 +175,7 @@ class TrainingView:
             self._frames.arrays[name][:] = as_numpy(tensor[self._rows])
         self._frames.end()
 
-    def _wait_for_page(self, answers: Any) -> str:
+    def _wait_for_page(self, answers: Connection) -> str:
         try:
             answer = answers.recv() if answers.poll(_START_SECONDS) else "no answer"
         except EOFError:
@@ -177,7 +186,7 @@ class TrainingView:
         return answer
 
 
-def _sources(sim: Any) -> dict[str, torch.Tensor]:
+def _sources(sim: Simulation) -> dict[str, torch.Tensor]:
     """Return the data that the page is drawn from: state, and model fields that differ."""
     model = sim.mj_model
     state = {
@@ -187,7 +196,7 @@ def _sources(sim: Any) -> dict[str, torch.Tensor]:
     return {**state, **{f"model.{name}": getattr(sim.model, name) for name in fields}}
 
 
-def _serve(name: str, layout: Layout, page: tuple[Any, ...], pipe: Any) -> None:
+def _serve(name: str, layout: Layout, page: Page, pipe: Connection) -> None:
     """Serve the page until the process is terminated; runs in its own process."""
     # Ctrl-C is handled by the training, which terminates this process at its end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

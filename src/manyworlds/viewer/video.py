@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def _checked(frames: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         yield np.ascontiguousarray(frame)
 
 
-def _ffmpeg() -> Any:
+def _ffmpeg() -> ModuleType | None:
     """Return the optional encoder package, or None if it or its program is missing."""
     if importlib.util.find_spec("imageio_ffmpeg") is None:
         return None
@@ -81,7 +81,7 @@ def _ffmpeg() -> Any:
 
 
 def _write_mp4(
-    ffmpeg: Any, path: Path, images: Iterable[np.ndarray], shape: tuple[int, ...], fps: float
+    ffmpeg: ModuleType, path: Path, images: Iterable[np.ndarray], shape: tuple[int, ...], fps: float
 ) -> None:
     writer = ffmpeg.write_frames(
         str(path),

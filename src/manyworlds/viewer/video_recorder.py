@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from manyworlds.viewer.offscreen_renderer import attach_renderer
 from manyworlds.viewer.video import write_video
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.envs.types import VecEnvStepReturn
 
 
 class VideoRecorder:
@@ -36,7 +40,7 @@ class VideoRecorder:
 
     def __init__(
         self,
-        env: Any,
+        env: ManagerBasedRlEnv,
         video_folder: str | Path,
         episode_trigger: Callable[[int], bool] | None = None,
         step_trigger: Callable[[int], bool] | None = None,
@@ -75,7 +79,7 @@ class VideoRecorder:
         return getattr(self.env, name)
 
     @property
-    def unwrapped(self) -> Any:
+    def unwrapped(self) -> ManagerBasedRlEnv:
         """The environment without wrappers."""
         return self.env.unwrapped
 
@@ -87,14 +91,16 @@ class VideoRecorder:
         self._begin(new_episode=True)
         return result
 
-    def step(self, action: torch.Tensor) -> Any:
+    def step(self, action: torch.Tensor) -> VecEnvStepReturn:
         """Advance all worlds by one control step, and record it if a video is running."""
         result = self.env.step(action)
         self._steps += 1
         world = self.env.unwrapped.cfg.viewer.env_idx
         ended = bool(result[2][world] | result[3][world])
         if self._name:
-            self._frames.append(self.env.render())
+            frame = self.env.render()
+            assert frame is not None  # the render mode was checked
+            self._frames.append(frame)
             if len(self._frames) == self._length or (self._length is None and ended):
                 self.finish()
         self._episodes += ended

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Set
-from typing import Any
 
 import mujoco
 
@@ -13,6 +12,7 @@ from manyworlds.utils.newton import avoid_sparse_newton
 from manyworlds.viewer.model_sync import (
     VIEWER_INERTIAL_FIELDS,
     VIEWER_MODEL_FIELDS,
+    WorldArrays,
     as_numpy,
     disable_model_sameframe_shortcuts,
     sync_model_fields,
@@ -31,7 +31,7 @@ class WorldMirror:
     def __init__(
         self,
         model: mujoco.MjModel,
-        sim_model: Any = None,
+        sim_model: WorldArrays | None = None,
         expanded_fields: Set[str] | None = None,
     ) -> None:
         self.model = copy.copy(model)
@@ -45,7 +45,7 @@ class WorldMirror:
         if self._drawn:
             disable_model_sameframe_shortcuts(self.model)
 
-    def load(self, data: Any, env_idx: int, *, dynamics: bool = False) -> None:
+    def load(self, data: WorldArrays, env_idx: int, *, dynamics: bool = False) -> None:
         """Copy the state of a world.
 
         Args:
@@ -62,7 +62,8 @@ class WorldMirror:
                 f"World {env_idx} is out of range: there are {num_envs} worlds, "
                 f"so env_idx must be in [0, {num_envs})."
             )
-        if fields := self._all if dynamics else self._drawn:
+        fields = self._all if dynamics else self._drawn
+        if self._sim_model is not None and fields:
             sync_model_fields(self.model, self._sim_model, fields, env_idx)
         names = ["qpos", *(["qvel", "act", "ctrl"] if dynamics else [])]
         if self.model.nmocap:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 
 def allocate_worlds(weights: Sequence[float], nworld: int) -> list[int]:
@@ -73,7 +73,7 @@ def assign_worlds(
 
 
 def variant_ids(
-    values: Any, num_variants: int, has: str, equals: str, remedy: str = "give"
+    values: ArrayLike | torch.Tensor, num_variants: int, has: str, equals: str, remedy: str = "give"
 ) -> np.ndarray:
     """Return checked variant indices, one for each world, as int64, shape [nworld].
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any
 
 import mujoco
 import numpy as np
 
 from manyworlds.entity.variants.validate import variant_error
 from manyworlds.sim.fields.element_rows import element_ids, fields_of, kinds, list_elements
+from manyworlds.spec.elements import SpecElement
 from manyworlds.utils.devices import usable_cores
 
 # More make larger inertia matrices, which MuJoCo inverts whole.
@@ -82,7 +82,7 @@ class _Chunk:
         self.whole = mujoco.MjSpec()
         # Deleting one frame is much faster than deleting all that is in it one by one.
         self._everything = self.whole.worldbody.add_frame()
-        self._elements: list[dict[str, tuple[Any, ...]]] = []
+        self._elements: list[dict[str, tuple[SpecElement, ...]]] = []
         for name, spec in specs.items():
             for key in list(spec.keys):
                 spec.delete(key)
@@ -133,7 +133,7 @@ def _compile(whole: mujoco.MjSpec, names: list[str]) -> mujoco.MjModel:
 
 
 @contextmanager
-def _crude_hulls(meshes: Sequence[Any]) -> Iterator[None]:
+def _crude_hulls(meshes: Sequence[mujoco.MjsMesh]) -> Iterator[None]:
     """Skip convex hulls, whose values are not read, to save time.
 
     A mesh's inertia may need its own, and one without faces takes those of its hull, as a file may.

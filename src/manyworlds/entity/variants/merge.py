@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -39,7 +38,7 @@ class _Place:
     """A geom of the merged spec, and the geom of each variant that it stands for, or None."""
 
     key: SlotKey
-    geoms: list[Any]
+    geoms: list[mujoco.MjsGeom | None]
     name: str = ""
 
     @property
@@ -116,9 +115,9 @@ def _places(paths: list[str], specs: list[mujoco.MjSpec]) -> list[_Place]:
     bodies = [body_paths(spec) for spec in specs]
     places: list[_Place] = []
     for path in paths:
-        by_role: dict[GeomRole, list[list[Any]]] = {"visual": [], "collision": []}
+        by_role: dict[GeomRole, list[list[mujoco.MjsGeom]]] = {"visual": [], "collision": []}
         for found in bodies:
-            own: dict[GeomRole, list[Any]] = {"visual": [], "collision": []}
+            own: dict[GeomRole, list[mujoco.MjsGeom]] = {"visual": [], "collision": []}
             for geom in found[path].geoms:
                 own[geom_role(geom)].append(geom)
             for role, geoms in own.items():
@@ -137,14 +136,14 @@ def _places(paths: list[str], specs: list[mujoco.MjSpec]) -> list[_Place]:
     return places
 
 
-def _align(variants: list[list[Any]]) -> list[list[Any]]:
+def _align(variants: list[list[mujoco.MjsGeom]]) -> list[list[mujoco.MjsGeom | None]]:
     """Put geoms of several variants into rows, each in its own order.
 
     Primitives that all variants have in common share a row, and meshes before, between and after
     them are counted off. Where the primitives differ, all geoms are counted off.
     """
     runs = [[[]] for _ in variants]
-    shared: list[list[Any]] = []
+    shared: list[list[mujoco.MjsGeom]] = []
     for geoms, found in zip(variants, runs, strict=True):
         shared.append([geom for geom in geoms if geom.type != _MESH])
         for geom in geoms:
@@ -154,7 +153,7 @@ def _align(variants: list[list[Any]]) -> list[list[Any]]:
                 found.append([])
     if len({tuple(geom.type for geom in primitives) for primitives in shared}) > 1:
         return _count_off(variants)
-    rows: list[list[Any]] = []
+    rows: list[list[mujoco.MjsGeom | None]] = []
     for i in range(len(runs[0])):
         if i:
             rows.append([primitives[i - 1] for primitives in shared])
@@ -162,7 +161,7 @@ def _align(variants: list[list[Any]]) -> list[list[Any]]:
     return rows
 
 
-def _count_off(variants: list[list[Any]]) -> list[list[Any]]:
+def _count_off(variants: list[list[mujoco.MjsGeom]]) -> list[list[mujoco.MjsGeom | None]]:
     count = max(map(len, variants))
     return [[geoms[i] if i < len(geoms) else None for geoms in variants] for i in range(count)]
 
@@ -178,7 +177,7 @@ def _geoms_in_use(specs: dict[str, mujoco.MjSpec], places: list[_Place]) -> set[
     for i, (name, spec) in enumerate(specs.items()):
         uses = geom_uses(spec)
         reference = reference or uses
-        keys = [{p.geoms[k].name: p.key for p in places if p.geoms[k]} for k in (0, i)]
+        keys = [{own.name: p.key for p in places if (own := p.geoms[k])} for k in (0, i)]
         for (what, usual), (_, geom) in zip(reference, uses, strict=True):
             if keys[0].get(usual) != keys[1].get(geom):
                 raise variant_error(
@@ -261,7 +260,9 @@ def _rebuild_geoms(
         if geom is None or path in behind:
             behind.add(path)
             source, geom = geom, paths[path].add_geom()
-            copy_spec_data(source or place.geoms[place.filler], geom)
+            like = source or place.geoms[place.filler]
+            assert like is not None  # a filler is one of the place's geoms
+            copy_spec_data(like, geom)
             if source is None:
                 geom.mass = geom.density = 0.0
             else:

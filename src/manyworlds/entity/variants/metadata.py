@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import mujoco
 import numpy as np
 
 from manyworlds.entity.variants.assignment import Assignment, assign_worlds
 from manyworlds.sim.fields.element_rows import list_elements
+from manyworlds.spec.elements import SpecElement
 
 GeomRole = Literal["visual", "collision"]
 """Role of a geom: visual if `contype` and `conaffinity` are 0."""
@@ -102,9 +103,9 @@ class VariantMetadata:
     """Names of the meshes of each variant's geoms; None for a primitive."""
     materials: dict[str, tuple[tuple[str | None, ...], ...]] = field(default_factory=dict)
     """By kind of element, names of the materials of each variant's elements."""
-    elements: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    elements: dict[str, tuple[SpecElement, ...]] = field(default_factory=dict)
     """The merged spec's elements by kind, in the order of the columns of `rows`."""
-    assets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    assets: dict[str, dict[str, SpecElement]] = field(default_factory=dict)
     """The merged spec's meshes and materials by kind and name."""
     in_use: bool = False
     """True if a simulation writes the values of the variants into its worlds."""

@@ -86,7 +86,7 @@ def validate_variant_specs(names: Sequence[str], specs: Sequence[mujoco.MjSpec])
     Raises:
         ValueError: names the first variant that does not fit, and in what.
     """
-    reference: dict[str, Any] = {}
+    reference: dict[str, object] = {}
     for name, spec in zip(names, specs, strict=True):
         lists = {kind: list(getattr(spec, kind)) for kind in (*_NAMED, *_REFUSED)}
         _check_alone(name, lists)
@@ -127,7 +127,7 @@ def _check_alone(name: str, lists: dict[str, list[Any]]) -> None:
             )
 
 
-def _facts(lists: dict[str, list[Any]]) -> dict[str, Any]:
+def _facts(lists: dict[str, list[Any]]) -> dict[str, object]:
     """List the attributes that must be equal, in the order in which mismatches are reported."""
     bodies = {path: _body_signature(path, body) for path, body in _paths(lists["bodies"][0])}
     return {
@@ -148,11 +148,11 @@ def _facts(lists: dict[str, list[Any]]) -> dict[str, Any]:
     }
 
 
-def _mounted(element: Any) -> tuple[Any, ...]:
+def _mounted(element: mujoco.MjsCamera | mujoco.MjsLight) -> tuple[object, ...]:
     return (element.name, element.parent.name, element.mode, element.targetbody)
 
 
-def _wrap(wrap: mujoco.MjsWrap) -> tuple[Any, ...]:
+def _wrap(wrap: mujoco.MjsWrap) -> tuple[object, ...]:
     # The geoms of variants may have other names.
     target = "" if wrap.type in _WRAPPED or wrap.target is None else wrap.target.name
     return (wrap.type, target, wrap.sidesite and wrap.sidesite.name)
@@ -188,7 +188,7 @@ def _body_signature(path: str, body: mujoco.MjsBody) -> BodySignature:
     )
 
 
-def _sensor(sensor: mujoco.MjsSensor) -> tuple[Any, ...]:
+def _sensor(sensor: mujoco.MjsSensor) -> tuple[object, ...]:
     # The geoms of variants may have other names.
     ends = ((sensor.objtype, sensor.objname), (sensor.reftype, sensor.refname))
     named = tuple((kind, "" if kind == _GEOM else name) for kind, name in ends)
@@ -202,9 +202,9 @@ _HINTS = {
 }
 
 
-def _raise_mismatch(first: str, other: str, what: str, wanted: Any, found: Any) -> None:
+def _raise_mismatch(first: str, other: str, what: str, wanted: object, found: object) -> None:
     where = ""
-    if isinstance(wanted, dict):
+    if isinstance(wanted, dict) and isinstance(found, dict):
         path = next(p for p in [*wanted, *found] if wanted.get(p) != found.get(p))
         where = f" at body '{path or 'world'}'"
         wanted, found = wanted.get(path), found.get(path)
@@ -216,7 +216,7 @@ def _raise_mismatch(first: str, other: str, what: str, wanted: Any, found: Any) 
     )
 
 
-def _show(value: Any) -> str:
+def _show(value: object) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, tuple) and value and isinstance(value[0], JointSignature):

@@ -71,7 +71,7 @@ class _StageCurriculum(ManagerTermBase):
                     )
                 self._params[key] = term_cfg.params[key]
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, object]) -> None:
         """Load a state that `state_dict` returned, and set the term's values accordingly."""
         super().load_state_dict(state)
         self._apply()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -24,6 +24,7 @@ from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 Ranges = Mapping[str, tuple[float, float]]
 
@@ -359,7 +360,7 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         self._wrench[ids] = 0.0
         self._time_left[ids] = self._draw(self._cooldown_s)[ids]
 
-    def debug_vis(self, visualizer: Any) -> None:
+    def debug_vis(self, visualizer: DebugVisualizer) -> None:
         """Draw the active forces as arrows from their points of application."""
         start = self._entity.data.body_com_pos_w[:, self._bodies]
         if self._point is not None:

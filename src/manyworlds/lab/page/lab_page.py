@@ -104,7 +104,7 @@ class LabPage:
             self.context = PageContext(lab, self.server, view)
             top_bar, pull = TopBar(self.context), PullPart(self.context)
             self.parts: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
-            group: Any = self.server.gui.add_tab_group()
+            group = self.server.gui.add_tab_group()
             for title, makers in self._tabs.items():
                 with group.add_tab(title):
                     for make in makers:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import viser
 
 
 class MocapPart:
@@ -37,13 +40,13 @@ class MocapPart:
             if self.box.value and i not in self._held:
                 handle.position, handle.wxyz = snapshot.mocap_pos[i], snapshot.mocap_quat[i]
 
-    def _add(self, mocap: int, size: float) -> Any:
+    def _add(self, mocap: int, size: float) -> viser.TransformControlsHandle:
         handle = self._ctx.server.scene.add_transform_controls(
             f"/over/mocap_{mocap}", scale=size, depth_test=False, visible=False
         )
 
         @handle.on_update
-        async def _(event: Any) -> None:
+        async def _(event: viser.TransformControlsEvent) -> None:
             # A coroutine, so that the moves of one drag keep their order.
             pose = np.array(handle.position), np.array(handle.wxyz)
             self._ctx.attempt(lambda: self.hold(mocap, event.phase, *pose))

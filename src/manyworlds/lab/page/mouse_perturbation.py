@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import viser
+
+    DragEvent = viser.SceneNodeDragEvent[viser.BatchedGlbHandle]
 
 _TURN_PER_SCREEN = 2 * np.pi
 """Angle by which a body turns while the mouse crosses the whole view [rad]."""
@@ -41,15 +47,15 @@ class PullPart:
         )
 
         @server.scene.on_click()
-        def _(event: Any) -> None:
+        def _(event: viser.SceneClickEvent) -> None:
             ctx.attempt(lambda: self.click(event.ray_origin, event.ray_direction))
 
         @server.on_client_disconnect
-        def _(client: Any) -> None:
+        def _(client: viser.ClientHandle) -> None:
             if client.client_id == self._client:
                 self.end()
 
-    def attach(self, handle: Any, bodies: tuple[int, ...]) -> None:
+    def attach(self, handle: viser.BatchedGlbHandle, bodies: tuple[int, ...]) -> None:
         """Make a mesh draggable.
 
         Args:
@@ -57,14 +63,14 @@ class PullPart:
             bodies: bodies that it draws, one instance each.
         """
 
-        async def drag(event: Any) -> None:
+        async def drag(event: DragEvent) -> None:
             body = bodies[event.instance_index or 0]
             self._ctx.attempt(lambda: self.drag(event, body))
 
         handle.on_drag("right", modifier="cmd/ctrl")(drag)
         handle.on_drag("left", modifier="cmd/ctrl")(drag)
 
-    def click(self, origin: Any, direction: Any) -> None:
+    def click(self, origin: ArrayLike, direction: ArrayLike) -> None:
         """Select the body that a ray hits first, or none if that body cannot move.
 
         Args:
@@ -82,7 +88,7 @@ class PullPart:
 
         self._ctx.body = self._ctx.lab.loop.do(hit)
 
-    def drag(self, event: Any, body: int) -> None:
+    def drag(self, event: DragEvent, body: int) -> None:
         """Handle an event of a drag: grab the body, pull or turn it, release it."""
         if event.phase == "start":
             self._begin(event, body)
@@ -111,7 +117,7 @@ class PullPart:
         if quat is not None:
             pert.turn(quat)
 
-    def _begin(self, event: Any, body: int) -> None:
+    def _begin(self, event: DragEvent, body: int) -> None:
         point = np.array(event.start_position) - self._ctx.view.offset
         snapshot = self._ctx.lab.snapshot
         self._ctx.body = body
@@ -121,7 +127,7 @@ class PullPart:
             self._start = np.array(event.end_screen_pos), snapshot.xquat[body].copy()
         self._move(event)
 
-    def _move(self, event: Any) -> None:
+    def _move(self, event: DragEvent) -> None:
         if event.button == "right":
             with self._lock:
                 self._target = np.array(event.end_position) - self._ctx.view.offset

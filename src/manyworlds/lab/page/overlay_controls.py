@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import mujoco
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser import overlay_shapes as draw
-from manyworlds.viewer.browser.captures import CapturedGroups, capture
+from manyworlds.viewer.browser.captures import Capture, CapturedGroups, capture
 from manyworlds.viewer.browser.shapes import SOLID_GEOMS
 from manyworlds.viewer.browser.world_overlays import (
     CAPTURES,
@@ -20,6 +20,9 @@ from manyworlds.viewer.browser.world_overlays import (
     WorldOverlays,
     default_force_scale,
 )
+
+if TYPE_CHECKING:
+    import viser
 
 OVERLAYS = {
     "contact_points": LABELS["contact_points"],
@@ -34,6 +37,7 @@ OVERLAYS = {
 OWN = ("collision", "joints", "sites")
 """Overlays that each robot can switch by itself."""
 AS_ALL, ON, OFF = "same as all", "on", "off"
+_CHOICES: tuple[str, ...] = (AS_ALL, ON, OFF)
 COLORINGS = ("Off", "Island", "Body", "Robot")
 """Properties by which bodies can be colored."""
 _SEE_THROUGH = 0.3
@@ -58,22 +62,20 @@ class OverlayPart:
         plane = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
         self._colliders = draw.is_collider(model) & ~plane
         self.overlays = WorldOverlays(ctx.server, model, "/over")
-        self._future: Future[dict[type, Any]] | None = None
-        self._captured: dict[type, Any] = {}
+        self._future: Future[dict[type[Capture], Capture]] | None = None
+        self._captured: dict[type[Capture], Capture] = {}
         self._shown = False
 
-    def _add_controls(self, gui: Any) -> None:
+    def _add_controls(self, gui: viser.GuiApi) -> None:
         ctx, model = self._ctx, self._model
         self.boxes = {name: gui.add_checkbox(label, False) for name, label in OVERLAYS.items()}
-        self.own: dict[str, dict[str, Any]] = {}
+        self.own: dict[str, dict[str, viser.GuiDropdownHandle[str]]] = {}
         self._folders = {}
         for robot in ctx.robots or ctx.lab.world.robots:
             folder = gui.add_folder(f"Only {robot}", expand_by_default=False, visible=False)
             self._folders[robot] = folder
             with folder:
-                self.own[robot] = {
-                    name: gui.add_dropdown(OVERLAYS[name], (AS_ALL, ON, OFF)) for name in OWN
-                }
+                self.own[robot] = {name: gui.add_dropdown(OVERLAYS[name], _CHOICES) for name in OWN}
         self.full_force = gui.add_checkbox(
             "Include friction",
             False,
@@ -137,7 +139,7 @@ class OverlayPart:
             self.overlays.show(poses, self._captured, self._selection(on), drawing.shapes)
         self._shown = bool(on or recolored)
 
-    def _capture(self, kinds: set[type]) -> None:
+    def _capture(self, kinds: set[type[Capture]]) -> None:
         """Request captures from the loop without waiting; they are drawn in the next frame."""
         if self._future is not None:
             if not self._future.done():
@@ -171,7 +173,8 @@ class OverlayPart:
             shown = self._colliders
         geoms = np.flatnonzero(shown)
         bodies = model.geom_bodyid[geoms]
-        groups_of: CapturedGroups | None = self._captured.get(CapturedGroups)
+        captured = self._captured.get(CapturedGroups)
+        groups_of = captured if isinstance(captured, CapturedGroups) else None
         if coloring == "Off" and self.visuals.value:
             rgba = draw.own_colors(model)[geoms]
         elif coloring == "Off":

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from manyworlds.lab.page.world_view import WorldView
 
 _INPUT_ERRORS = (ValueError, KeyError, OSError, RuntimeError)
-_Handle = TypeVar("_Handle")
+_T = TypeVar("_T")
+_Button = TypeVar("_Button", bound="viser.GuiButtonHandle")
+_Input = TypeVar("_Input", bound="viser.GuiInputHandle[Any]")
 
 
 class Part(Protocol):
@@ -56,7 +58,7 @@ class PageContext:
         self.message = ""
         """Error of the user's last action; empty if there was none."""
 
-    def attempt(self, action: Callable[[], Any]) -> Any:
+    def attempt(self, action: Callable[[], _T]) -> _T | None:
         """Run an action of a user; show an error instead of raising it.
 
         Errors that invalid input does not explain are also printed, with their traceback.
@@ -74,11 +76,11 @@ class PageContext:
         self.message = ""
         return result
 
-    def on_click(self, handle: _Handle, action: Callable[[], Any]) -> _Handle:
+    def on_click(self, handle: _Button, action: Callable[[], object]) -> _Button:
         """Run an action when a button is clicked; return the button."""
         return on_click(handle, action, self.attempt)
 
-    def on_change(self, handle: _Handle, action: Callable[[Any], Any]) -> _Handle:
+    def on_change(self, handle: _Input, action: Callable[[Any], object]) -> _Input:
         """Run an action with each new value that a user gives an input; return the input."""
         return on_change(handle, action, self.attempt)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import mujoco
+from numpy.typing import ArrayLike
 
 from manyworlds.lab.options import set_option
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import viser
 
 _CHOICES = {
     "integrator": ("Integrator", mujoco.mjtIntegrator, "mjINT_"),
@@ -43,7 +48,7 @@ class OptionsPart:
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
         self._option = ctx.lab.world.model.opt
-        self.inputs: dict[str, Any] = {}
+        self.inputs: dict[str, viser.GuiInputHandle[Any]] = {}
         gui = ctx.gui
         with gui.add_folder("Physics"):
             for name, (label, kind, prefix) in _CHOICES.items():
@@ -70,7 +75,7 @@ class OptionsPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the present options."""
-        values: dict[str, Any] = {name: getattr(self._option, name) for name in _NUMBERS}
+        values: dict[str, object] = {name: getattr(self._option, name) for name in _NUMBERS}
         values["gravity"] = tuple(self._option.gravity.tolist())
         for name, (_, kind, prefix) in _CHOICES.items():
             present = kind(getattr(self._option, name)).name
@@ -82,7 +87,9 @@ class OptionsPart:
         for name, value in values.items():
             self.inputs[name].value = value
 
-    def _add(self, name: str, handle: Any, convert: Any) -> None:
+    def _add(
+        self, name: str, handle: viser.GuiInputHandle[Any], convert: Callable[[Any], ArrayLike]
+    ) -> None:
         def change(value: Any) -> None:
             converted = convert(value)
             self._post(lambda: set_option(self._option, name, converted))
@@ -95,5 +102,5 @@ class OptionsPart:
         flags = getattr(self._option, field)
         setattr(self._option, field, flags | mask if on == enables else flags & ~mask)
 
-    def _post(self, action: Any) -> None:
+    def _post(self, action: Callable[[], object]) -> None:
         self._ctx.lab.post(lambda model, data: action())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -15,8 +15,11 @@ from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import PLAY, add_choice, relabel, show_playing
 
-_RECORD: Any = "player-record"
-_STOP: Any = "player-stop"
+if TYPE_CHECKING:
+    import viser
+
+_RECORD = cast("viser.IconName", "player-record")
+_STOP = cast("viser.IconName", "player-stop")
 _RATES = (-1.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 ROLES: dict[str, tuple[bool, bool | None]] = {
     "default": (True, None),
@@ -64,7 +67,7 @@ class RecordPart:
             self.upload = gui.add_upload_button("Import file", mime_type=".mcap,.csv,.json")
             self.upload.on_upload(lambda _: ctx.attempt(self._import))
 
-    def _add_replay(self, gui: Any) -> None:
+    def _add_replay(self, gui: viser.GuiApi) -> None:
         ctx, replay = self._ctx, self._replay
         names = tuple(self._recorder.sessions)
         self.session = gui.add_dropdown("Session", names, initial_value=self._recorder.active)
@@ -169,7 +172,8 @@ class RecordPart:
         self._recorder.save(self.name.value.strip(), self.session.value)
         self._list()
 
-    def _download(self, client: Any) -> None:
+    def _download(self, client: viser.ClientHandle | None) -> None:
+        assert client is not None  # only clients click
         path = self._recorder.save(self.name.value.strip(), self.session.value)
         client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
 
@@ -197,7 +201,7 @@ class RecordPart:
             ):  # viser's default, before the browser has sent its camera
                 self._follow(clients[0].camera)
 
-    def _follow(self, camera: Any) -> None:
+    def _follow(self, camera: viser.CameraHandle | viser.InitialCameraConfig) -> None:
         position = np.asarray(camera.position, float)
         along = np.asarray(camera.look_at, float) - position
         yaw = math.degrees(math.atan2(along[1], along[0]))

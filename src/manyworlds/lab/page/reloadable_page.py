@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.lab_page import LabPage
@@ -82,7 +82,7 @@ class ReloadablePage:
         self.card.content = error_card_html("This model does not compile", error) if error else ""
 
     def _add_card(self) -> None:
-        gui: Any = self.server.gui
+        gui = self.server.gui
         self.card = gui.add_html("", order=-1.0)
         self.button = gui.add_button("Reload", order=1e12, color="gray")
         self.button.on_click(lambda _: self.reload())

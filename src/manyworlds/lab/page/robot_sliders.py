@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
+from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl, TargetCommand
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.spec.elements import joint_of
+
+if TYPE_CHECKING:
+    import viser
 
 _MOST_COMMANDS = 6
 _LABELS = {"twist": ("forward [m/s]", "left [m/s]", "turn [rad/s]")}
@@ -21,10 +24,10 @@ _LABELS = {"twist": ("forward [m/s]", "left [m/s]", "turn [rad/s]")}
 
 @dataclass
 class _Sliders:
-    folder: Any
-    handles: list[Any]
-    seen: Any
-    """TargetCommand whose targets the sliders show."""
+    folder: viser.GuiFolderHandle
+    handles: list[viser.GuiSliderHandle[float]]
+    seen: TargetCommand | None
+    """Command whose targets the sliders show."""
 
 
 class RobotPart:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import viser
+
+_NO_STATES: tuple[str, ...] = ("none",)
 
 
 class SavedStatePart:
@@ -23,7 +28,7 @@ class SavedStatePart:
         with gui.add_folder("Saved states"):
             self.name = gui.add_text("Name", "", hint="Empty: a number.")
             self.save = ctx.on_click(gui.add_button("Save"), self._save)
-            self.choice: Any = gui.add_dropdown("Saved", ("none",))
+            self.choice = gui.add_dropdown("Saved", _NO_STATES)
             self.restore = ctx.on_click(gui.add_button("Restore", disabled=True), self._restore)
             self.download = gui.add_button("Download", disabled=True)
             self.download.on_click(lambda event: ctx.attempt(lambda: self._send(event.client)))
@@ -32,7 +37,7 @@ class SavedStatePart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the names of the saved states."""
-        names = tuple(self._ctx.lab.states.names) or ("none",)
+        names = tuple(self._ctx.lab.states.names) or _NO_STATES
         if tuple(self.choice.options) != names:
             self.choice.options = names
             self.choice.value = names[-1]
@@ -45,7 +50,8 @@ class SavedStatePart:
     def _restore(self) -> None:
         self._ctx.lab.states.restore(self.choice.value)
 
-    def _send(self, client: Any) -> None:
+    def _send(self, client: viser.ClientHandle | None) -> None:
+        assert client is not None  # only clients click
         name = self.choice.value
         content = self._ctx.lab.states.pack(name)
         client.send_file_download(f"{name}.npz", content, save_immediately=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
 from manyworlds.viewer.browser.widgets import PAUSE, add_choice, show_playing
+
+if TYPE_CHECKING:
+    import viser
 
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
 """Available speeds, in simulated seconds per second."""
@@ -41,7 +44,7 @@ class TopBar:
             "Speed", tuple(SPEEDS), initial_value=_speed_name(lab.loop.speed)
         )
         ctx.on_change(self.speed, self._set_speed)
-        self.robot: Any = None
+        self.robot: viser.GuiDropdownHandle[str] | None = None
         if len(ctx.robots) > 1:
             self.robot = gui.add_dropdown("Robot", tuple(ctx.robots), initial_value=ctx.robot)
             ctx.on_change(self.robot, ctx.select_robot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -21,7 +21,7 @@ _ASPECT = 1.3  # width of the view by its height
 _AZIMUTH, _ELEVATION = 130.0, -20.0
 _AROUND = 1.35
 """Size of the view relative to that of the moving bodies."""
-OnMesh = Callable[[Any, tuple[int, ...]], None]
+OnMesh = Callable[["viser.BatchedGlbHandle", tuple[int, ...]], None]
 """Called with the handle of a mesh and the bodies that it draws, one instance each."""
 
 
@@ -46,7 +46,7 @@ class WorldView:
         self.model = model
         self.on_mesh: OnMesh = lambda handle, bodies: None
         """Called for each mesh that is created from now on."""
-        self.meshes: list[tuple[Any, tuple[int, ...]]] = []
+        self.meshes: list[tuple[viser.BatchedGlbHandle, tuple[int, ...]]] = []
         """Handles of meshes, and the bodies that each draws."""
         self.follow = 0
         """Id of the body that stays in the center of the view; 0 for none."""
@@ -83,7 +83,7 @@ class WorldView:
         self.grid.groups["geom"][group] = on
         self._outdated = True
 
-    def _note_mesh(self, handle: Any, bodies: tuple[int, ...]) -> None:
+    def _note_mesh(self, handle: viser.BatchedGlbHandle, bodies: tuple[int, ...]) -> None:
         self.meshes.append((handle, bodies))
         self.on_mesh(handle, bodies)
 

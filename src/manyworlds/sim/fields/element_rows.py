@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import mujoco
 import numpy as np
 
 from manyworlds.sim.fields.model_fields import derived_fields
 from manyworlds.sim.fields.recompute import RecomputeLevel
-from manyworlds.spec.elements import dof_width, qpos_width
+from manyworlds.spec.elements import SpecElement, dof_width, qpos_width
 
 VARIANT_DEPENDENT_FIELDS = (
     *("geom_size", "geom_rbound", "geom_aabb", "geom_pos", "geom_quat"),
@@ -53,11 +52,11 @@ _NONE = np.zeros(0, np.int64)
 _DOFS = np.array([dof_width(i) for i in range(4)])
 _POSITIONS = np.array([qpos_width(i) for i in range(4)])
 
-Elements = Mapping[str, Sequence[Any]]
+Elements = Mapping[str, Sequence[SpecElement]]
 """Spec elements by kind: 'body', 'jnt', 'geom', ..."""
 
 
-def list_elements(spec: mujoco.MjSpec) -> dict[str, tuple[Any, ...]]:
+def list_elements(spec: mujoco.MjSpec) -> dict[str, tuple[SpecElement, ...]]:
     """List the elements of a spec by kind, without the world body."""
     elements = {kind: tuple(getattr(spec, name)) for kind, name in _LISTS.items()}
     elements["body"] = elements["body"][1:]

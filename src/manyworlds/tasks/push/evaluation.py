@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.envs.types import VecEnvObs
 from manyworlds.tasks.push.mdp import OBJECT
 from manyworlds.tasks.push.shapes import HELD_OUT, SHAPES
 from manyworlds.utils.devices import torch_threads
@@ -44,7 +44,7 @@ class ShapeResult:
 
 @torch.inference_mode()
 def evaluate_shapes(
-    env: ManagerBasedRlEnv, policy: Callable[[Any], torch.Tensor]
+    env: ManagerBasedRlEnv, policy: Callable[[VecEnvObs], torch.Tensor]
 ) -> list[ShapeResult]:
     """Run one episode in each world, from its reset to its end, and count by shape.
 

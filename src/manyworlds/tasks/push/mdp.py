@@ -26,7 +26,7 @@ from manyworlds.managers import (
     TerminationTermCfg,
 )
 from manyworlds.tasks.push.shapes import OUTLINE_DIRECTIONS, SHAPES
-from manyworlds.validation.worlds import EnvIds, as_index
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.utils.debug_visualizer import DebugVisualizer
@@ -272,7 +272,7 @@ class going_behind(ManagerTermBase):  # noqa: N801
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear the stored lengths of the given worlds."""
-        self._begun[as_index(env_ids)] = False
+        self._begun[self._worlds(env_ids).rows] = False
 
 
 def at_goal(env: ManagerBasedRlEnv) -> torch.Tensor:
@@ -304,4 +304,4 @@ class held_at_goal(ManagerTermBase):  # noqa: N801
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Reset the counters of the given worlds."""
-        self._steps[as_index(env_ids)] = 0
+        self._steps[self._worlds(env_ids).rows] = 0

@@ -9,13 +9,18 @@ import os
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import atomic_path
+
+if TYPE_CHECKING:
+    import shapely
+    import trimesh
 
 HEIGHT = 0.05
 """Height of all prisms [m]."""
@@ -51,8 +56,8 @@ class PushShape:
         return corners if polygon.exterior.is_ccw else corners[::-1].copy()
 
     @functools.cached_property
-    def mesh(self) -> Any:
-        """Prism as a `trimesh.Trimesh` on the plane z = 0."""
+    def mesh(self) -> trimesh.Trimesh:
+        """Prism on the plane z = 0."""
         polygon = _shapely().Polygon(self.outline)
         return _trimesh().creation.extrude_polygon(polygon, HEIGHT, engine="earcut")
 
@@ -80,15 +85,15 @@ class PushShape:
         return math.sqrt(self.mesh.moment_inertia[2, 2] / self.mesh.volume)
 
     @property
-    def _polygon(self) -> Any:
+    def _polygon(self) -> shapely.Polygon:
         return _shapely().Polygon(self.points)
 
 
-def _trimesh() -> Any:
+def _trimesh() -> ModuleType:
     return require_extra("trimesh", "meshes")
 
 
-def _shapely() -> Any:
+def _shapely() -> ModuleType:
     return require_extra("shapely", "meshes")
 
 
@@ -165,7 +170,7 @@ TRAINED = tuple(name for name in SHAPES if name not in HELD_OUT)
 """Shapes that are used in training."""
 
 
-def convex_pieces(mesh: Any) -> list[Piece]:
+def convex_pieces(mesh: trimesh.Trimesh) -> list[Piece]:
     """Decompose a mesh into approximately convex pieces.
 
     The decomposition by CoACD (Wei et al., 2022, arXiv:2205.02961) takes seconds, so that results

@@ -94,7 +94,9 @@ def _joints(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedJoints:
     return CapturedJoints(data.xanchor.copy(), data.xaxis.copy())
 
 
-CAPTURES: dict[type, Callable[[mujoco.MjModel, mujoco.MjData], object]] = {
+Capture = CapturedContacts | CapturedTendons | CapturedGroups | CapturedJoints
+
+CAPTURES: dict[type[Capture], Callable[[mujoco.MjModel, mujoco.MjData], Capture]] = {
     CapturedContacts: _contacts,
     CapturedTendons: _tendons,
     CapturedGroups: _groups,
@@ -104,7 +106,7 @@ CAPTURES: dict[type, Callable[[mujoco.MjModel, mujoco.MjData], object]] = {
 
 
 def capture(
-    model: mujoco.MjModel, data: mujoco.MjData, kinds: Iterable[type]
-) -> dict[type, object]:
+    model: mujoco.MjModel, data: mujoco.MjData, kinds: Iterable[type[Capture]]
+) -> dict[type[Capture], Capture]:
     """Return captures of the given types."""
     return {kind: CAPTURES[kind](model, data) for kind in kinds}

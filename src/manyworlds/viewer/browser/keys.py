@@ -30,7 +30,7 @@ class Key:
     """Name of the key in viser: 'space', 'P', ..."""
     label: str
     """Label in the page's list of commands."""
-    action: Callable[[], Any]
+    action: Callable[[], object]
 
 
 def add_keys(
@@ -40,7 +40,11 @@ def add_keys(
     handles = []
     for key in keys:
         command = gui.add_command(key.label, hotkey=key.name)
-        command.on_trigger(lambda _, key=key: attempt(key.action))
+
+        def run(_: object, key: Key = key) -> None:
+            attempt(key.action)
+
+        command.on_trigger(run)
         handles.append(command)
     return handles
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,10 @@ Lines = tuple[np.ndarray, np.ndarray]
 """Ends of lines [m], shape (n, 2, 3), and their colors, uint8, shape (n, 3)."""
 
 
-class LineGroups:
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+class LineGroups(Generic[_Key]):
     """Groups of lines, each with its own frame; they cost nothing while none is shown.
 
     Args:
@@ -23,19 +26,19 @@ class LineGroups:
         make: function that returns the lines of a group, at least one, in the group's frame.
     """
 
-    def __init__(self, server: viser.ViserServer, path: str, make: Callable[[Any], Lines]) -> None:
+    def __init__(self, server: viser.ViserServer, path: str, make: Callable[[_Key], Lines]) -> None:
         self._server, self._path, self._make = server, path, make
-        self._handles: dict[Hashable, viser.LineSegmentsHandle] = {}
-        self._geometry: dict[Hashable, Hashable] = {}
+        self._handles: dict[_Key, viser.LineSegmentsHandle] = {}
+        self._geometry: dict[_Key, Hashable] = {}
 
     @property
-    def handles(self) -> dict[Hashable, viser.LineSegmentsHandle]:
+    def handles(self) -> dict[_Key, viser.LineSegmentsHandle]:
         """Handles of all groups that were shown so far."""
         return self._handles
 
     def show(
         self,
-        keys: Iterable[Hashable],
+        keys: Iterable[_Key],
         positions: np.ndarray,
         quats: np.ndarray,
         geometry: Iterable[Hashable],
@@ -68,7 +71,7 @@ class LineGroups:
             handle.remove()
         self._handles.clear()
 
-    def _add(self, key: Hashable) -> viser.LineSegmentsHandle:
+    def _add(self, key: _Key) -> viser.LineSegmentsHandle:
         points, colors = self._make(key)
         name = "_".join(map(str, key)) if isinstance(key, tuple) else str(key)
         return self._server.scene.add_line_segments(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     import viser
+    from viser import uplot
 
 COLORS = ("#2684ff", "#e8590c", "#2f9e44", "#9c36b5", "#c92a2a", "#5c677d")
 """Colors of the lines of one plot, and thereby their largest number."""
@@ -41,14 +42,14 @@ class LinePlot:
         visible: bool = True,
     ) -> None:
         self._least = least
-        lines: Any = [
+        lines: list[uplot.Series] = [
             {"label": label, "stroke": color, "width": 1.5}
             for label, color in zip(labels, COLORS, strict=False)
         ]
-        x_axis: Any = {"show": False}
+        x_axis: uplot.Axis = {"show": False}
         if x_label is not None:
             x_axis = {"label": x_label, "labelSize": 16, "size": 30}
-        y_axis: Any = {"size": 52, "space": 20}
+        y_axis: uplot.Axis = {"size": 52, "space": 20}
         self.handle = gui.add_uplot(
             tuple(np.zeros(2) for _ in range(len(lines) + 1)),
             ({"label": x_label or ""}, *lines),
@@ -92,9 +93,9 @@ class LinePlot:
         self.handle.remove()
 
 
-def _scales(values: np.ndarray, least: float) -> dict[str, Any]:
+def _scales(values: np.ndarray, least: float) -> dict[str, uplot.Scale]:
     """Return scales with margins: without them, all ticks of a nearly constant line are equal."""
-    scales: dict[str, Any] = {"x": {"time": False}}
+    scales: dict[str, uplot.Scale] = {"x": {"time": False}}
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
     if high - low < 2 * least:
         below, above = math.floor(low / least) - 1, math.ceil(high / least) + 1

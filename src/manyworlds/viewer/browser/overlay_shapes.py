@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import colorsys
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import mujoco
 import numpy as np
@@ -144,7 +144,7 @@ def joint_lines(model: mujoco.MjModel, joint: int, length: float, moves: bool) -
             return _colored((axis, BLUE))
         return _colored((np.array([[[0.0, 0.0, low], [0.0, 0.0, high]]]), GREEN))
 
-    def at(angle: Any) -> np.ndarray:
+    def at(angle: float | np.ndarray) -> np.ndarray:
         return 0.7 * length * np.stack([np.cos(angle), np.sin(angle), 0.0 * angle], axis=-1)
 
     if moves:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -12,6 +12,9 @@ import numpy as np
 from manyworlds.utils.extras import require_extra
 from manyworlds.viewer.browser.shapes import Instances, Shape, compose, drawn_size, pieces, rotate
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
+
+if TYPE_CHECKING:
+    from manyworlds.viewer.model_sync import WorldArrays
 
 _FIELDS = {
     kind: tuple(sorted(name for name in VIEWER_MODEL_FIELDS if name.startswith(f"{kind}_")))
@@ -50,7 +53,7 @@ class PerWorldAppearance:
     """
 
     def __init__(
-        self, model: mujoco.MjModel, sim_model: Any, expanded_fields: Set[str] | None
+        self, model: mujoco.MjModel, sim_model: WorldArrays | None, expanded_fields: Set[str] | None
     ) -> None:
         self._model = model
         self._sim_model = sim_model
@@ -173,7 +176,7 @@ class PerWorldAppearance:
         textured: np.ndarray,
     ) -> Iterator[tuple[Shape, np.ndarray]]:
         """Split worlds by the texture that a mesh has there; others have none."""
-        conversions: Any = require_extra("mjviser.conversions", "lab")
+        conversions = require_extra("mjviser.conversions", "lab")
         if shape[0] != "mesh" or conversions.get_geom_texture_id(self._model, geom) < 0:
             yield shape, here
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rich
 
@@ -22,7 +22,7 @@ def new_server(host: str, port: int) -> viser.ViserServer:
         MissingExtraError: the extra 'lab' is not installed.
         ValueError: the port is out of range, or this machine does not have the address.
     """
-    module: Any = require_extra("viser", "lab")
+    module = require_extra("viser", "lab")
     _check_address(host, port)
     with _quiet():
         server = module.ViserServer(host, port, label="manyworlds", verbose=False)

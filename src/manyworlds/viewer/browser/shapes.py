@@ -13,7 +13,10 @@ import numpy as np
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
+    import trimesh
     import viser
+
+    BatchedHandle = viser.BatchedMeshHandle | viser.BatchedGlbHandle
 
 Shape = tuple[Any, ...]
 """Key of one handle: ('sphere',), ('box',), ('cylinder',), ('cone',), ('mesh', mesh id),
@@ -126,11 +129,11 @@ class ShapeLayer:
         self._model = model
         self._on_click = on_click
         self._cast_shadow = cast_shadow
-        self._handles: dict[Shape, Any] = {}
+        self._handles: dict[Shape, BatchedHandle] = {}
         self._worlds: dict[Shape, np.ndarray] = {}
 
     @property
-    def handles(self) -> dict[Shape, Any]:
+    def handles(self) -> dict[Shape, BatchedHandle]:
         """Handle of each shape drawn so far."""
         return self._handles
 
@@ -153,14 +156,14 @@ class ShapeLayer:
             handle.remove()
         self._handles.clear()
 
-    def _add(self, shape: Shape, instances: Instances) -> Any:
+    def _add(self, shape: Shape, instances: Instances) -> BatchedHandle:
         name = f"{self._path}/{shape[0]}_{len(self._handles)}"
         options: dict[str, Any] = {"lod": "off", "cast_shadow": self._cast_shadow}
         options |= _properties(shape, instances)
         scene = self._server.scene
         if shape[0] == "textured":
             mesh = _textured(self._model, shape)
-            handle: Any = scene.add_batched_meshes_trimesh(name, mesh, **options)
+            handle: BatchedHandle = scene.add_batched_meshes_trimesh(name, mesh, **options)
         else:
             vertices, faces = _unit_mesh(self._model, shape)
             handle = scene.add_batched_meshes_simple(name, vertices, faces, **options)
@@ -168,7 +171,7 @@ class ShapeLayer:
             on_click = self._on_click
 
             @handle.on_click
-            def _(event: Any) -> None:
+            def _(event: viser.SceneNodePointerEvent[Any]) -> None:
                 if event.instance_index is not None:
                     on_click(int(self._worlds[shape][event.instance_index]))
 
@@ -228,13 +231,16 @@ def _multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.concatenate([w, v], axis=1)
 
 
-def simplified(mesh: Any, faces: int) -> Any:
+def simplified(mesh: trimesh.Trimesh, faces: int) -> trimesh.Trimesh:
     """Merge vertices that share a cell of a grid until a mesh has at most about so many faces.
 
     Source: Rossignac and Borrel, Multi-resolution 3D approximations for rendering, 1993.
     """
-    trimesh: Any = require_extra("trimesh", "lab")
-    if len(mesh.faces) <= faces or mesh.visual.kind == "texture":
+    require_extra("trimesh", "lab")
+    from trimesh import Trimesh
+    from trimesh.visual import ColorVisuals
+
+    if len(mesh.faces) <= faces or not isinstance(mesh.visual, ColorVisuals):
         return mesh
     vertices = np.asarray(mesh.vertices)
     low, extent = vertices.min(axis=0), np.maximum(np.ptp(vertices, axis=0), 1e-9)
@@ -257,7 +263,7 @@ def simplified(mesh: Any, faces: int) -> Any:
     count = np.bincount(cell)[:, None]
     middle = np.stack([np.bincount(cell, vertices[:, i]) for i in range(3)], axis=1) / count
     colors = np.asarray(mesh.visual.vertex_colors)[first]
-    return trimesh.Trimesh(middle, corners, vertex_colors=colors, process=False)
+    return Trimesh(middle, corners, vertex_colors=colors, process=False)
 
 
 def _unit_mesh(model: mujoco.MjModel, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
@@ -300,10 +306,10 @@ def convex_hull(model: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, np.ndarra
     return model.mesh_vert[first : first + int(model.mesh_vertnum[mesh])], faces
 
 
-def _textured(model: mujoco.MjModel, shape: Shape) -> Any:
+def _textured(model: mujoco.MjModel, shape: Shape) -> trimesh.Trimesh:
     _, geom, mesh_id, material, color, textures = shape
     own = copy.copy(model)
     own.geom_dataid[geom], own.geom_matid[geom] = mesh_id, material
     own.mat_rgba[material], own.mat_texid[material] = color, textures
-    conversions: Any = require_extra("mjviser.conversions", "lab")
+    conversions = require_extra("mjviser.conversions", "lab")
     return conversions.mujoco_mesh_to_trimesh(own, geom)

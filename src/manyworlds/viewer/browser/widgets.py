@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     import viser
 
-Attempt = Callable[[Callable[[], Any]], Any]
+Attempt = Callable[[Callable[[], object]], object]
 """Runs an action of a user; a page that shows errors catches them here."""
-_Handle = TypeVar("_Handle", bound="Any")
+_Button = TypeVar("_Button", bound="viser.GuiButtonHandle")
+_Input = TypeVar("_Input", bound="viser.GuiInputHandle[Any]")
 
-# Names of icons; viser's own type for them exists only once it is imported.
-PLAY: Any = "player-play"
-PAUSE: Any = "player-pause"
+PLAY = cast("viser.IconName", "player-play")
+PAUSE = cast("viser.IconName", "player-pause")
 
 
-def directly(action: Callable[[], Any]) -> Any:
+def directly(action: Callable[[], object]) -> object:
     """Run an action; errors are raised to the caller."""
     return action()
 
 
-def on_click(handle: _Handle, action: Callable[[], Any], attempt: Attempt = directly) -> _Handle:
+def on_click(handle: _Button, action: Callable[[], object], attempt: Attempt = directly) -> _Button:
     """Run an action when a button is clicked; return the button."""
-    handle.on_click(lambda _: attempt(action))
+
+    @handle.on_click
+    def _(_: object) -> None:
+        attempt(action)
+
     return handle
 
 
 def on_change(
-    handle: _Handle, action: Callable[[Any], Any], attempt: Attempt = directly
-) -> _Handle:
+    handle: _Input, action: Callable[[Any], object], attempt: Attempt = directly
+) -> _Input:
     """Run an action with each new value that a user gives an input; return the input.
 
     Values that the program sets do not run it.
     """
 
     @handle.on_update
-    def _(event: Any) -> None:
+    def _(event: viser.GuiEvent[_Input]) -> None:
         if event.client is not None:
             attempt(lambda: action(handle.value))
 
@@ -47,16 +51,20 @@ def on_change(
 def add_choice(
     gui: viser.GuiApi,
     label: str,
-    actions: Mapping[str, Callable[[], Any]],
+    actions: Mapping[str, Callable[[], object]],
     attempt: Attempt = directly,
 ) -> viser.GuiButtonGroupHandle:
     """Add a row of buttons, each with its own action."""
     group = gui.add_button_group(label, tuple(actions))
-    group.on_click(lambda event: attempt(actions[event.target.value]))
+
+    @group.on_click
+    def _(event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
+        attempt(actions[event.target.value])
+
     return group
 
 
-def relabel(button: Any, label: str, icon: Any = None) -> None:
+def relabel(button: viser.GuiButtonHandle, label: str, icon: viser.IconName | None = None) -> None:
     """Change the label of a button, and its icon if one is given, if they differ."""
     if button.label != label:
         button.label = label
@@ -64,6 +72,6 @@ def relabel(button: Any, label: str, icon: Any = None) -> None:
             button.icon = icon
 
 
-def show_playing(button: Any, playing: bool) -> None:
+def show_playing(button: viser.GuiButtonHandle, playing: bool) -> None:
     """Show a pause button while playing, and a play button otherwise."""
     relabel(button, *(("Pause", PAUSE) if playing else ("Play", PLAY)))

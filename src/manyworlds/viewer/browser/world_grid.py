@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Set
+from collections.abc import Callable, Hashable, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import mujoco
 import numpy as np
@@ -31,7 +31,10 @@ from manyworlds.viewer.browser.shapes import (
 )
 
 if TYPE_CHECKING:
+    import trimesh
     import viser
+
+    from manyworlds.viewer.model_sync import WorldArrays
 
 GroupKind = Literal["geom", "site"]
 """Kinds of elements that are drawn by groups."""
@@ -93,11 +96,11 @@ class WorldGrid:
         cfg: ViewerConfig,
         count: int,
         *,
-        sim_model: Any = None,
+        sim_model: WorldArrays | None = None,
         expanded_fields: Set[str] | None = None,
         on_click: Callable[[int], None] | None = None,
         can_select: bool = True,
-        on_mesh: Callable[[Any, tuple[int, ...]], None] | None = None,
+        on_mesh: Callable[[viser.BatchedGlbHandle, tuple[int, ...]], None] | None = None,
     ) -> None:
         self.server = server
         self.count = count
@@ -107,12 +110,12 @@ class WorldGrid:
         }
         """Groups of geoms and sites that are drawn; call `rebuild` after a change."""
         self._model = _with_own_colors(model)
-        self._conversions: Any = require_extra("mjviser.conversions", "lab")
+        self._conversions = require_extra("mjviser.conversions", "lab")
         self._on_click = on_click
         self._can_select = can_select
         self._on_mesh = on_mesh
-        self._nodes: list[Any] = []
-        self._meshes: dict[tuple[int, ...], Any] = {}
+        self._nodes: list[viser.SceneNodeHandle] = []
+        self._meshes: dict[tuple[int, ...], trimesh.Trimesh] = {}
         self._batches: list[_Batch] = []
         self._planes = ground_planes(model)
         self._appearance = PerWorldAppearance(self._model, sim_model, expanded_fields)
@@ -304,7 +307,7 @@ class WorldGrid:
         for geom in self._drawable:
             if not self._appearance.varied["geom"][geom]:
                 by_body.setdefault(int(self._model.geom_bodyid[geom]), []).append(geom)
-        alike: dict[Any, tuple[list[int], list[int]]] = {}
+        alike: dict[Hashable, tuple[list[int], list[int]]] = {}
         for body, own in by_body.items():
             # Geoms with different textures cannot share a mesh.
             for group in self._conversions.group_geoms_by_visual_compat(self._model, own):
@@ -319,7 +322,7 @@ class WorldGrid:
         return batches
 
     def _add_levels(
-        self, name: str, mesh: Any, bodies: tuple[int, ...], share: float
+        self, name: str, mesh: trimesh.Trimesh, bodies: tuple[int, ...], share: float
     ) -> list[_Batch]:
         """Draw a mesh with all faces, or with fewer of them in worlds that are not selected."""
         wanted = max(int(share * len(mesh.faces)), 100)
@@ -334,14 +337,14 @@ class WorldGrid:
             self._add_batch(f"{name}_detail", mesh, bodies, detail=True),
         ]
 
-    def _look(self, kind: str, elements: list[int]) -> tuple[Any, ...]:
+    def _look(self, kind: str, elements: list[int]) -> tuple[tuple[float, ...], ...]:
         """Return values that are equal for bodies that can share a mesh."""
         fields = ["type", "matid", "size", "rgba", "pos", "quat"]
         fields += ["dataid"] if kind == "geom" else []
         columns = [getattr(self._model, f"{kind}_{field}")[elements] for field in fields]
         return tuple(tuple(np.round(column, 6).ravel().tolist()) for column in columns)
 
-    def _merged(self, geoms: list[int]) -> Any:
+    def _merged(self, geoms: list[int]) -> trimesh.Trimesh:
         if tuple(geoms) not in self._meshes:
             mesh = self._conversions.merge_geoms(self._model, geoms)
             self._meshes[tuple(geoms)] = _make_colors_linear(mesh)
@@ -365,7 +368,7 @@ class WorldGrid:
     def _add_batch(
         self,
         name: str,
-        mesh: Any,
+        mesh: trimesh.Trimesh,
         bodies: tuple[int, ...],
         *,
         coarse: bool = False,
@@ -390,7 +393,7 @@ class WorldGrid:
             on_click = self._on_click
 
             @handle.on_click
-            def _(event: Any) -> None:
+            def _(event: viser.SceneNodePointerEvent[viser.BatchedGlbHandle]) -> None:
                 if event.instance_index is not None:
                     on_click(event.instance_index // len(bodies))
 
@@ -445,9 +448,11 @@ def _with_own_colors(model: mujoco.MjModel) -> mujoco.MjModel:
     return model
 
 
-def _make_colors_linear(mesh: Any) -> Any:
+def _make_colors_linear(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
     """Convert the colors of vertices to linear light, which browsers expect."""
-    if mesh.visual.kind == "vertex":
+    from trimesh.visual import ColorVisuals
+
+    if isinstance(mesh.visual, ColorVisuals) and mesh.visual.kind == "vertex":
         colors = np.array(mesh.visual.vertex_colors)
         colors[:, :3] = linear_colors(colors / 255.0)
         mesh.visual.vertex_colors = colors

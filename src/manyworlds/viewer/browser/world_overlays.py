@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
 from manyworlds.viewer.browser import overlay_shapes as draw
-from manyworlds.viewer.browser.captures import CapturedContacts, CapturedJoints, CapturedTendons
+from manyworlds.viewer.browser.captures import (
+    Capture,
+    CapturedContacts,
+    CapturedJoints,
+    CapturedTendons,
+)
 from manyworlds.viewer.browser.line_groups import LineGroups
 from manyworlds.viewer.browser.shapes import Instances, Shape, ShapeLayer
 from manyworlds.viewer.browser.shapes import merge_instances as merge
@@ -26,7 +31,7 @@ LABELS = {
     "tendons": "Tendons",
 }
 """Labels of overlays on the pages, by name."""
-CAPTURES: dict[str, type] = {
+CAPTURES: dict[str, type[Capture]] = {
     "contact_points": CapturedContacts,
     "contact_forces": CapturedContacts,
     "joints": CapturedJoints,
@@ -72,22 +77,22 @@ class WorldOverlays:
         """Radius of contact discs, and smallest size of sites [m]."""
         self.length = float(np.clip(1.5 * model.stat.meansize, 0.04, 0.3))
         """Half of the length of joint axes [m]."""
-        self.wireframes = LineGroups(
+        self.wireframes: LineGroups[int] = LineGroups(
             server, f"{path}/wireframe", lambda geom: draw.geom_lines(model, geom)
         )
-        self.joints = LineGroups(
+        self.joints: LineGroups[tuple[int, bool]] = LineGroups(
             server,
             f"{path}/joint",
             lambda key: draw.joint_lines(model, key[0], self.length, key[1]),
         )
-        self.sites = LineGroups(
+        self.sites: LineGroups[int] = LineGroups(
             server, f"{path}/site", lambda site: draw.site_lines(model, site, self.radius)
         )
 
     def show(
         self,
         poses: draw.Poses,
-        captured: Mapping[type, Any],
+        captured: Mapping[type[Capture], Capture],
         selection: Selection,
         more: Iterable[tuple[Shape, Instances]] = (),
     ) -> None:
@@ -103,7 +108,9 @@ class WorldOverlays:
         self._add_shapes(drawing, poses, captured, selection)
         with self._server.atomic():
             self.shapes.show(merge(drawing.shapes))
-            self._show_lines(poses, captured.get(CapturedJoints), selection)
+            joints = captured.get(CapturedJoints)
+            known = joints if isinstance(joints, CapturedJoints) else None
+            self._show_lines(poses, known, selection)
 
     def remove(self) -> None:
         """Remove everything from the scene."""
@@ -114,18 +121,18 @@ class WorldOverlays:
         self,
         drawing: draw.Drawing,
         poses: draw.Poses,
-        captured: Mapping[type, Any],
+        captured: Mapping[type[Capture], Capture],
         selection: Selection,
     ) -> None:
-        contacts: CapturedContacts | None = captured.get(CapturedContacts)
-        if contacts is not None and selection.contact_points:
+        contacts = captured.get(CapturedContacts)
+        if isinstance(contacts, CapturedContacts) and selection.contact_points:
             draw.contact_points(drawing, contacts, self.radius)
-        if contacts is not None and selection.contact_forces:
+        if isinstance(contacts, CapturedContacts) and selection.contact_forces:
             forces = contacts.forces if selection.friction else contacts.along_normals
             scale, radius = selection.force_scale, self.radius / 4
             draw.contact_forces(drawing, contacts.positions, forces, scale, radius)
-        tendons: CapturedTendons | None = captured.get(CapturedTendons)
-        if tendons is not None and selection.tendons:
+        tendons = captured.get(CapturedTendons)
+        if isinstance(tendons, CapturedTendons) and selection.tendons:
             draw.tendons(drawing, self._model, poses, tendons)
 
     def _show_lines(

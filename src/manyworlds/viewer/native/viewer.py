@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -24,6 +24,9 @@ from manyworlds.viewer.native.plots import (
 from manyworlds.viewer.native.visualizer import MujocoNativeDebugVisualizer
 from manyworlds.viewer.neighbors import add_neighbor, nearest_worlds
 from manyworlds.viewer.world_mirror import WorldMirror
+
+if TYPE_CHECKING:
+    from mujoco.viewer import Handle
 
 __all__ = ["NativeMujocoViewer", "PlotCfg", "compute_viewports", "has_display", "make_empty_figure"]
 
@@ -80,7 +83,7 @@ class NativeMujocoViewer(BaseViewer):
         self._key_callback = key_callback
         self._perturb = enable_perturbations
         self._pushed = False
-        self._handle: Any = None
+        self._handle: Handle | None = None
         self._option = mujoco.MjvOption()
         self._debug, self._plots_shown, self._all_envs = True, True, False
         rewards = getattr(env.unwrapped, "reward_manager", None)
@@ -101,14 +104,15 @@ class NativeMujocoViewer(BaseViewer):
         import mujoco.viewer
 
         self._world.load(self.env.sim.data, self.env_idx)
-        self._handle = mujoco.viewer.launch_passive(
+        handle = mujoco.viewer.launch_passive(
             self._world.model,
             self._world.data,
             key_callback=self._on_key,
             show_left_ui=False,
             show_right_ui=False,
         )
-        self._set_up_camera()
+        self._handle = handle
+        self._set_up_camera(handle)
         self.sync_env_to_viewer()
 
     def is_running(self) -> bool:
@@ -122,10 +126,12 @@ class NativeMujocoViewer(BaseViewer):
             return
         with handle.lock():
             self._world.load(self.env.sim.data, self.env_idx)
-            handle.user_scn.ngeom = 0
-            self._draw_neighbors(handle.user_scn)
+            scene = handle.user_scn
+            assert scene is not None  # only a viewer without a renderer has none
+            scene.ngeom = 0
+            self._draw_neighbors(scene)
             if self._debug:
-                self._draw_debug(handle.user_scn)
+                self._draw_debug(scene)
         handle.set_texts(self._texts())
         self._draw_plots(handle)
         handle.sync()
@@ -197,17 +203,17 @@ class NativeMujocoViewer(BaseViewer):
         if self._key_callback is not None:
             self._key_callback(key)
 
-    def _set_up_camera(self) -> None:
-        cfg, camera = self.cfg, self._handle.cam
-        with self._handle.lock():
+    def _set_up_camera(self, handle: Handle) -> None:
+        cfg, camera = self.cfg, handle.cam
+        with handle.lock():
             camera.distance, camera.azimuth = cfg.distance, cfg.azimuth
             camera.elevation = cfg.elevation
             camera.lookat[:] = cfg.lookat
             if self._tracked:
                 camera.type = mujoco.mjtCamera.mjCAMERA_TRACKING
                 camera.trackbodyid = self._tracked
-            self._handle.opt.geomgroup[:] = cfg.geom_group
-            self._handle.opt.sitegroup[:] = cfg.site_group
+            handle.opt.geomgroup[:] = cfg.geom_group
+            handle.opt.sitegroup[:] = cfg.site_group
             if cfg.fovy is not None:
                 self._world.model.vis.global_.fovy = cfg.fovy
 
@@ -230,7 +236,7 @@ class NativeMujocoViewer(BaseViewer):
             model = self._world.model
             draw(MujocoNativeDebugVisualizer(scene, model, self.env_idx, self._all_envs))
 
-    def _draw_plots(self, handle: Any) -> None:
+    def _draw_plots(self, handle: Handle) -> None:
         viewport = handle.viewport
         if not self._plots_shown or viewport is None or not self._plots.figures:
             handle.clear_figures()

@@ -6,7 +6,7 @@ Names are loaded on first use, so that other modules need neither viser nor trim
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mjviser.conversions import (
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     ours = name in ("CheckpointManager", "ViserPlayViewer")

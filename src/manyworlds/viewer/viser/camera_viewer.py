@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import viser
 
     from manyworlds.sensor.camera_sensor import CameraSensor
+    from manyworlds.viewer.model_sync import WorldArrays
 
 _FRUSTUM_METERS = 0.15
 
@@ -39,7 +40,7 @@ class ViserCameraViewer:
         cfg, camera = camera_sensor.cfg, camera_sensor.camera_idx
         kinds = [kind for kind in ("rgb", "depth") if kind in cfg.data_types]
         blank = np.zeros((cfg.height, cfg.width, 3), np.uint8)
-        self._images: dict[str, Any] = {
+        self._images: dict[str, viser.GuiImageHandle] = {
             kind: server.gui.add_image(blank, label=f"{cfg.name} {kind}") for kind in kinds
         }
         self._frustum = server.scene.add_camera_frustum(
@@ -51,7 +52,7 @@ class ViserCameraViewer:
         )
 
     def update(
-        self, sim_data: Any, env_idx: int = 0, scene_offset: np.ndarray | None = None
+        self, sim_data: WorldArrays, env_idx: int = 0, scene_offset: np.ndarray | None = None
     ) -> None:
         """Show the images of a world.
 

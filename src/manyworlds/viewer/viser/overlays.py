@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
 import numpy as np
@@ -28,11 +28,14 @@ from manyworlds.viewer.world_mirror import WorldMirror
 if TYPE_CHECKING:
     import viser
 
+    from manyworlds.managers.manager_base import ManagerBase
+    from manyworlds.sensor.camera_sensor import CameraSensor
     from manyworlds.viewer.base import BaseViewer, EnvProtocol
+    from manyworlds.viewer.model_sync import WorldArrays
 
 _PATH = "/over"
-_CHART: Any = "chart-bar"
-_METRICS: Any = "chart-line"
+_CHART = cast("viser.IconName", "chart-bar")
+_METRICS = cast("viser.IconName", "chart-line")
 _CONTACTS = ("contact_points", "contact_forces")
 OVERLAYS = {
     **{name: label for name, label in LABELS.items() if name != "sites"},
@@ -115,7 +118,7 @@ class ViserCameraOverlays:
     env: EnvProtocol
     mj_model: mujoco.MjModel
     camera_viewers: list[ViserCameraViewer] | None = None
-    _enabled: Any = field(default=None, init=False, repr=False)
+    _enabled: viser.GuiCheckboxHandle | None = field(default=None, init=False, repr=False)
 
     @property
     def has_cameras(self) -> bool:
@@ -129,7 +132,7 @@ class ViserCameraOverlays:
             ViserCameraViewer(self.server, sensor, self.mj_model) for sensor in self._sensors()
         ]
 
-    def update(self, sim_data: Any, env_idx: int, scene_offset: Any) -> None:
+    def update(self, sim_data: WorldArrays, env_idx: int, scene_offset: np.ndarray | None) -> None:
         """Show the images of a world, if they are on."""
         if self._enabled is None or not self._enabled.value:
             return
@@ -144,7 +147,7 @@ class ViserCameraOverlays:
             self._enabled.remove()
         self.camera_viewers, self._enabled = None, None
 
-    def _sensors(self) -> list[Any]:
+    def _sensors(self) -> list[CameraSensor]:
         from manyworlds.sensor.camera_sensor import CameraSensor
 
         scene = getattr(self.env.unwrapped, "scene", None)
@@ -187,7 +190,7 @@ class SelectedWorldOverlays:
         self,
         server: viser.ViserServer,
         model: mujoco.MjModel,
-        sim_model: Any = None,
+        sim_model: WorldArrays | None = None,
         expanded_fields: Set[str] | None = None,
     ) -> None:
         self._world = WorldMirror(model, sim_model, expanded_fields)
@@ -209,7 +212,7 @@ class SelectedWorldOverlays:
             raise ValueError(f"There is no overlay '{name}': use one of {', '.join(OVERLAYS)}.")
         (self.on.add if on else self.on.discard)(name)
 
-    def show(self, data: Any, env_idx: int, offset: np.ndarray) -> None:
+    def show(self, data: WorldArrays, env_idx: int, offset: np.ndarray) -> None:
         """Draw the overlays that are on; nothing is copied or computed while all are off.
 
         Args:
@@ -259,5 +262,5 @@ class ViserContactOverlays:
         """Do nothing: contacts are drawn again in each frame."""
 
 
-def _names(manager: Any) -> list[str]:
+def _names(manager: ManagerBase[Any] | None) -> list[str]:
     return [name for name, _ in manager.get_active_iterable_terms(0)] if manager else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from manyworlds.viewer.actions import (
     Action,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from manyworlds.viewer.base import BaseViewer
 
-_CONTROLS: Any = "adjustments"  # viser's type of icon names exists only once it is imported
+_CONTROLS = cast("viser.IconName", "adjustments")
 
 
 @dataclass(frozen=True)

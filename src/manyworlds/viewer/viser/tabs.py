@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 import mujoco
 
@@ -29,12 +29,12 @@ from manyworlds.viewer.viser.overlays import OVERLAYS
 if TYPE_CHECKING:
     import viser
 
+    from manyworlds.managers import CommandManager, CommandTerm
     from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
-# Names of icons; viser's own type for them exists only once it is imported.
-_EYE: Any = "eye"
-_DISK: Any = "device-floppy"
-_GAMEPAD: Any = "device-gamepad-2"
+_EYE = cast("viser.IconName", "eye")
+_DISK = cast("viser.IconName", "device-floppy")
+_GAMEPAD = cast("viser.IconName", "device-gamepad-2")
 _HOLD_SECONDS = 1.0  # time after a move of a slider by a user in which it is not updated
 _Flag = mujoco.mjtVisFlag
 _FLAGS = {
@@ -129,7 +129,7 @@ class CommandTab:
     ) -> None:
         self._viewer = viewer
         self._sought: list[MotionSlider] = []
-        manager: Any = getattr(viewer.env.unwrapped, "command_manager", None)
+        manager: CommandManager | None = getattr(viewer.env.unwrapped, "command_manager", None)
         terms = {name: manager.get_term(name) for name in manager.active_terms} if manager else {}
         steered = {name: term for name, term in terms.items() if isinstance(term, Steerable)}
         sought = {name: term for name, term in terms.items() if isinstance(term, Seekable)}
@@ -142,7 +142,7 @@ class CommandTab:
             self._sought = [
                 MotionSlider(server.gui, viewer, name, term) for name, term in sought.items()
             ]
-            if own:
+            if manager is not None and own:
                 manager.create_gui(
                     server, lambda: viewer.env_idx, viewer.request_redraw, viewer.request_action
                 )
@@ -205,7 +205,7 @@ class MotionSlider:
         self._viewer.request(SeekMotion(self._name, int(frame)))
 
 
-def _has_gui(term: Any) -> bool:
+def _has_gui(term: CommandTerm) -> bool:
     from manyworlds.managers import CommandTerm
 
     return type(term).create_gui is not CommandTerm.create_gui

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -33,6 +33,9 @@ from manyworlds.viewer.viser.tabs import CheckpointTab, CommandTab, add_visualiz
 
 if TYPE_CHECKING:
     import viser
+
+    from manyworlds.managers import CommandTerm
+    from manyworlds.viewer.viser.tabs import Seekable, Steerable
 
 __all__ = ["CheckpointManager", "UpdateReason", "ViserPlayViewer", "format_time_ago"]
 
@@ -374,9 +377,9 @@ class ViserPlayViewer(BaseViewer):
                 self.groups[kind][group] = on
                 self.grid.rebuild()
             case page_actions.SteerCommand(term, values):
-                self._command_term(term).steer(self.env_idx, values)
+                cast("Steerable", self._command_term(term)).steer(self.env_idx, values)
             case page_actions.SeekMotion(term, frame):
-                self._command_term(term).seek(self.env_idx, frame)
+                cast("Seekable", self._command_term(term)).seek(self.env_idx, frame)
             case actions.ApplyGuiReset():
                 ids = torch.tensor([self.env_idx], device=self.env.unwrapped.device)
                 self.env.unwrapped.command_manager.apply_gui_reset(ids)
@@ -389,7 +392,7 @@ class ViserPlayViewer(BaseViewer):
                 return
         self._pending.add(UpdateReason.SCENE_REQUEST)
 
-    def _command_term(self, name: str) -> Any:
+    def _command_term(self, name: str) -> CommandTerm:
         return self.env.unwrapped.command_manager.get_term(name)
 
     def _newest_checkpoint(self) -> str:

@@ -20,8 +20,6 @@ class MotionJointPositionAction(JointPositionAction):
     A policy whose actions are zero follows the motion, so that learning starts with balance.
     """
 
-    cfg: MotionJointPositionActionCfg
-
     def __init__(self, cfg: MotionJointPositionActionCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
         self._command = cast(MotionCommand, env.command_manager.get_term(cfg.command_name))

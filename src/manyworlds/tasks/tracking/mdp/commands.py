@@ -363,7 +363,7 @@ class MotionCommand(CommandTerm):
         self._refresh(ids)
         self._look_up()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, object]) -> None:
         """Load a state that `state_dict` returned."""
         super().load_state_dict(state)
         self._look_up()

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from manyworlds.rl.exporter_utils import Metadata
 from manyworlds.rl.runner import OnPolicyRunner
 from manyworlds.tasks.tracking.mdp.commands import MotionCommand, MotionLoader
 
@@ -75,7 +76,7 @@ class MotionTrackingOnPolicyRunner(OnPolicyRunner):
             )
         return _OnnxMotionModel(actor, self._command()[1].motion)
 
-    def onnx_metadata(self) -> dict[str, Any]:
+    def onnx_metadata(self) -> Metadata:
         """Return the metadata, with the motion's bodies and frame rate."""
         name, command = self._command()
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -121,7 +121,7 @@ class UniformVelocityCommand(CommandTerm):
             self._command = zeros[:, :3].clone()
             self._shares = torch.tensor([getattr(cfg, n) for n in _SHARES], device=self.device)
             self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
-        self._bounds_of: dict[str, Any] = {}
+        self._bounds_of: dict[str, tuple[float, float] | None] = {}
         self._steered: dict[int, torch.Tensor] = {}
         self._speed, self._speed_of = torch.zeros_like(self._drawn[:, 0]), -1
 
@@ -138,19 +138,20 @@ class UniformVelocityCommand(CommandTerm):
         return self._speed
 
     @property
-    def ranges(self) -> dict[str, Any]:
+    def ranges(self) -> dict[str, tuple[float, float] | None]:
         """Bounds of sampled commands by name, which curricula change."""
         return {name: getattr(self.cfg.ranges, name) for name in _RANGES}
 
     @ranges.setter
-    def ranges(self, ranges: dict[str, Any]) -> None:
+    def ranges(self, ranges: dict[str, tuple[float, float] | None]) -> None:
         for name, bounds in ranges.items():
             setattr(self.cfg.ranges, name, bounds)
 
     @property
     def steering(self) -> dict[str, tuple[float, float]]:
         """Bounds of the commands that a viewer may set, by name, in order."""
-        return {name: self.ranges[name] for name in ("lin_vel_x", "lin_vel_y", "ang_vel_z")}
+        names = ("lin_vel_x", "lin_vel_y", "ang_vel_z")
+        return {name: getattr(self.cfg.ranges, name) for name in names}
 
     def steer(self, env_idx: int, command: Sequence[float] | None) -> None:
         """Hold a world's command at a value set by a viewer; None resamples it.
