@@ -52,7 +52,7 @@ class LastCalls:
         for _, written in self._rows.values():
             written[:] = False
 
-    def note_forward(self, rows: Any) -> None:
+    def note_forward(self, rows: np.ndarray | slice) -> None:
         """Record that `mj_forward` runs in the given worlds."""
         self._take(rows, self._batch.state, _FORWARD)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 
 from manyworlds.sim.fields.shared import MATRIX_SHAPES
 
+_ALL = slice(None)
 _TORCH_DTYPES = {"f": np.float32, "i": np.int32, "u": np.uint8, "b": np.bool_}
 
 
@@ -26,12 +25,12 @@ class Mirror:
         with np.errstate(over="ignore"):
             self.pull()
 
-    def pull(self, rows: Any = ...) -> None:
+    def pull(self, rows: np.ndarray | slice = _ALL) -> None:
         """Refresh some rows of the tensor from the batch, all by default."""
         self.buffer[rows] = self.array[rows]
         self.version = self.tensor._version
 
-    def refresh(self, rows: Any = ...) -> None:
+    def refresh(self, rows: np.ndarray | slice = _ALL) -> None:
         """Pull recomputed values, and raise the version by which caches detect changes."""
         self.tensor[:0].zero_()
         self.pull(rows)

@@ -479,7 +479,7 @@ class NativeEngine:
             self._unchecked.add(field)
 
     @np.errstate(over="ignore")
-    def _pull(self, rows: Any = ...) -> None:
+    def _pull(self, rows: np.ndarray | slice = slice(None)) -> None:
         # Values of a diverging world beyond float32's range become infinite.
         for mirror in self._state.values():
             mirror.pull(rows)
