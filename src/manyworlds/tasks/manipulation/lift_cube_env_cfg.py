@@ -182,12 +182,13 @@ def add_arm(cfg: ManagerBasedRlEnvCfg, arm: Arm) -> None:
     cfg.viewer = copy.deepcopy(arm.viewer)
     action: Any = cfg.actions["joint_pos"]
     action.scale = dict(arm.action_scale)
-    hand = SceneEntityCfg("robot", site_names=(arm.grasp_site,))
+    rewards: dict[str, Any] = cfg.rewards
+    users = [rewards["lift"]]
     for group in cfg.observations.values():
         assert group is not None
-        _term(group, "ee_to_cube").params["asset_cfg"] = hand
-    rewards: dict[str, Any] = cfg.rewards
-    rewards["lift"].params["asset_cfg"] = hand
+        users.append(_term(group, "ee_to_cube"))
+    for term in users:
+        term.params["asset_cfg"] = SceneEntityCfg("robot", site_names=(arm.grasp_site,))
     cfg.events |= fingertip_friction(arm.fingertips)
 
 
@@ -357,15 +358,18 @@ def _observations() -> dict[str, ObservationGroupCfg | None]:
 
 def _rewards() -> dict[str, RewardTermCfg | None]:
     lift = {"command_name": "lift_height", "object_name": "cube"}
-    joints = {"asset_cfg": SceneEntityCfg("robot", joint_names=(".*",))}
+
+    def joints() -> dict[str, Any]:
+        return {"asset_cfg": SceneEntityCfg("robot", joint_names=(".*",))}
+
     table: tuple[tuple[str, Any, float, dict[str, Any]], ...] = (
         ("lift", mdp.staged_position_reward, 1.0,
          {**lift, "reaching_std": 0.2, "bringing_std": 0.3}),
         ("lift_precise", mdp.bring_object_reward, 1.0, {**lift, "std": 0.05}),
         ("action_rate_l2", mdp.action_rate_l2, -0.01, {}),
-        ("joint_pos_limits", mdp.joint_pos_limits, -10.0, joints),
+        ("joint_pos_limits", mdp.joint_pos_limits, -10.0, joints()),
         ("joint_vel_hinge", mdp.joint_velocity_hinge_penalty, -0.01,
-         {"max_vel": 0.5, **joints}),
+         {"max_vel": 0.5, **joints()}),
     )  # fmt: skip
     return {
         name: RewardTermCfg(func=func, weight=weight, params=params)

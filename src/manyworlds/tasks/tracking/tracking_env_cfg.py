@@ -137,12 +137,11 @@ def with_robot(
 def add_robot(cfg: ManagerBasedRlEnvCfg, robot: TrackedRobot) -> None:
     """Add a robot, its motion and its names to the task."""
     cfg.scene.entities = {"robot": robot.entity()}
-    itself = ContactMatch(mode="subtree", pattern=robot.root, entity="robot")
     cfg.scene.sensors = (
         ContactSensorCfg(
             name="self_collision",
-            primary=itself,
-            secondary=itself,
+            primary=ContactMatch(mode="subtree", pattern=robot.root, entity="robot"),
+            secondary=ContactMatch(mode="subtree", pattern=robot.root, entity="robot"),
             reduce="none",
             history_length=4,
         ),

@@ -193,8 +193,9 @@ def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
 
 
 def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
-    ground = ContactMatch(mode="body", pattern="terrain")
-    itself = ContactMatch(mode="subtree", pattern=robot.root, entity="robot")
+    def ground() -> ContactMatch:
+        return ContactMatch(mode="body", pattern="terrain")
+
     return (
         RayCastSensorCfg(
             name="terrain_scan",
@@ -208,22 +209,22 @@ def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
         TerrainHeightSensorCfg(
             name="foot_height_scan",
             frame=tuple(ObjRef(type="site", name=foot, entity="robot") for foot in robot.feet),
-            pattern=RingPatternCfg(rings=(robot.foot_ring,)),
+            pattern=RingPatternCfg(rings=(copy.deepcopy(robot.foot_ring),)),
             ray_alignment="yaw",
             max_distance=1.0,
             include_geom_groups=(0,),
         ),
         ContactSensorCfg(
             name="feet_ground_contact",
-            primary=robot.feet_contact,
-            secondary=ground,
+            primary=copy.deepcopy(robot.feet_contact),
+            secondary=ground(),
             reduce="netforce",
             track_air_time=True,
         ),
         ContactSensorCfg(
             name="self_collision",
-            primary=itself,
-            secondary=itself,
+            primary=ContactMatch(mode="subtree", pattern=robot.root, entity="robot"),
+            secondary=ContactMatch(mode="subtree", pattern=robot.root, entity="robot"),
             reduce="none",
             history_length=4,
         ),
@@ -231,7 +232,7 @@ def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
             ContactSensorCfg(
                 name=name,
                 primary=ContactMatch(mode="geom", pattern=pattern, entity="robot"),
-                secondary=ground,
+                secondary=ground(),
                 reduce="none",
                 history_length=4,
             )

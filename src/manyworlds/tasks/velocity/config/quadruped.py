@@ -36,14 +36,14 @@ QUADRUPED = LeggedRobot(
     ),
     foot_geoms="[FR][LR]_foot_collision",
     foot_friction={
-        "foot_friction_slide": {"axes": [0], "ranges": (0.3, 1.5)},
+        "foot_friction_slide": {"axes": (0,), "ranges": (0.3, 1.5)},
         "foot_friction_spin": {
-            "axes": [1],
+            "axes": (1,),
             "ranges": (1e-4, 2e-2),
             "distribution": "log_uniform",
         },
         "foot_friction_roll": {
-            "axes": [2],
+            "axes": (2,),
             "ranges": (1e-5, 5e-3),
             "distribution": "log_uniform",
         },
