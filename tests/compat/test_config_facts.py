@@ -13,11 +13,19 @@ FACT = {
     "scene": {"__class__": "SceneCfg", "num_envs": 2},
     "events": {},
     "rewards": {
-        "alive": {"__class__": "RewardTermCfg", "func": "fn:manyworlds.envs.mdp.is_alive", "weight": 1.0},
-        "rate": {"__class__": "RewardTermCfg", "func": "fn:manyworlds.envs.mdp.rewards.action_rate_l2", "weight": -0.1,
-                 "params": {"a": 1, "b": [1.0, 2.0]}},
+        "alive": {
+            "__class__": "RewardTermCfg",
+            "func": "fn:manyworlds.envs.mdp.is_alive",
+            "weight": 1.0,
+        },
+        "rate": {
+            "__class__": "RewardTermCfg",
+            "func": "fn:manyworlds.envs.mdp.rewards.action_rate_l2",
+            "weight": -0.1,
+            "params": {"a": 1, "b": [1.0, 2.0]},
+        },
     },
-}  # fmt: skip
+}
 
 
 def _cfg() -> ManagerBasedRlEnvCfg:

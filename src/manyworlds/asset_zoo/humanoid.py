@@ -11,6 +11,7 @@ both sides follow the left limb.
 from __future__ import annotations
 
 import copy
+
 import mujoco
 
 from manyworlds.asset_zoo.links import (

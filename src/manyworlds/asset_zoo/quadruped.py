@@ -9,6 +9,7 @@ of the centers of mass of the trunk (2 mm) and the calves (1 mm) are omitted.
 from __future__ import annotations
 
 import copy
+
 import mujoco
 
 from manyworlds.asset_zoo.links import (

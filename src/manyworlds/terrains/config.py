@@ -161,9 +161,7 @@ def stepping_stones(**overrides: Any) -> box.BoxSteppingStonesTerrainCfg:
 @terrain_preset
 def narrow_beams(**overrides: Any) -> box.BoxNarrowBeamsTerrainCfg:
     """Twelve crossing beams, 80 to 20 cm wide."""
-    return _make(
-        box.BoxNarrowBeamsTerrainCfg, overrides, num_beams=12, beam_width_range=(0.2, 0.8)
-    )
+    return _make(box.BoxNarrowBeamsTerrainCfg, overrides, num_beams=12, beam_width_range=(0.2, 0.8))
 
 
 @terrain_preset

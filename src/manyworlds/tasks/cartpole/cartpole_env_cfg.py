@@ -47,9 +47,10 @@ def _joint(name: str) -> SceneEntityCfg:
     return SceneEntityCfg("cartpole", joint_names=name)
 
 
-def pole_angle_cos_sin(
-    env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _joint("hinge_1")
-) -> torch.Tensor:
+_SLIDER, _HINGE = _joint("slider"), _joint("hinge_1")
+
+
+def pole_angle_cos_sin(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _HINGE) -> torch.Tensor:
     """Cosine and sine of the pole's angle from upright, shape [num_envs, 2]."""
     angle = env.scene[asset_cfg.name].data.joint_pos[:, as_index(asset_cfg.joint_ids)]
     return torch.cat([angle.cos(), angle.sin()], dim=1)
@@ -67,8 +68,8 @@ PLAIN_OBSERVATION_FNS = {"pole_angle_cos_sin": _plain_pole_angle}
 
 def cartpole_smooth_reward(
     env: ManagerBasedRlEnv,
-    cart_cfg: SceneEntityCfg = _joint("slider"),
-    hinge_cfg: SceneEntityCfg = _joint("hinge_1"),
+    cart_cfg: SceneEntityCfg = _SLIDER,
+    hinge_cfg: SceneEntityCfg = _HINGE,
 ) -> torch.Tensor:
     """Product of factors in [0, 1] for the smooth reward of the module, shape [num_envs].
 

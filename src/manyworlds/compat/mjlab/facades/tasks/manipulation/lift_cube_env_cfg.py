@@ -5,11 +5,10 @@ Its terms are those of this project's task; the names of the robot's parts are e
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from manyworlds.envs import ManagerBasedRlEnvCfg
-from manyworlds.managers import EventTermCfg, SceneEntityCfg
+from manyworlds.managers import SceneEntityCfg
 from manyworlds.scene import SceneCfg
 from manyworlds.sensor import ContactMatch, ContactSensorCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
