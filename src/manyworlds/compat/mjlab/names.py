@@ -8,7 +8,9 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+
+from manyworlds.tasks.registry import LazyTask
 
 
 def run_command(name: str) -> None:
@@ -23,9 +25,11 @@ def run_command(name: str) -> None:
         raise SystemExit(code)
 
 
+_FACADES = "manyworlds.compat.mjlab.facades.tasks"
+
 MODULES: dict[str, str] = {
     **{
-        f"mjlab.tasks.{robot}.{part}": f"manyworlds.tasks.{robot}"
+        f"mjlab.tasks.{robot}.{part}": f"{_FACADES}.{robot}"
         for robot in (
             "manipulation.config.yam",
             "tracking.config.g1",
@@ -66,16 +70,12 @@ NAMES: dict[str, Any] = {
     "mjlab.tasks.manipulation.rl.runner:ManipulationOnPolicyRunner": (
         "manyworlds.rl.runner:OnPolicyRunner"
     ),
-    "mjlab.tasks.manipulation.config.yam.env_cfgs:get_cube_spec": (
-        "manyworlds.tasks.manipulation.lift_cube_env_cfg:get_cube_spec"
-    ),
     "mjlab.tasks.velocity.mdp.rewards:self_collision_cost": (
         "manyworlds.envs.mdp.rewards:self_collision_cost"
     ),
     "mjlab.tasks.velocity.mdp.terminations:illegal_contact": (
         "manyworlds.envs.mdp.terminations:illegal_contact"
     ),
-    "mjlab.tasks.velocity.config.go1.env_cfgs:TerrainType": Literal["rough", "obstacles"],
     "mjlab.tasks.velocity.rl.runner:VelocityOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
     "mjlab.scripts.demo:main": partial(run_command, "demo"),
     "mjlab.scripts.list_envs:main": partial(run_command, "list"),
@@ -98,22 +98,51 @@ NAMES: dict[str, Any] = {
 }
 """mjlab's `module:name` to ours; what is not a string is the value itself."""
 
-_ROBOTS = {"Unitree-Go1": "Go1", "Unitree-G1": "G1"}
-TASKS: dict[str, str] = {
-    **{f"Mjlab-Cartpole-{task}": f"Cartpole-{task}" for task in ("Balance", "Swingup")},
+_RUNNER = "manyworlds.rl.runner:OnPolicyRunner"
+TASKS: dict[str, LazyTask] = {
     **{
-        f"Mjlab-Velocity-{ground}-{theirs}": f"Velocity-{ground}-{ours}"
-        for ground in ("Flat", "Rough")
-        for theirs, ours in _ROBOTS.items()
+        f"Mjlab-Cartpole-{task}": LazyTask(
+            f"{_FACADES}.cartpole.cartpole_env_cfg",
+            f"cartpole_{task.lower()}_env_cfg",
+            "cartpole_ppo_runner_cfg",
+        )
+        for task in ("Balance", "Swingup")
     },
     **{
-        f"Mjlab-Tracking-Flat-Unitree-G1{suffix}": f"Tracking-Flat-G1{suffix}"
+        f"Mjlab-Velocity-{ground}-Unitree-{robot}": LazyTask(
+            f"{_FACADES}.velocity.config.{robot.lower()}",
+            f"unitree_{robot.lower()}_{ground.lower()}_env_cfg",
+            f"unitree_{robot.lower()}_ppo_runner_cfg",
+            _RUNNER,
+        )
+        for ground in ("Flat", "Rough")
+        for robot in ("Go1", "G1")
+    },
+    **{
+        f"Mjlab-Tracking-Flat-Unitree-G1{suffix}": LazyTask(
+            f"{_FACADES}.tracking.config.g1",
+            f"unitree_g1_flat_tracking{suffix.lower().replace('-', '_')}_env_cfg",
+            "unitree_g1_tracking_ppo_runner_cfg",
+            "manyworlds.tasks.tracking.rl.runner:MotionTrackingOnPolicyRunner",
+        )
         for suffix in ("", "-No-State-Estimation")
     },
-    **{f"Mjlab-Lift-Cube-Yam{seen}": f"Lift-Cube-Yam{seen}" for seen in ("", "-Rgb", "-Depth")},
-    "Mjlab-Multi-Cube-Seg-Yam": "Multi-Cube-Seg-Yam",
+    **{
+        f"Mjlab-{task}": LazyTask(
+            f"{_FACADES}.manipulation.config.yam",
+            f"yam_{env}_env_cfg",
+            f"yam_{learner}_ppo_runner_cfg",
+            _RUNNER,
+        )
+        for task, env, learner in (
+            ("Lift-Cube-Yam", "lift_cube", "lift_cube"),
+            ("Lift-Cube-Yam-Rgb", "lift_cube_rgb", "lift_cube_vision"),
+            ("Lift-Cube-Yam-Depth", "lift_cube_depth", "lift_cube_vision"),
+            ("Multi-Cube-Seg-Yam", "multi_cube_seg", "multi_cube_seg"),
+        )
+    },
 }
-"""mjlab's task ids to ours."""
+"""mjlab's tasks by id."""
 
 _COMMAND = "the nearest is the command `manyworlds {}`"
 _VISER_SCENE = "the nearest is manyworlds.viewer.browser.world_grid.WorldGrid"
