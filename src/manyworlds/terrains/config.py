@@ -197,8 +197,8 @@ def _field(
 
 def _walking(step_height: float, slope: float, add_lights: bool = True) -> TerrainGeneratorCfg:
     """Return stairs, slopes and uneven ground, with a maximum height of steps [m] and slope."""
-    steps: dict[str, Any] = {"proportion": 0.2, "step_height_range": (0.0, step_height)}
-    slopes: dict[str, Any] = {"proportion": 0.1, "slope_range": (0.0, slope)}
+    steps: dict[str, object] = {"proportion": 0.2, "step_height_range": (0.0, step_height)}
+    slopes: dict[str, object] = {"proportion": 0.1, "slope_range": (0.0, slope)}
     kinds = {
         "flat": flat(proportion=0.2),
         "pyramid_stairs": pyramid_stairs(**steps),
