@@ -7,9 +7,10 @@ import importlib
 import importlib.util
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import tyro
 
@@ -19,6 +20,10 @@ T = TypeVar("T")
 
 Modules = tyro.conf.UseAppendAction[tuple[str, ...]]
 """The type of the option `--load`, which may be given several times."""
+
+ARGUMENT_FORMS: list[Callable[[Any, list[str]], list[str]]] = []
+"""Functions that rewrite arguments before they are parsed, for other spellings of options. Each
+takes the dataclass of the options, or an instance with their defaults, and the arguments."""
 
 
 class UsageError(ValueError):
@@ -48,7 +53,7 @@ def parse(options_type: type[T], argv: list[str], command: str) -> T:
     Raises:
         SystemExit: tyro has printed the help (code 0) or an error (code 2).
     """
-    return tyro.cli(options_type, args=argv, prog=f"manyworlds {command}")
+    return tyro.cli(options_type, args=_rewritten(options_type, argv), prog=f"manyworlds {command}")
 
 
 def parse_known(
@@ -76,7 +81,7 @@ def parse_known(
     """
     return tyro.cli(
         options_type,
-        args=argv,
+        args=_rewritten(options_type, argv),
         prog=f"manyworlds {command}",
         description=description,
         add_help=add_help,
@@ -98,7 +103,7 @@ def parse_over(default: T, argv: list[str], command: str) -> T:
         return tyro.cli(
             type(default),
             default=default,
-            args=argv,
+            args=_rewritten(default, argv),
             prog=f"manyworlds {command}",
             config=(
                 tyro.conf.AvoidSubcommands,
@@ -109,6 +114,12 @@ def parse_over(default: T, argv: list[str], command: str) -> T:
         )
     finally:
         gc.enable()
+
+
+def _rewritten(options: Any, argv: list[str]) -> list[str]:
+    for form in ARGUMENT_FORMS:
+        argv = form(options, argv)
+    return argv
 
 
 def parse_task(argv: list[str], command: str, summary: str) -> tuple[str, list[str]]:

@@ -126,15 +126,16 @@ def _is_alias(name: str) -> bool:
     return name == PACKAGE or name.startswith(f"{PACKAGE}.")
 
 
-def _paths(name: str) -> tuple[str, str]:
-    """Facade of a module of mjlab, and the module of ours that takes its place."""
+def _paths(name: str) -> tuple[str, ...]:
+    """Facade of a module of mjlab, and the modules of ours that take its place."""
     below = name.removeprefix(PACKAGE)
     head, tail = name, ""
     while head not in MODULES and head != PACKAGE:
         head, _, last = head.rpartition(".")
         tail = f".{last}{tail}"
-    ours = MODULES[head] + tail if head in MODULES else "manyworlds" + below
-    return _FACADES + below, ours
+    ours = MODULES.get(head, "manyworlds")
+    places = (ours,) if isinstance(ours, str) else ours
+    return (_FACADES + below, *(place + tail for place in places))
 
 
 def _has_alias(name: str) -> bool:

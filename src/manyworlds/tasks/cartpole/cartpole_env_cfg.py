@@ -41,7 +41,15 @@ if TYPE_CHECKING:
 _GAUSSIAN_AT_MARGIN = math.log(0.1)  # the kernel is 0.1 at the margin
 
 
-def pole_angle_cos_sin(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
+def _joint(name: str) -> SceneEntityCfg:
+    """Select one joint of the cartpole."""
+    return SceneEntityCfg("cartpole", joint_names=name)
+
+
+_CART, _HINGE = _joint("slider"), _joint("hinge_1")
+
+
+def pole_angle_cos_sin(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _HINGE) -> torch.Tensor:
     """Cosine and sine of the pole's angle from upright, shape [num_envs, 2]."""
     angle = env.scene[asset_cfg.name].data.joint_pos[:, asset_cfg.index("joint")]
     return torch.cat([angle.cos(), angle.sin()], dim=1)
@@ -58,7 +66,7 @@ PLAIN_OBSERVATION_FNS = {"pole_angle_cos_sin": _plain_pole_angle}
 
 
 def cartpole_smooth_reward(
-    env: ManagerBasedRlEnv, cart_cfg: SceneEntityCfg, hinge_cfg: SceneEntityCfg
+    env: ManagerBasedRlEnv, cart_cfg: SceneEntityCfg = _CART, hinge_cfg: SceneEntityCfg = _HINGE
 ) -> torch.Tensor:
     """Product of factors in [0, 1] for the smooth reward of the module, shape [num_envs].
 
@@ -87,11 +95,6 @@ def _backdrop(spec: mujoco.MjSpec) -> None:
     floor = add_ground_plane(spec, name="floor")
     floor.contype = floor.conaffinity = 0
     floor.material = add_checker_material(spec, name="floor")
-
-
-def _joint(name: str) -> SceneEntityCfg:
-    """Select one joint of the cartpole."""
-    return SceneEntityCfg("cartpole", joint_names=name)
 
 
 def _observations() -> dict[str, ObservationGroupCfg | None]:
