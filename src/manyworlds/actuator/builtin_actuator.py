@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,10 @@ class DirectActuator(Actuator[ActuatorCfgT]):
     """Kinds of targets that the controls are."""
 
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
+        """Return the controls, shape [num_envs, number of controls]."""
+        return self.control_law(self.params, cmd)
+
+    def control_law(self, params: Mapping[str, torch.Tensor], cmd: ActuatorCmd) -> torch.Tensor:
         """Return the targets as controls, shape [num_envs, number of controls]."""
         targets = [cmd.targets.of(field) for field in self.command_fields]
         return targets[0] if len(targets) == 1 else torch.cat(targets, dim=-1)

@@ -82,7 +82,8 @@ class BuiltinActuatorGroup:
         leftovers = []
         groups: dict[Any, _CopyGroup] = {}
         for actuator in actuators:
-            if not is_plain(actuator, DirectActuator):
+            own_law = type(actuator).control_law is not DirectActuator.control_law
+            if own_law or not is_plain(actuator, DirectActuator):
                 leftovers.append(actuator)
                 continue
             delay, transmission = actuator.cfg.delay_key, actuator.transmission_type

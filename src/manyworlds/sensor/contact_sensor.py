@@ -12,6 +12,7 @@ import torch
 from manyworlds.sensor.sampling import world_mask
 from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.utils.declared import declared
 from manyworlds.validation.checks import check_count
 from manyworlds.validation.names import match_ids, resolve_matching_names
 from manyworlds.validation.worlds import EnvIds, as_index
@@ -129,13 +130,14 @@ class ContactSensor(Sensor[ContactData]):
 
     noise_fields = ("force", "torque", "dist", "pos")
     state_attributes = ("_times", "_history", "_newest")
+    primary_names: list[str] = declared()
+    """Names of the primaries, relative to their entity; after `edit_spec`."""
 
     def __init__(self, cfg: ContactSensorCfg) -> None:
         super().__init__()
         _check(cfg)
         self.cfg: ContactSensorCfg = cfg
-        self.primary_names: list[str] = []
-        """Names of the primaries, relative to their entity."""
+        self.primary_names = []
         self._times: torch.Tensor | None = None  # [4, num_envs, P], in the order of _TIMES
         self._history: dict[str, torch.Tensor] = {}  # each [H, num_envs, N, ...]: a ring
         self._newest = 0
