@@ -18,13 +18,14 @@ from manyworlds.signals import DelayBuffer
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
+from manyworlds.utils.overrides import overrides
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import EnvIds, as_index, assign
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity, EntityData
 
-_INITIALIZE = "An actuator finds its controls when its entity is initialized in a simulation."
+_INITIALIZE = "before its entity is part of a simulation: call scene.initialize."
 
 ActuatorCfgT = TypeVar("ActuatorCfgT", bound="ActuatorCfg")
 ActuatorT = TypeVar("ActuatorT", bound="Actuator[Any]")
@@ -294,8 +295,11 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
 
     @property
     def needs_substeps(self) -> bool:
-        """True if the control must be computed before every physics step."""
-        return self.has_delay
+        """True if the control must be computed before every physics step.
+
+        By default it is, because `compute` may depend on the state.
+        """
+        return True
 
     @property
     def model_fields(self) -> tuple[str, ...]:
@@ -311,9 +315,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
         """Return the controls, shape [num_envs, number of controls]."""
 
-    def control_law(
-        self, params: Mapping[str, torch.Tensor], cmd: ActuatorCmd
-    ) -> torch.Tensor:
+    def control_law(self, params: Mapping[str, torch.Tensor], cmd: ActuatorCmd) -> torch.Tensor:
         """Return controls that depend on parameters and command alone; a hook.
 
         A static method may be evaluated once for several actuators; see `IdealPdActuator`.
@@ -511,10 +513,8 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
 
 def is_plain(actuator: Actuator[Any], kind: type[ActuatorT]) -> TypeGuard[ActuatorT]:
     """Return whether an actuator has the unchanged law of a class, so that a group may apply it."""
-    own = type(actuator)
     return (
         isinstance(actuator, kind)
-        and own.compute is kind.compute
-        and own.get_command is Actuator.get_command
-        and own.apply_delay is Actuator.apply_delay
+        and not overrides(actuator, kind, "compute")
+        and not overrides(actuator, Actuator, "get_command", "apply_delay")
     )

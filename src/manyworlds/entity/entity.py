@@ -37,6 +37,7 @@ from manyworlds.spec.mjcf import fix_spec_xml, strip_buffer_textures
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
 from manyworlds.utils.files import write_atomic
+from manyworlds.utils.overrides import overrides
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.checks import check_tuple, check_type
 from manyworlds.validation.names import free_name, match_ids, resolve_expr
@@ -46,7 +47,7 @@ from manyworlds.validation.worlds import EnvIds
 _DRIVEN = ("joint", "tendon", "site")
 _POSITION = int(mujoco.mjtCtrlInput.mjINPUT_POS)
 _INITIALIZE = (
-    "It has none before it is part of a simulation: build a Simulation of scene.spec and call "
+    "before it is part of a simulation: build a Simulation of scene.spec and call "
     "scene.initialize(sim.mj_model, sim.model, sim.data), or make a ManagerBasedRlEnv."
 )
 _ON_JOINTS = TRANSMISSIONS[TransmissionType.JOINT]
@@ -215,8 +216,9 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     @property
     def needs_substeps(self) -> bool:
-        """True if an actuator must compute its control before every physics step."""
-        return self._actuator_groups.needs_substeps
+        """True if an actuator or a method of a subclass must run in every physics step."""
+        own = overrides(self, Entity, "update", "write_data_to_sim")
+        return own or self._actuator_groups.needs_substeps
 
     def find_joints_by_actuator_names(self, actuator_name_keys: Names) -> Matches:
         """Select the joints that the named actuators move, in joint order."""

@@ -260,10 +260,11 @@ class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
     """Manager of terms that are objects, each built by its configuration."""
 
     _class_terms: dict[str, TermT]
+    _terms: dict[str, Any]
 
     def __init__(self, cfg: Mapping[str, Any], env: ManagerBasedRlEnv) -> None:
         super().__init__({}, env)
-        self._class_terms = {
+        self._terms = self._class_terms = {
             name: self._build(name, copy.deepcopy(term_cfg))
             for name, term_cfg in cfg.items()
             if term_cfg is not None
@@ -284,13 +285,13 @@ class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
             raise ValueError(self._missing(name, self._class_terms))
         return self._class_terms[name]
 
-    def get_term_cfg(self, term_name: str) -> Any:
+    def get_term_cfg(self, name: str) -> Any:
         """Return the manager's own copy of a term's config.
 
         Raises:
             ValueError: the term does not exist.
         """
-        term: Any = self.get_term(term_name)
+        term: Any = self.get_term(name)
         return term.cfg
 
     def _build(self, name: str, term_cfg: Any) -> TermT:

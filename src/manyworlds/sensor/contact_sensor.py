@@ -13,6 +13,7 @@ from manyworlds.sensor.sampling import world_mask
 from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.declared import declared
+from manyworlds.utils.overrides import overrides
 from manyworlds.validation.checks import check_count
 from manyworlds.validation.names import match_ids, resolve_matching_names
 from manyworlds.validation.worlds import EnvIds, as_index
@@ -154,7 +155,8 @@ class ContactSensor(Sensor[ContactData]):
     @property
     def needs_substeps(self) -> bool:
         """True if the sensor must be updated after every physics step."""
-        return self._tracks and not self._kept
+        own = overrides(self, ContactSensor, "update")
+        return own or (self._tracks and not self._kept)
 
     def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
         """Add a MuJoCo sensor for each primary.

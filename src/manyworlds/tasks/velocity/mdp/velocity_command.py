@@ -11,6 +11,7 @@ import torch
 
 from manyworlds.managers import CommandTerm, CommandTermCfg
 from manyworlds.utils.math import dot, wrap_to_pi
+from manyworlds.utils.overrides import overrides
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -139,7 +140,8 @@ class UniformVelocityCommand(CommandTerm):
             self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
         self._bounds_of: dict[str, Any] = {}
         self._steered: dict[int, torch.Tensor] = {}
-        self._speed, self._speed_of = torch.zeros_like(self.heading_target), (self.vel_command_b, -1)
+        self._speed = torch.zeros_like(self.heading_target)
+        self._speed_of = self.vel_command_b, -1
 
     @property
     def command(self) -> torch.Tensor:
@@ -200,7 +202,7 @@ class UniformVelocityCommand(CommandTerm):
 
     def _resample_where(self, mask: torch.Tensor) -> None:
         """Resample commands and their times in the worlds of a mask, shape [num_envs]."""
-        if type(self)._resample_command is not UniformVelocityCommand._resample_command:
+        if overrides(self, UniformVelocityCommand, "_resample_command"):
             super()._resample_where(mask)  # for the ids that a subclass expects
         elif mask.device.type != "cpu" or mask.any():  # a check on a GPU would synchronize
             torch.where(mask, self._sample(mask), self.time_left, out=self.time_left)
