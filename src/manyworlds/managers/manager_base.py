@@ -113,7 +113,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
     def __init__(self, cfg: Mapping[str, CfgT | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         self._class_terms: dict[str, Any] = {}
-        self._terms = self._prepare_terms(cfg)
+        self._terms = self._prepare_all(cfg)
 
     def __str__(self) -> str:
         """Return a table of the terms."""
@@ -194,7 +194,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         ]
         yield self.kind, ("index", "name", "function", *self._shown), rows
 
-    def _prepare_terms(self, cfg: Mapping[str, CfgT | None], group: str = "") -> dict[str, CfgT]:
+    def _prepare_all(self, cfg: Mapping[str, CfgT | None], group: str = "") -> dict[str, CfgT]:
         return {
             name: self._prepare(group + name, copy.deepcopy(term_cfg))
             for name, term_cfg in cfg.items()

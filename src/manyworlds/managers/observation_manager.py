@@ -119,7 +119,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             self._build_group(name, group)
 
     def _build_group(self, name: str, group: ObservationGroupCfg) -> None:
-        group.terms = self._prepare_terms(group.terms, f"{name}/")
+        group.terms = self._prepare_all(group.terms, f"{name}/")
         per_term = group.nan_policy if group.nan_check_per_term else "disabled"
         whole = "disabled" if group.nan_check_per_term else group.nan_policy
         self._nan_stages[name] = nan_stage(whole, f"{self.kind} group '{name}'")

@@ -111,9 +111,9 @@ def _differences(new: Any, saved: Any, path: str = "") -> Iterator[tuple[str, An
         yield path, new, saved
 
 
-def dump_yaml(path: Path, config: Any) -> None:
+def dump_yaml(path: Path, config: Any, sort_keys: bool = False) -> None:
     """Write a config as YAML, atomically."""
-    write_atomic(path, yaml.safe_dump(to_plain(config), sort_keys=False))
+    write_atomic(path, yaml.safe_dump(to_plain(config), sort_keys=sort_keys))
 
 
 def load_yaml(path: Path) -> Any:

@@ -56,7 +56,6 @@ NAMES: dict[str, Any] = {
         for robot in ("g1", "go1", "yam")
         for name in (f"get_{robot}_robot_cfg", f"{robot.upper()}_ACTION_SCALE")
     },
-    "mjlab.entity.entity:EntityIndexing": "manyworlds.entity.indexing:EntityIndexing",
     "mjlab.rl:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
     "mjlab.sim.sim_data:TorchArray": "manyworlds.sim.torch_array:TorchArray",
     "mjlab.rl.runner:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
@@ -90,7 +89,6 @@ NAMES: dict[str, Any] = {
         "manyworlds.tasks.tracking.scripts.evaluate:EvaluateOptions"
     ),
     "mjlab.tasks.registry:register_mjlab_task": "manyworlds.tasks.registry:register_task",
-    "mjlab.utils.os:dump_yaml": "manyworlds.utils.config:dump_yaml",
     "mjlab.utils.wrappers:VideoRecorder": "manyworlds.viewer.video_recorder:VideoRecorder",
     "mjlab.utils.wrappers.video_recorder:VideoRecorder": (
         "manyworlds.viewer.video_recorder:VideoRecorder"

@@ -1,0 +1,1 @@
+"""Modules below `mjlab.actuator`."""
