@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.actuator.actuator import Actuator, is_plain, read_target
-from manyworlds.actuator.builtin_actuator import DirectActuator
+from manyworlds.actuator.actuator import Actuator, read_target
+from manyworlds.actuator.builtin_actuator import DirectActuator, copies_targets
 from manyworlds.actuator.targets import CommandField
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.validation.worlds import as_index
@@ -82,7 +82,7 @@ class BuiltinActuatorGroup:
         leftovers = []
         groups: dict[Any, _CopyGroup] = {}
         for actuator in actuators:
-            if not is_plain(actuator, DirectActuator):
+            if not copies_targets(actuator):
                 leftovers.append(actuator)
                 continue
             delay, transmission = actuator.cfg.delay_key, actuator.transmission_type

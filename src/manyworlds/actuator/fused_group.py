@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from inspect import getattr_static
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -66,7 +67,9 @@ class FusedActuatorGroup:
         leftovers = []
         groups: dict[Any, _FusedGroup] = {}
         for actuator in actuators:
-            if not is_plain(actuator, IdealPdActuator):
+            # Only a law without `self` may be evaluated for all actuators of a class at once.
+            static = isinstance(getattr_static(actuator, "control_law"), staticmethod)
+            if not static or not is_plain(actuator, IdealPdActuator):
                 leftovers.append(actuator)
                 continue
             key = (

@@ -66,11 +66,6 @@ class IdealPdActuator(Actuator[IdealPdCfgT], Generic[IdealPdCfgT]):
         # A motor without a limit has no ranges that a larger force_limit must widen.
         self.limit_fields = MOTOR_RANGES if math.isfinite(cfg.effort_limit) else ()
 
-    @property
-    def needs_substeps(self) -> bool:
-        """Always True, because the law depends on the state."""
-        return True
-
     def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
         """Create the motors of some targets."""
         self._mjs_actuators += [

@@ -250,3 +250,7 @@ class NullCommandManager(CommandManager):
 
     def __init__(self) -> None:
         self._terms, self._class_terms = {}, {}
+
+    def reset(self, env_ids: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
+        """Return an empty log."""
+        return {}

@@ -142,7 +142,7 @@ class BuiltinSensorCfg(SensorCfg):
 
     def build(self) -> BuiltinSensor:
         """Build the sensor."""
-        return BuiltinSensor(self.prefixed_name, self)
+        return BuiltinSensor(self)
 
 
 class BuiltinSensor(Sensor["torch.Tensor"]):
@@ -151,17 +151,27 @@ class BuiltinSensor(Sensor["torch.Tensor"]):
     Without options, `data` is a view of `sim.data.sensordata`. After a control step, outputs that
     depend on positions and velocities are at the new state; outputs that depend on forces or
     accelerations are one physics step old.
+
+    Args:
+        cfg: the sensor to add to the scene; None reads one of the model.
+        name: name in the model; None uses that of `cfg`.
+
+    Raises:
+        ValueError: neither is given.
     """
 
-    def __init__(self, name: str, cfg: BuiltinSensorCfg | None = None) -> None:
+    def __init__(self, cfg: BuiltinSensorCfg | None = None, name: str | None = None) -> None:
         super().__init__()
-        self.name = name
+        if cfg is None and name is None:
+            raise ValueError("BuiltinSensor needs a cfg, or the name of a sensor of the model.")
+        self.name: str = name or cfg.prefixed_name  # type: ignore[union-attr]
+        """Name of the sensor in the model."""
         self.cfg: BuiltinSensorCfg | None = cfg
 
     @classmethod
     def from_existing(cls, name: str) -> BuiltinSensor:
         """Return a sensor that reads one that the model already has."""
-        return cls(name)
+        return cls(name=name)
 
     def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
         """Add the sensor to the scene.

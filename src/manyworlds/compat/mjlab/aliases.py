@@ -45,6 +45,7 @@ def install() -> None:
             "by `python -m manyworlds.compat.mjlab`."
         )
     sys.meta_path.insert(0, _FINDER)
+    members.attach()
     registry.PLUGIN_GROUPS.setdefault(_PLUGIN_GROUP, False)
     for theirs, ours in TASKS.items():
         registry.register_lazy_task(theirs, registry.BUILTIN_TASKS[ours])

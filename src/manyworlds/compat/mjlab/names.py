@@ -123,7 +123,6 @@ NAMES: dict[str, Any] = {
         f"mjlab.envs.mdp.dr:{name}": f"manyworlds.envs.mdp.dr._types:{name.upper()}"
         for name in ("abs", "add", "gaussian", "log_uniform", "scale", "uniform")
     },
-    "mjlab.entity.entity:EntityIndexing": "manyworlds.entity.indexing:EntityIndexing",
     "mjlab.rl:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
     "mjlab.sim.sim:VARIANT_DEPENDENT_FIELDS": "manyworlds.sim:VARIANT_DEPENDENT_FIELDS",
     "mjlab.sim.sim_data:TorchArray": "manyworlds.sim.torch_array:TorchArray",
@@ -175,7 +174,6 @@ NAMES: dict[str, Any] = {
     "mjlab.tasks.tracking.scripts.evaluate:EvaluateConfig": (
         "manyworlds.tasks.tracking.scripts.evaluate:EvaluateOptions"
     ),
-    "mjlab.utils.os:dump_yaml": "manyworlds.utils.config:dump_yaml",
     "mjlab.utils.wrappers:VideoRecorder": "manyworlds.viewer.video_recorder:VideoRecorder",
     "mjlab.utils.wrappers.video_recorder:VideoRecorder": (
         "manyworlds.viewer.video_recorder:VideoRecorder"
