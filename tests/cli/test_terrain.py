@@ -27,7 +27,7 @@ def test_ready_terrains_and_kinds_are_found():
     ("kinds", "change", "message"),
     [
         (["stares"], {}, r"'stares' is no kind .* Did you mean 'stairs'\?"),
-        (["rough", "flat"], {}, "'rough' is no kind .* rough, stairs alone"),
+        (["rough", "flat"], {}, "'rough' is no kind .* rough, high-steps, stairs alone"),
         (["flat"], {"step_width": 0.5}, "None of the kinds flat has a field 'step_width'"),
     ],
 )

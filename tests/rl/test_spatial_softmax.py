@@ -59,6 +59,15 @@ def test_the_model_can_be_exported_and_shared(tmp_path):
         assert torch.allclose(model(obs), wrapped(obs["state"], obs["image"]))
 
 
+def test_plain_convolutions_can_be_asked_for():
+    """Leave the softmax out for `spatial_softmax=False`, and take it for True."""
+    assert isinstance(
+        make_model({**CNN, "spatial_softmax": True}).get_submodule("cnns.image"), SpatialSoftmaxCNN
+    )
+    plain = make_model({**CNN, "spatial_softmax": False}).get_submodule("cnns.image")
+    assert plain(torch.rand(2, 3, 16, 16)).shape == (2, 6 * 3 * 3)
+
+
 def test_wrong_settings_are_named():
     """Refuse missing settings, and settings of other groups."""
     with pytest.raises(ValueError, match="CNN configurations must be provided"):

@@ -1,5 +1,7 @@
 """The registry of tasks."""
 
+import importlib
+
 import pytest
 
 from manyworlds.envs import ManagerBasedRlEnv
@@ -11,6 +13,7 @@ from manyworlds.tasks import (
     register_task,
     registry,
 )
+from tests.tasks.sharing import shared_parts
 
 
 def test_builtin_tasks_are_listed_and_load():
@@ -32,6 +35,14 @@ def test_loaded_configs_are_copies():
     """Hand out configs that a user may edit."""
     load_env_cfg("Cartpole-Balance").scene.num_envs = 3
     assert load_env_cfg("Cartpole-Balance").scene.num_envs == 1024
+
+
+@pytest.mark.parametrize("task", registry.BUILTIN_TASKS)
+def test_edits_of_a_config_stay_where_they_are_made(task):
+    """Share no part between two terms or sensors, nor between two configs of the same task."""
+    lazy = registry.BUILTIN_TASKS[task]
+    make = getattr(importlib.import_module(lazy.module), lazy.env_cfg)
+    assert not shared_parts(make(), make())
 
 
 def test_a_task_can_be_registered_once(monkeypatch, env_cfg, rl_settings):

@@ -23,9 +23,9 @@ KINDS: dict[str, Callable[..., SubTerrainCfg]] = ALL_TERRAIN_PRESETS | {
     "stairs_with_holes": lambda **fields: pyramid_stairs(holes=True, **fields),
     "inverted_stairs_with_holes": lambda **fields: pyramid_stairs_inv(holes=True, **fields),
     "grid_with_holes": lambda **fields: box_random_grid(holes=True, **fields),
-    "grid_unmerged": lambda **fields: box_random_grid(merge_similar_heights=False, **fields),
+    "grid_merged": lambda **fields: box_random_grid(merge_similar_heights=True, **fields),
     "boxes_without_floor": lambda **fields: random_spread_boxes(add_floor=False, **fields),
-    "open_stairs_up": lambda **fields: open_stairs(inverted=False, **fields),
+    "open_stairs_down": lambda **fields: open_stairs(inverted=True, **fields),
     "coarse_rough": lambda **fields: random_rough(downsampled_scale=0.4, **fields),
     "slope_without_border": lambda **fields: hf_pyramid_slope(border_width=0.0, **fields),
 }

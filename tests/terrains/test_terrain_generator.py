@@ -182,10 +182,11 @@ PATCHES = {"spawn": FlatPatchSamplingCfg(num_patches=6, patch_radius=0.4, max_he
 )
 def test_flat_patches_are_flat(kind):
     """Find each patch at its place and flat under rays."""
-    # The gaps between tiles are narrow.
+    # Columns are wide enough for a patch; the gaps between tiles are narrow.
+    columns = {"grid_width": 1.0} if kind == "box_random_grid" else {}
     sampling = replace(PATCHES["spawn"], grid_resolution=0.01 if kind == "tilted_grid" else None)
     size = (3.0, 3.0) if kind == "tilted_grid" else (8.0, 8.0)
-    cfg = presets.ALL_TERRAIN_PRESETS[kind](flat_patch_sampling={"spawn": sampling})
+    cfg = presets.ALL_TERRAIN_PRESETS[kind](flat_patch_sampling={"spawn": sampling}, **columns)
     generator, spec = generate({kind: cfg}, num_rows=3, size=size, difficulty_range=(0.1, 0.3))
     ground = Ground(spec)
     patches = generator.flat_patches["spawn"]

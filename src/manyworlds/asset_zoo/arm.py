@@ -9,6 +9,7 @@ is omitted.
 
 from __future__ import annotations
 
+import copy
 import math
 
 import mujoco
@@ -215,7 +216,7 @@ def get_arm_cfg() -> EntityCfg:
         spec_fn=get_spec,
         init_state=EntityCfg.InitialStateCfg(joint_pos=dict(_STANCE)),
         articulation=EntityArticulationInfoCfg(
-            actuators=ARM_ACTUATORS, soft_joint_pos_limit_factor=0.9
+            actuators=copy.deepcopy(ARM_ACTUATORS), soft_joint_pos_limit_factor=0.9
         ),
         collisions=(
             CollisionCfg(

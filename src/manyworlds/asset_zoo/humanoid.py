@@ -10,6 +10,8 @@ both sides follow the left limb.
 
 from __future__ import annotations
 
+import copy
+
 import mujoco
 
 from manyworlds.asset_zoo.links import (
@@ -276,7 +278,7 @@ def get_humanoid_cfg() -> EntityCfg:
             },
         ),
         articulation=EntityArticulationInfoCfg(
-            actuators=HUMANOID_ACTUATORS, soft_joint_pos_limit_factor=0.9
+            actuators=copy.deepcopy(HUMANOID_ACTUATORS), soft_joint_pos_limit_factor=0.9
         ),
         collisions=(leg_collisions("^(left|right)_foot[0-9]_collision$", condim=3),),
     )

@@ -8,6 +8,8 @@ of the centers of mass of the trunk (2 mm) and the calves (1 mm) are omitted.
 
 from __future__ import annotations
 
+import copy
+
 import mujoco
 
 from manyworlds.asset_zoo.links import (
@@ -160,7 +162,7 @@ def get_quadruped_cfg() -> EntityCfg:
             },
         ),
         articulation=EntityArticulationInfoCfg(
-            actuators=QUADRUPED_ACTUATORS, soft_joint_pos_limit_factor=0.9
+            actuators=copy.deepcopy(QUADRUPED_ACTUATORS), soft_joint_pos_limit_factor=0.9
         ),
         collisions=(leg_collisions("^[FR][LR]_foot_collision$", condim=6),),
     )

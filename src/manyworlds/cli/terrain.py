@@ -20,7 +20,8 @@ class TerrainOptions:
     kinds: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[KIND ...]")] = (
         "all",
     )
-    """One ready terrain (all, rough, stairs), or kinds such as pyramid_stairs, one per column."""
+    """One ready terrain (all, rough, high-steps, stairs), or kinds such as pyramid_stairs, one per
+    column."""
     rows: int | None = None
     """Number of rows; None takes the number of a ready terrain, and 3 for kinds."""
     difficulty: Annotated[tuple[float, float] | None, _PYTHON_SYNTAX] = None

@@ -24,6 +24,7 @@ from manyworlds.terrains import TerrainEntity, TerrainEntityCfg, TerrainGenerato
 from manyworlds.terrains.config import (
     ALL_TERRAIN_PRESETS,
     ALL_TERRAINS_CFG,
+    HIGH_STEPS_TERRAINS_CFG,
     ROUGH_TERRAINS_CFG,
     STAIRS_TERRAINS_CFG,
 )
@@ -36,7 +37,12 @@ if TYPE_CHECKING:
     from manyworlds.cli.terrain import TerrainOptions
     from manyworlds.entity import EntityCfg
 
-FIELDS = {"all": ALL_TERRAINS_CFG, "rough": ROUGH_TERRAINS_CFG, "stairs": STAIRS_TERRAINS_CFG}
+FIELDS = {
+    "all": dataclasses.replace(ALL_TERRAINS_CFG, curriculum=True),
+    "rough": ROUGH_TERRAINS_CFG,
+    "high-steps": HIGH_STEPS_TERRAINS_CFG,
+    "stairs": STAIRS_TERRAINS_CFG,
+}
 """Ready terrains by name."""
 ROBOT_CFG_GETTERS: dict[str, Callable[[], EntityCfg] | None] = {
     "none": None,

@@ -84,7 +84,8 @@ class SpatialSoftmaxCNNModel(CNNModel):
     """rsl_rl's `CNNModel` with a `SpatialSoftmaxCNN` for each group of images.
 
     `cnn_cfg` holds the settings of all groups, or those of each group by its name: rsl_rl's
-    settings and `spatial_softmax_temperature`.
+    settings, `spatial_softmax_temperature`, and `spatial_softmax`, which if False leaves rsl_rl's
+    `CNN` as it is.
 
     Raises:
         ValueError: convolutions are neither configured nor given, or not for these groups.
@@ -125,5 +126,8 @@ class SpatialSoftmaxCNNModel(CNNModel):
         ):
             settings = dict(cnn_cfg[group])
             temperature = settings.pop("spatial_softmax_temperature", 1.0)
-            cnns[group] = SpatialSoftmaxCNN(tuple(dim), channels, temperature, **settings)
+            if settings.pop("spatial_softmax", True):
+                cnns[group] = SpatialSoftmaxCNN(tuple(dim), channels, temperature, **settings)
+            else:
+                cnns[group] = CNN(tuple(dim), channels, **settings)
         return cnns

@@ -114,34 +114,36 @@ def perlin_noise(**overrides: Any) -> hf.HfPerlinNoiseTerrainCfg:
         hf.HfPerlinNoiseTerrainCfg,
         overrides,
         height_range=(0.0, 1.0),
-        scale=4.0,
-        border_width=0.25,
+        persistence=0.3,
+        border_width=0.5,
     )
 
 
 @terrain_preset
 def box_random_grid(**overrides: Any) -> box.BoxRandomGridTerrainCfg:
-    """Columns of up to 20 cm above or below the ground, merged if nearly level."""
+    """Columns of 40 cm, up to 30 cm above or below the ground."""
     return _make(
-        box.BoxRandomGridTerrainCfg,
-        overrides,
-        grid_width=0.5,
-        grid_height_range=(0.0, 0.2),
-        platform_width=1.0,
-        merge_similar_heights=True,
+        box.BoxRandomGridTerrainCfg, overrides, grid_width=0.4, grid_height_range=(0.0, 0.3)
     )
 
 
 @terrain_preset
 def random_spread_boxes(**overrides: Any) -> box.BoxRandomSpreadTerrainCfg:
-    """Sixty boxes of up to 60 cm, with random yaw."""
-    return _make(box.BoxRandomSpreadTerrainCfg, overrides, box_height_range=(0.05, 0.6))
+    """Eighty boxes of up to 30 cm, with random yaw."""
+    return _make(
+        box.BoxRandomSpreadTerrainCfg,
+        overrides,
+        num_boxes=80,
+        box_width_range=(0.1, 1.0),
+        box_length_range=(0.1, 2.0),
+        box_height_range=(0.05, 0.3),
+    )
 
 
 @terrain_preset
 def open_stairs(**overrides: Any) -> box.BoxOpenStairsTerrainCfg:
-    """Thin treads, down to a platform."""
-    return _make(box.BoxOpenStairsTerrainCfg, overrides)
+    """Thin treads, up to a platform."""
+    return _make(box.BoxOpenStairsTerrainCfg, overrides, inverted=False)
 
 
 @terrain_preset
@@ -152,66 +154,90 @@ def random_stairs(**overrides: Any) -> box.BoxRandomStairsTerrainCfg:
 
 @terrain_preset
 def stepping_stones(**overrides: Any) -> box.BoxSteppingStonesTerrainCfg:
-    """Stones of 80 to 40 cm with gaps of 20 to 50 cm."""
-    return _make(box.BoxSteppingStonesTerrainCfg, overrides)
+    """Stones of 80 to 40 cm, which differ by up to 20 cm, with gaps of 20 to 50 cm."""
+    return _make(box.BoxSteppingStonesTerrainCfg, overrides, stone_size_variation=0.2)
 
 
 @terrain_preset
 def narrow_beams(**overrides: Any) -> box.BoxNarrowBeamsTerrainCfg:
-    """Crossing beams, 40 to 20 cm wide."""
-    return _make(box.BoxNarrowBeamsTerrainCfg, overrides)
+    """Twelve crossing beams, 80 to 20 cm wide."""
+    return _make(box.BoxNarrowBeamsTerrainCfg, overrides, num_beams=12, beam_width_range=(0.2, 0.8))
 
 
 @terrain_preset
 def nested_rings(**overrides: Any) -> box.BoxNestedRingsTerrainCfg:
-    """Five rings of different heights."""
-    return _make(box.BoxNestedRingsTerrainCfg, overrides)
+    """Eight rings of different heights, with gaps of 10 to 40 cm."""
+    return _make(box.BoxNestedRingsTerrainCfg, overrides, num_rings=8, gap_range=(0.1, 0.4))
 
 
 @terrain_preset
 def tilted_grid(**overrides: Any) -> box.BoxTiltedGridTerrainCfg:
-    """Tiles of 1 m, tilted by up to 15 degrees."""
-    return _make(box.BoxTiltedGridTerrainCfg, overrides)
+    """Tiles of 1 m, tilted by up to 20 degrees, at heights of up to 30 cm."""
+    return _make(box.BoxTiltedGridTerrainCfg, overrides, tilt_range_deg=20.0, height_range=0.3)
 
 
-ROUGH_TERRAINS_CFG = TerrainGeneratorCfg(
-    size=(8.0, 8.0),
-    border_width=20.0,
-    num_rows=10,
-    num_cols=20,
-    sub_terrains={
+def _field(
+    sub_terrains: dict[str, SubTerrainCfg], num_cols: int, **changes: Any
+) -> TerrainGeneratorCfg:
+    """Return a lit terrain of ten rows of cells of 8 m."""
+    return TerrainGeneratorCfg(
+        size=(8.0, 8.0),
+        border_width=20.0,
+        num_rows=10,
+        num_cols=num_cols,
+        sub_terrains=sub_terrains,
+        **{"add_lights": True} | changes,
+    )
+
+
+def _walking(step_height: float, slope: float, **changes: Any) -> TerrainGeneratorCfg:
+    """Return stairs, slopes and uneven ground, with a maximum height of steps [m] and slope."""
+    steps: dict[str, Any] = {"proportion": 0.2, "step_height_range": (0.0, step_height)}
+    slopes: dict[str, Any] = {"proportion": 0.1, "slope_range": (0.0, slope)}
+    kinds = {
         "flat": flat(proportion=0.2),
-        "pyramid_stairs": pyramid_stairs(proportion=0.2),
-        "pyramid_stairs_inv": pyramid_stairs_inv(proportion=0.2),
-        "hf_pyramid_slope": hf_pyramid_slope(proportion=0.1),
-        "hf_pyramid_slope_inv": hf_pyramid_slope_inv(proportion=0.1),
+        "pyramid_stairs": pyramid_stairs(**steps),
+        "pyramid_stairs_inv": pyramid_stairs_inv(**steps),
+        "hf_pyramid_slope": hf_pyramid_slope(**slopes),
+        "hf_pyramid_slope_inv": hf_pyramid_slope_inv(**slopes),
         "random_rough": random_rough(proportion=0.1),
         "wave_terrain": wave_terrain(proportion=0.1),
-    },
-)
-"""Common training terrain for legged robots: stairs, slopes and uneven ground."""
+    }
+    return _field(kinds, num_cols=20, **changes)
 
-STAIRS_TERRAINS_CFG = TerrainGeneratorCfg(
-    size=(8.0, 8.0),
-    border_width=20.0,
-    num_rows=10,
+
+def _stairs(
+    proportion: float, heights: tuple[float, float], tread: float, platform: float, border: float
+) -> box.BoxPyramidStairsTerrainCfg:
+    return pyramid_stairs(
+        proportion=proportion,
+        step_height_range=heights,
+        step_width=tread,
+        platform_width=platform,
+        border_width=border,
+    )
+
+
+ROUGH_TERRAINS_CFG = _walking(step_height=0.1, slope=1.0)
+"""Terrain of legged robots: stairs with low steps, slopes of up to 45 degrees, uneven ground."""
+
+HIGH_STEPS_TERRAINS_CFG = _walking(step_height=0.2, slope=0.7, add_lights=False)
+"""Training terrain of this package's velocity tasks: the same kinds with steps of up to 20 cm and
+slopes of up to 35 degrees."""
+
+STAIRS_TERRAINS_CFG = _field(
+    {
+        "flat": flat(proportion=0.25),
+        "easy_stairs": _stairs(0.35, (0.02, 0.05), 0.4, 3.0, 1.0),
+        "moderate_stairs": _stairs(0.25, (0.05, 0.08), 0.35, 2.5, 0.8),
+        "challenging_stairs": _stairs(0.15, (0.08, 0.1), 0.3, 2.0, 0.5),
+    },
     num_cols=4,
     curriculum=True,
-    sub_terrains={
-        "flat": flat(proportion=0.25),
-        "pyramid_stairs": pyramid_stairs(proportion=0.25),
-        "pyramid_stairs_inv": pyramid_stairs_inv(proportion=0.25),
-        "random_stairs": random_stairs(proportion=0.25, step_height_range=(0.05, 0.2)),
-    },
 )
 """Flat ground and three kinds of stairs, in four columns of ten levels."""
 
-ALL_TERRAINS_CFG = TerrainGeneratorCfg(
-    size=(8.0, 8.0),
-    border_width=20.0,
-    num_rows=10,
-    num_cols=len(ALL_TERRAIN_PRESETS),
-    curriculum=True,
-    sub_terrains={name: fn(proportion=1.0) for name, fn in ALL_TERRAIN_PRESETS.items()},
+ALL_TERRAINS_CFG = _field(
+    {name: fn() for name, fn in ALL_TERRAIN_PRESETS.items()}, num_cols=len(ALL_TERRAIN_PRESETS)
 )
-"""Every preset, in one column of ten levels each."""
+"""Every preset, in as many columns; with `curriculum`, in one column each."""

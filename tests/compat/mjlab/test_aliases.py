@@ -152,14 +152,15 @@ def test_installing_is_light():
 
 
 def test_tasks_are_found_by_the_ids_that_they_have_there():
-    """Load our tasks by the reference's ids, but only while the alias is installed."""
+    """Load tasks by the reference's ids, but only while the alias is installed."""
     from manyworlds.tasks import list_tasks, load_env_cfg, load_rl_cfg, load_runner_cls
 
     assert "Mjlab-Cartpole-Balance" in list_tasks()
-    for theirs, ours in TASKS.items():
-        assert load_env_cfg(theirs, play=True).rewards == load_env_cfg(ours, play=True).rewards
-        assert load_rl_cfg(theirs) == load_rl_cfg(ours)
-        assert load_runner_cls(theirs) is load_runner_cls(ours)
+    for task_id, task in TASKS.items():
+        assert load_env_cfg(task_id).episode_length_s < 100.0
+        assert load_env_cfg(task_id, play=True).episode_length_s > 1e6
+        assert load_rl_cfg(task_id).max_iterations > 0
+        assert (load_runner_cls(task_id) is None) == (task.runner is None)
     mjlab.uninstall()
     assert not set(TASKS) & set(list_tasks())
     with pytest.raises(KeyError, match="There is no task 'Mjlab-Cartpole-Balance'"):

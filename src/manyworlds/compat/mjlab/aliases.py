@@ -31,7 +31,7 @@ def install() -> None:
     """Alias `mjlab` and all its modules to this package; a second call has no effect.
 
     Tasks that installed packages name in the entry-point group `mjlab.tasks` are found, too, and
-    ours by the ids that they have in mjlab.
+    mjlab's tasks by their ids.
 
     Raises:
         ImportError: the real mjlab is already imported.
@@ -47,8 +47,8 @@ def install() -> None:
     sys.meta_path.insert(0, _FINDER)
     members.attach()
     registry.PLUGIN_GROUPS.setdefault(_PLUGIN_GROUP, False)
-    for theirs, ours in TASKS.items():
-        registry.register_lazy_task(theirs, registry.BUILTIN_TASKS[ours])
+    for task_id, task in TASKS.items():
+        registry.register_lazy_task(task_id, task)
 
 
 def uninstall() -> None:
@@ -56,8 +56,8 @@ def uninstall() -> None:
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
         registry.PLUGIN_GROUPS.pop(_PLUGIN_GROUP, None)
-        for theirs in TASKS:
-            registry.unregister_task(theirs)
+        for task_id in TASKS:
+            registry.unregister_task(task_id)
     members.detach()
     for name in [name for name in sys.modules if _is_alias(name)]:
         del sys.modules[name]

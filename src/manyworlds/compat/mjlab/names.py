@@ -8,7 +8,9 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+
+from manyworlds.tasks.registry import LazyTask
 
 _CONFIGS = (
     *("manipulation.config.yam", "tracking.config.g1"),
@@ -35,6 +37,8 @@ def run_command(name: str) -> None:
         ARGUMENT_FORMS.remove(plain_flags)
 
 
+_FACADES = "manyworlds.compat.mjlab.facades.tasks"
+
 MODULES: dict[str, str | tuple[str, ...]] = {
     "mjlab.asset_zoo.robots": "manyworlds.asset_zoo.third_party",
     **{
@@ -53,7 +57,7 @@ MODULES: dict[str, str | tuple[str, ...]] = {
         for task in ("manipulation", "tracking", "velocity")
     },
     **{
-        f"mjlab.tasks.{robot}.{part}": f"manyworlds.tasks.{robot}"
+        f"mjlab.tasks.{robot}.{part}": f"{_FACADES}.{robot}"
         for robot in _CONFIGS
         for part in ("env_cfgs", "rl_cfg")
     },
@@ -128,7 +132,7 @@ NAMES: dict[str, Any] = {
     "mjlab.sim.sim_data:TorchArray": "manyworlds.sim.torch_array:TorchArray",
     "mjlab.rl.runner:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
     **{
-        f"mjlab.tasks.cartpole:{name}": f"manyworlds.tasks.cartpole.cartpole_env_cfg:{name}"
+        f"mjlab.tasks.cartpole:{name}": f"{_FACADES}.cartpole.cartpole_env_cfg:{name}"
         for name in (
             *("cartpole_balance_env_cfg", "cartpole_ppo_runner_cfg"),
             "cartpole_swingup_env_cfg",
@@ -158,10 +162,6 @@ NAMES: dict[str, Any] = {
         f"mjlab.tasks.{place}:register_mjlab_task": "manyworlds.tasks.registry:register_task"
         for place in ("registry", "cartpole", *_CONFIGS)
     },
-    "mjlab.tasks.manipulation.config.yam.env_cfgs:get_cube_spec": (
-        "manyworlds.tasks.manipulation.lift_cube_env_cfg:get_cube_spec"
-    ),
-    "mjlab.tasks.velocity.config.go1.env_cfgs:TerrainType": Literal["rough", "obstacles"],
     "mjlab.scripts.demo:main": partial(run_command, "demo"),
     "mjlab.scripts.list_envs:main": partial(run_command, "list"),
     "mjlab.scripts.nan_viz:main": partial(run_command, "replay-dump"),
@@ -200,22 +200,50 @@ NAMES: dict[str, Any] = {
 }
 """mjlab's `module:name` to ours; what is not a string is the value itself."""
 
-_ROBOTS = {"Unitree-Go1": "Go1", "Unitree-G1": "G1"}
-TASKS: dict[str, str] = {
-    **{f"Mjlab-Cartpole-{task}": f"Cartpole-{task}" for task in ("Balance", "Swingup")},
+TASKS: dict[str, LazyTask] = {
     **{
-        f"Mjlab-Velocity-{ground}-{theirs}": f"Velocity-{ground}-{ours}"
-        for ground in ("Flat", "Rough")
-        for theirs, ours in _ROBOTS.items()
+        f"Mjlab-Cartpole-{task}": LazyTask(
+            f"{_FACADES}.cartpole.cartpole_env_cfg",
+            f"cartpole_{task.lower()}_env_cfg",
+            "cartpole_ppo_runner_cfg",
+        )
+        for task in ("Balance", "Swingup")
     },
     **{
-        f"Mjlab-Tracking-Flat-Unitree-G1{suffix}": f"Tracking-Flat-G1{suffix}"
+        f"Mjlab-Velocity-{ground}-Unitree-{robot}": LazyTask(
+            f"{_FACADES}.velocity.config.{robot.lower()}",
+            f"unitree_{robot.lower()}_{ground.lower()}_env_cfg",
+            f"unitree_{robot.lower()}_ppo_runner_cfg",
+            _RUNNER,
+        )
+        for ground in ("Flat", "Rough")
+        for robot in ("Go1", "G1")
+    },
+    **{
+        f"Mjlab-Tracking-Flat-Unitree-G1{suffix}": LazyTask(
+            f"{_FACADES}.tracking.config.g1",
+            f"unitree_g1_flat_tracking{suffix.lower().replace('-', '_')}_env_cfg",
+            "unitree_g1_tracking_ppo_runner_cfg",
+            _MOTION_RUNNER,
+        )
         for suffix in ("", "-No-State-Estimation")
     },
-    **{f"Mjlab-Lift-Cube-Yam{seen}": f"Lift-Cube-Yam{seen}" for seen in ("", "-Rgb", "-Depth")},
-    "Mjlab-Multi-Cube-Seg-Yam": "Multi-Cube-Seg-Yam",
+    **{
+        f"Mjlab-{task}": LazyTask(
+            f"{_FACADES}.manipulation.config.yam",
+            f"yam_{env}_env_cfg",
+            f"yam_{learner}_ppo_runner_cfg",
+            _RUNNER,
+        )
+        for task, env, learner in (
+            ("Lift-Cube-Yam", "lift_cube", "lift_cube"),
+            ("Lift-Cube-Yam-Rgb", "lift_cube_rgb", "lift_cube_vision"),
+            ("Lift-Cube-Yam-Depth", "lift_cube_depth", "lift_cube_vision"),
+            ("Multi-Cube-Seg-Yam", "multi_cube_seg", "multi_cube_seg"),
+        )
+    },
 }
-"""mjlab's task ids to ours."""
+"""mjlab's tasks by id."""
 
 _COMMAND = "the nearest is the command `manyworlds {}`"
 

@@ -32,6 +32,7 @@ from manyworlds.utils.viewer_config import ViewerConfig
 CameraKind = Literal["rgb", "depth"]
 
 _FOREVER = 1e9  # longer than any episode [s]
+_PLAY_WORLDS = 16
 _PIXELS = 48
 _CAMERA_POS = (0.85, 0.0, 0.5)  # in front of the robot, relative to its root [m]
 _CAMERA_QUAT = (0.6124, 0.3536, 0.3536, 0.6124)  # toward the robot, 30 degrees down (wxyz)
@@ -84,7 +85,9 @@ def get_cube_spec(
     return spec
 
 
-def _cube(rgba: tuple[float, float, float, float] = _CUBE_COLORS[0], y: float = 0.0) -> EntityCfg:
+def cube_cfg(
+    rgba: tuple[float, float, float, float] = _CUBE_COLORS[0], y: float = 0.0
+) -> EntityCfg:
     """Return a cube in front of the robot, shifted to the left by `y` [m]."""
     pose = EntityCfg.InitialStateCfg(pos=(_CUBE_X, y, 0.02))
     return EntityCfg(spec_fn=lambda: get_cube_spec(rgba=rgba), init_state=pose)
@@ -102,7 +105,7 @@ def make_lift_cube_env_cfg() -> ManagerBasedRlEnvCfg:
             num_envs=4096,
             env_spacing=1.0,
             terrain=TerrainEntityCfg(),
-            entities={"cube": _cube()},
+            entities={"cube": cube_cfg()},
         ),
         sim=SimulationCfg(
             mujoco=MujocoCfg(
@@ -157,6 +160,15 @@ def lift_cube_env_cfg(arm: Arm, play: bool = False) -> ManagerBasedRlEnvCfg:
         play: configure for playback: endless episodes and exact observations.
     """
     cfg = make_lift_cube_env_cfg()
+    add_arm(cfg, arm)
+    if play:
+        prepare_for_play(cfg)
+        cfg.scene.num_envs = _PLAY_WORLDS
+    return cfg
+
+
+def add_arm(cfg: ManagerBasedRlEnvCfg, arm: Arm) -> None:
+    """Add an arm, its sensor and the randomization of its fingertips to the task."""
     cfg.scene.entities = {"robot": arm.entity(), **cfg.scene.entities}
     cfg.scene.sensors = (
         ContactSensorCfg(
@@ -170,16 +182,14 @@ def lift_cube_env_cfg(arm: Arm, play: bool = False) -> ManagerBasedRlEnvCfg:
     cfg.viewer = copy.deepcopy(arm.viewer)
     action: Any = cfg.actions["joint_pos"]
     action.scale = dict(arm.action_scale)
-    hand = SceneEntityCfg("robot", site_names=(arm.grasp_site,))
+    rewards: dict[str, Any] = cfg.rewards
+    users = [rewards["lift"]]
     for group in cfg.observations.values():
         assert group is not None
-        _term(group, "ee_to_cube").params["asset_cfg"] = hand
-    rewards: dict[str, Any] = cfg.rewards
-    rewards["lift"].params["asset_cfg"] = hand
-    cfg.events |= _fingertip_friction(arm.fingertips)
-    if play:
-        _prepare_for_play(cfg)
-    return cfg
+        users.append(_term(group, "ee_to_cube"))
+    for term in users:
+        term.params["asset_cfg"] = SceneEntityCfg("robot", site_names=(arm.grasp_site,))
+    cfg.events |= fingertip_friction(arm.fingertips)
 
 
 def lift_cube_vision_env_cfg(
@@ -195,6 +205,12 @@ def lift_cube_vision_env_cfg(
         play: see `lift_cube_env_cfg`.
     """
     cfg = lift_cube_env_cfg(arm, play)
+    observe_images(cfg, arm, cam_type)
+    return cfg
+
+
+def observe_images(cfg: ManagerBasedRlEnvCfg, arm: Arm, cam_type: CameraKind) -> None:
+    """Let the actor of an arm's task observe the cube by a camera; `lift_cube_vision_env_cfg`."""
     _add_camera(cfg, arm, cam_type)
     params: dict[str, Any] = {"sensor_name": "front"}
     if cam_type == "depth":
@@ -202,7 +218,6 @@ def lift_cube_vision_env_cfg(
     func = mdp.camera_depth if cam_type == "depth" else mdp.camera_rgb
     picture = ObservationTermCfg(func=func, params=params)
     cfg.observations["camera"] = ObservationGroupCfg(terms={cam_type: picture})
-    return cfg
 
 
 def multi_cube_seg_env_cfg(
@@ -218,15 +233,25 @@ def multi_cube_seg_env_cfg(
     Raises:
         ValueError: `num_cubes` is less than 2.
     """
+    cfg = lift_cube_env_cfg(arm, play)
+    add_cubes(cfg, arm, num_cubes)
+    return cfg
+
+
+def add_cubes(cfg: ManagerBasedRlEnvCfg, arm: Arm, num_cubes: int) -> None:
+    """Replace the cube of an arm's task by several; see `multi_cube_seg_env_cfg`.
+
+    Raises:
+        ValueError: `num_cubes` is less than 2.
+    """
     if num_cubes < 2:
         raise ValueError(f"The task chooses between cubes: give num_cubes >= 2, not {num_cubes}.")
-    cfg = lift_cube_env_cfg(arm, play)
     del cfg.scene.entities["cube"]
     names = tuple(f"cube_{i}" for i in range(num_cubes))
     for i, name in enumerate(names):
         color = _CUBE_COLORS[i % len(_CUBE_COLORS)]
         y = _CUBE_SPACING * (i - (num_cubes - 1) / 2)
-        cfg.scene.entities[name] = _cube(color, y)
+        cfg.scene.entities[name] = cube_cfg(color, y)
     lift: Any = cfg.commands["lift_height"]
     cfg.commands["lift_height"] = mdp.MultiCubeLiftingCommandCfg(
         entity_names=names,
@@ -239,7 +264,6 @@ def multi_cube_seg_env_cfg(
     params = {"sensor_name": "front", "command_name": "lift_height"}
     mask = ObservationTermCfg(func=mdp.camera_target_cube_mask, params=params)
     cfg.observations["camera"] = ObservationGroupCfg(terms={"mask": mask})
-    return cfg
 
 
 def _name_cube_by_command(cfg: ManagerBasedRlEnvCfg) -> None:
@@ -296,9 +320,9 @@ def _term(group: ObservationGroupCfg, name: str) -> ObservationTermCfg:
     return term
 
 
-def _prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
+def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Configure an arm's task for playback; see `lift_cube_env_cfg`."""
     cfg.episode_length_s = _FOREVER
-    cfg.scene.num_envs = 16
     cfg.curriculum = {}
     actor = cfg.observations["actor"]
     assert actor is not None
@@ -334,15 +358,18 @@ def _observations() -> dict[str, ObservationGroupCfg | None]:
 
 def _rewards() -> dict[str, RewardTermCfg | None]:
     lift = {"command_name": "lift_height", "object_name": "cube"}
-    joints = {"asset_cfg": SceneEntityCfg("robot", joint_names=(".*",))}
+
+    def joints() -> dict[str, Any]:
+        return {"asset_cfg": SceneEntityCfg("robot", joint_names=(".*",))}
+
     table: tuple[tuple[str, Any, float, dict[str, Any]], ...] = (
         ("lift", mdp.staged_position_reward, 1.0,
          {**lift, "reaching_std": 0.2, "bringing_std": 0.3}),
         ("lift_precise", mdp.bring_object_reward, 1.0, {**lift, "std": 0.05}),
         ("action_rate_l2", mdp.action_rate_l2, -0.01, {}),
-        ("joint_pos_limits", mdp.joint_pos_limits, -10.0, joints),
+        ("joint_pos_limits", mdp.joint_pos_limits, -10.0, joints()),
         ("joint_vel_hinge", mdp.joint_velocity_hinge_penalty, -0.01,
-         {"max_vel": 0.5, **joints}),
+         {"max_vel": 0.5, **joints()}),
     )  # fmt: skip
     return {
         name: RewardTermCfg(func=func, weight=weight, params=params)
@@ -360,7 +387,7 @@ def _events() -> dict[str, EventTermCfg | None]:
     }
 
 
-def _fingertip_friction(fingertips: str) -> dict[str, EventTermCfg | None]:
+def fingertip_friction(fingertips: str | tuple[str, ...]) -> dict[str, EventTermCfg | None]:
     """Randomize sliding, spinning and rolling friction of the fingertips per world."""
     table = (
         ("slide", 0, "uniform", (0.3, 1.5)),
@@ -372,7 +399,7 @@ def _fingertip_friction(fingertips: str) -> dict[str, EventTermCfg | None]:
             func=mdp.dr.geom_friction,
             mode="startup",
             params={
-                "asset_cfg": SceneEntityCfg("robot", geom_names=(fingertips,)),
+                "asset_cfg": SceneEntityCfg("robot", geom_names=fingertips),
                 "operation": "abs",
                 "distribution": distribution,
                 "axes": (axis,),

@@ -29,6 +29,7 @@ from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
 _FOREVER = 1e9  # longer than any episode [s]
+_PLAY_WORLDS = 16
 
 VELOCITY_RANGE: dict[str, tuple[float, float]] = {
     "x": (-0.5, 0.5),
@@ -124,13 +125,23 @@ def with_robot(
             no pushes.
     """
     cfg = make_tracking_env_cfg()
+    add_robot(cfg, robot)
+    if not has_state_estimation:
+        remove_state_estimation(cfg)
+    if play:
+        prepare_for_play(cfg)
+        cfg.scene.num_envs = _PLAY_WORLDS
+    return cfg
+
+
+def add_robot(cfg: ManagerBasedRlEnvCfg, robot: TrackedRobot) -> None:
+    """Add a robot, its motion and its names to the task."""
     cfg.scene.entities = {"robot": robot.entity()}
-    itself = ContactMatch(mode="subtree", pattern=robot.root, entity="robot")
     cfg.scene.sensors = (
         ContactSensorCfg(
             name="self_collision",
-            primary=itself,
-            secondary=itself,
+            primary=ContactMatch(mode="subtree", pattern=robot.root, entity="robot"),
+            secondary=ContactMatch(mode="subtree", pattern=robot.root, entity="robot"),
             reduce="none",
             history_length=4,
         ),
@@ -153,19 +164,26 @@ def with_robot(
     events["foot_friction"].params["asset_cfg"] = SceneEntityCfg(
         "robot", geom_names=(robot.foot_geoms,)
     )
+
+
+def remove_state_estimation(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Remove the actor's observations that are not measurements of the robot's own sensors."""
     actor = cfg.observations["actor"]
     assert actor is not None
-    if not has_state_estimation:
-        del actor.terms["motion_anchor_pos_b"], actor.terms["base_lin_vel"]
-    if play:
-        cfg.episode_length_s = _FOREVER
-        cfg.scene.num_envs = 16
-        actor.enable_corruption = False
-        del cfg.events["push_robot"]
-        command.pose_range, command.velocity_range = {}, {}
-        command.joint_position_range = (0.0, 0.0)
-        command.sampling_mode = "start"
-    return cfg
+    del actor.terms["motion_anchor_pos_b"], actor.terms["base_lin_vel"]
+
+
+def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Configure the task of a robot for playback; see `with_robot`."""
+    cfg.episode_length_s = _FOREVER
+    actor = cfg.observations["actor"]
+    assert actor is not None
+    actor.enable_corruption = False
+    del cfg.events["push_robot"]
+    command: Any = cfg.commands["motion"]
+    command.pose_range, command.velocity_range = {}, {}
+    command.joint_position_range = (0.0, 0.0)
+    command.sampling_mode = "start"
 
 
 # Name, function, parameters, magnitude of the uniform noise.

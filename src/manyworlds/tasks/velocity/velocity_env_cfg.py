@@ -38,10 +38,11 @@ from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.tasks.events import at_startup, reset_joints
 from manyworlds.tasks.velocity import mdp
 from manyworlds.terrains import TerrainEntityCfg
-from manyworlds.terrains.config import ROUGH_TERRAINS_CFG
+from manyworlds.terrains.config import HIGH_STEPS_TERRAINS_CFG
 from manyworlds.utils.viewer_config import ViewerConfig
 
 _FOREVER = 1e9  # longer than any episode [s]
+_PLAY_WORLDS = 16
 _CONTROL_STEPS = 24  # per iteration of the learner, the unit of curriculum stages
 
 
@@ -64,16 +65,16 @@ class LeggedRobot:
     """Sites at the soles, in the order of `feet_contact`."""
     feet_contact: ContactMatch
     """Parts of the feet whose contacts with the ground are sensed."""
-    foot_geoms: str
-    """Regular expression of the feet's geoms, whose friction is randomized."""
+    foot_geoms: str | tuple[str, ...]
+    """Regular expressions of the feet's geoms, whose friction is randomized."""
     foot_friction: Mapping[str, Mapping[str, Any]]
     """Randomization of the friction: name of an event -> parameters of `dr.geom_friction`."""
     foot_ring: RingPatternCfg.Ring
     """Ring of rays around a foot that measure the terrain's height."""
     posture: tuple[dict[str, float], dict[str, float], dict[str, float]]
     """Standard deviations of joints when standing, walking and running [rad]."""
-    touches: Mapping[str, str] = field(default_factory=dict)
-    """Additional contact sensors with the ground: name -> regular expression of geoms."""
+    touches: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    """Additional contact sensors with the ground: name -> regular expressions of geoms."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """Weights of rewards that differ from the task's."""
     viewer: ViewerConfig = field(default_factory=ViewerConfig)
@@ -86,7 +87,7 @@ def make_velocity_env_cfg() -> ManagerBasedRlEnvCfg:
     The terms use an entity "robot" and sensors "terrain_scan", "foot_height_scan",
     "feet_ground_contact" and "self_collision".
     """
-    terrain = copy.deepcopy(ROUGH_TERRAINS_CFG)
+    terrain = copy.deepcopy(HIGH_STEPS_TERRAINS_CFG)
     terrain.curriculum = True
     return ManagerBasedRlEnvCfg(
         decimation=4,
@@ -132,6 +133,17 @@ def with_robot(robot: LeggedRobot, rough: bool = True, play: bool = False) -> Ma
             without a curriculum.
     """
     cfg = make_velocity_env_cfg()
+    add_robot(cfg, robot)
+    if not rough:
+        flatten(cfg)
+    if play:
+        prepare_for_play(cfg)
+        cfg.scene.num_envs = _PLAY_WORLDS
+    return cfg
+
+
+def add_robot(cfg: ManagerBasedRlEnvCfg, robot: LeggedRobot) -> None:
+    """Add a robot, its sensors and its randomization to the task."""
     cfg.scene.entities = {"robot": robot.entity()}
     cfg.scene.sensors = _sensors(robot)
     cfg.sim.mujoco = copy.deepcopy(robot.mujoco)
@@ -145,18 +157,13 @@ def with_robot(robot: LeggedRobot, rough: bool = True, play: bool = False) -> Ma
         feet = SceneEntityCfg("robot", site_names=robot.feet, preserve_order=True)
         rewards[name].params["asset_cfg"] = feet
     for gait, std in zip(("standing", "walking", "running"), robot.posture, strict=True):
-        rewards["pose"].params[f"std_{gait}"] = std
+        rewards["pose"].params[f"std_{gait}"] = dict(std)
     for name, weight in robot.weights.items():
         rewards[name].weight = weight
     cfg.events |= _randomization(robot)
-    if not rough:
-        _flatten(cfg)
-    if play:
-        _prepare_for_play(cfg)
-    return cfg
 
 
-def _flatten(cfg: ManagerBasedRlEnvCfg) -> None:
+def flatten(cfg: ManagerBasedRlEnvCfg) -> None:
     """Replace the terrain by a plane, and remove the sensors and terms that measure terrain."""
     cfg.scene.terrain = TerrainEntityCfg()
     cfg.scene.sensors = tuple(s for s in cfg.scene.sensors if s.name != "terrain_scan")
@@ -167,9 +174,9 @@ def _flatten(cfg: ManagerBasedRlEnvCfg) -> None:
     del cfg.curriculum["terrain_levels"]
 
 
-def _prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
+def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Configure the task of a robot for playback; see `with_robot`."""
     cfg.episode_length_s = _FOREVER
-    cfg.scene.num_envs = 16
     actor = cfg.observations["actor"]
     assert actor is not None and cfg.scene.terrain is not None
     actor.enable_corruption = False
@@ -186,8 +193,9 @@ def _prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
 
 
 def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
-    ground = ContactMatch(mode="body", pattern="terrain")
-    itself = ContactMatch(mode="subtree", pattern=robot.root, entity="robot")
+    def ground() -> ContactMatch:
+        return ContactMatch(mode="body", pattern="terrain")
+
     return (
         RayCastSensorCfg(
             name="terrain_scan",
@@ -201,22 +209,22 @@ def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
         TerrainHeightSensorCfg(
             name="foot_height_scan",
             frame=tuple(ObjRef(type="site", name=foot, entity="robot") for foot in robot.feet),
-            pattern=RingPatternCfg(rings=(robot.foot_ring,)),
+            pattern=RingPatternCfg(rings=(copy.deepcopy(robot.foot_ring),)),
             ray_alignment="yaw",
             max_distance=1.0,
             include_geom_groups=(0,),
         ),
         ContactSensorCfg(
             name="feet_ground_contact",
-            primary=robot.feet_contact,
-            secondary=ground,
+            primary=copy.deepcopy(robot.feet_contact),
+            secondary=ground(),
             reduce="netforce",
             track_air_time=True,
         ),
         ContactSensorCfg(
             name="self_collision",
-            primary=itself,
-            secondary=itself,
+            primary=ContactMatch(mode="subtree", pattern=robot.root, entity="robot"),
+            secondary=ContactMatch(mode="subtree", pattern=robot.root, entity="robot"),
             reduce="none",
             history_length=4,
         ),
@@ -224,7 +232,7 @@ def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
             ContactSensorCfg(
                 name=name,
                 primary=ContactMatch(mode="geom", pattern=pattern, entity="robot"),
-                secondary=ground,
+                secondary=ground(),
                 reduce="none",
                 history_length=4,
             )
@@ -368,12 +376,19 @@ def _randomization(robot: LeggedRobot) -> dict[str, EventTermCfg | None]:
     trunk = SceneEntityCfg("robot", body_names=(robot.trunk,))
     by_axis = {0: (-0.025, 0.025), 1: (-0.025, 0.025), 2: (-0.03, 0.03)}
     table: dict[str, tuple[Any, dict[str, Any]]] = {
-        "encoder_bias": (dr.encoder_bias, {"bias_range": (-0.015, 0.015)}),
-        "base_com": (dr.body_com_offset, {"asset_cfg": trunk, "ranges": by_axis}),
+        "encoder_bias": (
+            dr.encoder_bias,
+            {"asset_cfg": SceneEntityCfg("robot"), "bias_range": (-0.015, 0.015)},
+        ),
+        "base_com": (
+            dr.body_com_offset,
+            {"asset_cfg": trunk, "operation": "add", "ranges": by_axis},
+        ),
     }
     for name, params in robot.foot_friction.items():
         feet = SceneEntityCfg("robot", geom_names=robot.foot_geoms)
-        table[name] = dr.geom_friction, {"asset_cfg": feet, "shared_random": True, **params}
+        same = {"asset_cfg": feet, "operation": "abs", "shared_random": True}
+        table[name] = dr.geom_friction, {**same, **params}
     return at_startup(table)
 
 

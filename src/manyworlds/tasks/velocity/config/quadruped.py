@@ -36,14 +36,14 @@ QUADRUPED = LeggedRobot(
     ),
     foot_geoms="[FR][LR]_foot_collision",
     foot_friction={
-        "foot_friction_slide": {"axes": [0], "ranges": (0.3, 1.5)},
+        "foot_friction_slide": {"axes": (0,), "ranges": (0.3, 1.5)},
         "foot_friction_spin": {
-            "axes": [1],
+            "axes": (1,),
             "ranges": (1e-4, 2e-2),
             "distribution": "log_uniform",
         },
         "foot_friction_roll": {
-            "axes": [2],
+            "axes": (2,),
             "ranges": (1e-5, 5e-3),
             "distribution": "log_uniform",
         },
@@ -82,10 +82,9 @@ def quadruped_rough_env_cfg(
     play: bool = False, robot: LeggedRobot = QUADRUPED
 ) -> ManagerBasedRlEnvCfg:
     """Return the task on rough terrain, with the trunk aligned to the slope."""
-    cfg = _with_touches(robot, rough=True, play=play)
-    rewards: dict[str, Any] = cfg.rewards
-    rewards["upright"].params["terrain_sensor_names"] = ("terrain_scan",)
-    del cfg.terminations["fell_over"]
+    cfg = with_robot(robot, rough=True, play=play)
+    add_touches(cfg)
+    align_to_slope(cfg)
     return cfg
 
 
@@ -93,11 +92,13 @@ def quadruped_flat_env_cfg(
     play: bool = False, robot: LeggedRobot = QUADRUPED
 ) -> ManagerBasedRlEnvCfg:
     """Return the task on a plane."""
-    return _with_touches(robot, rough=False, play=play)
+    cfg = with_robot(robot, rough=False, play=play)
+    add_touches(cfg)
+    return cfg
 
 
-def _with_touches(robot: LeggedRobot, rough: bool, play: bool) -> ManagerBasedRlEnvCfg:
-    cfg = with_robot(robot, rough, play)
+def add_touches(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Penalize contacts of shanks and trunk with the ground, and end episodes by the thighs'."""
     for part, sensor in (("shank", "shank"), ("trunk_head", "trunk")):
         cfg.rewards[f"{part}_collision"] = RewardTermCfg(
             func=mdp.self_collision_cost,
@@ -107,7 +108,13 @@ def _with_touches(robot: LeggedRobot, rough: bool, play: bool) -> ManagerBasedRl
     cfg.terminations["illegal_contact"] = TerminationTermCfg(
         func=mdp.illegal_contact, params={"sensor_name": "thigh_ground_touch"}
     )
-    return cfg
+
+
+def align_to_slope(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Reward the trunk's alignment to the terrain, and do not end episodes by its inclination."""
+    rewards: dict[str, Any] = cfg.rewards
+    rewards["upright"].params["terrain_sensor_names"] = ("terrain_scan",)
+    del cfg.terminations["fell_over"]
 
 
 def quadruped_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:

@@ -69,7 +69,7 @@ class upright(ManagerTermBase):  # noqa: N801
         bodies = indexing.body_ids[asset_cfg.index("body")].tolist() if named else []
         if len(bodies) > 1:
             raise ValueError(f"upright takes one body, but asset_cfg names {asset_cfg.body_names}.")
-        self._body = bodies[0] if named else indexing.root_body_id
+        self._body = bodies[0] if bodies else indexing.root_body_id
         self._sensors: tuple[str, ...] | None = cfg.params.get("terrain_sensor_names")
 
     def __call__(
