@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import accumulate
 from numbers import Real
 from pathlib import Path
@@ -17,6 +17,7 @@ import torch
 
 from manyworlds.actuator import Actuator, ActuatorCfg, ActuatorGroups
 from manyworlds.entity.data import EntityData, EntityDefaults
+from manyworlds.entity.driven import DrivenTargets
 from manyworlds.entity.elements import Matches, NamedElements, Names
 from manyworlds.entity.indexing import EntityIndexing, compute_indexing, spec_elements
 from manyworlds.entity.writers import StateWriters
@@ -50,10 +51,10 @@ _INITIALIZE = (
     "before it is part of a simulation: build a Simulation of scene.spec and call "
     "scene.initialize(sim.mj_model, sim.model, sim.data), or make a ManagerBasedRlEnv."
 )
-_ON_JOINTS = TRANSMISSIONS[TransmissionType.JOINT]
+_KINDS = {kind: name.value for name, kinds in TRANSMISSIONS.items() for kind in kinds}
 
 
-@dataclass(kw_only=True)
+@dataclass
 class EntityArticulationInfoCfg:
     """Actuators and soft joint limits of an entity."""
 
@@ -70,11 +71,11 @@ class EntityArticulationInfoCfg:
             )
 
 
-@dataclass(kw_only=True)
+@dataclass
 class EntityCfg:
     """Spec, initial state and actuators of an entity."""
 
-    @dataclass(kw_only=True)
+    @dataclass
     class InitialStateCfg:
         """State at reset."""
 
@@ -91,6 +92,7 @@ class EntityCfg:
         without one are at 0. None takes joints and ball joints from the first keyframe."""
         joint_vel: dict[str, float] = field(default_factory=lambda: {".*": 0.0})
         """Joint velocities by regular expression [rad/s or m/s]."""
+        _: KW_ONLY
         ball_joint_quat: dict[str, tuple[float, float, float, float]] = field(default_factory=dict)
         """Orientations of ball joints by regular expression (wxyz); the others are at identity."""
 
@@ -178,7 +180,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         actuators = self._elements["actuator"] = tuple(self.spec.actuators)
         self._names["actuator"] = tuple(actuator.name for actuator in actuators)
         self._actuator_targets = [
-            actuator.target if actuator.trntype in _ON_JOINTS else None for actuator in actuators
+            (_KINDS.get(mujoco.mjtTrn(actuator.trntype)), actuator.target) for actuator in actuators
         ]
 
     # Structure.
@@ -221,12 +223,22 @@ class Entity(StateWriters, NamedElements, Stateful):
         return own or self._actuator_groups.needs_substeps
 
     def find_joints_by_actuator_names(self, actuator_name_keys: Names) -> Matches:
-        """Select the joints that the named actuators move, in joint order."""
-        actuators, _ = self.find("actuator", actuator_name_keys)
-        targets = {self._actuator_targets[i] for i in actuators}
-        joints = self.names("joint")
-        ids = [i for i, joint in enumerate(joints) if joint in targets]
-        return ids, [joints[i] for i in ids]
+        """Select joints that actuators move, in joint order; see `DrivenTargets` for the names."""
+        found = self.driven_targets(TransmissionType.JOINT).select(actuator_name_keys)
+        return [self.names("joint").index(name) for name in found], found
+
+    def driven_targets(self, transmission: TransmissionType) -> DrivenTargets:
+        """Return the joints, tendons or sites that the model's actuators drive."""
+        kind = TransmissionType(transmission).value
+        names = self.names("actuator")
+        pairs = [
+            (name, target)
+            for name, (driven, target) in zip(names, self._actuator_targets, strict=True)
+            if driven == kind
+        ]
+        driven = {target for _, target in pairs}
+        targets = [name for name in self.names(kind) if name in driven]  # no ball joints
+        return DrivenTargets(kind, tuple(targets), tuple(pairs)).of(targets)
 
     # Life cycle.
 
@@ -293,10 +305,10 @@ class Entity(StateWriters, NamedElements, Stateful):
         """Return the first control of each actuator: position actuators hold initial positions."""
         joints = dict(zip(self.names("joint"), self._initial_joint_pos(), strict=True))
         return [
-            joints.get(target or "", 0.0) * actuator.gear[0]  # the actuator's length there
-            if is_position_actuator(actuator) or actuator.ctrlspec & _POSITION
+            joints.get(target, 0.0) * actuator.gear[0]  # the actuator's length there
+            if kind == "joint" and (is_position_actuator(actuator) or actuator.ctrlspec & _POSITION)
             else 0.0
-            for actuator, target in zip(
+            for actuator, (kind, target) in zip(
                 self._elements["actuator"], self._actuator_targets, strict=True
             )
         ]

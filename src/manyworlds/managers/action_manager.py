@@ -24,7 +24,7 @@ class ActionTermCfg(ABC):
     entity_name: str
     """Name of the entity in the scene."""
     clip: dict[str, tuple[float, float]] | None = None
-    """Bounds of processed actions, by regular expression on target names."""
+    """Bounds of processed actions, by regular expression on names of targets."""
 
     @abstractmethod
     def build(self, env: ManagerBasedRlEnv) -> ActionTerm:

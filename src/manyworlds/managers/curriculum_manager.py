@@ -29,7 +29,8 @@ class CurriculumManager(ManagerBase[CurriculumTermCfg]):
     derived_attributes = ("_log",)
 
     def __init__(self, cfg: Mapping[str, CurriculumTermCfg | None], env: ManagerBasedRlEnv) -> None:
-        super().__init__(cfg, env)
+        super().__init__(env)
+        self._terms = self._prepare_all(cfg)
         self._log: dict[str, Any] = {}
 
     def compute(self, env_ids: torch.Tensor | None = None) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -51,13 +51,14 @@ def requires_model_fields(
     return declare
 
 
-@dataclass(kw_only=True)
+@dataclass
 class EventTermCfg(ManagerTermBaseCfg):
     """Configuration of an event term, called as `func(env, env_ids, **params)`."""
 
     func: EventTerm
     """Function that changes the given worlds; a class is first instantiated with `cfg=` and
     `env=`."""
+    _: KW_ONLY
     mode: EventMode
     """Trigger: once at startup, at resets, at random intervals, or every control step."""
     interval_range_s: tuple[float, float] | None = None
@@ -82,7 +83,8 @@ class EventManager(ManagerBase[EventTermCfg]):
 
     def __init__(self, cfg: Mapping[str, EventTermCfg | None], env: ManagerBasedRlEnv) -> None:
         self._prepared: dict[str, PreparedEvent] = {}
-        super().__init__(cfg, env)
+        super().__init__(env)
+        self._terms = self._prepare_all(cfg)
         for name, term in self._terms.items():
             self._check(name, term)
         self.touched = self._worlds([])

@@ -48,7 +48,7 @@ EventTerm = EventFunc | Callable[..., EventFunc]
 """Function, or class whose instances are called like one."""
 
 
-@dataclass(kw_only=True)
+@dataclass
 class ManagerTermBaseCfg:
     """Base configuration of a term: a function of the environment with parameters."""
 
@@ -104,8 +104,9 @@ class ManagerTermBase(_OfEnv):
 class ManagerBase(_OfEnv, Generic[CfgT]):
     """Base class of managers, each of which runs the terms of one kind.
 
-    The configuration is copied. In the copy, terms that are None are left out, entities in
-    parameters are resolved, and classes are instantiated.
+    A subclass sets `_terms = self._prepare_all(cfg)`: the configuration is copied, and in the
+    copy, terms that are None are left out, entities in parameters are resolved, and classes are
+    instantiated.
     """
 
     _shown: ClassVar[tuple[str, ...]] = ()
@@ -113,10 +114,10 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
     derived_attributes = ("_terms",)  # curricula that change configs restore them
     _functions: Mapping[str, Any] = MappingProxyType({})
 
-    def __init__(self, cfg: Mapping[str, CfgT | None], env: ManagerBasedRlEnv) -> None:
+    def __init__(self, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         self._class_terms: dict[str, Any] = {}
-        self._terms = self._prepare_all(cfg)
+        self._terms: dict[str, CfgT] = {}
 
     def __str__(self) -> str:
         """Return a table of the terms."""
@@ -267,7 +268,7 @@ class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
     _terms: dict[str, Any]
 
     def __init__(self, cfg: Mapping[str, Any], env: ManagerBasedRlEnv) -> None:
-        super().__init__({}, env)
+        super().__init__(env)
         self._terms = self._class_terms = {
             name: self._build(name, copy.deepcopy(term_cfg))
             for name, term_cfg in cfg.items()

@@ -42,7 +42,8 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
     )
 
     def __init__(self, cfg: Mapping[str, MetricsTermCfg | None], env: ManagerBasedRlEnv) -> None:
-        super().__init__(cfg, env)
+        super().__init__(env)
+        self._terms = self._prepare_all(cfg)
         shape = (len(self._terms), self.num_envs)
         self._values = torch.zeros(shape, device=self.device)
         self._sums = torch.zeros_like(self._values)

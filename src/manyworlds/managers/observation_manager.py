@@ -32,7 +32,7 @@ _Call = tuple[str, str, "ObservationTermCfg", ObservationPipeline]
 GroupObs: TypeAlias = "torch.Tensor | dict[str, torch.Tensor]"
 
 
-@dataclass(kw_only=True)
+@dataclass
 class ObservationTermCfg(ManagerTermBaseCfg):
     """Configuration of an observation term.
 
@@ -68,7 +68,7 @@ class ObservationTermCfg(ManagerTermBaseCfg):
     """Return a history as [num_envs, length * size] instead of [num_envs, length, ...]."""
 
 
-@dataclass(kw_only=True)
+@dataclass
 class ObservationGroupCfg:
     """Configuration of a group of terms that are observed together."""
 
@@ -102,7 +102,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     def __init__(
         self, cfg: Mapping[str, ObservationGroupCfg | None], env: ManagerBasedRlEnv
     ) -> None:
-        super().__init__({}, env)
+        super().__init__(env)
         self._groups = {
             name: copy.copy(group)
             for name, group in cfg.items()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
 
-@dataclass(kw_only=True)
+@dataclass
 class RecorderTermCfg(ManagerTermBaseCfg):
     """Configuration of a recorder; `func` is a subclass of `RecorderTerm`."""
 
@@ -62,7 +62,8 @@ class RecorderManager(ManagerBase[RecorderTermCfg]):
                     f"RecorderManager term '{name}' needs a RecorderTerm subclass as func, got "
                     f"{func!r}."
                 )
-        super().__init__(cfg, env)
+        super().__init__(env)
+        self._terms = self._prepare_all(cfg)
 
     def __contains__(self, name: str) -> bool:
         return name in self._terms

@@ -46,7 +46,8 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         env: ManagerBasedRlEnv,
         scale_by_dt: bool = True,
     ) -> None:
-        super().__init__(cfg, env)
+        super().__init__(env)
+        self._terms = self._prepare_all(cfg)
         self._scale_by_dt = scale_by_dt
         self._step_reward = torch.zeros(self.num_envs, len(self._terms), device=self.device)
         self._columns = self._step_reward.unbind(1)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
 
-@dataclass(kw_only=True)
+@dataclass
 class TerminationTermCfg(ManagerTermBaseCfg):
     """Configuration of a termination term; `func(env, **params)` returns booleans, [num_envs]."""
 
@@ -35,7 +35,8 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
     def __init__(
         self, cfg: Mapping[str, TerminationTermCfg | None], env: ManagerBasedRlEnv
     ) -> None:
-        super().__init__(cfg, env)
+        super().__init__(env)
+        self._terms = self._prepare_all(cfg)
         shape = (len(self._terms), self.num_envs)
         self._dones = torch.zeros(shape, dtype=torch.bool, device=self.device)
         self._term_dones = dict(zip(self._terms, self._dones.unbind(0), strict=True))

@@ -15,7 +15,7 @@ def gaussian_distribution() -> dict[str, Any]:
     return {"class_name": "GaussianDistribution", "init_std": 1.0, "std_type": "scalar"}
 
 
-@dataclass(kw_only=True)
+@dataclass
 class RslRlModelCfg:
     """Configuration of a network."""
 
@@ -36,7 +36,7 @@ class RslRlModelCfg:
     """`MLPModel`, `RNNModel`, `CNNModel`, or `module:class` of another model."""
 
 
-@dataclass(kw_only=True)
+@dataclass
 class RslRlPpoAlgorithmCfg:
     """Configuration of PPO."""
 
@@ -64,7 +64,7 @@ def _obs_groups() -> dict[str, tuple[str, ...]]:
     return {"actor": ("actor",), "critic": ("critic",)}
 
 
-@dataclass(kw_only=True)
+@dataclass
 class RslRlBaseRunnerCfg:
     """Configuration of a training run."""
 
@@ -73,7 +73,7 @@ class RslRlBaseRunnerCfg:
     """Number of control steps in each world between two updates."""
     max_iterations: int = 300
     """Total number of updates."""
-    max_minutes: float | None = None
+    max_minutes: float | None = field(default=None, kw_only=True)
     """Time limit [min]; training stops with a checkpoint before it is exceeded. None for no
     limit."""
     obs_groups: dict[str, tuple[str, ...]] = field(default_factory=_obs_groups)
@@ -101,7 +101,7 @@ class RslRlBaseRunnerCfg:
     """Upload checkpoints to Weights & Biases."""
 
 
-@dataclass(kw_only=True)
+@dataclass
 class RslRlOnPolicyRunnerCfg(RslRlBaseRunnerCfg):
     """Configuration of a PPO training run."""
 

@@ -130,7 +130,7 @@ def _describe_action(term: Any) -> dict[str, Any]:
     # Other processing of actions by a term is only available in its environment.
     as_usual = getattr(type(term), "process_actions", None) is BaseAction.process_actions
     if isinstance(term, BaseAction) and as_usual:
-        clip = clip_bounds(term.cfg.clip, term.target_names, term.device)
+        clip = clip_bounds(term.cfg.clip, term.driven_targets, term.device)
         described |= {
             "targets": [f"{term.cfg.entity_name}/{name}" for name in term.target_names],
             "transmission": term.transmission_type.value,

@@ -6,6 +6,7 @@ arXiv:1504.00702, section 5.1).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -98,8 +99,11 @@ class SpatialSoftmaxCNNModel(CNNModel):
         obs_set: str,
         output_dim: int,
         cnn_cfg: dict[str, Any] | None = None,
-        cnns: nn.ModuleDict | None = None,
-        **kwargs: Any,
+        cnns: nn.ModuleDict | dict[str, nn.Module] | None = None,
+        hidden_dims: Sequence[int] = (256, 256, 256),
+        activation: str = "elu",
+        obs_normalization: bool = False,
+        distribution_cfg: dict[str, Any] | None = None,
     ) -> None:
         if cnns is None:
             if cnn_cfg is None:
@@ -108,7 +112,17 @@ class SpatialSoftmaxCNNModel(CNNModel):
                 )
             self._get_obs_dim(obs, obs_groups, obs_set)
             cnns = self._make_cnns(cnn_cfg)
-        super().__init__(obs, obs_groups, obs_set, output_dim, cnns=cnns, **kwargs)
+        super().__init__(
+            obs,
+            obs_groups,
+            obs_set,
+            output_dim,
+            hidden_dims=list(hidden_dims),
+            activation=activation,
+            obs_normalization=obs_normalization,
+            distribution_cfg=distribution_cfg,
+            cnns=cnns,
+        )
 
     def _make_cnns(self, cnn_cfg: dict[str, Any]) -> Any:
         groups = self.obs_groups_2d

@@ -94,7 +94,7 @@ class ObjRef:
         return f"{self.entity}/{self.name}" if self.entity else self.name
 
 
-@dataclass(kw_only=True)
+@dataclass
 class BuiltinSensorCfg(SensorCfg):
     """Configuration of a MuJoCo sensor that needs at most an object and a reference frame.
 
@@ -153,8 +153,8 @@ class BuiltinSensor(Sensor["torch.Tensor"]):
     accelerations are one physics step old.
 
     Args:
-        cfg: the sensor to add to the scene; None reads one of the model.
-        name: name in the model; None uses that of `cfg`.
+        cfg: configuration of a new sensor; None for one that the model already has.
+        name: name of the sensor in the model; None for that of `cfg`.
 
     Raises:
         ValueError: neither is given.
@@ -162,10 +162,14 @@ class BuiltinSensor(Sensor["torch.Tensor"]):
 
     def __init__(self, cfg: BuiltinSensorCfg | None = None, name: str | None = None) -> None:
         super().__init__()
-        if cfg is None and name is None:
-            raise ValueError("BuiltinSensor needs a cfg, or the name of a sensor of the model.")
-        self.name: str = name or cfg.prefixed_name  # type: ignore[union-attr]
-        """Name of the sensor in the model."""
+        if name is None:
+            if cfg is None:
+                raise ValueError(
+                    "BuiltinSensor has neither a cfg nor a name: give the cfg of a new sensor, or "
+                    "the name of one that the model already has."
+                )
+            name = cfg.prefixed_name
+        self.name = name
         self.cfg: BuiltinSensorCfg | None = cfg
 
     @classmethod

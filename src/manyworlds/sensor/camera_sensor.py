@@ -28,7 +28,7 @@ _PICTURES: dict[str, tuple[type, int]] = {
 }
 
 
-@dataclass(kw_only=True)
+@dataclass
 class CameraSensorCfg(SensorCfg):
     """Configuration of a camera sensor, for a new camera or one of the model.
 

@@ -44,7 +44,7 @@ class ContactMatch:
     """Names, or regular expressions of names, to exclude."""
 
 
-@dataclass(kw_only=True)
+@dataclass
 class ContactSensorCfg(SensorCfg):
     """Configuration of a contact sensor: contacts to match, and data to report."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TypeAlias
 
 import mujoco
@@ -13,7 +13,7 @@ Bundle: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"
 """Origins [m] and unit directions, each of shape [num_rays, 3]."""
 
 
-@dataclass(kw_only=True)
+@dataclass
 class GridPatternCfg:
     """Parallel rays on a grid around the frame's origin, with x varying fastest."""
 
@@ -44,7 +44,7 @@ class GridPatternCfg:
         return _parallel(grid_x.flatten(), grid_y.flatten(), self.direction, device)
 
 
-@dataclass(kw_only=True)
+@dataclass
 class PinholeCameraPatternCfg:
     """One ray through the center of each pixel, row by row from the top left.
 
@@ -57,10 +57,11 @@ class PinholeCameraPatternCfg:
     """Number of rows."""
     fovy: float = 45.0
     """Vertical field of view [deg]."""
+    camera_name: str | None = None
+    """Camera of the model that defines resolution and optics, instead of the other fields."""
+    _: KW_ONLY
     intrinsics: tuple[float, float, float, float] | None = None
     """Focal lengths along x and y and the principal point [pixel], instead of `fovy`."""
-    camera_name: str | None = None
-    """Camera of the model that defines resolution and optics, instead of the fields above."""
 
     @classmethod
     def from_mujoco_camera(cls, camera_name: str) -> PinholeCameraPatternCfg:
@@ -131,11 +132,11 @@ class PinholeCameraPatternCfg:
         return PinholeCameraPatternCfg(width=width, height=height, fovy=fovy, intrinsics=optics)
 
 
-@dataclass(kw_only=True)
+@dataclass
 class RingPatternCfg:
     """Parallel rays on circles around the frame's origin, from the center outward."""
 
-    @dataclass(kw_only=True)
+    @dataclass
     class Ring:
         """Points on a circle, counterclockwise from the x axis."""
 

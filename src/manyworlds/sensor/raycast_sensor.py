@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import mujoco
@@ -72,6 +72,7 @@ class RayCastData:
     """Hit position in the world frame [m]; the ray's origin for a miss. Shape [B, R, 3]."""
     pos_w: torch.Tensor
     """Position of the first frame in the world frame [m], shape [B, 3]."""
+    _: KW_ONLY
     frame_pos_w: torch.Tensor
     """Positions of the frames in the world frame [m], shape [B, F, 3]."""
     frame_mat_w: torch.Tensor
@@ -111,11 +112,11 @@ class RayCastData:
         return self.frame_quat_w[:, 0]
 
 
-@dataclass(kw_only=True)
+@dataclass
 class RayCastSensorCfg(SensorCfg):
     """Configuration of a sensor with a pattern of rays on one or several frames."""
 
-    @dataclass(kw_only=True)
+    @dataclass
     class VizCfg:
         """Appearance of `debug_vis`; lengths are in units of the model's mean size."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import mujoco
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(kw_only=True)
+@dataclass
 class SensorCfg(ABC):
     """Options of all sensors: name, update period, latency, and noise.
 
@@ -35,6 +35,7 @@ class SensorCfg(ABC):
 
     name: str
     """Name of the sensor, as in `scene[name]`."""
+    _: KW_ONLY
     update_period: float = 0.0
     """Minimum time between two samples of a world [s]; a sample is held in between. The first one
     after a reset is new. A period that is not a multiple of the time between updates is extended

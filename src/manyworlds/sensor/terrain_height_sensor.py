@@ -45,7 +45,7 @@ class TerrainHeightData(RayCastData):
         self.heights = heights
 
 
-@dataclass(kw_only=True)
+@dataclass
 class TerrainHeightSensorCfg(RayCastSensorCfg):
     """Configuration of a sensor whose rays measure the height above the terrain."""
 

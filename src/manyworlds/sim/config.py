@@ -12,7 +12,7 @@ from manyworlds.utils.nan_guard import NanGuardCfg
 from manyworlds.validation.checks import check_type, choose
 
 
-@dataclass(kw_only=True)
+@dataclass
 class MujocoCfg:
     """MuJoCo's physics options."""
 

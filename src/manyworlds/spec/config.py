@@ -92,7 +92,7 @@ _MESH_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-@dataclass(kw_only=True)
+@dataclass
 class SpecCfg(ABC):
     """Base class of edits of a spec."""
 
@@ -120,7 +120,7 @@ class SpecCfg(ABC):
         return ""
 
 
-@dataclass(kw_only=True)
+@dataclass
 class TextureCfg(SpecCfg):
     """Adds a texture: a built-in pattern, one image file, or six files of a cube."""
 
@@ -227,7 +227,7 @@ class TextureCfg(SpecCfg):
         )
 
 
-@dataclass(kw_only=True)
+@dataclass
 class MaterialCfg(SpecCfg):
     """Adds a material and assigns it to geoms."""
 
@@ -282,7 +282,7 @@ class MaterialCfg(SpecCfg):
             geom.rgba[:] = _DEFAULT_GEOM_RGBA
 
 
-@dataclass(kw_only=True)
+@dataclass
 class MeshCfg(SpecCfg):
     """Edits meshes."""
 
@@ -303,7 +303,7 @@ class MeshCfg(SpecCfg):
             mesh.maxhullvert = value
 
 
-@dataclass(kw_only=True)
+@dataclass
 class _GeomFieldsCfg(SpecCfg):
     """Common fields of `GeomCfg` and `CollisionCfg`."""
 
@@ -357,15 +357,21 @@ class _GeomFieldsCfg(SpecCfg):
         }
 
 
-@dataclass(kw_only=True)
-class GeomCfg(_GeomFieldsCfg):
-    """Edits geoms; fields that are None, or names without a matching key, are unchanged."""
+@dataclass
+class _GroupCfg(SpecCfg):
+    """Fields of `GeomCfg` that precede those of `_GeomFieldsCfg`."""
 
+    geom_names_expr: tuple[str, ...]
     group: int | dict[str, int] | None = None
     """Group for rendering and ray casting."""
 
 
-@dataclass(kw_only=True)
+@dataclass
+class GeomCfg(_GeomFieldsCfg, _GroupCfg):
+    """Edits geoms; fields that are None, or names without a matching key, are unchanged."""
+
+
+@dataclass
 class CollisionCfg(_GeomFieldsCfg):
     """Selects the geoms that collide, and their contact parameters.
 
@@ -395,18 +401,17 @@ class CollisionCfg(_GeomFieldsCfg):
         return edits
 
 
-@dataclass(kw_only=True)
+@dataclass
 class _MountedCfg(SpecCfg):
     """Common fields of elements that are attached to a body and may track or target a body."""
 
+    name: Any  # a str, or None for an unnamed light
     body: str = "world"
     """Body to which the element is attached."""
     mode: str = "fixed"
     """Mode: fixed, track, trackcom, targetbody or targetbodycom."""
     target: str | None = None
     """Body to point at, for the two target modes."""
-    pos: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Position in the body's frame [m]."""
 
     def validate(self) -> None:
         """Raise ValueError for an unknown mode, or a target that does not fit the mode."""
@@ -417,20 +422,18 @@ class _MountedCfg(SpecCfg):
             f"got mode '{self.mode}' and target {self.target!r}.",
         )
 
-    def _mount(
-        self, spec: mujoco.MjSpec, name: str | None
-    ) -> tuple[mujoco.MjsBody, dict[str, Any]]:
+    def _mount(self, spec: mujoco.MjSpec) -> tuple[mujoco.MjsBody, dict[str, Any]]:
         """Validate; return the body and the common arguments of lights and cameras."""
         self.validate()
         bodies = [body.name for body in spec.bodies]
         for body in (self.body, self.target):
             if body is not None:
                 _check_known(self, "body", body, bodies)
-        common = {"mode": _MODES[self.mode], "targetbody": self.target or "", "pos": self.pos}
-        return spec.body(self.body), common | ({"name": name} if name else {})
+        common = {"mode": _MODES[self.mode], "targetbody": self.target or ""}
+        return spec.body(self.body), common | ({"name": self.name} if self.name else {})
 
 
-@dataclass(kw_only=True)
+@dataclass
 class LightCfg(_MountedCfg):
     """Adds a light to a body."""
 
@@ -440,6 +443,8 @@ class LightCfg(_MountedCfg):
     """Type: a spotlight, or parallel rays."""
     castshadow: bool = True
     """Enable shadows."""
+    pos: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Position in the body's frame [m]."""
     dir: tuple[float, float, float] = (0.0, 0.0, -1.0)
     """Direction in the body's frame."""
     cutoff: float = 45.0
@@ -467,15 +472,15 @@ class LightCfg(_MountedCfg):
 
     def edit_spec(self, spec: mujoco.MjSpec) -> None:
         """Add the light."""
-        body, common = self._mount(spec, self.name)
+        body, common = self._mount(spec)
         _check_new(spec.lights, self.name, "light")
-        names = ("castshadow", "dir", "cutoff", "exponent", "active", "attenuation")
+        names = ("castshadow", "pos", "dir", "cutoff", "exponent", "active", "attenuation")
         colors = ("diffuse", "specular", "ambient")
         given = {n: getattr(self, n) for n in names + colors if getattr(self, n) is not None}
         body.add_light(type=_LIGHT_TYPES[self.type], **common, **given)
 
 
-@dataclass(kw_only=True)
+@dataclass
 class CameraCfg(_MountedCfg):
     """Adds a camera to a body."""
 
@@ -483,6 +488,8 @@ class CameraCfg(_MountedCfg):
     """Name of the camera."""
     fovy: float = 45.0
     """Vertical field of view [degrees]."""
+    pos: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Position in the body's frame [m]."""
     quat: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
     """Orientation in the body's frame (wxyz); a camera looks along its -z."""
 
@@ -493,9 +500,9 @@ class CameraCfg(_MountedCfg):
 
     def edit_spec(self, spec: mujoco.MjSpec) -> None:
         """Add the camera."""
-        body, common = self._mount(spec, self.name)
+        body, common = self._mount(spec)
         _check_new(spec.cameras, self.name, "camera")
-        body.add_camera(fovy=self.fovy, quat=self.quat, **common)
+        body.add_camera(fovy=self.fovy, pos=self.pos, quat=self.quat, **common)
 
 
 def warn_overlapping_geom_edits(

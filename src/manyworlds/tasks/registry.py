@@ -117,6 +117,7 @@ def register_task(
     play_env_cfg: ManagerBasedRlEnvCfg,
     rl_cfg: RslRlOnPolicyRunnerCfg,
     runner_cls: type | None = None,
+    *,
     cpu_preset: CpuPreset | None = None,
 ) -> None:
     """Register a task.

@@ -50,7 +50,7 @@ _ORIGIN_RGBA = (0.85, 0.25, 0.2, 1.0)
 _PATCH_RGBA = (0.2, 0.55, 0.35, 0.5)
 
 
-@dataclass(kw_only=True)
+@dataclass
 class TerrainEntityCfg(EntityCfg):
     """Configuration of a terrain: an infinite plane, or generated cells."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 
-@dataclass(kw_only=True)
+@dataclass
 class NanGuardCfg:
     """Options of the recording, which is written to a file when a world fails."""
 
@@ -17,6 +17,7 @@ class NanGuardCfg:
     current folder."""
     max_envs_to_dump: int = 5
     """Maximum number of worlds in one file, if several fail in one call."""
+    _: KW_ONLY
     max_dumps: int = 20
     """Maximum number of files; later failures are not written."""
 

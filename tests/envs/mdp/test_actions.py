@@ -7,9 +7,9 @@ import mujoco
 import pytest
 import torch
 
-from manyworlds.actuator import XmlActuatorCfg
+from manyworlds.actuator import XmlActuatorCfg, XmlMotorActuatorCfg, XmlPositionActuatorCfg
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
-from manyworlds.envs import mdp
+from manyworlds.envs import ManagerBasedRlEnv, mdp
 from manyworlds.scene import SceneCfg
 from manyworlds.spec.transmissions import TransmissionType
 from tests.envs.mdp.robot import make_env, shake
@@ -165,11 +165,17 @@ def test_relative_positions_have_no_offset():
     ("cfg", "options", "message"),
     [
         (mdp.JointEffortActionCfg, {"actuator_names": ("hip",)}, "matches none of"),
-        (mdp.JointEffortActionCfg, {"actuator_names": ("sum",)}, "acts on a joint"),
+        (mdp.TendonEffortActionCfg, {"actuator_names": ()}, "action on tendons is empty"),
+        (mdp.JointEffortActionCfg, {"actuator_names": ("sum",)}, "none of the joints .*'finger'"),
         (
             mdp.JointEffortActionCfg,
             {"actuator_names": JOINTS, "transmission_type": TransmissionType.SITE},
             "drives joints, but its transmission_type is 'site'",
+        ),
+        (
+            mdp.SiteEffortActionCfg,
+            {"actuator_names": ("tip",), "transmission_type": TransmissionType.TENDON},
+            "drives sites, but its transmission_type is 'tendon'",
         ),
         (
             mdp.JointPositionActionCfg,
@@ -189,6 +195,21 @@ def test_contradictions_are_refused(env, cfg, options, message):
         cfg(entity_name="robot", **options).build(env)
 
 
+@pytest.mark.parametrize(
+    ("cfg", "kind"),
+    [
+        (mdp.JointEffortActionCfg, TransmissionType.JOINT),
+        (mdp.TendonEffortActionCfg, TransmissionType.TENDON),
+        (mdp.SiteEffortActionCfg, TransmissionType.SITE),
+    ],
+)
+def test_the_default_kind_of_targets_becomes_that_of_the_action(cfg, kind):
+    """Set the kind whether it is left out, or given as the default or as the right one."""
+    for given in ({}, {"transmission_type": TransmissionType.JOINT}, {"transmission_type": kind}):
+        made = cfg(entity_name="robot", actuator_names=(".*",), **given)
+        assert made.transmission_type == kind
+
+
 def test_actions_are_part_of_the_state(env):
     """Save and restore raw and processed actions."""
     env.step(torch.ones(4, 2))
@@ -200,20 +221,181 @@ def test_actions_are_part_of_the_state(env):
     torch.testing.assert_close(term._processed_actions, 0.5 + term.offset)
 
 
-def test_actuators_of_the_model_go_by_their_own_names():
-    """Find the joint of a differently named actuator; refuse one that nothing would drive."""
-    xml = """
-    <mujoco>
-      <worldbody><body name="cart">
-        <joint name="rail" type="slide"/><joint name="wheel"/><geom size=".1"/>
-      </body></worldbody>
-      <actuator><motor name="a" joint="wheel"/><motor name="b" joint="rail"/></actuator>
-    </mujoco>
-    """
-    follow = EntityArticulationInfoCfg(actuators=(XmlActuatorCfg(target_names_expr=("wheel",)),))
-    cart = EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_string(xml), articulation=follow)
-    env = make_env(scene=SceneCfg(num_envs=2, entities={"cart": cart}), actions={})
-    term = mdp.JointEffortActionCfg(entity_name="cart", actuator_names=("a",)).build(env)
-    assert term.target_names == ["wheel"] and term.target_ids.tolist() == [1]
-    with pytest.raises(ValueError, match=r"follows the targets of joints \['rail'\]"):
-        mdp.JointEffortActionCfg(entity_name="cart", actuator_names=(".*",)).build(env)
+def make_device(xml: str, *actuators: XmlActuatorCfg) -> ManagerBasedRlEnv:
+    """Build two worlds of a device whose file has actuators; nothing acts yet."""
+    device = EntityCfg(
+        spec_fn=lambda: mujoco.MjSpec.from_string(xml),
+        articulation=EntityArticulationInfoCfg(actuators),
+    )
+    return make_env(scene=SceneCfg(num_envs=2, entities={"device": device}), actions={})
+
+
+CART = """
+<mujoco>
+  <worldbody><body name="cart">
+    <joint name="slider" type="slide"/><geom size=".1"/>
+    <body name="pole"><joint name="hinge_1"/><geom size=".1"/></body>
+  </body></worldbody>
+  <actuator><motor name="slide" joint="slider"/><motor name="b" joint="hinge_1"/></actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("name", ["slider", "slide", "slid.*", ".*[ed].*r"])
+def test_actuators_of_the_file_go_by_joint_names_or_their_own(name: str):
+    """Drive the joint, with values by either name."""
+    env = make_device(CART, XmlMotorActuatorCfg(target_names_expr=("slider", "hinge_1")))
+    cfg = mdp.JointEffortActionCfg(
+        entity_name="device",
+        actuator_names=(name,),
+        scale={"slide": 3.0},
+        offset={"slider": 0.5},
+        clip={".*lide.*": (-2.0, 2.0)},
+    )
+    term = run(env, cfg, torch.tensor([[0.25], [1.0]]))
+    assert term.target_names == ["slider"] and term.target_ids.tolist() == [0]
+    env.scene["device"].write_data_to_sim()
+    assert env.sim.data.ctrl.tolist() == [[1.25, 0.0], [2.0, 0.0]]
+
+
+def test_targets_that_no_configuration_follows():
+    """Leave them out of a pattern with a warning; refuse a pattern that matches nothing else."""
+    env = make_device(CART, XmlActuatorCfg(target_names_expr=("slider",)))
+    lost = r"follows the targets of joints \['hinge_1'\]"
+    for names in (("b",), ("hinge_1",), ("slider", "hinge.*")):
+        with pytest.raises(ValueError, match=lost):
+            mdp.JointEffortActionCfg(entity_name="device", actuator_names=names).build(env)
+    with pytest.warns(UserWarning, match=lost):
+        term = mdp.JointEffortActionCfg(entity_name="device", actuator_names=(".*",)).build(env)
+    assert term.target_names == ["slider"]
+
+
+SERVO_AND_MOTOR = """
+<mujoco>
+  <worldbody><body name="arm">
+    <joint name="j1"/><geom size=".1"/>
+    <body name="hand"><joint name="j2"/><geom size=".1"/></body>
+  </body></worldbody>
+  <actuator>
+    <position name="j1_servo" joint="j1" kp="10"/><motor name="j1_motor" joint="j1"/>
+    <position name="j2_servo" joint="j2" kp="10"/>
+  </actuator>
+</mujoco>
+"""
+
+
+def test_two_actuators_of_one_joint():
+    """Give each its own kind of target, selected by the joint's name or by its own."""
+    follow = (
+        XmlPositionActuatorCfg(target_names_expr=("j.*",)),
+        XmlMotorActuatorCfg(target_names_expr=("j1",)),
+    )
+    env = make_device(SERVO_AND_MOTOR, *follow)
+    for names in (("j.*",), ("j1", "j2"), ("j[12]_servo",), ("j1_.*", "j2")):
+        cfg = mdp.JointPositionActionCfg(entity_name="device", actuator_names=names)
+        term = run(env, cfg, torch.tensor([[0.1, 0.2], [0.3, 0.4]]))
+        assert term.target_names == ["j1", "j2"]
+    effort = mdp.JointEffortActionCfg(entity_name="device", actuator_names=("j1_motor",))
+    run(env, effort, torch.tensor([[5.0], [6.0]]))
+    env.scene["device"].write_data_to_sim()
+    expected = torch.tensor([[0.1, 5.0, 0.2], [0.3, 6.0, 0.4]])
+    torch.testing.assert_close(env.sim.data.ctrl, expected)
+
+
+GRIPPER = """
+<mujoco>
+  <worldbody><body name="palm">
+    <joint name="lift" type="slide"/><geom size=".1"/>
+    <body name="l"><joint name="left" type="slide"/><geom size=".1"/></body>
+    <body name="r"><joint name="right" type="slide"/><geom size=".1"/></body>
+  </body></worldbody>
+  <tendon>
+    <fixed name="split"><joint joint="left" coef=".5"/><joint joint="right" coef=".5"/></fixed>
+  </tendon>
+  <actuator>
+    <position name="fingers" tendon="split" kp="10"/><position name="z" joint="lift" kp="10"/>
+  </actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("name", ["split", "fingers", ".*"])
+def test_a_gripper_with_a_tendon(name: str):
+    """Drive the tendon by its name or by its actuator's; the joint action drives the joint."""
+    follow = (
+        XmlActuatorCfg(target_names_expr=("split",), transmission_type=TransmissionType.TENDON),
+        XmlActuatorCfg(target_names_expr=("lift",)),
+    )
+    env = make_device(GRIPPER, *follow)
+    cfg = mdp.TendonLengthActionCfg(
+        entity_name="device", actuator_names=(name,), scale={"fingers": 0.04}
+    )
+    run(env, cfg, torch.tensor([[0.5], [1.0]]))
+    run(
+        env,
+        mdp.JointPositionActionCfg(entity_name="device", actuator_names=(".*",)),
+        torch.tensor([[0.1], [0.2]]),
+    )
+    env.scene["device"].write_data_to_sim()
+    torch.testing.assert_close(env.sim.data.ctrl, torch.tensor([[0.02, 0.1], [0.04, 0.2]]))
+
+
+QUADROTOR = """
+<mujoco>
+  <worldbody><body name="frame" pos="0 0 1"><freejoint/><geom size=".1"/>
+    <site name="rotor_a" pos=".1 .1 0"/><site name="rotor_b" pos="-.1 .1 0"/>
+    <site name="rotor_c" pos="-.1 -.1 0"/><site name="rotor_d" pos=".1 -.1 0"/>
+  </body></worldbody>
+  <actuator>
+    <motor name="thrust1" site="rotor_c" gear="0 0 1 0 0 -.02"/>
+    <motor name="thrust2" site="rotor_a" gear="0 0 1 0 0 -.02"/>
+    <motor name="thrust3" site="rotor_b" gear="0 0 1 0 0 .02"/>
+    <motor name="thrust4" site="rotor_d" gear="0 0 1 0 0 .02"/>
+  </actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "preserve", "order"),
+    [
+        (("rotor_.*",), False, "abcd"),
+        (("thrust.*",), False, "abcd"),
+        (("thrust1", "rotor_d", "thrust2"), True, "cda"),
+    ],
+)
+def test_thrusters_of_a_quadrotor(names: tuple[str, ...], preserve: bool, order: str):
+    """Drive sites by their names or those of their actuators, in either order."""
+    follow = XmlActuatorCfg(
+        target_names_expr=("rotor_.*",), transmission_type=TransmissionType.SITE
+    )
+    env = make_device(QUADROTOR, follow)
+    cfg = mdp.SiteEffortActionCfg(
+        entity_name="device",
+        actuator_names=names,
+        preserve_order=preserve,
+        clip={"thrust1": (0.0, 1.5)},
+    )
+    action = torch.arange(1.0, 1.0 + 2 * len(order)).reshape(2, -1)
+    term = run(env, cfg, action)
+    assert term.target_names == [f"rotor_{letter}" for letter in order]
+    env.scene["device"].write_data_to_sim()
+    expected = torch.zeros(2, 4)
+    for column, letter in enumerate(order):
+        high = 1.5 if letter == "c" else torch.inf
+        expected[:, "cabd".index(letter)] = action[:, column].clamp(max=high)
+    torch.testing.assert_close(env.sim.data.ctrl, expected)
+
+
+def test_patterns_with_two_meanings_are_refused():
+    """List both readings of a pattern in an environment, for targets and for values."""
+    crossed = CART.replace('name="slide"', 'name="hinge_1"').replace('name="b"', 'name="slider"')
+    env = make_device(crossed, XmlActuatorCfg(target_names_expr=(".*",)))
+    message = r"\['slider'\] by their own names, but \['hinge_1'\] by the names of their actuators"
+    with pytest.raises(ValueError, match=message):
+        mdp.JointEffortActionCfg(entity_name="device", actuator_names=("slider",)).build(env)
+    cfg = mdp.JointEffortActionCfg(
+        entity_name="device", actuator_names=(".*",), scale={"slider": 2.0}
+    )
+    with pytest.raises(ValueError, match=message):
+        cfg.build(env)

@@ -29,7 +29,7 @@ def _unset() -> mujoco.MjSpec:
     raise ValueError("A VariantEntityCfg has no spec_fn: see its variants.")
 
 
-@dataclass(kw_only=True)
+@dataclass
 class VariantEntityCfg(EntityCfg):
     """One object whose appearance and mass differ between worlds.
 

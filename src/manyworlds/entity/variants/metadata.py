@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import mujoco
@@ -81,16 +81,17 @@ class VariantSlot:
     """By variant; None where the variant has no such geom."""
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(eq=False)
 class VariantMetadata:
     """Differences between an entity's variants, for each element of the merged spec."""
 
     variant_names: tuple[str, ...]
-    assignment: Assignment
+    assignment: Assignment = ()
     """A weight for each variant, the index of each world's variant, or a function."""
     slots: tuple[VariantSlot, ...] = ()
     variant_slot_specs: tuple[tuple[VariantGeomSpec | None, ...], ...] = ()
     """By variant and slot; None where the variant has no such geom."""
+    _: KW_ONLY
     geom_names: tuple[str, ...] = ()
     """Names of the merged spec's geoms, in the order of the columns of `rows`."""
     rows: dict[str, np.ndarray] = field(default_factory=dict)

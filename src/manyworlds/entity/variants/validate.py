@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import chain
 from typing import Any
 
@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.entity.variants.metadata import GeomRole, InertialMode
+from manyworlds.spec.elements import dof_width, qpos_width
 
 RESERVED_NAME_PREFIXES: tuple[str, ...] = ("manyworlds/pad/", "mjlab/pad/")
 """Beginnings of names that merged geoms may get."""
@@ -30,6 +31,8 @@ class JointSignature:
 
     name: str
     type: int
+    qpos_width: int
+    qvel_width: int
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,9 @@ class BodySignature:
 
     path: str
     name: str
-    mocap: bool
     joints: tuple[JointSignature, ...]
+    _: KW_ONLY
+    mocap: bool
     children: tuple[str, ...]
     inertial_mode: InertialMode
 
@@ -169,9 +173,19 @@ def geom_uses(spec: mujoco.MjSpec) -> list[tuple[str, str]]:
 
 
 def _body_signature(path: str, body: mujoco.MjsBody) -> BodySignature:
-    joints = tuple(JointSignature(joint.name, int(joint.type)) for joint in body.joints)
+    joints = tuple(
+        JointSignature(j.name, int(j.type), qpos_width(j.type), dof_width(j.type))
+        for j in body.joints
+    )
     children = tuple(child.name for child in body.bodies)
-    return BodySignature(path, body.name, bool(body.mocap), joints, children, inertial_mode(body))
+    return BodySignature(
+        path,
+        body.name,
+        joints,
+        mocap=bool(body.mocap),
+        children=children,
+        inertial_mode=inertial_mode(body),
+    )
 
 
 def _sensor(sensor: mujoco.MjsSensor) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class CheckpointManager:
     run_name: str | None = None
     run_url: str | None = None
     run_status: str | None = None
-    follow: bool = False
+    follow: bool = field(default=False, kw_only=True)
     """True to load a newer checkpoint as soon as there is one."""
 
 

@@ -115,7 +115,7 @@ class ViserCameraOverlays:
     env: EnvProtocol
     mj_model: mujoco.MjModel
     camera_viewers: list[ViserCameraViewer] | None = None
-    _enabled: Any = field(default=None, repr=False)
+    _enabled: Any = field(default=None, init=False, repr=False)
 
     @property
     def has_cameras(self) -> bool:
@@ -158,7 +158,7 @@ class ViserDebugOverlays:
 
     env: EnvProtocol
     scene: MujocoOverlays
-    enabled: bool = True
+    enabled: bool = field(default=True, kw_only=True)
 
     def on_env_switch(self) -> None:
         """Remove the shapes of another world."""

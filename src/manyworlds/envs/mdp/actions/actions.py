@@ -5,21 +5,20 @@ They differ in the elements that they drive and in the kind of targets that they
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import mujoco
 import torch
 
 from manyworlds.actuator import CommandField
 from manyworlds.entity import Entity
+from manyworlds.entity.driven import DrivenTargets
 from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg
-from manyworlds.spec.elements import TRANSMISSIONS
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
-from manyworlds.validation.names import resolve_expr, resolve_field
 from manyworlds.validation.worlds import EnvIds, as_index, assign
 
 if TYPE_CHECKING:
@@ -28,61 +27,63 @@ if TYPE_CHECKING:
 
 def find_targets(
     entity: Entity,
-    mj_model: mujoco.MjModel,
     actuator_names: Sequence[str],
     transmission: TransmissionType = TransmissionType.JOINT,
     preserve_order: bool = False,
-) -> tuple[list[int], list[str]]:
+) -> tuple[list[int], DrivenTargets]:
     """Select the joints, tendons or sites that actuators drive.
+
+    Warns of selected targets that no actuator configuration follows, and leaves them out.
 
     Args:
         entity: the entity.
-        mj_model: compiled model of the entity's scene.
-        actuator_names: regular expressions on names of actuators.
+        actuator_names: regular expressions on names of targets, or of actuators: see
+            `DrivenTargets`.
         transmission: kind of target; actuators of other kinds are ignored.
         preserve_order: order by pattern instead of by position in the model.
 
     Returns:
-        Entity-local ids and names.
+        Entity-local ids, and the targets in the same order.
 
     Raises:
-        ValueError: no actuator matches, no matching actuator is of this kind, or no actuator
-            configuration uses the targets.
+        ValueError: there is no pattern, a pattern matches nothing or has two meanings, or no
+            actuator configuration follows what it matches.
     """
     kind = transmission.value
-    actuators, names = entity.find("actuator", actuator_names, preserve_order=preserve_order)
-    local = {int(i): n for n, i in enumerate(getattr(entity.indexing, f"{kind}_ids"))}
-    ids = [
-        local[int(mj_model.actuator_trnid[i, 0])]
-        for i in entity.indexing.ctrl_ids[actuators].tolist()
-        if mujoco.mjtTrn(mj_model.actuator_trntype[i]) in TRANSMISSIONS[transmission]
-    ]
-    if not ids:
-        raise ValueError(f"None of the actuators {names} acts on a {kind}: set actuator_names.")
-    # Two actuators of one target, such as position and velocity, count once.
-    ids = list(dict.fromkeys(ids if preserve_order else sorted(ids)))
-    every = entity.names(kind)
+    driven = entity.driven_targets(transmission)
+    selected = driven.select(actuator_names, preserve_order)
+    if not selected:
+        raise ValueError(f"actuator_names of an action on {kind}s is empty: give ('.*',) for all.")
     followed = {
         target
         for actuator in entity.actuators
         if actuator.transmission_type == transmission
         for target in actuator.target_names
     }
-    if lost := [every[i] for i in ids if every[i] not in followed]:
-        raise ValueError(
+    if lost := [name for name in selected if name not in followed]:
+        message = (
             f"No actuator configuration follows the targets of {kind}s {lost}: add one to "
             "articulation.actuators, such as an XmlActuatorCfg for actuators of the model."
         )
-    return ids, [every[i] for i in ids]
+        patterns = [actuator_names] if isinstance(actuator_names, str) else actuator_names
+        if any(followed.isdisjoint(driven.select(pattern)) for pattern in patterns):
+            raise ValueError(message)
+        warnings.warn(f"{message} The action leaves them out.", stacklevel=2)
+        selected = [name for name in selected if name in followed]
+    every = entity.names(kind)
+    return [every.index(name) for name in selected], driven.of(selected)
 
 
 def clip_bounds(
-    clip: dict[str, tuple[float, float]] | None, names: Sequence[str], device: torch.device
+    clip: dict[str, tuple[float, float]] | None, targets: DrivenTargets, device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Look up lower and upper bounds by name, shape [len(names)] each, infinite without a match."""
+    """Look up the lower and upper bounds of targets, shape [num_targets] each.
+
+    They are infinite for a target without a match; None if `clip` is None.
+    """
     if clip is None:
         return None
-    bounds = resolve_expr(clip, names, (-torch.inf, torch.inf))
+    bounds = targets.values(clip, (-torch.inf, torch.inf))
     low, high = torch.tensor(bounds, dtype=torch.float32, device=device).unbind(1)
     return low, high
 
@@ -92,17 +93,24 @@ class BaseActionCfg(ActionTermCfg):
     """Configuration of an action that drives actuators."""
 
     transmission_type: TransmissionType = TransmissionType.JOINT
-    """Kind of transmission of the actuators, given by the action's class."""
+    """Kind of the targets; actions on tendons and sites set theirs in place of the default."""
     actuator_names: tuple[str, ...] | list[str]
-    """Regular expressions that select the actuators."""
+    """Regular expressions that select the targets, by their names or by those of their actuators:
+    see `DrivenTargets`."""
     scale: float | dict[str, float] = 1.0
-    """Factor: one for all targets, or by regular expression on target names (default 1)."""
+    """Factor: one for all targets, or by regular expression on the same names (default 1)."""
     offset: float | dict[str, float] = 0.0
-    """Offset: one for all targets, or by regular expression on target names (default 0)."""
+    """Offset: one for all targets, or by regular expression on the same names (default 0)."""
     preserve_order: bool = False
     """Order targets by pattern instead of by position in the model."""
 
     term: ClassVar[type[BaseAction]]
+
+    def __post_init__(self) -> None:
+        """Replace the default kind of targets by that of the action's class."""
+        kind = getattr(getattr(self, "term", None), "transmission_type", None)
+        if kind is not None and self.transmission_type == TransmissionType.JOINT:
+            self.transmission_type = kind
 
     def build(self, env: ManagerBasedRlEnv) -> BaseAction:
         """Build the term."""
@@ -116,8 +124,8 @@ class BaseAction(ActionTerm):
     bounds in shape [num_envs, action_dim, 2] or None.
 
     Raises:
-        ValueError: the config sets a transmission other than the action's, selects no actuator, or
-            has patterns that match no target.
+        ValueError: the config sets a transmission other than the action's, or has patterns that
+            match no target.
     """
 
     cfg: BaseActionCfg
@@ -137,13 +145,10 @@ class BaseAction(ActionTerm):
                 f"{type(cfg).__name__} drives {self.transmission_type.value}s, but its "
                 f"transmission_type is '{cfg.transmission_type.value}': leave that out."
             )
-        ids, self._target_names = find_targets(
-            self._entity,
-            env.sim.mj_model,
-            cfg.actuator_names,
-            cfg.transmission_type,
-            cfg.preserve_order,
+        ids, self._driven_targets = find_targets(
+            self._entity, cfg.actuator_names, cfg.transmission_type, cfg.preserve_order
         )
+        self._target_names = list(self._driven_targets.names)
         self._target_ids = torch.tensor(ids, device=self.device)
         self._index = as_index(self._target_ids)
         self._num_targets = self._action_dim = len(ids)
@@ -159,7 +164,7 @@ class BaseAction(ActionTerm):
                 "entity's defaults as the offset: set use_default_offset=False."
             )
         self._clip: torch.Tensor | None = None
-        if (bounds := clip_bounds(cfg.clip, self._target_names, self.device)) is not None:
+        if (bounds := clip_bounds(cfg.clip, self._driven_targets, self.device)) is not None:
             self._clip = torch.stack(bounds, dim=-1).repeat(self.num_envs, 1, 1)
         self._offset_of: tuple[torch.Tensor | None, int] = (None, 0)
         self._follow_defaults()
@@ -192,6 +197,11 @@ class BaseAction(ActionTerm):
         """
         self._follow_defaults()
         return self._offset
+
+    @property
+    def driven_targets(self) -> DrivenTargets:
+        """Targets with the names of their actuators."""
+        return self._driven_targets
 
     @property
     def action_dim(self) -> int:
@@ -241,7 +251,7 @@ class BaseAction(ActionTerm):
         )
 
     def _rows(self, value: float | dict[str, float], default: float) -> torch.Tensor:
-        row = resolve_field(value, self._target_names, default)
+        row = self._driven_targets.values(value, default)
         row = torch.tensor(row, dtype=torch.float32, device=self.device)
         return row.repeat(self.num_envs, 1)
 
@@ -336,6 +346,7 @@ class RelativeJointPositionActionCfg(BaseActionCfg):
 
     def __post_init__(self) -> None:
         """Check that the offset is zero, so that a zero action requests no motion."""
+        super().__post_init__()
         if self.offset != 0.0:
             raise ValueError(
                 f"RelativeJointPositionActionCfg.offset is {self.offset}: leave it out, because "
@@ -364,7 +375,6 @@ class JointEffortActionCfg(BaseActionCfg):
 class TendonLengthActionCfg(BaseActionCfg):
     """Configuration of tendon length targets [m]."""
 
-    transmission_type: TransmissionType = TransmissionType.TENDON
     term = TendonLengthAction
 
 
@@ -372,7 +382,6 @@ class TendonLengthActionCfg(BaseActionCfg):
 class TendonVelocityActionCfg(BaseActionCfg):
     """Configuration of tendon velocity targets [m/s]."""
 
-    transmission_type: TransmissionType = TransmissionType.TENDON
     term = TendonVelocityAction
 
 
@@ -380,7 +389,6 @@ class TendonVelocityActionCfg(BaseActionCfg):
 class TendonEffortActionCfg(BaseActionCfg):
     """Configuration of tendon force targets [N], applied before the actuators' gears."""
 
-    transmission_type: TransmissionType = TransmissionType.TENDON
     term = TendonEffortAction
 
 
@@ -388,5 +396,4 @@ class TendonEffortActionCfg(BaseActionCfg):
 class SiteEffortActionCfg(BaseActionCfg):
     """Configuration of efforts at sites [N or N m], applied before the actuators' gears."""
 
-    transmission_type: TransmissionType = TransmissionType.SITE
     term = SiteEffortAction

@@ -18,7 +18,6 @@ from manyworlds.utils.math import (
     quat_mul,
 )
 from manyworlds.utils.math.vectors import cross
-from manyworlds.validation.names import resolve_expr
 from manyworlds.validation.worlds import EnvIds, as_index, assign
 
 if TYPE_CHECKING:
@@ -40,7 +39,8 @@ class DifferentialIKActionCfg(ActionTermCfg):
     """
 
     actuator_names: tuple[str, ...] | list[str]
-    """Regular expressions that select the actuators, which must follow joint position targets."""
+    """Regular expressions that select joints whose actuators follow position targets, by the names
+    of the joints or of the actuators: see `DrivenTargets`."""
     frame_type: Literal["body", "site", "geom"] = "body"
     frame_name: str
     """Name of the body, site or geom in the entity."""
@@ -103,14 +103,15 @@ class DifferentialIKAction(ActionTerm):
 
     def __init__(self, cfg: DifferentialIKActionCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
-        entity, model = self._entity, env.sim.mj_model
-        ids, self._target_names = find_targets(entity, model, cfg.actuator_names)
+        entity = self._entity
+        ids, targets = find_targets(entity, cfg.actuator_names)
+        self._target_names = list(targets.names)
         self._target_ids = torch.tensor(ids, device=self.device)
         self._index = as_index(self._target_ids)
         self._dofs = as_index(entity.indexing.joint_v_adr[self._target_ids])
         self._find_frame()
-        self._clip = clip_bounds(cfg.clip, self._target_names, self.device)
-        posture = resolve_expr(cfg.posture_target or {}, self._target_names, torch.nan)
+        self._clip = clip_bounds(cfg.clip, targets, self.device)
+        posture = targets.values(cfg.posture_target or {}, torch.nan)
         self._posture = torch.tensor(posture, dtype=torch.float32, device=self.device)
         self._full_pose = cfg.orientation_weight != 0.0
         width = 3 if not self._full_pose else 6 if cfg.use_relative_mode else 7

@@ -18,7 +18,7 @@ class ManagerBase(manager_base.ManagerBase[Any], metaclass=Extended):
     extended = manager_base.ManagerBase
 
     def __init__(self, env: ManagerBasedRlEnv) -> None:
-        super().__init__({}, env)
+        super().__init__(env)
         self._prepare_terms()
 
     def _prepare_terms(self) -> None:
