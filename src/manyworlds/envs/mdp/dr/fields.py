@@ -58,8 +58,8 @@ _QUAT_ARGUMENTS = """
         roll_range: bounds of the rotation about x [rad].
         pitch_range: bounds of the rotation about y [rad].
         yaw_range: bounds of the rotation about z [rad].
-        asset_cfg: the entity and which of its elements.
         distribution: 'uniform', 'log_uniform', 'gaussian', or a `dr.Distribution`.
+        asset_cfg: the entity and which of its elements.
     """
 
 
@@ -97,8 +97,8 @@ class QuatFunction(Protocol):
         roll_range: Range = (0.0, 0.0),
         pitch_range: Range = (0.0, 0.0),
         yaw_range: Range = (0.0, 0.0),
-        asset_cfg: SceneEntityCfg = ROBOT,
         distribution: Distribution | str = "uniform",
+        asset_cfg: SceneEntityCfg = ROBOT,
     ) -> None:
         """Draw rotations for elements of an entity, in the worlds named."""
         ...
@@ -163,8 +163,8 @@ def _quat(name: str, what: str) -> QuatFunction:
         roll_range: Range = (0.0, 0.0),
         pitch_range: Range = (0.0, 0.0),
         yaw_range: Range = (0.0, 0.0),
-        asset_cfg: SceneEntityCfg = ROBOT,
         distribution: Distribution | str = "uniform",
+        asset_cfg: SceneEntityCfg = ROBOT,
     ) -> _Turn:
         angles = (roll_range, pitch_range, yaw_range)
         if any(abs(bound) > 2.0 * math.pi for bounds in angles for bound in bounds):

@@ -78,8 +78,8 @@ def pseudo_inertia(
     t1_range: Range = _NONE,
     t2_range: Range = _NONE,
     t3_range: Range = _NONE,
-    asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
+    asset_cfg: SceneEntityCfg = ROBOT,
 ) -> _Perturbation:
     """Randomize mass, center of mass and inertia of bodies together, so that they stay possible.
 
@@ -102,8 +102,8 @@ def pseudo_inertia(
         t1_range: bounds of t1: the center of mass moves by t1 along x [m].
         t2_range: likewise along y.
         t3_range: likewise along z.
-        asset_cfg: the entity and which of its bodies.
         distribution: 'uniform', 'log_uniform', 'gaussian', or a `dr.Distribution`.
+        asset_cfg: the entity and which of its bodies.
 
     Raises:
         ValueError: ranges are given both for all axes and for one of them.
