@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import tyro
 
@@ -21,9 +21,19 @@ T = TypeVar("T")
 Modules = tyro.conf.UseAppendAction[tuple[str, ...]]
 """The type of the option `--load`, which may be given several times."""
 
-ARGUMENT_FORMS: list[Callable[[Any, list[str]], list[str]]] = []
-"""Functions that rewrite arguments before they are parsed, for other spellings of options. Each
-takes the dataclass of the options, or an instance with their defaults, and the arguments."""
+
+class Frontend(NamedTuple):
+    """Program that runs the commands with the arguments of its process, in a form of its own."""
+
+    rewrite: Callable[[Any, list[str]], list[str]]
+    """Rewrites arguments before they are parsed. It takes the dataclass of the options, or an
+    instance with their defaults, and the arguments."""
+    program: Callable[[], list[str]]
+    """Returns the arguments of Python that start the program again, as it was started."""
+
+
+FRONTENDS: list[Frontend] = []
+"""Program that runs the present command, if it is not this package's own."""
 
 
 class UsageError(ValueError):
@@ -117,8 +127,8 @@ def parse_over(default: T, argv: list[str], command: str) -> T:
 
 
 def _rewritten(options: Any, argv: list[str]) -> list[str]:
-    for form in ARGUMENT_FORMS:
-        argv = form(options, argv)
+    for frontend in FRONTENDS:
+        argv = frontend.rewrite(options, argv)
     return argv
 
 

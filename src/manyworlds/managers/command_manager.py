@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -148,7 +147,6 @@ class CommandTerm(ManagerTermBase):
 
         @box.on_update
         def _(_event: Any) -> None:
-            self.cfg = copy.copy(self.cfg)  # configs are never changed
             self.cfg.debug_vis = box.value
             if on_change is not None:
                 on_change()

@@ -221,12 +221,12 @@ class BaseViewer(ABC):
         return False
 
     @property
-    def sim(self) -> Simulation:
+    def _sim(self) -> Simulation:
         """Simulation of the worlds."""
         return self.env.unwrapped.sim
 
     @property
-    def step_dt(self) -> float:
+    def _step_dt(self) -> float:
         """Duration of a step of the environment [s]."""
         return self.env.unwrapped.step_dt
 
@@ -413,14 +413,14 @@ class BaseViewer(ABC):
     def _spend_budget(self, deadline: float) -> None:
         """Step within the budget, until the deadline on the clock [s]."""
         # The tolerance covers rounding errors.
-        step_dt = self.step_dt * (1 - 1e-9)
+        step_dt = self._step_dt * (1 - 1e-9)
         if self._budget < step_dt:
             return
         self._capped = False
         while self._budget >= step_dt:
             if not self._execute_step():
                 return
-            self._budget -= self.step_dt
+            self._budget -= self._step_dt
             if self._clock() >= deadline:
                 self._capped = self._budget >= step_dt
                 break
@@ -466,14 +466,14 @@ class BaseViewer(ABC):
         if seconds >= _STATS_SECONDS:
             self._fps = self._stats_frames / seconds
             if not self._paused:
-                self._actual_realtime = self._stats_steps * self.step_dt / seconds
+                self._actual_realtime = self._stats_steps * self._step_dt / seconds
             self._stats_start, self._stats_steps, self._stats_frames = now, 0, 0
 
     def _idle_seconds(self) -> float:
         """Return the time until something is due [s]."""
         due = self._until_frame
         if not self._paused:
-            due = min(due, (self.step_dt - self._budget) / self.target_realtime)
+            due = min(due, (self._step_dt - self._budget) / self.target_realtime)
         return min(max(due, 0.0), _MAX_SLEEP_SECONDS)
 
     @staticmethod

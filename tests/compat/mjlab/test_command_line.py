@@ -1,5 +1,6 @@
 """mjlab's form of flags, for the options that are flags."""
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -8,10 +9,10 @@ import pytest
 import tyro
 
 from manyworlds.cli import parsing
-from manyworlds.cli.parsing import parse_over
+from manyworlds.cli.parsing import Frontend, parse_over
 from manyworlds.cli.play_options import PlayStartOptions
 from manyworlds.cli.task_options import TrainOptions
-from manyworlds.compat.mjlab.command_line import TYRO_FLAGS, plain_flags
+from manyworlds.compat.mjlab.command_line import TYRO_FLAGS, plain_flags, present_program
 from manyworlds.compat.mjlab.names import run_command
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 
@@ -71,7 +72,7 @@ def test_what_is_rewritten_parses(monkeypatch):
     argv = f"{flags} {nested} --env.auto_reset=False --agent.run-name True".split()
     with pytest.raises(SystemExit):
         parse_over(default, argv, "train")
-    monkeypatch.setattr(parsing, "ARGUMENT_FORMS", [plain_flags])
+    monkeypatch.setattr(parsing, "FRONTENDS", [Frontend(plain_flags, list)])
     cfg = parse_over(default, argv, "train")
     assert cfg.video and cfg.enable_nan_guard and not cfg.resume and cfg.agent.resume
     assert cfg.env.sim.nan_guard.enabled and not cfg.env.auto_reset
@@ -93,7 +94,7 @@ def test_the_form_lasts_as_long_as_the_command(monkeypatch, capsys):
         run_command("play")
     error = capsys.readouterr().err
     assert "--steps" in error and "Unrecognized" not in error
-    assert parsing.ARGUMENT_FORMS == []
+    assert parsing.FRONTENDS == []
 
 
 def test_markers_for_programs_of_their_own():
@@ -120,3 +121,38 @@ def test_commands_take_flags_with_values(program, tmp_path, gl):
         text=True,
     )
     assert "video: " in result.stdout, result.stderr
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        ["-m", "manyworlds.compat.mjlab", "-m", "mjlab.scripts.train"],
+        ["-m", "manyworlds.compat.mjlab", "scripts/train.py"],
+        ["-X", "dev", "-u", "scripts/train.py"],
+    ],
+)
+def test_several_gpus_run_the_same_program(program, monkeypatch, alias):
+    """Start the program once for each GPU, as it was started, so that its tasks are known."""
+    started = []
+
+    def become(_, args):
+        started.append(args[1:])
+        raise SystemExit(0)
+
+    options = ["Mjlab-Cartpole-Balance", "--gpu-ids", "[0, 1]", "--video", "True"]
+    monkeypatch.setattr(os, "execv", become)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setattr(sys, "argv", ["train.py", *options])
+    monkeypatch.setattr(sys, "orig_argv", [sys.executable, *program, *options])
+    run_command("train")
+    [(*launch, count), again] = started[0][:4], started[0][4:]
+    assert launch[:2] == ["-m", "torch.distributed.run"] and count == "--nproc-per-node=2"
+    start = program.index("-m") if "-m" in program else -1
+    assert again == [*program[start:], *options]
+
+
+def test_code_without_a_file_cannot_run_on_several_gpus(monkeypatch):
+    """Say so, and what helps."""
+    monkeypatch.setattr(sys, "orig_argv", [sys.executable, "-c", "pass", "x"])
+    with pytest.raises(ValueError, match="write the code of `python -c` to a file"):
+        present_program()

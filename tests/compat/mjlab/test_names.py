@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import importlib.util
 import io
+import json
 import re
 import sys
 from pathlib import Path
@@ -81,13 +82,20 @@ def test_each_absent_name_is_documented():
     assert set(re.findall(r"^\| `(mjlab[\w.]+)`", missing, re.M)) == set(ABSENT)
 
 
-def test_nothing_else_is_missing(monkeypatch):
+@pytest.fixture
+def check_surface():
+    """Load the script that compares a public surface with that of the alias."""
+    spec = importlib.util.spec_from_file_location(
+        "check_surface", shared_file("peer/check_surface.py")
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_nothing_else_is_missing(check_surface, monkeypatch):
     """Miss no module, and no name but those with a remedy, of mjlab 1.6.0's public surface."""
-    script = shared_file("peer/check_surface.py")
-    spec = importlib.util.spec_from_file_location("check_surface", script)
-    check_surface = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(check_surface)
-    monkeypatch.setattr(sys, "argv", [str(script), "--list", "module", "--list", "name"])
+    monkeypatch.setattr(sys, "argv", ["check_surface", "--list", "module", "--list", "name"])
     with contextlib.redirect_stdout(io.StringIO()) as output:
         check_surface.main()
     modules, names = re.search(
@@ -96,3 +104,21 @@ def test_nothing_else_is_missing(monkeypatch):
     listed = re.findall(r"^  (mjlab[\w.]+)$", output.getvalue(), re.M)
     assert (modules, names) == ("0", "7")
     assert len(listed) == 7 and set(listed) <= set(ABSENT)
+
+
+def test_functions_take_the_same_arguments(check_surface):
+    """Accept each argument of each function, by name and by position, and require no other."""
+    surface = json.loads(shared_file("peer/mjlab_surface.json").read_text())
+    functions = [
+        (f"{module}.{name}", entry["params"], getattr(importlib.import_module(module), name))
+        for module, entries in surface.items()
+        for name, entry in entries.items()
+        if entry["kind"] == "func" and "params" in entry and f"{module}.{name}" not in ABSENT
+    ]
+    assert len(functions) > 500
+    differences = {
+        name: found
+        for name, params, ours in functions
+        if (found := [*check_surface.compare_parameters(params, ours)])
+    }
+    assert differences == {}

@@ -1,8 +1,9 @@
-"""mjlab's form of flags on command lines: `--video True`, `--agent.resume=False`."""
+"""Commands in programs written for mjlab: flags with values, and processes of their own."""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -101,3 +102,22 @@ def _entries(parent: Any) -> dict[str, Any]:
 def _plain(name: str) -> str:
     """Return a name without the hyphens of command lines."""
     return name.replace("-", "_")
+
+
+def present_program() -> list[str]:
+    """Return the arguments of Python that start the present program again: `-m MODULE ...`, a file.
+
+    Options of the interpreter itself are left out.
+
+    Raises:
+        ValueError: the program is no module and no file.
+    """
+    arguments = sys.orig_argv[1:]
+    while arguments and arguments[0].startswith("-") and arguments[0] != "-m":
+        if arguments[0] == "-c" or len(arguments) == 1:
+            raise ValueError(
+                "Training on several GPUs starts the program once for each: write the code of "
+                "`python -c` to a file and run that."
+            )
+        del arguments[: 2 if arguments[0] in ("-X", "-W") else 1]
+    return arguments

@@ -26,15 +26,15 @@ def run_command(name: str) -> None:
         SystemExit: the command failed.
     """
     from manyworlds.cli.main import main
-    from manyworlds.cli.parsing import ARGUMENT_FORMS
-    from manyworlds.compat.mjlab.command_line import plain_flags
+    from manyworlds.cli.parsing import FRONTENDS, Frontend
+    from manyworlds.compat.mjlab.command_line import plain_flags, present_program
 
-    ARGUMENT_FORMS.append(plain_flags)
+    FRONTENDS.append(Frontend(plain_flags, present_program))
     try:
         if code := main([name, *sys.argv[1:]]):
             raise SystemExit(code)
     finally:
-        ARGUMENT_FORMS.remove(plain_flags)
+        FRONTENDS.pop()
 
 
 _FACADES = "manyworlds.compat.mjlab.facades.tasks"

@@ -72,7 +72,7 @@ class NativeMujocoViewer(BaseViewer):
         verbosity: int = VerbosityLevel.SILENT,
     ) -> None:
         super().__init__(env, policy, frame_rate, verbosity)
-        sim = self.sim
+        sim = self._sim
         self._world = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
         # The window's thread reads this model and data, so neighbors need their own.
         self._neighbor = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
@@ -100,7 +100,7 @@ class NativeMujocoViewer(BaseViewer):
             )
         import mujoco.viewer
 
-        self._world.load(self.sim.data, self.env_idx)
+        self._world.load(self._sim.data, self.env_idx)
         self._handle = mujoco.viewer.launch_passive(
             self._world.model,
             self._world.data,
@@ -121,7 +121,7 @@ class NativeMujocoViewer(BaseViewer):
         if handle is None:
             return
         with handle.lock():
-            self._world.load(self.sim.data, self.env_idx)
+            self._world.load(self._sim.data, self.env_idx)
             handle.user_scn.ngeom = 0
             self._draw_neighbors(handle.user_scn)
             if self._debug:
@@ -143,7 +143,7 @@ class NativeMujocoViewer(BaseViewer):
             forces = torch.from_numpy(data.xfrc_applied.copy())
         pushed = bool(forces.any())
         if pushed or self._pushed:
-            applied = self.sim.data.xfrc_applied
+            applied = self._sim.data.xfrc_applied
             applied[self.env_idx] = forces.to(applied)
         self._pushed = pushed
 
@@ -161,7 +161,7 @@ class NativeMujocoViewer(BaseViewer):
     def select_env(self, env_idx: int) -> None:
         """Select a world; ids beyond the last continue at 0."""
         if self._pushed:
-            self.sim.data.xfrc_applied[self.env_idx] = 0.0
+            self._sim.data.xfrc_applied[self.env_idx] = 0.0
             self._pushed = False
         super().select_env(env_idx)
         self._plots.clear()
@@ -221,7 +221,7 @@ class NativeMujocoViewer(BaseViewer):
         for world, way in nearest_worlds(origins, self.env_idx, count):
             if scene.ngeom + self._world.model.ngeom > scene.maxgeom:
                 break
-            self._neighbor.load(self.sim.data, world)
+            self._neighbor.load(self._sim.data, world)
             add_neighbor(self._neighbor, self._option, scene, way, self._world.data.xpos)
 
     def _draw_debug(self, scene: mujoco.MjvScene) -> None:

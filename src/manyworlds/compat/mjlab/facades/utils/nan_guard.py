@@ -128,11 +128,12 @@ class NanGuard:
             "state_spec": _SPEC,
             "state_size": mujoco.mj_stateSize(self.mj_model, _SPEC),
         }
-        rows = {f"states_step_{i:06d}": s[dumped].cpu().numpy() for i, s in self._states}
+        arrays: dict[str, Any] = {"_metadata": np.array(metadata, dtype=object)}
+        arrays |= {f"states_step_{i:06d}": s[dumped].cpu().numpy() for i, s in self._states}
         with atomic_path(self.output_dir / model) as path:
             mujoco.mj_saveModel(self.mj_model, str(path), None)
         with atomic_path(self.output_dir / states) as path:
-            np.savez_compressed(path, _metadata=np.array(metadata, dtype=object), **rows)
+            np.savez_compressed(path, **arrays)
         for latest, name in (("model_latest.mjb", model), ("nan_dump_latest.npz", states)):
             with atomic_path(self.output_dir / latest) as path:
                 path.unlink()
