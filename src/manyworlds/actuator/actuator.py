@@ -316,9 +316,9 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         """Return the controls, shape [num_envs, number of controls]."""
 
     def control_law(self, params: Mapping[str, torch.Tensor], cmd: ActuatorCmd) -> torch.Tensor:
-        """Return controls that depend on parameters and command alone; a hook.
+        """Return controls that depend on parameters and command alone, as those of `compute`; a hook.
 
-        A static method may be evaluated once for several actuators; see `IdealPdActuator`.
+        All have shape [num_envs, number of controls]. A static method may be evaluated once for several actuators; see `IdealPdActuator`.
 
         Raises:
             NotImplementedError: the controls depend on more than that.
