@@ -316,9 +316,10 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         """Return the controls, shape [num_envs, number of controls]."""
 
     def control_law(self, params: Mapping[str, torch.Tensor], cmd: ActuatorCmd) -> torch.Tensor:
-        """Return controls that depend on parameters and command alone; a hook.
+        """Return controls, shape [num_envs, number of controls], from parameters and a command alone.
 
-        A static method may be evaluated once for several actuators; see `IdealPdActuator`.
+        A hook. If it is a static method, it may be evaluated once for several actuators; see
+        `IdealPdActuator`.
 
         Raises:
             NotImplementedError: the controls depend on more than that.

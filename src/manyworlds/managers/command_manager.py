@@ -250,5 +250,5 @@ class NullCommandManager(CommandManager):
         self._terms, self._class_terms = {}, {}
 
     def reset(self, env_ids: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
-        """Return an empty log."""
+        """Return an empty log; its values would have shape []."""
         return {}

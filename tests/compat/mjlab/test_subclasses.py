@@ -219,7 +219,7 @@ def test_the_page_of_a_viewer_may_show_and_hide_commands(user):
         1,
         commands={
             "gait": user.GaitCommandCfg(resampling_time_range=(1.0, 1.0)),
-            "flat": FlatCommandCfg(user),
+            "flat": undrawn(user),
         },
     )
     boxes: list[Any] = []
@@ -239,7 +239,7 @@ def test_the_page_of_a_viewer_may_show_and_hide_commands(user):
     assert env.command_manager.get_term("gait").cfg.debug_vis and len(changes) == 1
 
 
-def FlatCommandCfg(user) -> Any:
+def undrawn(user) -> Any:
     """Configure a command that cannot be drawn."""
 
     class Flat(user.CommandTerm):
@@ -313,7 +313,7 @@ def test_a_reward_class_keeps_state_and_managers_show_their_terms(user):
     env = motor_env(
         rewards={
             "alive": RewardTermCfg(func=mdp.is_alive, weight=1.0),
-            "travelled": RewardTermCfg(func=user.travelled, weight=4.0, params={"joint": 0}),
+            "travelled": RewardTermCfg(func=user.Distance, weight=4.0, params={"joint": 0}),
         },
         terminations={"time": TerminationTermCfg(func=mdp.time_out, time_out=True)},
         curriculum={
@@ -326,7 +326,7 @@ def test_a_reward_class_keeps_state_and_managers_show_their_terms(user):
     manager = env.reward_manager
     assert manager._term_names == ["alive", "travelled"] and manager.cfg["travelled"].weight == 0.5
     [term_cfg] = manager._class_term_cfgs
-    assert isinstance(term_cfg.func, user.travelled) and term_cfg.func.cfg is term_cfg
+    assert isinstance(term_cfg.func, user.Distance) and term_cfg.func.cfg is term_cfg
     assert env.observation_manager._group_obs_term_names == {"actor": ["q"]}
     assert env.observation_manager._group_obs_term_cfgs["actor"][0].func is mdp.joint_pos_rel
     assert env.action_manager.cfg["position"] is env.action_manager._term_cfgs[0]
@@ -371,7 +371,7 @@ def test_a_manager_of_ones_own_is_loaded(user):
 
     class Env(user.ConstrainedEnv):
         constraints = {
-            "reach": ManagerTermBaseCfg(func=user.travelled, params={"joint": 0}),
+            "reach": ManagerTermBaseCfg(func=user.Distance, params={"joint": 0}),
             "zero": ManagerTermBaseCfg(func=lambda env: torch.zeros(env.num_envs)),
         }
 

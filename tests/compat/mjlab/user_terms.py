@@ -241,7 +241,7 @@ class FakeScanCfg(PeakSensorCfg):
 # Terms and managers.
 
 
-class travelled(ManagerTermBase):
+class Distance(ManagerTermBase):
     """Rewards the distance since the last step."""
 
     def __init__(self, cfg: Any, env: Any) -> None:

@@ -139,9 +139,6 @@ ABSENT_PARAMETERS: dict[str, str] = {
     "entity.variants.JointSignature(...)": "signatures are internal; the type defines the widths",
     "entity.variants.VariantMetadata(...)": "it is the result of merging a `VariantEntityCfg`",
     "sensor.raycast_sensor.PinholeCameraPatternCfg(_camera_name)": "use `from_mujoco_camera`",
-    "tasks.tracking.rl.runner.MotionTrackingOnPolicyRunner(registry_name)": (
-        "motions are files: nothing is downloaded or linked to a run"
-    ),
 }
 """Reasons for parameters of mjlab's constructors that do not exist here."""
 

@@ -279,7 +279,7 @@ class RelativeJointPositionAction(_JointAction):
     """
 
     command_field = "position"
-    needs_substeps = True
+    needs_substeps = True  # type: ignore[assignment]
 
     def _targets(self) -> torch.Tensor:
         return self._processed_actions + self._entity.data.joint_pos[:, self._index]

@@ -138,6 +138,7 @@ class UniformVelocityCommand(CommandTerm):
             """Mask of worlds with a linear velocity in the world frame, shape [num_envs]."""
             self._shares = torch.tensor([getattr(cfg, n) for n in _SHARES], device=self.device)
             self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
+        self._takes_ids = overrides(self, UniformVelocityCommand, "_resample_command")
         self._bounds_of: dict[str, Any] = {}
         self._steered: dict[int, torch.Tensor] = {}
         self._speed = torch.zeros_like(self.heading_target)
@@ -202,7 +203,7 @@ class UniformVelocityCommand(CommandTerm):
 
     def _resample_where(self, mask: torch.Tensor) -> None:
         """Resample commands and their times in the worlds of a mask, shape [num_envs]."""
-        if overrides(self, UniformVelocityCommand, "_resample_command"):
+        if self._takes_ids:
             super()._resample_where(mask)  # for the ids that a subclass expects
         elif mask.device.type != "cpu" or mask.any():  # a check on a GPU would synchronize
             torch.where(mask, self._sample(mask), self.time_left, out=self.time_left)
