@@ -177,20 +177,24 @@ def tilted_grid(**overrides: Any) -> box.BoxTiltedGridTerrainCfg:
 
 
 def _field(
-    sub_terrains: dict[str, SubTerrainCfg], num_cols: int, **changes: Any
+    sub_terrains: dict[str, SubTerrainCfg],
+    num_cols: int,
+    curriculum: bool = False,
+    add_lights: bool = True,
 ) -> TerrainGeneratorCfg:
-    """Return a lit terrain of ten rows of cells of 8 m."""
+    """Return a terrain of ten rows of cells of 8 m."""
     return TerrainGeneratorCfg(
         size=(8.0, 8.0),
         border_width=20.0,
         num_rows=10,
         num_cols=num_cols,
         sub_terrains=sub_terrains,
-        **{"add_lights": True} | changes,
+        curriculum=curriculum,
+        add_lights=add_lights,
     )
 
 
-def _walking(step_height: float, slope: float, **changes: Any) -> TerrainGeneratorCfg:
+def _walking(step_height: float, slope: float, add_lights: bool = True) -> TerrainGeneratorCfg:
     """Return stairs, slopes and uneven ground, with a maximum height of steps [m] and slope."""
     steps: dict[str, Any] = {"proportion": 0.2, "step_height_range": (0.0, step_height)}
     slopes: dict[str, Any] = {"proportion": 0.1, "slope_range": (0.0, slope)}
@@ -203,7 +207,7 @@ def _walking(step_height: float, slope: float, **changes: Any) -> TerrainGenerat
         "random_rough": random_rough(proportion=0.1),
         "wave_terrain": wave_terrain(proportion=0.1),
     }
-    return _field(kinds, num_cols=20, **changes)
+    return _field(kinds, num_cols=20, add_lights=add_lights)
 
 
 def _stairs(

@@ -1,16 +1,19 @@
 """Environments of mjlab's skeletons and tasks run, and users' edits of them take effect."""
 
 import copy
+from dataclasses import fields, replace
 
 import pytest
 import torch
 
+from manyworlds.asset_zoo.arm import PADS, get_arm_cfg
 from manyworlds.asset_zoo.humanoid import get_humanoid_cfg
 from manyworlds.asset_zoo.quadruped import get_quadruped_cfg
 from manyworlds.asset_zoo.third_party import get_go1_robot_cfg
 from manyworlds.compat import mjlab
 from manyworlds.compat.mjlab.names import TASKS
 from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.tasks.tracking.config.humanoid import humanoid_clip
 from tests.robots import robot_file
 
 FILES = {
@@ -158,6 +161,61 @@ def test_the_skeleton_takes_another_robot(name):
     assert torch.allclose(env.reward_manager.step_reward[live, term], expected[live], atol=1e-6)
 
 
+def test_the_tracking_skeleton_takes_another_robot():
+    """Track a motion with a humanoid whose names are filled in, and remove a termination."""
+    from mjlab.sensor import ContactMatch, ContactSensorCfg
+    from mjlab.tasks.tracking.tracking_env_cfg import make_tracking_env_cfg
+
+    cfg = make_tracking_env_cfg()
+    cfg.scene.num_envs, cfg.seed = 4, 3
+    cfg.scene.entities = {"robot": get_humanoid_cfg()}
+    cfg.scene.sensors = (
+        ContactSensorCfg(
+            name="self_collision",
+            primary=ContactMatch(mode="subtree", pattern="pelvis", entity="robot"),
+            secondary=ContactMatch(mode="subtree", pattern="pelvis", entity="robot"),
+            reduce="none",
+            history_length=4,
+        ),
+    )
+    motion = cfg.commands["motion"]
+    motion.motion_fn, motion.anchor_body_name = humanoid_clip, "torso_link"
+    motion.body_names = ("pelvis", "torso_link", "left_knee_link", "right_knee_link")
+    cfg.events["base_com"].params["asset_cfg"].body_names = ("torso_link",)
+    cfg.events["foot_friction"].params["asset_cfg"].geom_names = (".*_foot[0-9]_collision",)
+    cfg.terminations["ee_body_pos"].params["body_names"] = ("left_knee_link",)
+    cfg.rewards["motion_body_pos"].params["std"] = 0.2
+    del cfg.terminations["anchor_ori"]
+    computed = _run(ManagerBasedRlEnv(cfg))
+    assert all(on for name, on in computed.items() if name.startswith("motion_"))
+
+
+def test_the_lift_skeleton_takes_another_arm():
+    """Lift a larger cube with this project's arm, whose names are filled in."""
+    from mjlab.entity import EntityCfg
+    from mjlab.tasks.manipulation.config.yam.env_cfgs import get_cube_spec
+    from mjlab.tasks.manipulation.lift_cube_env_cfg import make_lift_cube_env_cfg
+
+    cfg = make_lift_cube_env_cfg()
+    cfg.scene.num_envs, cfg.seed = 4, 3
+    cube = EntityCfg(spec_fn=lambda: get_cube_spec(cube_size=0.03))
+    cfg.scene.entities = {"robot": get_arm_cfg(), "cube": cube}
+    (sensor,) = cfg.scene.sensors
+    sensor.primary.pattern = "link_6"
+    for term in (cfg.observations[group].terms["ee_to_cube"] for group in ("actor", "critic")):
+        term.params["asset_cfg"].site_names = ("grasp_site",)
+    cfg.rewards["lift"].params["asset_cfg"].site_names = ("grasp_site",)
+    for name in ("slide", "spin", "roll"):
+        friction = cfg.events[f"fingertip_friction_{name}"]
+        friction.params["asset_cfg"].geom_names = (PADS,)
+    cfg.events["fingertip_friction_slide"].params["ranges"] = (1.1, 1.1)
+    computed = _run(env := ManagerBasedRlEnv(cfg))
+    assert computed["lift"] and computed["joint_vel_hinge"]
+    pads = env.scene["robot"].find_geoms(PADS)[0]
+    ids = env.scene["robot"].indexing.geom_ids[pads]
+    assert torch.equal(env.sim.model.geom_friction[:, ids, 0], torch.full((4, len(ids)), 1.1))
+
+
 def test_the_cartpole_is_pushed_by_ten_newtons():
     """Push with the maximum force for an action of 1, and with no more for a larger one."""
     env = ManagerBasedRlEnv(_load("Mjlab-Cartpole-Balance"))
@@ -175,14 +233,15 @@ def test_a_motion_file_replaces_the_clip(tmp_path):
     robot_file(FILES["G1"])
     cfg = load_env_cfg("Mjlab-Tracking-Flat-Unitree-G1", play=True)
     clip = cfg.commands["motion"].motion_fn()
-    clip.save(tmp_path / "clip.npz")
+    names = [field.name for field in fields(clip) if hasattr(getattr(clip, field.name), "shape")]
+    shorter = replace(clip, **{name: getattr(clip, name)[:50] for name in names})
+    shorter.save(tmp_path / "clip.npz")
     cfg.commands["motion"].motion_file = str(tmp_path / "clip.npz")
-    cfg.commands["motion"].motion_fn = None
     cfg.scene.num_envs = 2
     env = ManagerBasedRlEnv(cfg)
     env.reset()
     command = env.command_manager.get_term("motion")
-    assert command.motion.time_step_total == clip.num_frames
+    assert command.motion.time_step_total == len(shorter.joint_pos) < clip.num_frames
 
 
 @pytest.mark.parametrize("task", ["Mjlab-Lift-Cube-Yam-Depth"])

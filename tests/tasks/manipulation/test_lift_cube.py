@@ -12,6 +12,7 @@ import torch
 from manyworlds.asset_zoo.arm import get_arm_cfg
 from manyworlds.envs import ManagerBasedRlEnv, check_env
 from manyworlds.lab import PRESETS, Pose, world_from_scene
+from manyworlds.managers import SceneEntityCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.tasks.manipulation import mdp
 from manyworlds.tasks.manipulation.config.arm import ARM
@@ -129,6 +130,11 @@ def test_rewards_and_observations_are_what_they_say():
     way = mdp.object_to_goal_distance(env, "cube", "lift_height")
     assert torch.allclose(way.norm(dim=1), bring, atol=1e-5)
     assert not mdp.ee_velocity(env, site).any()
+    for names, count in (((), 0), ((".*_site",), 2)):
+        wrong = SceneEntityCfg("robot", site_names=names)
+        wrong.resolve(env.scene)
+        with pytest.raises(ValueError, match=f"selects {count} sites of 'robot', but the hand"):
+            mdp.ee_to_object_distance(env, "cube", wrong)
     target = mdp.target_position(env, "lift_height")
     assert torch.allclose(target, goal - robot.root_link_pos_w, atol=1e-6)
     velocity = torch.zeros(2, 8)

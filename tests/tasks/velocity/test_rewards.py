@@ -77,6 +77,34 @@ def test_upright_watches_one_body():
         made(mdp.upright, env, std=1.0, asset_cfg=two)
 
 
+def test_upright_watches_the_root_without_a_body():
+    """Take an empty list of bodies, as a skeleton leaves it, for the root."""
+    env, angles = tilted_env()
+    none = SceneEntityCfg("robot", body_names=())
+    none.resolve(env.scene)
+    reward = made(mdp.upright, env, std=0.3, asset_cfg=none)(env, std=0.3, asset_cfg=none)
+    torch.testing.assert_close(reward, torch.exp(-(angles.sin() ** 2) / 0.09), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("term", "kind"),
+    [
+        (lambda env, cfg: mdp.body_angular_velocity_penalty(env, cfg), "body"),
+        (lambda env, cfg: mdp.feet_slip(env, "feet", "twist", 0.05, cfg), "site"),
+        (lambda env, cfg: mdp.feet_clearance(env, 0.1, "heights", None, 0.05, cfg), "site"),
+    ],
+)
+def test_names_that_were_not_filled_in_are_reported(term, kind):
+    """Refuse an empty list of bodies or feet, whose reward would be zero."""
+    env = make_env(2)
+    env.scene.sensors["feet"] = contacts(found=[[1], [0]])
+    env.scene.sensors["heights"] = SimpleNamespace(data=SimpleNamespace(heights=torch.ones(2, 1)))
+    none = SceneEntityCfg("robot", **{f"{kind}_names": ()})
+    none.resolve(env.scene)
+    with pytest.raises(ValueError, match=f"selects no {kind} of 'robot': set {kind}_names"):
+        term(env, none)
+
+
 def test_upright_can_follow_the_slope(monkeypatch):
     """Compare with the ground's normal instead: tilted by as much as the ground is no error."""
     env, angles = tilted_env()

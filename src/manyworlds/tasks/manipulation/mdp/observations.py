@@ -146,8 +146,18 @@ def lifting_command(env: ManagerBasedRlEnv, name: str, *kinds: type[_Command]) -
 
 
 def site_position(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
-    """Position of the single site of `asset_cfg` in the world frame [m], shape [num_envs, 3]."""
-    return env.scene[asset_cfg.name].data.site_pos_w[:, asset_cfg.index("site")].squeeze(1)
+    """Position of the single site of `asset_cfg` in the world frame [m], shape [num_envs, 3].
+
+    Raises:
+        ValueError: none or several sites are selected.
+    """
+    position = env.scene[asset_cfg.name].data.site_pos_w[:, asset_cfg.index("site")]
+    if position.shape[1] != 1:
+        raise ValueError(
+            f"{asset_cfg!r} selects {position.shape[1]} sites of '{asset_cfg.name}', but the hand "
+            "is one: name it in site_names."
+        )
+    return position.squeeze(1)
 
 
 def _in_root_frame(

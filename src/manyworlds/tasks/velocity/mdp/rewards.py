@@ -161,8 +161,13 @@ class variable_posture(ManagerTermBase):  # noqa: N801
 def body_angular_velocity_penalty(
     env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Squared horizontal angular velocity of bodies [rad^2/s^2], shape [num_envs]."""
+    """Squared horizontal angular velocity of bodies [rad^2/s^2], shape [num_envs].
+
+    Raises:
+        ValueError: no body is selected.
+    """
     velocity = env.scene[asset_cfg.name].data.body_link_ang_vel_w[:, asset_cfg.index("body"), :2]
+    _require_some(velocity, asset_cfg, "body")
     return velocity.square().flatten(1).sum(dim=1)
 
 
@@ -196,6 +201,9 @@ def feet_clearance(
     """Sum of the feet's height errors, weighted by their speeds [m^2/s], shape [num_envs].
 
     Equal to the sum of `|height - target_height| * |v_xy|` over the feet.
+
+    Raises:
+        ValueError: no site is selected.
     """
     off = (env.scene[height_sensor_name].data.heights - target_height).abs()
     cost = (off * _squared_norm(_feet_velocity(env, asset_cfg)).sqrt()).sum(dim=1)
@@ -253,7 +261,11 @@ def feet_slip(
     command_threshold: float = 0.01,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> torch.Tensor:
-    """Sum of squared horizontal speeds of feet in contact [m^2/s^2], shape [num_envs]."""
+    """Sum of squared horizontal speeds of feet in contact [m^2/s^2], shape [num_envs].
+
+    Raises:
+        ValueError: no site is selected.
+    """
     touching = env.scene[sensor_name].data.found > 0
     cost = (_squared_norm(_feet_velocity(env, asset_cfg)) * touching).sum(dim=1)
     return _where_moving(env, cost, command_name, command_threshold)
@@ -293,7 +305,17 @@ def _where_moving(
 
 def _feet_velocity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
     """Return horizontal velocities of sites in the world [m/s], shape [num_envs, sites, 2]."""
-    return env.scene[asset_cfg.name].data.site_lin_vel_w[:, asset_cfg.index("site"), :2]
+    velocity = env.scene[asset_cfg.name].data.site_lin_vel_w[:, asset_cfg.index("site"), :2]
+    _require_some(velocity, asset_cfg, "site")
+    return velocity
+
+
+def _require_some(values: torch.Tensor, asset_cfg: SceneEntityCfg, kind: str) -> None:
+    """Raise if an empty list of names selects no element, shape [num_envs, elements, ...]."""
+    if values.shape[1] == 0:
+        raise ValueError(
+            f"{asset_cfg!r} selects no {kind} of '{asset_cfg.name}': set {kind}_names."
+        )
 
 
 def _squared_norm(vectors: torch.Tensor) -> torch.Tensor:
