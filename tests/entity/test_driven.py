@@ -95,6 +95,17 @@ def test_unnamed_actuators_contradict_nothing():
     assert legs.select("right") == ["right"]
 
 
+def test_whole_names_of_targets_precede_ends_of_names_of_actuators():
+    """Select a joint by its whole name beside attached parts whose actuators end in that name."""
+    pairs = (("bend", "elbow"), ("left/elbow", "left/elbow"))
+    for attached in (pairs, (*pairs, ("right/elbow", "right/elbow"))):
+        arms = DrivenTargets("joint", tuple(target for _, target in attached), attached)
+        assert arms.select("elbow") == ["elbow"] == arms.select("bend")
+    assert DrivenTargets("joint", ("left/elbow",), (("left/bend", "left/elbow"),)).select(
+        "bend"
+    ) == ["left/elbow"]
+
+
 def test_values_follow_the_same_rule():
     """Look up values by names of targets or actuators; the first match wins."""
     assert ARM.values(2.0, 1.0) == (2.0, 2.0, 2.0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from manyworlds.validation.names import match_ids, near_matches
+from manyworlds.validation.names import match_ids, match_whole, near_matches
 
 V = TypeVar("V")
 
@@ -82,10 +82,13 @@ class DrivenTargets:
 
     def _match(self, pattern: str) -> list[int]:
         """Return indices into the names of targets, followed by those of actuators."""
+        labels = [name for name, _ in self.actuators]
         own = match_ids(pattern, self.names)
-        hits = match_ids(pattern, [name for name, _ in self.actuators])
         if not own:
-            return [len(self.names) + i for i in hits]
+            return [len(self.names) + i for i in match_ids(pattern, labels)]
+        # The end of an actuator's name does not contradict the whole name of a target.
+        whole = match_whole(pattern, self.names)
+        hits = match_whole(pattern, labels) if whole else match_ids(pattern, labels)
         # An actuator without a name cannot be meant, and contradicts nothing.
         named = {target for name, target in self.actuators if name}
         as_target = [self.names[i] for i in own]

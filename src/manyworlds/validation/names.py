@@ -140,12 +140,9 @@ def match_ids(pattern: str, names: Sequence[str]) -> list[int]:
     Raises:
         ValueError: it is not a regular expression, or it matches an ambiguous name.
     """
-    try:
-        matches = re.compile(pattern).fullmatch
-    except re.error as error:
-        raise ValueError(f"'{pattern}' is not a regular expression: {error}.") from None
-    if whole := [i for i, name in enumerate(names) if matches(name)]:
+    if whole := match_whole(pattern, names):
         return whole
+    matches = re.compile(pattern).fullmatch
     by_end: dict[str, list[int]] = {}
     for i, name in enumerate(names):
         while "/" in name:
@@ -159,6 +156,19 @@ def match_ids(pattern: str, names: Sequence[str]) -> list[int]:
                 f"the whole name, or '.*/{end}' for all."
             )
     return sorted({i for ids in by_end.values() for i in ids})
+
+
+def match_whole(pattern: str, names: Sequence[str]) -> list[int]:
+    """Return the indices of the names that a regular expression matches as a whole.
+
+    Raises:
+        ValueError: it is not a regular expression.
+    """
+    try:
+        matches = re.compile(pattern).fullmatch
+    except re.error as error:
+        raise ValueError(f"'{pattern}' is not a regular expression: {error}.") from None
+    return [i for i, name in enumerate(names) if matches(name)]
 
 
 def near_matches(name: str, names: Iterable[str]) -> str:
