@@ -172,9 +172,10 @@ def test_a_project_is_played(ran, package):
 def test_a_runner_of_the_project_saves(ran):
     """Call what a subclass of the runner overrides: learn, save and load."""
     logs, results = ran
-    (summary,) = logs.glob("mimic_biped/*/summary.json")
-    saved = [Path(path) for path in json.loads(summary.read_text())["checkpoints"]]
+    (notes,) = logs.glob("mimic_biped/*/mimic_notes.json")
+    saved = [Path(path) for path in json.loads(notes.read_text())["checkpoints"]]
     metrics = json.loads(saved[-1].with_suffix(".json").read_text())["metrics"]
     assert {"error_heading", "error_body_pos"} <= set(metrics)
     assert (saved[-1].parent / "mimic.onnx").is_file()
+    assert len(list(logs.glob("picker_lift/*/20*.onnx"))) == 1
     assert "[picker] loaded the policy that was saved 1 times" in _succeeded(results, "play picker")

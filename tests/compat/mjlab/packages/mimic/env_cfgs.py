@@ -56,7 +56,9 @@ def biped_tracking_env_cfg(
     )
     feet_ground_cfg = ContactSensorCfg(
         name="feet_ground",
-        primary=ContactMatch(mode="body", pattern=("left_foot_link", "right_foot_link"), entity="robot"),
+        primary=ContactMatch(
+            mode="body", pattern=("left_foot_link", "right_foot_link"), entity="robot"
+        ),
         secondary=ContactMatch(mode="body", pattern="terrain"),
         reduce="netforce",
     )

@@ -32,8 +32,8 @@ class MimicRunner(MotionTrackingOnPolicyRunner):
         """Learn, then write what was saved."""
         super().learn(num_learning_iterations, init_at_random_ep_len)
         if self.saved:
-            summary = {"checkpoints": self.saved, "keep_best": self.keep_best}
-            (Path(self.saved[-1]).parent / "summary.json").write_text(json.dumps(summary))
+            notes = {"checkpoints": self.saved, "keep_best": self.keep_best}
+            (Path(self.saved[-1]).parent / "mimic_notes.json").write_text(json.dumps(notes))
 
     def save(self, path: str, infos: dict | None = None) -> None:
         """Save a checkpoint, its policy for deployment, and our notes."""

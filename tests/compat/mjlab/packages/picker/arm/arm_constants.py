@@ -38,9 +38,7 @@ def get_arm_cfg() -> EntityCfg:
         articulation=EntityArticulationInfoCfg(
             actuators=(ARM_ACTUATORS, GRIPPER_ACTUATOR), soft_joint_pos_limit_factor=0.95
         ),
-        cameras=(
-            CameraCfg(name="overview", body="base", fovy=60.0, pos=(1.0, 0.0, 0.8)),
-        ),
+        cameras=(CameraCfg(name="overview", body="base", fovy=60.0, pos=(1.0, 0.0, 0.8)),),
         collisions=(
             CollisionCfg(
                 geom_names_expr=(".*_collision",),

@@ -61,7 +61,10 @@ def _randomization() -> dict[str, EventTermCfg]:
         "joint_friction": EventTermCfg(
             mode="startup",
             func=dr.dof_frictionloss,
-            params={"ranges": {"joint[12]": (0.0, 0.1), "joint5": (0.0, 0.02)}, "asset_cfg": joints},
+            params={
+                "ranges": {"joint[12]": (0.0, 0.1), "joint5": (0.0, 0.02)},
+                "asset_cfg": joints,
+            },
         ),
         "cube_inertia": EventTermCfg(
             mode="startup",

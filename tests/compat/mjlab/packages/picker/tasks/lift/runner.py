@@ -12,6 +12,9 @@ class PickerRunner(MjlabOnPolicyRunner):
         """Save a checkpoint with our count."""
         self.saves += 1
         super().save(path, infos={**(infos or {}), "picker": {"saves": self.saves}})
+        policy_path = path.split("model")[0]
+        filename = policy_path.split("/")[-2] + ".onnx"
+        self.export_policy_to_onnx(policy_path, filename)
 
     def load(
         self,
