@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
-
-from manyworlds.compat.mjlab.names import ABSENT
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -26,27 +24,9 @@ def _clear_state(self: Entity, env_ids: Any = None) -> None:
     self.reset(env_ids)
 
 
-class _Absent:
-    """A member that mjlab has and this project has not; its access raises the remedy.
-
-    Args:
-        place: the member in `ABSENT`.
-    """
-
-    def __init__(self, place: str) -> None:
-        self._text = f"manyworlds has no {place}: {ABSENT[place]}."
-
-    def __get__(self, instance: Any, owner: type) -> NoReturn:
-        raise AttributeError(self._text)
-
-
 MEMBERS: dict[str, dict[str, Any]] = {
     "manyworlds.entity.entity:Entity": {"clear_state": _clear_state},
     "manyworlds.scene.scene:Scene": {"to_zip": _to_zip},
-    "manyworlds.sensor.raycast_sensor:RayCastSensor": {
-        name: _Absent(f"mjlab.sensor.raycast_sensor.RayCastSensor.{name}")
-        for name in ("prepare_rays", "raycast_kernel", "postprocess_rays")
-    },
 }
 """Members by 'module:Class'."""
 
