@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
-    from manyworlds.managers import CommandManager
     from manyworlds.scene import Scene
 
 
@@ -46,35 +45,12 @@ def _clear_state(self: Entity, env_ids: Any = None) -> None:
     self.reset(env_ids)
 
 
-def _create_debug_vis_gui(
-    self: CommandManager, server: Any, on_change: Callable[[], None] | None = None
-) -> None:
-    """Add a checkbox to a viser server's page for each command that can be drawn."""
-    from manyworlds.managers.command_manager import CommandTerm
-    from manyworlds.utils.overrides import overrides
-    from manyworlds.viewer.browser import widgets
-
-    def show(term: CommandTerm, drawn: bool) -> None:
-        term.cfg.debug_vis = drawn
-        if on_change is not None:
-            on_change()
-
-    for name in self.active_terms:
-        term = self.get_term(name)
-        if overrides(term, CommandTerm, "_debug_vis_impl"):
-            checkbox = server.gui.add_checkbox(name, term.cfg.debug_vis)
-            widgets.on_change(checkbox, lambda drawn, term=term: show(term, drawn))
-
-
 def _class_term_cfgs(manager: Any) -> list[Any]:
     return [cfg for name, cfg in manager._terms.items() if name in manager._class_terms]
 
 
 MEMBERS: dict[str, dict[str, Any]] = {
     "manyworlds.entity.entity:Entity": {"clear_state": _clear_state},
-    "manyworlds.managers.command_manager:CommandManager": {
-        "create_debug_vis_gui": _create_debug_vis_gui
-    },
     "manyworlds.managers.event_manager:EventManager": {
         "_mode_term_names": _Computed(lambda self: self.active_terms),
         "_mode_term_cfgs": _Computed(

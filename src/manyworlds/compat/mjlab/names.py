@@ -268,14 +268,6 @@ ABSENT: dict[str, str] = {
     "mjlab.scripts.play": _COMMAND.format("play"),
     "mjlab.scripts.train": "the nearest is manyworlds.rl.training.train",
     "mjlab.scripts.visualize_terrain.PARAM_HINTS": _COMMAND.format("terrain --change"),
-    **{
-        f"mjlab.sensor.raycast_sensor.RayCastSensor.{name}": nearest
-        for name, nearest in (
-            ("prepare_rays", "read `data`, which casts the rays of the present state"),
-            ("raycast_kernel", "the nearest is Simulation.ray"),
-            ("postprocess_rays", "read `data`, or extend `_compute_data` in a subclass"),
-        )
-    },
     "mjlab.sim.randomization.repeat_array_kernel": (
         "the nearest is manyworlds.sim.randomization.expand_model_fields"
     ),
