@@ -140,7 +140,7 @@ class ActuatorCfg(ABC):
         )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ActuatorCmd:
     """Inputs of an actuator's control law, each of shape [num_envs, num_targets]."""
 
@@ -316,7 +316,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         """Return the controls, shape [num_envs, number of controls]."""
 
     def control_law(self, params: Mapping[str, torch.Tensor], cmd: ActuatorCmd) -> torch.Tensor:
-        """Return controls, shape [num_envs, num_controls], from parameters and a command alone.
+        """Return controls, shape [num_envs, number of controls], from nothing but the arguments.
 
         A hook. If it is a static method, it may be evaluated once for several actuators; see
         `IdealPdActuator`.

@@ -68,8 +68,9 @@ class FusedActuatorGroup:
         groups: dict[Any, _FusedGroup] = {}
         for actuator in actuators:
             # Only a law without `self` may be evaluated for all actuators of a class at once.
-            static = isinstance(getattr_static(actuator, "control_law"), staticmethod)
-            if not static or not is_plain(actuator, IdealPdActuator):
+            if not is_plain(actuator, IdealPdActuator) or not isinstance(
+                getattr_static(actuator, "control_law"), staticmethod
+            ):
                 leftovers.append(actuator)
                 continue
             key = (

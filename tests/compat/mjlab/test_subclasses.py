@@ -172,6 +172,37 @@ def test_a_velocity_command_may_resample_by_itself(user):
     assert "Metrics/twist/error_vel_xy" in extras["log"]
 
 
+@pytest.mark.parametrize(
+    ("task", "robot"),
+    [
+        ("Velocity-Flat-Quadruped", None),
+        ("Velocity-Rough-Humanoid", None),
+        ("Mjlab-Velocity-Flat-Unitree-Go1", "unitree_go1/go1.xml"),
+    ],
+)
+def test_registered_tasks_follow_commands_of_ones_own(user, task, robot):
+    """Replace the command of a task; observations and rewards see what it samples."""
+    if robot is not None:
+        robot_file(robot)
+    cfg = load_env_cfg(task)
+    cfg.scene.num_envs = 3
+    given = {key: value for key, value in vars(cfg.commands["twist"]).items()}
+    cfg.commands["twist"] = user.TrotCommandCfg(**given)
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    env.reset()
+    with torch.inference_mode():
+        for _ in range(2):
+            env.step(torch.zeros(3, action_width(env)))
+    term = env.command_manager.get_term("twist")
+    assert term.command[:2, 0].tolist() == pytest.approx([0.7, 0.7])
+    assert not term.command[2].any() and term.resampled[-1] == [0, 1, 2]
+    torch.testing.assert_close(
+        term.speed, term.command[:, :2].norm(dim=1) + term.command[:, 2].abs()
+    )
+    shown = mdp.generated_commands(env, "twist")
+    assert torch.equal(shown, term.command)
+
+
 def test_what_is_written_to_a_velocity_command_stays(user):
     """Keep values written from outside until the next sample; a viewer's value hides them."""
     cfg = user.UniformVelocityCommandCfg(
@@ -186,7 +217,9 @@ def test_what_is_written_to_a_velocity_command_stays(user):
     torch.testing.assert_close(env.command_manager.get_command("twist"), expected)
     torch.testing.assert_close(term.speed, torch.tensor([0.13**0.5 + 0.1] * 2 + [0.0]))
     term.steer(0, (1.0, 2.0, 3.0))
-    env.step(torch.zeros(3, 2))
+    with torch.inference_mode():
+        env.step(torch.zeros(3, 2))
+        assert term.speed[0] == pytest.approx(5.0**0.5 + 3.0)
     assert term.command[0].tolist() == [1.0, 2.0, 3.0]
     assert term.speed[0] == pytest.approx(5.0**0.5 + 3.0)
     term.steer(0, None)

@@ -158,6 +158,8 @@ class UniformVelocityCommand(CommandTerm):
     def speed(self) -> torch.Tensor:
         """Sum of linear and angular speed, shape [num_envs]; many rewards depend on it."""
         command = self.command
+        if command.is_inference():  # without a version
+            return total_speed(command)
         measured, version = self._speed_of
         if command is not measured or command._version != version:
             self._speed, self._speed_of = total_speed(command), (command, command._version)
