@@ -93,7 +93,7 @@ def test_every_place_that_takes_names_finds_the_part(robot: str):
     assert entity.actuators[0].target_names == full[:2]
     assert entity.data.default_joint_pos[0, ids].tolist() == [0.0, 0.75, 0.5]
     assert entity.data.default_joint_vel[0, ids].tolist() == [0.25, 0.0, 0.0]
-    assert env.action_manager.get_term("arm").scale.tolist() == [1.0, 3.0]
+    assert env.action_manager.get_term("arm").scale[0].tolist() == [1.0, 3.0]
     chosen = SceneEntityCfg("robot", joint_names=("joint3", "joint1"), preserve_order=True)
     chosen.resolve(env.scene)
     assert chosen.joint_names == (full[2], full[0]) and chosen.joint_ids == [ids[2], ids[0]]

@@ -316,7 +316,7 @@ def test_an_entity_says_that_it_is_in_no_simulation_yet():
     """Tell what to call where data and indices are asked for too early."""
     arm = arm_cfg().build()
     for name in ("data", "indexing"):
-        with pytest.raises(AttributeError, match=rf"no {name} before .*scene\.initialize\(sim"):
+        with pytest.raises(AttributeError, match=rf"{name}. before .*scene\.initialize\(sim"):
             getattr(arm, name)
     with pytest.raises(AttributeError, match="'Entity' object has no attribute 'colour'"):
         _ = arm.colour

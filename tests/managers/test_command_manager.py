@@ -1,6 +1,7 @@
 """Commands: draws, timers, metrics, saved state."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -178,3 +179,47 @@ def test_a_saved_environment_goes_on_with_its_commands(env_cfg):
         assert torch.equal(*after)
         draws += int((after[0] != before).sum())
     assert draws > 4
+
+
+class _Page:
+    """Page that holds checkboxes."""
+
+    def __init__(self):
+        self.gui, self.boxes = self, []
+
+    def add_checkbox(self, label, initial_value):
+        box = SimpleNamespace(label=label, value=initial_value, updated=[])
+        box.on_update = box.updated.append
+        self.boxes.append(box)
+        return box
+
+    def click(self, box, value):
+        box.value = value
+        for update in box.updated:
+            update(SimpleNamespace(client=object()))
+
+
+class Drawn(Number):
+    """Draws itself by adding its name to a list."""
+
+    def _debug_vis_impl(self, visualizer):
+        visualizer.append("drawn")
+
+
+@pytest.mark.parametrize("debug_vis", [False, True])
+def test_drawings_are_switched_on_a_page(env, debug_vis):
+    """Add a checkbox for each command that draws, which shows and hides it, and edit no config."""
+    cfg = NumberCfg(resampling_time_range=(1.0, 1.0), cls=Drawn, debug_vis=debug_vis)
+    plain = NumberCfg(resampling_time_range=(1.0, 1.0), debug_vis=True)
+    commands, page, changes, drawn = CommandManager({"a": cfg, "b": plain}, env), _Page(), [], []
+    commands.create_debug_vis_gui(page, lambda: changes.append(1))
+    (box,) = page.boxes
+    assert "'a'" in box.label and box.value is debug_vis
+    for on in (not debug_vis, debug_vis):
+        page.click(box, on)
+        drawn.clear()
+        commands.debug_vis(drawn)
+        assert drawn == ["drawn"] * on
+    assert changes == [1, 1] and cfg.debug_vis is debug_vis
+    NullCommandManager().create_debug_vis_gui(page)
+    assert len(page.boxes) == 1

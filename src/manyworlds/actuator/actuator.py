@@ -17,11 +17,15 @@ from manyworlds.actuator.targets import COMMAND_FIELDS, CommandField, DriveTarge
 from manyworlds.signals import DelayBuffer
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.spec.transmissions import TransmissionType
+from manyworlds.utils.declared import declared
+from manyworlds.utils.overrides import overrides
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import EnvIds, as_index, assign
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity, EntityData
+
+_INITIALIZE = "before its entity is part of a simulation: call scene.initialize."
 
 ActuatorCfgT = TypeVar("ActuatorCfgT", bound="ActuatorCfg", covariant=True)
 ActuatorT = TypeVar("ActuatorT", bound="Actuator[ActuatorCfg]")
@@ -136,7 +140,7 @@ class ActuatorCfg(ABC):
         )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ActuatorCmd:
     """Inputs of an actuator's control law, each of shape [num_envs, num_targets]."""
 
@@ -247,6 +251,16 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     """Model fields and columns that store the gains among the parameters."""
     limit_fields: tuple[str, ...] = ()
     """Model fields that limit the effort."""
+    target_names: list[str] = declared()
+    """Names of the targets."""
+    target_ids: torch.Tensor = declared()
+    """Entity-local ids of the targets, shape [num_targets]."""
+    transmission_type: TransmissionType = declared()
+    """Kind of the targets."""
+    ctrl_ids: torch.Tensor = declared(_INITIALIZE)
+    """Entity-local ids of the MuJoCo actuators, shape [number of controls]."""
+    global_ctrl_ids: torch.Tensor = declared(_INITIALIZE)
+    """Columns of `ctrl` that the actuator writes, shape [number of controls]."""
 
     def __init__(
         self, cfg: ActuatorCfgT, entity: Entity, target_ids: list[int], target_names: list[str]
@@ -254,9 +268,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         self.cfg = cfg
         self.entity = entity
         self.target_names = target_names
-        """Names of the targets."""
         self.target_ids = torch.tensor(target_ids, dtype=torch.long)
-        """Entity-local ids of the targets, shape [num_targets]."""
         self.transmission_type = cfg.transmission_type
         self.params: dict[str, torch.Tensor] = {}
         """Parameters that are not stored in the model, each [num_envs, num_targets]."""
@@ -283,8 +295,11 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
 
     @property
     def needs_substeps(self) -> bool:
-        """True if the control must be computed before every physics step."""
-        return self.has_delay
+        """True if the control must be computed before every physics step.
+
+        By default it is, because `compute` may depend on the state.
+        """
+        return True
 
     @property
     def model_fields(self) -> tuple[str, ...]:
@@ -300,6 +315,19 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
         """Return the controls, shape [num_envs, number of controls]."""
 
+    def control_law(self, params: Mapping[str, torch.Tensor], cmd: ActuatorCmd) -> torch.Tensor:
+        """Return controls, shape [num_envs, number of controls], from nothing but the arguments.
+
+        A hook. If it is a static method, it may be evaluated once for several actuators; see
+        `IdealPdActuator`.
+
+        Raises:
+            NotImplementedError: the controls depend on more than that.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no control law apart from its state: call compute(cmd)."
+        )
+
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
@@ -310,9 +338,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         self.target_ids = self.target_ids.to(device)
         self.target_index = as_index(self.target_ids)
         self.ctrl_ids = torch.tensor([elements.index(i) for i in ids], device=device).long()
-        """Entity-local ids of the MuJoCo actuators, shape [number of controls]."""
         self.global_ctrl_ids = torch.tensor(adr, device=device).long()
-        """Columns of `ctrl` that the actuator writes, shape [number of controls]."""
         self.global_actuator_ids = torch.tensor(ids, device=device).long()
         self.global_ctrl_index = as_index(self.global_ctrl_ids)
         for name, cells in self._own_gain_cells().items():
@@ -488,10 +514,8 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
 
 def is_plain(actuator: Actuator[ActuatorCfg], kind: type[ActuatorT]) -> TypeGuard[ActuatorT]:
     """Return whether an actuator has the unchanged law of a class, so that a group may apply it."""
-    own = type(actuator)
     return (
         isinstance(actuator, kind)
-        and own.compute is kind.compute
-        and own.get_command is Actuator.get_command
-        and own.apply_delay is Actuator.apply_delay
+        and not overrides(actuator, kind, "compute")
+        and not overrides(actuator, Actuator, "get_command", "apply_delay")
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import mujoco
 import torch
@@ -15,6 +16,7 @@ from manyworlds.actuator.actuator import (
     ActuatorCfg,
     ActuatorCfgT,
     ActuatorCmd,
+    is_plain,
 )
 from manyworlds.actuator.parameters import LimitParameter
 from manyworlds.actuator.targets import CommandField
@@ -28,6 +30,7 @@ from manyworlds.spec.edits import (
     create_velocity_actuator,
 )
 from manyworlds.spec.transmissions import TransmissionType
+from manyworlds.utils.overrides import overrides
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -56,10 +59,29 @@ class DirectActuator(Actuator[ActuatorCfgT]):
     command_fields: tuple[CommandField, ...] = ("effort",)
     """Kinds of targets that the controls are."""
 
+    @property
+    def needs_substeps(self) -> bool:
+        """True if targets are delayed, or a subclass changes what happens in a physics step."""
+        changed = not copies_targets(self) or overrides(self, DirectActuator, "update")
+        return self.has_delay or changed
+
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
+        """Return the controls, shape [num_envs, number of controls]."""
+        return self.control_law(self.params, cmd)
+
+    def control_law(self, params: Mapping[str, torch.Tensor], cmd: ActuatorCmd) -> torch.Tensor:
         """Return the targets as controls, shape [num_envs, number of controls]."""
         targets = [cmd.targets.of(field) for field in self.command_fields]
         return targets[0] if len(targets) == 1 else torch.cat(targets, dim=-1)
+
+
+def copies_targets(
+    actuator: Actuator[ActuatorCfg],
+) -> TypeGuard[DirectActuator[ActuatorCfg]]:
+    """Return whether an actuator copies its targets, so that a group may do so."""
+    return is_plain(actuator, DirectActuator) and not overrides(
+        actuator, DirectActuator, "control_law"
+    )
 
 
 def _reject_site(cfg: ActuatorCfg, why: str) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from manyworlds.actuator.actuator import Actuator, ActuatorCfg, is_plain, read_target
-from manyworlds.actuator.builtin_actuator import DirectActuator
+from manyworlds.actuator.actuator import Actuator, ActuatorCfg, read_target
+from manyworlds.actuator.builtin_actuator import DirectActuator, copies_targets
 from manyworlds.actuator.targets import CommandField
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.validation.worlds import as_index
@@ -82,11 +82,13 @@ class BuiltinActuatorGroup:
         leftovers = []
         groups: dict[tuple[Hashable, ...], _CopyGroup] = {}
         for actuator in actuators:
-            if not is_plain(actuator, DirectActuator):
+            if not copies_targets(actuator):
                 leftovers.append(actuator)
                 continue
             delay, transmission = actuator.cfg.delay_key, actuator.transmission_type
-            late = tuple(f for f in actuator.command_fields if delay and f in delay[-1])
+            late = tuple(
+                f for f in actuator.command_fields if delay and f in actuator.cfg.delay_fields
+            )
             prompt = [(f,) for f in actuator.command_fields if f not in late]
             for fields in [*prompt, *([late] if late else [])]:
                 key = (transmission, fields, delay if fields == late else None)

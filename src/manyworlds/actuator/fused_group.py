@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from inspect import getattr_static
 from typing import TYPE_CHECKING
 
 import torch
@@ -66,7 +67,10 @@ class FusedActuatorGroup:
         leftovers = []
         groups: dict[Hashable, _FusedGroup] = {}
         for actuator in actuators:
-            if not is_plain(actuator, IdealPdActuator):
+            # Only a law without `self` may be evaluated for all actuators of a class at once.
+            if not is_plain(actuator, IdealPdActuator) or not isinstance(
+                getattr_static(actuator, "control_law"), staticmethod
+            ):
                 leftovers.append(actuator)
                 continue
             key = (

@@ -66,11 +66,6 @@ class IdealPdActuator(Actuator[IdealPdCfgT], Generic[IdealPdCfgT]):
         # A motor without a limit has no ranges that a larger force_limit must widen.
         self.limit_fields = MOTOR_RANGES if math.isfinite(cfg.effort_limit) else ()
 
-    @property
-    def needs_substeps(self) -> bool:
-        """Always True, because the law depends on the state."""
-        return True
-
     def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
         """Create the motors of some targets."""
         self._mjs_actuators += [
@@ -85,7 +80,9 @@ class IdealPdActuator(Actuator[IdealPdCfgT], Generic[IdealPdCfgT]):
         ]
 
     @staticmethod
-    def control_law(params: Mapping[str, torch.Tensor], cmd: ActuatorCmd) -> torch.Tensor:
+    def control_law(  # type: ignore[override]
+        params: Mapping[str, torch.Tensor], cmd: ActuatorCmd
+    ) -> torch.Tensor:
         """Return efforts from parameters and command, all [num_envs, num_targets]."""
         effort = pd_torque(params["stiffness"], params["damping"], cmd)
         limit = params["force_limit"]

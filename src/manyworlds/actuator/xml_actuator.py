@@ -23,6 +23,7 @@ from manyworlds.actuator.targets import CommandField
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.spec.edits import apply_target_overrides
 from manyworlds.spec.elements import TRANSMISSIONS, detect_command_field
+from manyworlds.utils.declared import declared
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -102,6 +103,9 @@ class XmlActuator(DirectActuator[XmlActuatorCfg]):
             differs between actuators, or an actuator has several controls.
     """
 
+    command_field: CommandField = declared()
+    """Meaning of the controls."""
+
     def __init__(
         self, cfg: XmlActuatorCfg, entity: Entity, target_ids: list[int], target_names: list[str]
     ) -> None:
@@ -117,8 +121,7 @@ class XmlActuator(DirectActuator[XmlActuatorCfg]):
         names = [actuator.target for actuator in found]
         super().__init__(cfg, entity, [ids[name] for name in names], names)
         self._mjs_actuators = found
-        self.command_field: CommandField = _common_field(cfg, found)
-        """Meaning of the controls."""
+        self.command_field = _common_field(cfg, found)
         self.command_fields = (self.command_field,)
         self.gain_cells = _common_cells(found)
         self.param_names = (*self.gain_cells, "force_limit")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -29,5 +32,41 @@ class _DeferredModule(ModuleType):
         object.__setattr__(self, "__class__", ModuleType)
         if spec.submodule_search_locations is not None:
             self.__path__ = spec.submodule_search_locations
+        if name == "__path__":
+            sys.meta_path.insert(0, _LoadedFinder(spec.name))
         spec.loader.exec_module(self)
         return getattr(self, name)
+
+
+class _LoadedFinder(MetaPathFinder):
+    """Finds a submodule that its package has loaded while the submodule was imported.
+
+    The import system looks for a submodule in `sys.modules` before it reads the package's
+    `__path__`, which loads a deferred package, and executes the submodule afterwards: again, if the
+    package has imported it.
+    """
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        module = sys.modules.get(fullname)
+        if target is not None or module is None or not fullname.startswith(f"{self._package}."):
+            return None
+        return ModuleSpec(fullname, _KeptModule(module))
+
+
+class _KeptModule(Loader):
+    """Returns a loaded module as it is."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec

@@ -7,9 +7,10 @@ import importlib
 import importlib.util
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import tyro
 
@@ -19,6 +20,20 @@ T = TypeVar("T")
 
 Modules = tyro.conf.UseAppendAction[tuple[str, ...]]
 """The type of the option `--load`, which may be given several times."""
+
+
+class Frontend(NamedTuple):
+    """Program that runs the commands with the arguments of its process, in a form of its own."""
+
+    rewrite: Callable[[Any, list[str]], list[str]]
+    """Rewrites arguments before they are parsed. It takes the dataclass of the options, or an
+    instance with their defaults, and the arguments."""
+    program: Callable[[], list[str]]
+    """Returns the arguments of Python that start the program again, as it was started."""
+
+
+FRONTENDS: list[Frontend] = []
+"""Program that runs the present command, if it is not this package's own."""
 
 
 class UsageError(ValueError):
@@ -48,7 +63,7 @@ def parse(options_type: type[T], argv: list[str], command: str) -> T:
     Raises:
         SystemExit: tyro has printed the help (code 0) or an error (code 2).
     """
-    return tyro.cli(options_type, args=argv, prog=f"manyworlds {command}")
+    return tyro.cli(options_type, args=_rewritten(options_type, argv), prog=f"manyworlds {command}")
 
 
 def parse_known(
@@ -76,7 +91,7 @@ def parse_known(
     """
     return tyro.cli(
         options_type,
-        args=argv,
+        args=_rewritten(options_type, argv),
         prog=f"manyworlds {command}",
         description=description,
         add_help=add_help,
@@ -98,7 +113,7 @@ def parse_over(default: T, argv: list[str], command: str) -> T:
         return tyro.cli(
             type(default),
             default=default,
-            args=argv,
+            args=_rewritten(default, argv),
             prog=f"manyworlds {command}",
             config=(
                 tyro.conf.AvoidSubcommands,
@@ -109,6 +124,12 @@ def parse_over(default: T, argv: list[str], command: str) -> T:
         )
     finally:
         gc.enable()
+
+
+def _rewritten(options: Any, argv: list[str]) -> list[str]:
+    for frontend in FRONTENDS:
+        argv = frontend.rewrite(options, argv)
+    return argv
 
 
 def parse_task(argv: list[str], command: str, summary: str) -> tuple[str, list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,8 @@ def load_policy(
     from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 
     make = runner_cls or OnPolicyRunner
-    runner = make(RslRlVecEnvWrapper(env), rl_cfg, log_dir=None, device=str(env.device))
-    runner.load(checkpoint, load_cfg={"actor": True})
+    runner = make(RslRlVecEnvWrapper(env), asdict(rl_cfg), log_dir=None, device=str(env.device))
+    runner.load(str(checkpoint), load_cfg={"actor": True})
     policy = runner.get_inference_policy()
     clip = rl_cfg.clip_actions
     return policy if clip is None else lambda obs: policy(obs).clamp(-clip, clip)

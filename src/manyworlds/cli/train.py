@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyworlds.cli.parsing import parse_over, parse_task
+from manyworlds.cli.parsing import FRONTENDS, parse_over, parse_task
 from manyworlds.cli.runs import download_checkpoint, find_run
 
 if TYPE_CHECKING:
@@ -115,8 +115,9 @@ def _use_gpus(cfg: TrainOptions, argv: list[str]) -> None:
     cfg.device = cfg.device or "cuda"
     if count > 1:
         launch = ["torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
-        program = ["-m", *launch, "-m", "manyworlds.cli.main", "train", *argv]
-        os.execv(sys.executable, [sys.executable, *program])
+        own = ["-m", "manyworlds.cli.main", "train", *argv]
+        program = FRONTENDS[-1].program() if FRONTENDS else own
+        os.execv(sys.executable, [sys.executable, "-m", *launch, *program])
 
 
 class _Watchers:

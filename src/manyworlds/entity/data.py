@@ -301,25 +301,25 @@ class EntityData(FrameData, Stateful):
         """Set pose [m, wxyz] and world velocity [m/s, rad/s], shape [len(env_ids), 13]."""
         self._writer.write_root_state(root_state, env_ids)
 
-    def write_root_pose(self, root_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_root_pose(self, pose: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the root's pose in the world [m, wxyz], shape [len(env_ids), 7]."""
-        self._writer.write_root_pose(root_pose, env_ids)
+        self._writer.write_root_pose(pose, env_ids)
 
-    def write_root_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_root_velocity(self, velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
-        self._writer.write_root_velocity(root_velocity, env_ids)
+        self._writer.write_root_velocity(velocity, env_ids)
 
-    def write_root_velocity_b(self, root_velocity_b: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_root_velocity_b(self, velocity_b: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root's origin in its own frame [m/s, rad/s]."""
-        self._writer.write_root_velocity_b(root_velocity_b, env_ids)
+        self._writer.write_root_velocity_b(velocity_b, env_ids)
 
-    def write_root_com_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_root_com_velocity(self, velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
-        self._writer.write_root_com_velocity(root_velocity, env_ids)
+        self._writer.write_root_com_velocity(velocity, env_ids)
 
-    def write_mocap_pose(self, mocap_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_mocap_pose(self, pose: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Place a fixed base in the world [m, wxyz], shape [len(env_ids), 7]."""
-        self._writer.write_mocap_pose(mocap_pose, env_ids)
+        self._writer.write_mocap_pose(pose, env_ids)
 
     def write_joint_state(
         self,

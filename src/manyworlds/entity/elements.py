@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -24,7 +25,11 @@ def _finder(kind: str) -> Callable[..., Matches]:
             raise TypeError(f"find_* for {kind} got unexpected arguments {sorted(named_subset)}.")
         return self.find(kind, name_keys, subset, preserve_order)
 
-    find.__doc__ = f"Select elements of kind {kind}; see `find`. `{kind}_subset` names `subset`."
+    find.__doc__ = f"Select elements of kind {kind}; see `find`. `subset` names `{kind}_subset`."
+    parameters = dict(inspect.signature(find).parameters)
+    del parameters["named_subset"]
+    parameters["subset"] = parameters["subset"].replace(name=f"{kind}_subset")
+    find.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
     return find
 
 

@@ -19,7 +19,7 @@ from manyworlds.actuator import Actuator, ActuatorCfg, ActuatorGroups
 from manyworlds.entity.data import EntityData, EntityDefaults
 from manyworlds.entity.driven import DrivenTargets
 from manyworlds.entity.elements import Matches, NamedElements, Names
-from manyworlds.entity.indexing import compute_indexing, spec_elements
+from manyworlds.entity.indexing import EntityIndexing, compute_indexing, spec_elements
 from manyworlds.entity.writers import StateWriters
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.spec.config import (
@@ -36,7 +36,9 @@ from manyworlds.spec.edits import auto_wrap_fixed_base_mocap, export_spec, get_f
 from manyworlds.spec.elements import TRANSMISSIONS, is_position_actuator, qpos_width
 from manyworlds.spec.mjcf import fix_spec_xml, strip_buffer_textures
 from manyworlds.spec.transmissions import TransmissionType
+from manyworlds.utils.declared import declared
 from manyworlds.utils.files import write_atomic
+from manyworlds.utils.overrides import overrides
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.checks import check_tuple, check_type
 from manyworlds.validation.names import free_name, match_ids, resolve_expr
@@ -45,6 +47,10 @@ from manyworlds.validation.worlds import EnvIds
 # Kinds of elements that actuators drive, named as in `TransmissionType`.
 _DRIVEN = ("joint", "tendon", "site")
 _POSITION = int(mujoco.mjtCtrlInput.mjINPUT_POS)
+_INITIALIZE = (
+    "before it is part of a simulation: build a Simulation of scene.spec and call "
+    "scene.initialize(sim.mj_model, sim.model, sim.data), or make a ManagerBasedRlEnv."
+)
 _KINDS = {kind: name.value for name, kinds in TRANSMISSIONS.items() for kind in kinds}
 
 
@@ -140,6 +146,18 @@ class Entity(StateWriters, NamedElements, Stateful):
     """True if a fixed base is attached to a mocap body."""
     variant_metadata: Any = None
     """Differences between its variants; None without variants."""
+    spec: mujoco.MjSpec = declared()
+    """Editable spec: of the entity alone, and of the scene once that has attached it."""
+    actuators: list[Actuator] = declared()
+    """Actuators, in the order of `cfg.articulation`."""
+    is_fixed_base: bool = declared()
+    """True if the entity has no free joint."""
+    is_mocap: bool = declared()
+    """True if the root is a mocap body."""
+    data: EntityData = declared(_INITIALIZE)
+    """State, targets and defaults in all worlds; after `initialize`."""
+    indexing: EntityIndexing = declared(_INITIALIZE)
+    """Ids of the entity's elements in the compiled scene; after `initialize`."""
 
     def __init__(self, cfg: EntityCfg) -> None:
         _check_init_state(cfg.init_state)
@@ -156,7 +174,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             kind: tuple(element.name for element in elements)
             for kind, elements in self._elements.items()
         }
-        self.actuators: list[Actuator] = []
+        self.actuators = []
         self._add_actuators()
         self._actuator_groups = ActuatorGroups(self.actuators)
         actuators = self._elements["actuator"] = tuple(self.spec.actuators)
@@ -164,15 +182,6 @@ class Entity(StateWriters, NamedElements, Stateful):
         self._actuator_targets = [
             (_KINDS.get(mujoco.mjtTrn(actuator.trntype)), actuator.target) for actuator in actuators
         ]
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("data", "indexing"):
-            raise AttributeError(
-                f"An entity has no {name} before it is part of a simulation: build a Simulation of "
-                "scene.spec and call scene.initialize(sim.mj_model, sim.model, sim.data), or make "
-                "a ManagerBasedRlEnv."
-            )
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     # Structure.
 
@@ -209,8 +218,9 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     @property
     def needs_substeps(self) -> bool:
-        """True if an actuator must compute its control before every physics step."""
-        return self._actuator_groups.needs_substeps
+        """True if an actuator or a method of a subclass must run in every physics step."""
+        own = overrides(self, Entity, "update", "write_data_to_sim")
+        return own or self._actuator_groups.needs_substeps
 
     def find_joints_by_actuator_names(self, actuator_name_keys: Names) -> Matches:
         """Select joints that actuators move, in joint order; see `DrivenTargets` for the names."""

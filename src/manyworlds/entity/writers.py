@@ -56,35 +56,35 @@ class DataWriter:
         self.write_root_pose(root_state[..., :7], env_ids)
         self.write_root_velocity(root_state[..., 7:], env_ids)
 
-    def write_root_pose(self, root_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_root_pose(self, pose: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the root's pose in the world [m, wxyz], shape [len(env_ids), 7]."""
         self._require_floating_base("pose")
-        root_pose = self._tensor(root_pose, 7)
-        assign(self._data.qpos, root_pose, env_ids, self._free_q_index)
+        pose = self._tensor(pose, 7)
+        assign(self._data.qpos, pose, env_ids, self._free_q_index)
 
-    def write_root_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_root_velocity(self, velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
         # MuJoCo keeps a free joint's linear velocity in the world, its angular one in the body.
-        quat, root_velocity = self._root_motion(root_velocity, env_ids)
-        angular = quat_apply_inverse(quat, root_velocity[..., 3:])
-        self._write_root_qvel(root_velocity[..., :3], angular, env_ids)
+        quat, velocity = self._root_motion(velocity, env_ids)
+        angular = quat_apply_inverse(quat, velocity[..., 3:])
+        self._write_root_qvel(velocity[..., :3], angular, env_ids)
 
-    def write_root_velocity_b(self, root_velocity_b: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_root_velocity_b(self, velocity_b: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root's origin in its own frame [m/s, rad/s]."""
-        quat, velocity = self._root_motion(root_velocity_b, env_ids)
+        quat, velocity = self._root_motion(velocity_b, env_ids)
         linear = quat_apply(quat, velocity[..., :3])
         self._write_root_qvel(linear, velocity[..., 3:], env_ids)
 
-    def write_root_com_velocity(self, root_velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_root_com_velocity(self, velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
-        quat, root_velocity = self._root_motion(root_velocity, env_ids)
+        quat, velocity = self._root_motion(velocity, env_ids)
         offset = self._model.body_ipos[:, self._indexing.root_body_id]
         arm = quat_apply(quat, offset[as_rows(env_ids, len(offset), offset.device)])
-        linear = root_velocity[..., :3] - torch.linalg.cross(root_velocity[..., 3:], arm)
-        angular = quat_apply_inverse(quat, root_velocity[..., 3:])
+        linear = velocity[..., :3] - torch.linalg.cross(velocity[..., 3:], arm)
+        angular = quat_apply_inverse(quat, velocity[..., 3:])
         self._write_root_qvel(linear, angular, env_ids)
 
-    def write_mocap_pose(self, mocap_pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+    def write_mocap_pose(self, pose: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Place a fixed base in the world [m, wxyz], shape [len(env_ids), 7]."""
         mocap_id = self._indexing.mocap_id
         if mocap_id is None:
@@ -92,10 +92,10 @@ class DataWriter:
                 "Cannot write a mocap pose: the root is no mocap body. Use "
                 "write_root_link_pose_to_sim for a floating base."
             )
-        mocap_pose = self._tensor(mocap_pose, 7)
+        pose = self._tensor(pose, 7)
         column = slice(mocap_id, mocap_id + 1)
-        assign(self._data.mocap_pos, mocap_pose[..., None, :3], env_ids, column)
-        assign(self._data.mocap_quat, mocap_pose[..., None, 3:], env_ids, column)
+        assign(self._data.mocap_pos, pose[..., None, :3], env_ids, column)
+        assign(self._data.mocap_quat, pose[..., None, 3:], env_ids, column)
 
     # Joints.
 

@@ -44,6 +44,7 @@ from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation, SimulationCfg, choose_device
 from manyworlds.sim.diagnostics.status import status_counts
 from manyworlds.utils.debug_visualizer import DebugVisualizer
+from manyworlds.utils.declared import declared
 from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.unsaved_state import UnsavedState
@@ -108,6 +109,10 @@ class ManagerBasedRlEnv(Stateful):
     renderer_factory: ClassVar[str] = "manyworlds.viewer:attach_renderer"
     """Function that attaches a `renderer` to an environment; given by name, because rendering
     belongs to a higher layer."""
+    num_envs: int = declared()
+    """Number of worlds."""
+    device: torch.device = declared()
+    """Device of the tensors."""
     state_attributes = (
         "common_step_counter",
         "episode_length_buf",

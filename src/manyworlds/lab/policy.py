@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -192,8 +193,8 @@ def exported(path: Path) -> Iterator[Path]:
     env = ManagerBasedRlEnv(env_cfg, device="cpu")
     try:
         make = load_runner_cls(run.task) or OnPolicyRunner
-        runner = make(RslRlVecEnvWrapper(env), rl_cfg, log_dir=None, device="cpu")
-        runner.load(path, load_cfg={"actor": True})
+        runner = make(RslRlVecEnvWrapper(env), asdict(rl_cfg), log_dir=None, device="cpu")
+        runner.load(str(path), load_cfg={"actor": True})
         with tempfile.TemporaryDirectory() as folder:
             yield export_policy(runner, Path(folder) / f"{path.stem}.onnx", task=run.task)
     finally:

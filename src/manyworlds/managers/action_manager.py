@@ -34,8 +34,9 @@ class ActionTermCfg(ABC):
 class ActionTerm(ManagerTermBase):
     """Action term that converts its slice of the action vector into targets of an entity."""
 
-    needs_substeps: bool = False
-    """True if `apply_actions` depends on the state and must run before every physics step."""
+    needs_substeps: bool = True
+    """True if `apply_actions` must run before every physics step; False runs it once per control
+    step, which is faster if it depends on the actions alone."""
 
     def __init__(self, cfg: ActionTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)

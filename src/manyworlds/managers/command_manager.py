@@ -13,6 +13,8 @@ import torch
 from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
 
 if TYPE_CHECKING:
+    import viser
+
     from manyworlds.envs import ManagerBasedRlEnv
 
 
@@ -132,12 +134,33 @@ class CommandTerm(ManagerTermBase):
     def create_gui(
         self,
         name: str,
-        server: Any,
+        server: viser.ViserServer,
         get_env_idx: Callable[[], int],
         on_change: Callable[[], None] | None = None,
         request_action: Callable[[str, Any], None] | None = None,
     ) -> None:
         """Add controls to a viewer's page; a hook that does nothing by default."""
+
+    def create_debug_vis_gui(
+        self, name: str, server: viser.ViserServer, on_change: Callable[[], None] | None = None
+    ) -> None:
+        """Add a checkbox that shows or hides the command to a viewer's page; a hook."""
+        box = server.gui.add_checkbox(f"Command '{name}'", self.cfg.debug_vis)
+
+        @box.on_update
+        def _(_event: Any) -> None:
+            self.cfg.debug_vis = box.value
+            if on_change is not None:
+                on_change()
+
+    @property
+    def is_drawable(self) -> bool:
+        """True if the term has a drawing of its own."""
+        cls = type(self)
+        return (
+            cls._debug_vis_impl is not CommandTerm._debug_vis_impl
+            or cls.debug_vis is not CommandTerm.debug_vis
+        )
 
     def on_viewer_pause(self, paused: bool) -> None:
         """Handle a viewer that pauses or resumes; a hook."""
@@ -191,7 +214,7 @@ class CommandManager(BuiltTermManager[CommandTerm]):
 
     def create_gui(
         self,
-        server: Any,
+        server: viser.ViserServer,
         get_env_idx: Callable[[], int],
         on_change: Callable[[], None] | None = None,
         request_action: Callable[[str, Any], None] | None = None,
@@ -199,6 +222,14 @@ class CommandManager(BuiltTermManager[CommandTerm]):
         """Add the controls of all terms to a viewer's page."""
         for name, term in self._class_terms.items():
             term.create_gui(name, server, get_env_idx, on_change, request_action)
+
+    def create_debug_vis_gui(
+        self, server: viser.ViserServer, on_change: Callable[[], None] | None = None
+    ) -> None:
+        """Add a checkbox for each term that draws to a viewer's page."""
+        for name, term in self._class_terms.items():
+            if term.is_drawable:
+                term.create_debug_vis_gui(name, server, on_change)
 
     def on_viewer_pause(self, paused: bool) -> None:
         """Notify the terms that a viewer paused or resumed."""
@@ -219,3 +250,7 @@ class NullCommandManager(CommandManager):
 
     def __init__(self) -> None:
         self._terms, self._class_terms = {}, {}
+
+    def reset(self, env_ids: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
+        """Return an empty log; its values would have shape []."""
+        return {}

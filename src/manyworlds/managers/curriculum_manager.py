@@ -31,11 +31,13 @@ class CurriculumManager(ManagerBase[CurriculumTermCfg]):
 
     def __init__(self, cfg: Mapping[str, CurriculumTermCfg | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
-        self._terms = self._prepare_terms(cfg)
+        self._terms = self._prepare_all(cfg)
         self._log: dict[str, Any] = {}
 
-    def compute(self, env_ids: torch.Tensor) -> None:
-        """Run all terms for the worlds whose episodes ended, before the worlds are reset."""
+    def compute(self, env_ids: torch.Tensor | None = None) -> None:
+        """Run all terms for worlds whose episodes ended, before they are reset; None for all."""
+        if env_ids is None and self._terms:
+            env_ids = torch.arange(self.num_envs, device=self.device)
         for name, term in self._terms.items():
             value = self._call(name, term, env_ids)
             values = value if isinstance(value, dict) else {"": value}

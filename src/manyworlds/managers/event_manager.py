@@ -84,7 +84,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     def __init__(self, cfg: Mapping[str, EventTermCfg | None], env: ManagerBasedRlEnv) -> None:
         self._prepared: dict[str, PreparedEvent] = {}
         super().__init__(env)
-        self._terms = self._prepare_terms(cfg)
+        self._terms = self._prepare_all(cfg)
         for name, term in self._terms.items():
             self._check(name, term)
         self.touched = self._worlds([])

@@ -108,7 +108,7 @@ class ManagerTermBase(_OfEnv):
 class ManagerBase(_OfEnv, Generic[CfgT]):
     """Base class of managers, each of which runs the terms of one kind.
 
-    A subclass sets `_terms = self._prepare_terms(cfg)`: the configuration is copied, and in the
+    A subclass sets `_terms = self._prepare_all(cfg)`: the configuration is copied, and in the
     copy, terms that are None are left out, entities in parameters are resolved, and classes are
     instantiated.
     """
@@ -203,7 +203,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         ]
         yield self.kind, ("index", "name", "function", *self._shown), rows
 
-    def _prepare_terms(self, cfg: Mapping[str, CfgT | None], group: str = "") -> dict[str, CfgT]:
+    def _prepare_all(self, cfg: Mapping[str, CfgT | None], group: str = "") -> dict[str, CfgT]:
         return {
             name: self._prepare(group + name, copy.deepcopy(term_cfg))
             for name, term_cfg in cfg.items()
@@ -269,10 +269,11 @@ class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
     """Manager of terms that are objects, each built by its configuration."""
 
     _class_terms: dict[str, TermT]
+    _terms: dict[str, Any]
 
     def __init__(self, cfg: Mapping[str, Any], env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
-        self._class_terms = {
+        self._terms = self._class_terms = {
             name: self._build(name, copy.deepcopy(term_cfg))
             for name, term_cfg in cfg.items()
             if term_cfg is not None
@@ -293,13 +294,13 @@ class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
             raise ValueError(self._missing(name, self._class_terms))
         return self._class_terms[name]
 
-    def get_term_cfg(self, term_name: str) -> Any:
+    def get_term_cfg(self, name: str) -> Any:  # type: ignore[override]  # mjlab's parameter
         """Return the manager's own copy of a term's config.
 
         Raises:
             ValueError: the term does not exist.
         """
-        term: Any = self.get_term(term_name)
+        term: Any = self.get_term(name)
         return term.cfg
 
     def _build(self, name: str, term_cfg: Any) -> TermT:

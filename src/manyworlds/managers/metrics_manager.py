@@ -37,16 +37,18 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
 
     _shown = ("reduce", "per_substep")
     state_attributes = (
-        *("_step_count", "_values", "_episode_sums", "_episode_max"),
+        *("_step_count", "_values", "_sums", "_episode_max"),
         *("_substep_accum", "_substep_count"),
     )
 
     def __init__(self, cfg: Mapping[str, MetricsTermCfg | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
-        self._terms = self._prepare_terms(cfg)
+        self._terms = self._prepare_all(cfg)
         shape = (len(self._terms), self.num_envs)
         self._values = torch.zeros(shape, device=self.device)
-        self._episode_sums = torch.zeros_like(self._values)
+        self._sums = torch.zeros_like(self._values)
+        self._episode_sums = dict(zip(self._terms, self._sums.unbind(0), strict=True))
+        """Sum of each term over the running episode, shape [num_envs]."""
         self._episode_max = torch.full_like(self._values, -torch.inf)
         self._substep_accum = torch.zeros_like(self._values)
         self._substep_count = 0
@@ -87,7 +89,7 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
                 torch.div(self._substep_accum[i], max(self._substep_count, 1), out=self._values[i])
             else:
                 self._values[i] = self._call(name, term)
-        self._episode_sums += self._values
+        self._sums += self._values
         if self._has_max:
             torch.maximum(self._episode_max, self._values, out=self._episode_max)
         self._step_count += 1
@@ -105,14 +107,14 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
             return {}
         ids = self._worlds(env_ids).rows
         count, by = self._step_count[ids], self._reduced_by
-        result = self._episode_sums[:, ids]
+        result = self._sums[:, ids]
         result = torch.where(by["mean"], result / count.clamp(min=1), result)
         result = torch.where(by["last"], self._values[:, ids], result)
         if self._has_max:
             peak = torch.where(count > 0, self._episode_max[:, ids], 0.0)
             result = torch.where(by["max"], peak, result)
             self._episode_max[:, ids] = -torch.inf
-        self._episode_sums[:, ids] = 0.0
+        self._sums[:, ids] = 0.0
         self._values[:, ids] = 0.0
         self._step_count[ids] = 0
         means = result.mean(dim=1).unbind()

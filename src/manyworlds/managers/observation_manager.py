@@ -18,6 +18,7 @@ from manyworlds.managers.observation_pipeline import (
     nan_stage,
 )
 from manyworlds.signals import NoiseCfg, NoiseModelCfg
+from manyworlds.utils.declared import declared
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
 
     state_attributes = ("_pipelines",)
     derived_attributes = ("_groups", "_calls")  # configs, like `_terms` of other managers
+    group_obs_term_dim: dict[str, list[tuple[int, ...]]] = declared()
+    """Shape of each term of each group, without the world dimension."""
 
     def __init__(
         self, cfg: Mapping[str, ObservationGroupCfg | None], env: ManagerBasedRlEnv
@@ -111,13 +114,12 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         self._obs_buffer: dict[str, GroupObs] = {}
         self._began_anew: dict[str, torch.Tensor] = {}
         self._all_ids = torch.arange(self.num_envs, device=self.device)
-        self.group_obs_term_dim: dict[str, list[tuple[int, ...]]] = {}
-        """Shape of each term of each group, without the world dimension."""
+        self.group_obs_term_dim = {}
         for name, group in self._groups.items():
             self._build_group(name, group)
 
     def _build_group(self, name: str, group: ObservationGroupCfg) -> None:
-        group.terms = self._prepare_terms(group.terms, f"{name}/")
+        group.terms = self._prepare_all(group.terms, f"{name}/")
         per_term = group.nan_policy if group.nan_check_per_term else "disabled"
         whole = "disabled" if group.nan_check_per_term else group.nan_policy
         self._nan_stages[name] = nan_stage(whole, f"{self.kind} group '{name}'")

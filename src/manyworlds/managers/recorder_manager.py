@@ -63,7 +63,7 @@ class RecorderManager(ManagerBase[RecorderTermCfg]):
                     f"{func!r}."
                 )
         super().__init__(env)
-        self._terms = self._prepare_terms(cfg)
+        self._terms = self._prepare_all(cfg)
 
     def __contains__(self, name: str) -> bool:
         return name in self._terms

@@ -37,7 +37,7 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         scale_by_dt: multiply by the control period, so that returns do not depend on it.
     """
 
-    state_attributes = ("_episode_sums", "_step_reward")
+    state_attributes = ("_sums", "_step_reward")
     _shown = ("weight",)
 
     def __init__(
@@ -47,11 +47,13 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         scale_by_dt: bool = True,
     ) -> None:
         super().__init__(env)
-        self._terms = self._prepare_terms(cfg)
+        self._terms = self._prepare_all(cfg)
         self._scale_by_dt = scale_by_dt
         self._step_reward = torch.zeros(self.num_envs, len(self._terms), device=self.device)
         self._columns = self._step_reward.unbind(1)
-        self._episode_sums = torch.zeros_like(self._step_reward)
+        self._sums = torch.zeros_like(self._step_reward)
+        self._episode_sums = dict(zip(self._terms, self._sums.unbind(1), strict=True))
+        """Sum of each weighted term over the running episode, shape [num_envs]."""
         for name, term in self._terms.items():
             if term.weight != 0.0:
                 self._check_shape(name, self._call(name, term))
@@ -81,7 +83,7 @@ class RewardManager(ManagerBase[RewardTermCfg]):
             torch.mul(value, term.weight, out=column)
         self._step_reward.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
         scale = dt if self._scale_by_dt else 1.0
-        self._episode_sums.add_(self._step_reward, alpha=scale)
+        self._sums.add_(self._step_reward, alpha=scale)
         return self._step_reward.sum(dim=1).mul_(scale)
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
@@ -90,10 +92,8 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         If the environment has no episode length, log the mean sum.
         """
         worlds = self._worlds(env_ids)
-        means = self._episode_sums[worlds.rows].mean(dim=0) / (
-            self._env.max_episode_length_s or 1.0
-        )
+        means = self._sums[worlds.rows].mean(dim=0) / (self._env.max_episode_length_s or 1.0)
         log = {f"Episode_Reward/{name}": means[i] for i, name in enumerate(self._terms)}
-        assign(self._episode_sums, 0.0, worlds)
+        assign(self._sums, 0.0, worlds)
         super().reset(worlds)
         return log

@@ -29,17 +29,18 @@ class TerminationTermCfg(ManagerTermBaseCfg[TensorTerm]):
 class TerminationManager(ManagerBase[TerminationTermCfg]):
     """Manager of termination terms, which determine the episodes that end."""
 
-    state_attributes = ("_term_dones", "_terminated", "_time_outs")
+    state_attributes = ("_dones", "_terminated", "_time_outs")
     _shown = ("time_out",)
 
     def __init__(
         self, cfg: Mapping[str, TerminationTermCfg | None], env: ManagerBasedRlEnv
     ) -> None:
         super().__init__(env)
-        self._terms = self._prepare_terms(cfg)
+        self._terms = self._prepare_all(cfg)
         shape = (len(self._terms), self.num_envs)
-        self._term_dones = torch.zeros(shape, dtype=torch.bool, device=self.device)
-        self._rows = self._term_dones.unbind(0)
+        self._dones = torch.zeros(shape, dtype=torch.bool, device=self.device)
+        self._term_dones = dict(zip(self._terms, self._dones.unbind(0), strict=True))
+        """Mask of the episodes that each term ended in the last step, shape [num_envs]."""
         self._terminated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         self._time_outs = torch.zeros_like(self._terminated)
         for name, term in self._terms.items():
@@ -63,11 +64,11 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
     def get_term(self, name: str) -> torch.Tensor:
         """Return a mask of the episodes that a term ended in the last step, shape [num_envs]."""
         self.get_term_cfg(name)
-        return self._rows[self.active_terms.index(name)]
+        return self._term_dones[name]
 
     def get_active_iterable_terms(self, env_idx: int) -> Sequence[tuple[str, Sequence[float]]]:
         """Return 1 for each term that ended the world's episode in the last step, else 0."""
-        values = self._term_dones[:, env_idx].float().tolist()
+        values = self._dones[:, env_idx].float().tolist()
         return [(name, [value]) for name, value in zip(self._terms, values, strict=True)]
 
     def compute(self) -> torch.Tensor:
@@ -78,17 +79,17 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
         """
         self._terminated.zero_()
         self._time_outs.zero_()
-        for row, (name, term) in zip(self._rows, self._terms.items(), strict=True):
+        for name, term in self._terms.items():
             value = self._call(name, term)
             self._check_shape(name, value)
-            row.copy_(value)
+            self._term_dones[name].copy_(value)
             (self._time_outs if term.time_out else self._terminated).logical_or_(value)
         return self.dones
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Reset given worlds; log the number of their episodes that each term ended, shape []."""
         worlds = self._worlds(env_ids)
-        counts = self._term_dones[:, worlds.rows].sum(dim=1)
+        counts = self._dones[:, worlds.rows].sum(dim=1)
         log = {f"Episode_Termination/{name}": counts[i] for i, name in enumerate(self._terms)}
         super().reset(worlds)
         return log

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal
 
@@ -113,13 +114,13 @@ class RslRlOnPolicyRunnerCfg(RslRlBaseRunnerCfg):
     algorithm: RslRlPpoAlgorithmCfg = field(default_factory=RslRlPpoAlgorithmCfg)
 
 
-def runner_settings(cfg: RslRlBaseRunnerCfg | dict[str, Any]) -> dict[str, Any]:
+def runner_settings(cfg: RslRlBaseRunnerCfg | Mapping[str, object]) -> dict[str, Any]:
     """Return a copy of a configuration in rsl_rl's format, which rsl_rl may modify.
 
     Raises:
         ValueError: a recurrent network is configured with a model that does not support it.
     """
-    settings = asdict(cfg) if is_dataclass(cfg) else copy.deepcopy(cfg)
+    settings = asdict(cfg) if is_dataclass(cfg) else copy.deepcopy(dict(cfg))
     for name in ("actor", "critic"):
         model = settings.get(name, {})
         if model.get("rnn_type") is None:

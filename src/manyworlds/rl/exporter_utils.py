@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from manyworlds.envs.mdp.actions.actions import BaseAction
+from manyworlds.managers import ActionTerm
 from manyworlds.rl.policy_description import action_entity, describe_policy, gains
 from manyworlds.spec.edits import export_spec, set_options
 from manyworlds.utils.extras import require_extra
@@ -70,8 +72,13 @@ def get_base_metadata(env: ManagerBasedRlEnv, run_path: str) -> Metadata:
         "observation_terms_clip": of_terms("clip", "None"),
         "observation_terms_history_length": of_terms("history_length", 0),
         "observation_terms_flatten_history_dim": of_terms("flatten_history_dim", True),
-        "action_scale": [s for term in actions for s in _as_list(getattr(term, "scale", []))],
+        "action_scale": [s for term in actions for s in _as_list(_action_scale(term))],
     }
+
+
+def _action_scale(term: ActionTerm) -> Any:
+    """Return the factors of the first world; an empty list for a term without factors."""
+    return term.scale[0] if isinstance(term, BaseAction) else getattr(term, "scale", [])
 
 
 def attach_metadata_to_onnx(onnx_path: str | Path, metadata: Metadata) -> None:

@@ -238,8 +238,8 @@ def _describe_action(term: ActionTerm) -> dict[str, Any]:
             "targets": [f"{term.cfg.entity_name}/{name}" for name in term.target_names],
             "transmission": term.transmission_type.value,
             "command": term.command_field,
-            "scale": term.scale.tolist(),
-            "offset": (term.offset[0] if term.offset.ndim > 1 else term.offset).tolist(),
+            "scale": term.scale[0].tolist(),
+            "offset": term.offset[0].tolist(),
             "clip": None if clip is None else torch.stack(clip).tolist(),
         }
     return described

@@ -6,7 +6,7 @@ import contextlib
 import io
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -153,7 +153,7 @@ class OnPolicyRunner(_RslRlRunner):
     def __init__(
         self,
         env: RslRlVecEnvWrapper,
-        train_cfg: RslRlOnPolicyRunnerCfg | dict[str, Any],
+        train_cfg: RslRlOnPolicyRunnerCfg | Mapping[str, object],
         log_dir: str | Path | None = None,
         device: str = "cpu",
     ) -> None:

@@ -88,10 +88,10 @@ def train(
         env_cfg.seed = rl_cfg.seed
     env = ManagerBasedRlEnv(_env_cfg_of(ranks, env_cfg), device=ranks.device(device))
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
-    runner = runner_cls(wrapped, rl_cfg, None, str(env.device))
+    runner = runner_cls(wrapped, asdict(rl_cfg), None, str(env.device))
     try:
         if resume is not None:
-            runner.load(resume)
+            runner.load(str(resume))
         remaining = rl_cfg.max_iterations - runner.current_learning_iteration
         if resume is not None and remaining <= 0:
             raise ValueError(
@@ -215,7 +215,7 @@ def _write_results(runner: OnPolicyRunner, result: TrainingResult, task: str) ->
     checkpoint = path / f"model_{runner.current_learning_iteration}.pt"
     # All processes save or none does, even if they see different files.
     if result.stopped if runner.ranks.is_distributed else not checkpoint.is_file():
-        runner.save(checkpoint)
+        runner.save(str(checkpoint))
     result.files = [checkpoint]
     if not runner.ranks.is_main:
         return

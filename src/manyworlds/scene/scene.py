@@ -20,6 +20,7 @@ from manyworlds.spec.edits import export_spec, non_default_option_fields
 from manyworlds.spec.elements import qpos_width
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
 from manyworlds.terrains.utils import grid_origins
+from manyworlds.utils.declared import declared
 from manyworlds.utils.devices import as_device
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
@@ -63,6 +64,21 @@ class Scene(Stateful):
     """
 
     state_attributes = ("entities", "sensors")
+    num_envs: int = declared()
+    """Number of worlds."""
+    device: torch.device = declared()
+    """Device of the tensors."""
+    spec: mujoco.MjSpec = declared()
+    """Spec to which all entities are attached."""
+    entities: dict[str, Entity] = declared()
+    """Entities by name, the terrain included."""
+    terrain: TerrainEntity | None = declared()
+    """Terrain, if any."""
+    sensors: dict[str, Sensor[Any]] = declared()
+    """Sensors by name; those of entities' models are named `<entity>/<sensor>`."""
+    sensor_context: SensorContext | None = declared()
+    """Shared state of sensors that cast rays or render, if any, after `initialize`; pass it to
+    `Simulation.set_sensor_context`."""
 
     def __init__(self, scene_cfg: SceneCfg, device: str | torch.device = "cpu") -> None:
         check_count("SceneCfg.num_envs", scene_cfg.num_envs, 1, ": ask for one world")
@@ -77,7 +93,7 @@ class Scene(Stateful):
         self.cfg = copy.deepcopy(scene_cfg)
         self.num_envs = self.cfg.num_envs
         self.device = as_device(device)
-        self.entities: dict[str, Entity] = {}
+        self.entities = {}
         self.terrain = self._build_terrain()
         # The terrain has no prefix, so its spec is the root spec.
         self.spec = self.terrain.spec if self.terrain else mujoco.MjSpec()
@@ -92,18 +108,15 @@ class Scene(Stateful):
         if self.cfg.spec_fn is not None:
             self.cfg.spec_fn(self.spec)
         self._add_keyframe()
-        self.sensors: dict[str, Sensor[Any]] = {
+        self.sensors = {
             sensor.name: BuiltinSensor.from_existing(sensor.name)
             for sensor in self.spec.sensors
             if sensor.name
         }
-        """Sensors by name; those of entities' models are named `<entity>/<sensor>`."""
         self._short_names: dict[str, list[str]] = {}
         for sensor_cfg in self.cfg.sensors:
             self._add_sensor(sensor_cfg)
-        self.sensor_context: SensorContext | None = None
-        """Shared state of sensors that cast rays or render, if any, after `initialize`; pass it to
-        `Simulation.set_sensor_context`."""
+        self.sensor_context = None
         if self.terrain is None:
             self._env_origins = self._grid_origins()
 

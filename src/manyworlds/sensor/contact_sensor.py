@@ -11,6 +11,8 @@ import torch
 
 from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.utils.declared import declared
+from manyworlds.utils.overrides import overrides
 from manyworlds.validation.checks import check_count
 from manyworlds.validation.names import match_ids, resolve_matching_names
 from manyworlds.validation.worlds import EnvIds, Worlds, as_index
@@ -129,13 +131,14 @@ class ContactSensor(Sensor[ContactData]):
 
     noise_fields = ("force", "torque", "dist", "pos")
     state_attributes = ("_times", "_history", "_newest")
+    primary_names: list[str] = declared()
+    """Names of the primaries, relative to their entity; after `edit_spec`."""
 
     def __init__(self, cfg: ContactSensorCfg) -> None:
         super().__init__()
         _check(cfg)
         self.cfg: ContactSensorCfg = cfg
-        self.primary_names: list[str] = []
-        """Names of the primaries, relative to their entity."""
+        self.primary_names = []
         self._times: torch.Tensor | None = None  # [4, num_envs, P], in the order of _TIMES
         self._history: dict[str, torch.Tensor] = {}  # each [H, num_envs, N, ...]: a ring
         self._newest = 0
@@ -152,7 +155,8 @@ class ContactSensor(Sensor[ContactData]):
     @property
     def needs_substeps(self) -> bool:
         """True if the sensor must be updated after every physics step."""
-        return self._tracks and not self._kept
+        own = overrides(self, ContactSensor, "update")
+        return own or (self._tracks and not self._kept)
 
     def edit_spec(self, scene_spec: mujoco.MjSpec, entities: dict[str, Entity]) -> None:
         """Add a MuJoCo sensor for each primary.

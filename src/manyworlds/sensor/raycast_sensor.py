@@ -20,7 +20,8 @@ from manyworlds.sensor.sampling import leaves, with_leaves
 from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.debug_visualizer import Color
-from manyworlds.utils.math import dot, quat_from_matrix
+from manyworlds.utils.math import dot, matrix_from_quat, quat_from_matrix
+from manyworlds.utils.overrides import overrides
 from manyworlds.validation.worlds import EnvIds, assign
 
 if TYPE_CHECKING:
@@ -52,9 +53,16 @@ _FRAMES = {
 _SINGULAR = 0.05
 
 
-@dataclass
+@dataclass(init=False)
 class RayCastData:
-    """Hits of rays, for B worlds, F frames, and R rays in all, ordered by frame."""
+    """Hits of rays, for B worlds, F frames, and R rays in all, ordered by frame.
+
+    Orientations of frames are given as `frame_mat_w` or as `frame_quat_w` and computed in the other
+    form, quaternions at the first access. For one frame, `pos_w` and `quat_w` are sufficient.
+
+    Raises:
+        ValueError: neither is given.
+    """
 
     distances: torch.Tensor
     """Distance to the hit [m]; -1 for a miss. Shape [B, R]."""
@@ -69,6 +77,29 @@ class RayCastData:
     """Positions of the frames in the world frame [m], shape [B, F, 3]."""
     frame_mat_w: torch.Tensor
     """Rotation matrices of the frames in the world frame, shape [B, F, 3, 3]."""
+
+    def __init__(
+        self,
+        distances: torch.Tensor,
+        normals_w: torch.Tensor,
+        hit_pos_w: torch.Tensor,
+        pos_w: torch.Tensor,
+        quat_w: torch.Tensor | None = None,
+        frame_pos_w: torch.Tensor | None = None,
+        frame_quat_w: torch.Tensor | None = None,
+        frame_mat_w: torch.Tensor | None = None,
+    ) -> None:
+        self.distances, self.normals_w, self.hit_pos_w = distances, normals_w, hit_pos_w
+        self.pos_w = pos_w
+        self.frame_pos_w = pos_w.unsqueeze(1) if frame_pos_w is None else frame_pos_w
+        if frame_quat_w is None and quat_w is not None:
+            frame_quat_w = quat_w.unsqueeze(1)
+        if frame_quat_w is not None:
+            self.frame_quat_w = frame_quat_w
+            frame_mat_w = matrix_from_quat(frame_quat_w) if frame_mat_w is None else frame_mat_w
+        if frame_mat_w is None:
+            raise ValueError(f"{type(self).__name__} needs frame_mat_w, frame_quat_w or quat_w.")
+        self.frame_mat_w = frame_mat_w
 
     @functools.cached_property
     def frame_quat_w(self) -> torch.Tensor:
@@ -143,6 +174,11 @@ class RayCastSensor(Sensor[RayCastData]):
         self._last: RayCastData | None = None
         self._fresh: torch.Tensor | None = None
         """Mask of the worlds with valid last data, shape [num_envs]; None if there are none."""
+
+    @property
+    def needs_substeps(self) -> bool:
+        """True if a subclass has its own `update`."""
+        return overrides(self, RayCastSensor, "update")
 
     @property
     def include_geom_groups(self) -> tuple[int, ...] | None:

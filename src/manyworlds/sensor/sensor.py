@@ -14,6 +14,7 @@ import torch
 from manyworlds.sensor.sampling import Sampler
 from manyworlds.signals import NoiseCfg, NoiseModelCfg
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.utils.overrides import overrides
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import EnvIds
 
@@ -116,8 +117,11 @@ class Sensor(ABC, Generic[T], Stateful):
 
     @property
     def needs_substeps(self) -> bool:
-        """True if the sensor must be updated after every physics step."""
-        return False
+        """True if the sensor must be updated after every physics step.
+
+        By default, a subclass with its own `update` must be.
+        """
+        return overrides(self, Sensor, "update")
 
     @property
     def data(self) -> T:

@@ -12,13 +12,37 @@ from manyworlds.utils.math import dot
 _REDUCTIONS = ("min", "max", "mean", "none")
 
 
-@dataclass(kw_only=True)
+@dataclass(init=False)
 class TerrainHeightData(RayCastData):
-    """Hits of rays, and heights above them."""
+    """Hits of rays, and heights above them.
+
+    Raises:
+        ValueError: there are no heights, or no orientations of frames.
+    """
 
     heights: torch.Tensor
     """Height of each frame above the terrain [m], shape [B, F]; with reduction 'none', height above
     each ray's hit, shape [B, F, num_rays_per_frame]."""
+
+    def __init__(
+        self,
+        distances: torch.Tensor,
+        normals_w: torch.Tensor,
+        hit_pos_w: torch.Tensor,
+        pos_w: torch.Tensor,
+        quat_w: torch.Tensor | None = None,
+        frame_pos_w: torch.Tensor | None = None,
+        frame_quat_w: torch.Tensor | None = None,
+        heights: torch.Tensor | None = None,
+        frame_mat_w: torch.Tensor | None = None,
+    ) -> None:
+        super().__init__(
+            *(distances, normals_w, hit_pos_w, pos_w, quat_w),
+            *(frame_pos_w, frame_quat_w, frame_mat_w),
+        )
+        if heights is None:
+            raise ValueError("TerrainHeightData needs heights.")
+        self.heights = heights
 
 
 @dataclass

@@ -116,9 +116,15 @@ def _differences(
         yield path, new, saved
 
 
-def dump_yaml(path: Path, config: object) -> None:
-    """Write a config as YAML, atomically."""
-    write_atomic(path, yaml.safe_dump(to_plain(config), sort_keys=False))
+def dump_yaml(filename: Path, data: object, sort_keys: bool = False) -> None:
+    """Write a config as YAML, atomically.
+
+    Args:
+        filename: the file.
+        data: the config: a dataclass, or plain data.
+        sort_keys: True to write the entries in alphabetical order.
+    """
+    write_atomic(Path(filename), yaml.safe_dump(to_plain(data), sort_keys=sort_keys))
 
 
 def load_yaml(path: Path) -> Any:

@@ -58,23 +58,13 @@ class EnvProtocol(Protocol):
         ...
 
     @property
-    def sim(self) -> Simulation:
-        """Simulation of the worlds."""
-        ...
-
-    @property
-    def step_dt(self) -> float:
-        """Duration of one `step` [s]."""
-        ...
-
-    @property
     def cfg(self) -> ManagerBasedRlEnvCfg:
         """Configuration; its `viewer` is a `ViewerConfig`."""
         ...
 
     @property
     def unwrapped(self) -> ManagerBasedRlEnv:
-        """Environment without wrappers."""
+        """Environment without wrappers, with its simulation."""
         ...
 
     def get_observations(self) -> VecEnvObs | TensorDict:
@@ -82,7 +72,7 @@ class EnvProtocol(Protocol):
         ...
 
     def step(self, actions: torch.Tensor, /) -> tuple[object, ...]:
-        """Advance all worlds by `step_dt`."""
+        """Advance all worlds by one control step."""
         ...
 
     def reset(self) -> object:
@@ -132,7 +122,7 @@ class BaseViewer(ABC):
     so that drawing continues. Requests may come from any thread and are carried out in `tick`.
 
     Args:
-        env: the environment.
+        env: the environment, bare or in a wrapper such as `RslRlVecEnvWrapper`.
         policy: maps observations to actions.
         frame_rate: frames to draw per second [1/s].
         verbosity: amount of output on the terminal.
@@ -233,6 +223,16 @@ class BaseViewer(ABC):
     def _handle_custom_action(self, action: ViewerAction, payload: object) -> bool:
         """Carry out an action that a subclass adds; return True if there is one."""
         return False
+
+    @property
+    def _sim(self) -> Simulation:
+        """Simulation of the worlds."""
+        return self.env.unwrapped.sim
+
+    @property
+    def _step_dt(self) -> float:
+        """Duration of a step of the environment [s]."""
+        return self.env.unwrapped.step_dt
 
     @property
     def target_realtime(self) -> float:
@@ -417,14 +417,14 @@ class BaseViewer(ABC):
     def _spend_budget(self, deadline: float) -> None:
         """Step within the budget, until the deadline on the clock [s]."""
         # The tolerance covers rounding errors.
-        step_dt = self.env.step_dt * (1 - 1e-9)
+        step_dt = self._step_dt * (1 - 1e-9)
         if self._budget < step_dt:
             return
         self._capped = False
         while self._budget >= step_dt:
             if not self._execute_step():
                 return
-            self._budget -= self.env.step_dt
+            self._budget -= self._step_dt
             if self._clock() >= deadline:
                 self._capped = self._budget >= step_dt
                 break
@@ -470,14 +470,14 @@ class BaseViewer(ABC):
         if seconds >= _STATS_SECONDS:
             self._fps = self._stats_frames / seconds
             if not self._paused:
-                self._actual_realtime = self._stats_steps * self.env.step_dt / seconds
+                self._actual_realtime = self._stats_steps * self._step_dt / seconds
             self._stats_start, self._stats_steps, self._stats_frames = now, 0, 0
 
     def _idle_seconds(self) -> float:
         """Return the time until something is due [s]."""
         due = self._until_frame
         if not self._paused:
-            due = min(due, (self.env.step_dt - self._budget) / self.target_realtime)
+            due = min(due, (self._step_dt - self._budget) / self.target_realtime)
         return min(max(due, 0.0), _MAX_SLEEP_SECONDS)
 
     @staticmethod

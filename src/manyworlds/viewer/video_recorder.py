@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from manyworlds.envs.types import VecEnvStepReturn
 
 
+def _of_env(name: str) -> property:
+    return property(lambda self: getattr(self.env, name), doc=f"`{name}` of the environment.")
+
+
 class VideoRecorder:
     """Steps an environment and records videos of its world `cfg.viewer.env_idx`.
 
@@ -77,6 +81,20 @@ class VideoRecorder:
         if name == "env":  # not set yet, for example during unpickling
             raise AttributeError(name)
         return getattr(self.env, name)
+
+    is_vector_env = _of_env("is_vector_env")
+    metadata = _of_env("metadata")
+    num_envs = _of_env("num_envs")
+    device = _of_env("device")
+    physics_dt = _of_env("physics_dt")
+    step_dt = _of_env("step_dt")
+    max_episode_length = _of_env("max_episode_length")
+    max_episode_length_s = _of_env("max_episode_length_s")
+    get_observations = _of_env("get_observations")
+    seed = _of_env("seed")
+    load_managers = _of_env("load_managers")
+    setup_manager_visualizers = _of_env("setup_manager_visualizers")
+    update_visualizers = _of_env("update_visualizers")
 
     @property
     def unwrapped(self) -> ManagerBasedRlEnv:

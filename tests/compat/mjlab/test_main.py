@@ -31,7 +31,8 @@ def test_an_environment_steps():
 def test_the_train_command_trains(tmp_path):
     """Train one iteration by the project's own script, which calls the reference's command."""
     options = ("--env.scene.num-envs", "8", "--agent.max-iterations", "1", "--log-root", tmp_path)
-    result = _run(PROJECT / "scripts" / "train.py", "Sway-Pole", *options)
+    flags = ("--enable-nan-guard", "True", "--video", "False", "--agent.resume=False")
+    result = _run(PROJECT / "scripts" / "train.py", "Sway-Pole", *options, *flags)
     assert "iteration 1/1" in result.stdout, result.stderr
     assert list(tmp_path.glob("sway/*/policy.onnx"))
 

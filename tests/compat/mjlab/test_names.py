@@ -1,14 +1,21 @@
 """All names that the reference offers are here, or it is known why not."""
 
+import contextlib
 import importlib
+import importlib.util
+import io
+import json
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from manyworlds.compat import mjlab
-from manyworlds.compat.mjlab.names import ABSENT, NAMES, remedy
+from manyworlds.compat.mjlab.names import ABSENT, MODULES, NAMES, remedy
 from tests.compat.names import public_names, shared_file
 
+DOCS = Path(__file__).parents[3] / "docs" / "coming_from_mjlab.md"
 RESOLVED = Path(__file__).with_name("resolved_names.txt")
 
 
@@ -60,7 +67,58 @@ def test_each_renamed_name_resolves(name):
 
 def test_each_absent_name_is_absent():
     """Have a remedy only for what cannot be imported."""
-    known = {name.partition(":")[0] for name in NAMES}
+    known = {name.partition(":")[0] for name in NAMES} | set(MODULES)
     for path in set(ABSENT) - known:
         module, _, name = path.rpartition(".")
         assert not _exists(f"{module}:{name}"), path
+
+
+def test_each_absent_name_is_documented():
+    """Document each missing name with its remedy and a reason, and no other."""
+    rows = re.findall(r"^\| `(mjlab\.[\w.]+)` \| (.+) \| (.+) \|$", DOCS.read_text(), re.M)
+    documented = {name: remedy for name, remedy, reason in rows if name in ABSENT and reason}
+    assert documented == ABSENT
+    missing = DOCS.read_text().partition("## Missing names")[2]
+    assert set(re.findall(r"^\| `(mjlab[\w.]+)`", missing, re.M)) == set(ABSENT)
+
+
+@pytest.fixture
+def check_surface():
+    """Load the script that compares a public surface with that of the alias."""
+    spec = importlib.util.spec_from_file_location(
+        "check_surface", shared_file("peer/check_surface.py")
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_nothing_else_is_missing(check_surface, monkeypatch):
+    """Miss no module, and no name but those with a remedy, of mjlab 1.6.0's public surface."""
+    monkeypatch.setattr(sys, "argv", ["check_surface", "--list", "module", "--list", "name"])
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        check_surface.main()
+    modules, names = re.search(
+        r"^module +(\d+)\n(.*)^name +(\d+)\n.*?^member", output.getvalue(), re.M | re.S
+    ).group(1, 3)
+    listed = re.findall(r"^  (mjlab[\w.]+)$", output.getvalue(), re.M)
+    assert (modules, names) == ("0", "7")
+    assert len(listed) == 7 and set(listed) <= set(ABSENT)
+
+
+def test_functions_take_the_same_arguments(check_surface):
+    """Accept each argument of each function, by name and by position, and require no other."""
+    surface = json.loads(shared_file("peer/mjlab_surface.json").read_text())
+    functions = [
+        (f"{module}.{name}", entry["params"], getattr(importlib.import_module(module), name))
+        for module, entries in surface.items()
+        for name, entry in entries.items()
+        if entry["kind"] == "func" and "params" in entry and f"{module}.{name}" not in ABSENT
+    ]
+    assert len(functions) > 500
+    differences = {
+        name: found
+        for name, params, ours in functions
+        if (found := [*check_surface.compare_parameters(params, ours)])
+    }
+    assert differences == {}

@@ -84,7 +84,7 @@ def test_scale_and_offset_by_pattern(env):
     )
     action = torch.randn(4, 2)
     term = run(env, cfg, action)
-    assert term.scale.tolist() == [1.0, 3.0]
+    assert term.scale.tolist() == [[1.0, 3.0]] * env.num_envs
     expected = action * torch.tensor([1.0, 3.0]) + torch.tensor([0.1, 0.0])
     torch.testing.assert_close(env.scene["robot"].data.joint_pos_target[:, :2], expected)
 

@@ -65,10 +65,10 @@ def test_headings_are_followed_in_proportion_within_the_range_of_turning():
     shake(env, 3)
     heading = env.scene["robot"].data.heading_w
     term.compute(dt=0.0)
-    error = wrap_to_pi(term._drawn[:, 3] - heading)
+    error = wrap_to_pi(term.heading_target - heading)
     expected = (0.7 * error).clamp(0.2, 0.8)
     torch.testing.assert_close(term.command[:, 2], expected)
-    assert is_uniform(term._drawn[:, 3], -1.0, 3.0)
+    assert is_uniform(term.heading_target, -1.0, 3.0)
 
 
 def test_world_commands_point_the_same_way_however_the_root_turns():
@@ -81,14 +81,14 @@ def test_world_commands_point_the_same_way_however_the_root_turns():
     world = torch.stack(
         [heading.cos() * x - heading.sin() * y, heading.sin() * x + heading.cos() * y], dim=1
     )
-    torch.testing.assert_close(world, term._drawn[:, :2].double(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(world, term.vel_command_w.double(), rtol=1e-5, atol=1e-5)
 
 
 def test_partial_updates_leave_other_worlds_alone():
     """Follow headings in the worlds named only; no time goes by."""
     _, term = built(6, heading_command=True)
     before, left = term.command.clone(), term.time_left.clone()
-    term._drawn[:, :2] += 1.0
+    term.heading_target += 1.0
     term.compute(dt=0.5, env_ids=torch.tensor([1, 4]))
     changed = (term.command != before).any(dim=1)
     assert changed.tolist() == [False, True, False, False, True, False]
@@ -151,10 +151,11 @@ def test_state_holds_commands_and_the_ranges_that_curricula_changed():
     _, other = built(5, heading_command=True, rel_standing_envs=0.5)
     other.load_state_dict(state)
     assert torch.equal(other.command, term.command)
-    assert torch.equal(other._kinds, term._kinds)
+    assert torch.equal(other.is_standing_env, term.is_standing_env)
+    assert torch.equal(other.is_heading_env, term.is_heading_env)
     other._shares.zero_()  # nobody stands still
     other.reset(torch.arange(5))
-    assert ((other._drawn[:, 0] >= 4.0) & (other._drawn[:, 0] <= 5.0)).all()
+    assert ((other.vel_command_b[:, 0] >= 4.0) & (other.vel_command_b[:, 0] <= 5.0)).all()
     assert env.command_manager.get_term_cfg("twist") is term.cfg
 
 

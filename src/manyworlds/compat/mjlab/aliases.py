@@ -45,6 +45,7 @@ def install() -> None:
             "by `python -m manyworlds.compat.mjlab`."
         )
     sys.meta_path.insert(0, _FINDER)
+    members.attach()
     registry.PLUGIN_GROUPS.setdefault(_PLUGIN_GROUP, False)
     for task_id, task in TASKS.items():
         registry.register_lazy_task(task_id, task)
@@ -126,15 +127,16 @@ def _is_alias(name: str) -> bool:
     return name == PACKAGE or name.startswith(f"{PACKAGE}.")
 
 
-def _paths(name: str) -> tuple[str, str]:
-    """Facade of a module of mjlab, and the module of ours that takes its place."""
+def _paths(name: str) -> tuple[str, ...]:
+    """Facade of a module of mjlab, and the modules of ours that take its place."""
     below = name.removeprefix(PACKAGE)
     head, tail = name, ""
     while head not in MODULES and head != PACKAGE:
         head, _, last = head.rpartition(".")
         tail = f".{last}{tail}"
-    ours = MODULES[head] + tail if head in MODULES else "manyworlds" + below
-    return _FACADES + below, ours
+    ours = MODULES.get(head, "manyworlds")
+    places = (ours,) if isinstance(ours, str) else ours
+    return (_FACADES + below, *(place + tail for place in places))
 
 
 def _has_alias(name: str) -> bool:

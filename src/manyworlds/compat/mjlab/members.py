@@ -1,15 +1,36 @@
-"""Methods that classes of this project have under the alias alone."""
+"""Members that classes of this project have under the alias alone."""
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
     from manyworlds.scene import Scene
+
+
+class _Computed:
+    """Attribute that is computed at each access, unless an instance has assigned its own."""
+
+    def __init__(self, compute: Callable[[Any], Any]) -> None:
+        self._compute = compute
+
+    def __get__(self, instance: object | None, owner: type) -> Any:
+        return self if instance is None else self._compute(instance)
+
+
+class _Absent:
+    """Member that mjlab has and this project has not: any access raises the remedy."""
+
+    def __init__(self, name: str, remedy: str) -> None:
+        self._name, self._remedy = name, remedy
+
+    def __get__(self, instance: object | None, owner: type) -> Any:
+        raise AttributeError(f"manyworlds has no {owner.__name__}.{self._name}: {self._remedy}.")
 
 
 def _to_zip(self: Scene, path: str | Path) -> Path:
@@ -24,18 +45,85 @@ def _clear_state(self: Entity, env_ids: Any = None) -> None:
     self.reset(env_ids)
 
 
+def _class_term_cfgs(manager: Any) -> list[Any]:
+    return [cfg for name, cfg in manager._terms.items() if name in manager._class_terms]
+
+
 MEMBERS: dict[str, dict[str, Any]] = {
     "manyworlds.entity.entity:Entity": {"clear_state": _clear_state},
+    "manyworlds.managers.event_manager:EventManager": {
+        "_mode_term_names": _Computed(lambda self: self.active_terms),
+        "_mode_term_cfgs": _Computed(
+            lambda self: {
+                mode: [self._terms[name] for name in names]
+                for mode, names in self.active_terms.items()
+            }
+        ),
+    },
+    "manyworlds.managers.manager_base:BuiltTermManager": {
+        "cfg": _Computed(lambda self: {name: term.cfg for name, term in self._terms.items()}),
+        "_term_cfgs": _Computed(lambda self: [term.cfg for term in self._terms.values()]),
+    },
+    "manyworlds.managers.manager_base:ManagerBase": {
+        "cfg": _Computed(lambda self: dict(self._terms)),
+        "_term_names": _Computed(lambda self: list(self._terms)),
+        "_term_cfgs": _Computed(lambda self: list(self._terms.values())),
+        "_class_term_cfgs": _Computed(_class_term_cfgs),
+    },
+    "manyworlds.managers.observation_manager:ObservationManager": {
+        "cfg": _Computed(lambda self: dict(self._groups)),
+        "_group_obs_term_names": _Computed(lambda self: self.active_terms),
+        "_group_obs_term_cfgs": _Computed(
+            lambda self: {n: list(group.terms.values()) for n, group in self._groups.items()}
+        ),
+    },
     "manyworlds.scene.scene:Scene": {"to_zip": _to_zip},
 }
-"""Members by 'module:Class'."""
+"""Members by 'module:Class'; a class also has those of its base classes."""
+
+_RAYS = "rays are cast when `data` is read: override `_compute_data`"
+_CAMERAS = "images are rendered when a sensor's `data` is read"
+ABSENT_MEMBERS: dict[str, dict[str, str]] = {
+    "manyworlds.entity.variants.metadata:VariantMetadata": {
+        "variant_source_specs": (
+            "merging empties the specs: call the function in `VariantEntityCfg.variants`"
+        ),
+    },
+    "manyworlds.sensor.raycast_sensor:RayCastSensor": {
+        "prepare_rays": _RAYS,
+        "raycast_kernel": _RAYS,
+        "postprocess_rays": _RAYS,
+    },
+    "manyworlds.sensor.sensor_context:SensorContext": {
+        "prepare": _CAMERAS,
+        "finalize": _CAMERAS,
+        "render_context": f"it belongs to the engine, and {_CAMERAS}",
+        "unpack_rgb": "images have three channels already: call get_rgb(cam_idx)",
+    },
+}
+"""Remedies for members that do not exist here, by 'module:Class'."""
+for _place, _remedies in ABSENT_MEMBERS.items():
+    MEMBERS[_place] = {name: _Absent(name, remedy) for name, remedy in _remedies.items()}
+
+ABSENT_PARAMETERS: dict[str, str] = {
+    "actuator.builtin_group.BuiltinActuatorGroup(_index_groups)": (
+        "groups form by themselves, in `BuiltinActuatorGroup.process`"
+    ),
+    "entity.data.EntityData(...)": "an entity makes its data in `Entity.initialize`",
+    "entity.entity.EntityIndexing(...)": "an entity computes its ids in `Entity.initialize`",
+    "entity.variants.BodySignature(...)": "signatures are internal; geoms may differ",
+    "entity.variants.JointSignature(...)": "signatures are internal; the type defines the widths",
+    "entity.variants.VariantMetadata(...)": "it is the result of merging a `VariantEntityCfg`",
+    "sensor.raycast_sensor.PinholeCameraPatternCfg(_camera_name)": "use `from_mujoco_camera`",
+}
+"""Reasons for parameters of mjlab's constructors that do not exist here."""
 
 
 def attach() -> None:
     """Give the classes that are imported their members; those that have them keep theirs."""
     for cls, members in _imported():
         for name, member in members.items():
-            if not hasattr(cls, name):
+            if name not in vars(cls):
                 setattr(cls, name, member)
 
 

@@ -12,30 +12,53 @@ from typing import Any
 
 from manyworlds.tasks.registry import LazyTask
 
+_CONFIGS = (
+    *("manipulation.config.yam", "tracking.config.g1"),
+    *("velocity.config.g1", "velocity.config.go1"),
+)
+_ROBOT_CONSTANTS = {"i2rt_yam": "yam", "unitree_g1": "g1", "unitree_go1": "go1"}
+
 
 def run_command(name: str) -> None:
-    """Run a `manyworlds` command with the arguments of the process.
+    """Run a `manyworlds` command with the arguments of the process; flags may have values.
 
     Raises:
         SystemExit: the command failed.
     """
     from manyworlds.cli.main import main
+    from manyworlds.cli.parsing import FRONTENDS, Frontend
+    from manyworlds.compat.mjlab.command_line import plain_flags, present_program
 
-    if code := main([name, *sys.argv[1:]]):
-        raise SystemExit(code)
+    FRONTENDS.append(Frontend(plain_flags, present_program))
+    try:
+        if code := main([name, *sys.argv[1:]]):
+            raise SystemExit(code)
+    finally:
+        FRONTENDS.pop()
 
 
 _FACADES = "manyworlds.compat.mjlab.facades.tasks"
 
-MODULES: dict[str, str] = {
+MODULES: dict[str, str | tuple[str, ...]] = {
+    "mjlab.asset_zoo.robots": "manyworlds.asset_zoo.third_party",
+    **{
+        f"mjlab.asset_zoo.robots.{folder}.{robot}_constants": "manyworlds.asset_zoo.third_party"
+        for folder, robot in _ROBOT_CONSTANTS.items()
+    },
+    **{
+        f"mjlab.envs.mdp.dr.{kind}": "manyworlds.envs.mdp.dr"
+        for kind in (
+            *("actuator", "body", "camera", "geom", "joint"),
+            *("light", "material", "pair", "site", "tendon"),
+        )
+    },
+    **{
+        f"mjlab.tasks.{task}.mdp": (f"manyworlds.tasks.{task}.mdp", "manyworlds.envs.mdp")
+        for task in ("manipulation", "tracking", "velocity")
+    },
     **{
         f"mjlab.tasks.{robot}.{part}": f"{_FACADES}.{robot}"
-        for robot in (
-            "manipulation.config.yam",
-            "tracking.config.g1",
-            "velocity.config.g1",
-            "velocity.config.go1",
-        )
+        for robot in _CONFIGS
         for part in ("env_cfgs", "rl_cfg")
     },
     "mjlab.utils.actuator": "manyworlds.spec.transmissions",
@@ -51,32 +74,94 @@ MODULES: dict[str, str] = {
     "mjlab.utils.torch": "manyworlds.utils.devices",
     "mjlab.utils.xml": "manyworlds.spec.mjcf",
 }
-"""mjlab's modules to ours; a row holds for all modules below it."""
+"""mjlab's modules to ours, of which the first that has a name shows it; a row holds for all
+modules below it."""
+
+_TERM_CLASSES = (
+    "entity:Entity",
+    "managers:CommandTerm",
+    "managers:CommandTermCfg",
+    "managers:RewardTermCfg",
+    "managers:SceneEntityCfg",
+    "sensor:BuiltinSensor",
+    "sensor:CameraSensor",
+    "sensor:ContactSensor",
+    "sensor:RayCastSensor",
+    "sensor:TerrainHeightSensor",
+    "utils.debug_visualizer:DebugVisualizer",
+    "utils.math:sample_uniform",
+    "utils.math:subtract_frame_transforms",
+    "validation.names:resolve_matching_names_values",
+)
+"""Names that mjlab's packages of terms show although other modules define them."""
+
+_RUNNER = "manyworlds.rl.runner:OnPolicyRunner"
+_MOTION_RUNNER = "manyworlds.tasks.tracking.rl.runner:MotionTrackingOnPolicyRunner"
+_NAN_GUARD = "manyworlds.compat.mjlab.facades.utils.nan_guard:NanGuard"
 
 NAMES: dict[str, Any] = {
     "mjlab:MJLAB_SRC_PATH": Path(__file__).parents[2],
+    "mjlab:TYRO_FLAGS": "manyworlds.compat.mjlab.command_line:TYRO_FLAGS",
     **{
-        f"mjlab.asset_zoo.robots:{name}": f"manyworlds.asset_zoo.third_party:{name}"
-        for robot in ("g1", "go1", "yam")
-        for name in (f"get_{robot}_robot_cfg", f"{robot.upper()}_ACTION_SCALE")
+        f"mjlab.asset_zoo.robots.{folder}.{robot}_constants:get_spec": (
+            f"manyworlds.compat.mjlab.robots:get_{folder}_spec"
+        )
+        for folder, robot in _ROBOT_CONSTANTS.items()
     },
-    "mjlab.entity.entity:EntityIndexing": "manyworlds.entity.indexing:EntityIndexing",
+    **{
+        f"mjlab.asset_zoo.robots.unitree_go1.go1_constants:GO1_{part}_ACTUATOR_CFG": (
+            f"manyworlds.compat.mjlab.robots:GO1_{part}_ACTUATOR_CFG"
+        )
+        for part in ("HIP", "KNEE")
+    },
+    **{
+        f"mjlab.{place}.mdp:{ours.partition(':')[2]}": f"manyworlds.{ours}"
+        for place in ("envs", "tasks.manipulation", "tasks.tracking", "tasks.velocity")
+        for ours in _TERM_CLASSES
+    },
+    **{
+        f"mjlab.{place}.mdp:NanGuard": _NAN_GUARD
+        for place in ("envs", "tasks.manipulation", "tasks.tracking", "tasks.velocity")
+    },
+    **{
+        f"mjlab.envs.mdp.dr:{name}": f"manyworlds.envs.mdp.dr._types:{name.upper()}"
+        for name in ("abs", "add", "gaussian", "log_uniform", "scale", "uniform")
+    },
     "mjlab.rl:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
+    "mjlab.sim.sim:VARIANT_DEPENDENT_FIELDS": "manyworlds.sim:VARIANT_DEPENDENT_FIELDS",
     "mjlab.sim.sim_data:TorchArray": "manyworlds.sim.torch_array:TorchArray",
     "mjlab.rl.runner:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
-    "mjlab.tasks.manipulation.mdp.terminations:illegal_contact": (
-        "manyworlds.envs.mdp.terminations:illegal_contact"
+    **{
+        f"mjlab.tasks.cartpole:{name}": f"{_FACADES}.cartpole.cartpole_env_cfg:{name}"
+        for name in (
+            *("cartpole_balance_env_cfg", "cartpole_ppo_runner_cfg"),
+            "cartpole_swingup_env_cfg",
+        )
+    },
+    "mjlab.tasks:import_packages": (
+        "manyworlds.compat.mjlab.facades.utils.lab_api.tasks.importer:import_packages"
     ),
-    "mjlab.tasks.manipulation.rl.runner:ManipulationOnPolicyRunner": (
-        "manyworlds.rl.runner:OnPolicyRunner"
-    ),
-    "mjlab.tasks.velocity.mdp.rewards:self_collision_cost": (
-        "manyworlds.envs.mdp.rewards:self_collision_cost"
-    ),
-    "mjlab.tasks.velocity.mdp.terminations:illegal_contact": (
-        "manyworlds.envs.mdp.terminations:illegal_contact"
-    ),
-    "mjlab.tasks.velocity.rl.runner:VelocityOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
+    **{
+        f"mjlab.tasks.{place}:{name}OnPolicyRunner": runner
+        for name, runner, places in (
+            (
+                "Manipulation",
+                _RUNNER,
+                ("manipulation.rl", "manipulation.rl.runner", "manipulation.config.yam"),
+            ),
+            ("MotionTracking", _MOTION_RUNNER, ("tracking.rl", "tracking.config.g1")),
+            (
+                "Velocity",
+                _RUNNER,
+                ("velocity.rl", "velocity.rl.runner", "velocity.config.g1", "velocity.config.go1"),
+            ),
+        )
+        for place in places
+    },
+    **{
+        f"mjlab.tasks.{place}:register_mjlab_task": "manyworlds.tasks.registry:register_task"
+        for place in ("registry", "cartpole", *_CONFIGS)
+    },
     "mjlab.scripts.demo:main": partial(run_command, "demo"),
     "mjlab.scripts.list_envs:main": partial(run_command, "list"),
     "mjlab.scripts.nan_viz:main": partial(run_command, "replay-dump"),
@@ -89,16 +174,32 @@ NAMES: dict[str, Any] = {
     "mjlab.tasks.tracking.scripts.evaluate:EvaluateConfig": (
         "manyworlds.tasks.tracking.scripts.evaluate:EvaluateOptions"
     ),
-    "mjlab.tasks.registry:register_mjlab_task": "manyworlds.tasks.registry:register_task",
-    "mjlab.utils.os:dump_yaml": "manyworlds.utils.config:dump_yaml",
     "mjlab.utils.wrappers:VideoRecorder": "manyworlds.viewer.video_recorder:VideoRecorder",
     "mjlab.utils.wrappers.video_recorder:VideoRecorder": (
         "manyworlds.viewer.video_recorder:VideoRecorder"
     ),
+    **{
+        f"mjlab.viewer:{name}": f"manyworlds.viewer.base:{name}"
+        for name in ("EnvProtocol", "PolicyProtocol")
+    },
+    **{
+        f"mjlab.viewer.{place}:{name}": f"manyworlds.viewer.model_sync:{name}"
+        for place, names in {
+            "native.viewer": ("VIEWER_INERTIAL_FIELDS", "VIEWER_MODEL_FIELDS"),
+            "offscreen_renderer": ("VIEWER_MODEL_FIELDS",),
+            "viser.scene": ("VIEWER_MODEL_FIELDS",),
+        }.items()
+        for name in names
+    },
+    "mjlab.viewer.viser:RewardBarPanel": (
+        "manyworlds.viewer.viser.reward_bar_panel:RewardBarPanel"
+    ),
+    "mjlab.viewer.viser:ViserTermPlotter": (
+        "manyworlds.viewer.viser.term_plotter:ViserTermPlotter"
+    ),
 }
 """mjlab's `module:name` to ours; what is not a string is the value itself."""
 
-_RUNNER = "manyworlds.rl.runner:OnPolicyRunner"
 TASKS: dict[str, LazyTask] = {
     **{
         f"Mjlab-Cartpole-{task}": LazyTask(
@@ -123,7 +224,7 @@ TASKS: dict[str, LazyTask] = {
             f"{_FACADES}.tracking.config.g1",
             f"unitree_g1_flat_tracking{suffix.lower().replace('-', '_')}_env_cfg",
             "unitree_g1_tracking_ppo_runner_cfg",
-            "manyworlds.tasks.tracking.rl.runner:MotionTrackingOnPolicyRunner",
+            _MOTION_RUNNER,
         )
         for suffix in ("", "-No-State-Estimation")
     },
@@ -145,11 +246,12 @@ TASKS: dict[str, LazyTask] = {
 """mjlab's tasks by id."""
 
 _COMMAND = "the nearest is the command `manyworlds {}`"
-_VISER_SCENE = "the nearest is manyworlds.viewer.browser.world_grid.WorldGrid"
 
 ABSENT: dict[str, str] = {
-    "mjlab.TYRO_FLAGS": "give `tyro.cli` what you want of `tyro.conf`",
     "mjlab.actuator.builtin_group.BuiltinActuatorType": "groups form by themselves",
+    "mjlab.asset_zoo.robots": (
+        "bring the robot's MJCF file: EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_file(path))"
+    ),
     "mjlab.entity.variants.GeomSignature": "geoms may differ: see docs/variants.md",
     "mjlab.entity.variants.MeshVariantResult": (
         "the nearest are Simulation.mj_model and world_to_variant"
@@ -160,29 +262,27 @@ ABSENT: dict[str, str] = {
     "mjlab.scripts._cli": _COMMAND.format("--help"),
     "mjlab.scripts.csv_to_npz": _COMMAND.format("motion convert"),
     "mjlab.scripts.gcs": "nothing is downloaded",
-    "mjlab.scripts.list_envs": _COMMAND.format("list"),
     "mjlab.scripts.export_scene": "the nearest is manyworlds.scene.Scene.write",
+    "mjlab.scripts.list_envs": _COMMAND.format("list"),
     "mjlab.scripts.nan_viz": _COMMAND.format("replay-dump"),
     "mjlab.scripts.play": _COMMAND.format("play"),
     "mjlab.scripts.train": "the nearest is manyworlds.rl.training.train",
+    "mjlab.scripts.visualize_terrain.PARAM_HINTS": _COMMAND.format("terrain --change"),
     "mjlab.sim.randomization.repeat_array_kernel": (
         "the nearest is manyworlds.sim.randomization.expand_model_fields"
     ),
-    "mjlab.scripts.visualize_terrain.PARAM_HINTS": _COMMAND.format("terrain --change"),
-    "mjlab.utils.lab_api.tasks": (
-        "import your task modules in your package's __init__, or name them with `--load`"
-    ),
-    "mjlab.utils.logging": "use the standard library's logging, or rich",
-    "mjlab.utils.nan_guard.NanGuard": (
-        "the nearest are SimulationCfg.nan_guard, Simulation.status and `manyworlds replay-dump`"
-    ),
-    "mjlab.viewer.viser.ViserMujocoScene": _VISER_SCENE,
-    "mjlab.viewer.viser.scene.MjlabViserScene": _VISER_SCENE,
-    "mjlab.asset_zoo.robots": (
-        "bring the robot's MJCF file: EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_file(path))"
-    ),
+    **{
+        f"mjlab.viewer.viser.{name}": (
+            "the nearest is manyworlds.viewer.browser.world_grid.WorldGrid"
+        )
+        for name in (
+            *("MjlabViserScene", "ViserMujocoScene"),
+            *("scene.MjlabViserScene", "scene.ViserMujocoScene"),
+        )
+    },
 }
-"""Remedies for the lack of a name, a module, or all that is below it."""
+"""Remedies for the lack of a name, a module, or all that is below it; the reasons stand in
+docs/coming_from_mjlab.md."""
 
 
 def remedy(path: str) -> str:

@@ -46,7 +46,7 @@ def _joint(name: str) -> SceneEntityCfg:
     return SceneEntityCfg("cartpole", joint_names=name)
 
 
-_SLIDER, _HINGE = _joint("slider"), _joint("hinge_1")
+_CART, _HINGE = _joint("slider"), _joint("hinge_1")
 
 
 def pole_angle_cos_sin(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _HINGE) -> torch.Tensor:
@@ -66,9 +66,7 @@ PLAIN_OBSERVATION_FNS = {"pole_angle_cos_sin": _plain_pole_angle}
 
 
 def cartpole_smooth_reward(
-    env: ManagerBasedRlEnv,
-    cart_cfg: SceneEntityCfg = _SLIDER,
-    hinge_cfg: SceneEntityCfg = _HINGE,
+    env: ManagerBasedRlEnv, cart_cfg: SceneEntityCfg = _CART, hinge_cfg: SceneEntityCfg = _HINGE
 ) -> torch.Tensor:
     """Product of factors in [0, 1] for the smooth reward of the module, shape [num_envs].
 

@@ -209,7 +209,7 @@ class GoalFrameVelocityAction(JointVelocityAction):
         """Clip the norm of actions, shape [num_envs, 2], rotate to the world frame, and scale."""
         bounded = actions / actions.norm(dim=1, keepdim=True).clamp(min=1.0)
         super().process_actions(from_goal_frame(goal_axis(self._env), bounded))
-        self._raw_action.copy_(actions)
+        self._raw_actions.copy_(actions)
 
 
 @dataclass(kw_only=True)

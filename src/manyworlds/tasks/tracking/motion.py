@@ -108,8 +108,12 @@ class Motion:
         return path
 
     @classmethod
-    def load(cls, path: str | Path) -> Motion:
+    def load(cls, path: str | Path, default_fps: float | None = None) -> Motion:
         """Read an NPZ file, without executing code from it.
+
+        Args:
+            path: the file.
+            default_fps: frames per second of a file that does not state them; None refuses it.
 
         Raises:
             FileNotFoundError: the file does not exist.
@@ -117,6 +121,8 @@ class Motion:
                 remedy.
         """
         arrays = _load_arrays(Path(path))
+        if default_fps is not None:
+            arrays.setdefault("fps", np.array([default_fps]))
         for key, axes in {"fps": (), **_SHAPES}.items():
             if key not in arrays:
                 shape = ", ".join(("frames", *axes)) if axes else "one number"

@@ -75,7 +75,7 @@ class NativeMujocoViewer(BaseViewer):
         verbosity: int = VerbosityLevel.SILENT,
     ) -> None:
         super().__init__(env, policy, frame_rate, verbosity)
-        sim = env.sim
+        sim = self._sim
         self._world = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
         # The window's thread reads this model and data, so neighbors need their own.
         self._neighbor = WorldMirror(sim.mj_model, sim.model, sim.expanded_fields)
@@ -103,7 +103,7 @@ class NativeMujocoViewer(BaseViewer):
             )
         import mujoco.viewer
 
-        self._world.load(self.env.sim.data, self.env_idx)
+        self._world.load(self._sim.data, self.env_idx)
         handle = mujoco.viewer.launch_passive(
             self._world.model,
             self._world.data,
@@ -125,7 +125,7 @@ class NativeMujocoViewer(BaseViewer):
         if handle is None:
             return
         with handle.lock():
-            self._world.load(self.env.sim.data, self.env_idx)
+            self._world.load(self._sim.data, self.env_idx)
             scene = handle.user_scn
             assert scene is not None  # only a viewer without a renderer has none
             scene.ngeom = 0
@@ -149,7 +149,7 @@ class NativeMujocoViewer(BaseViewer):
             forces = torch.from_numpy(data.xfrc_applied.copy())
         pushed = bool(forces.any())
         if pushed or self._pushed:
-            applied = self.env.sim.data.xfrc_applied
+            applied = self._sim.data.xfrc_applied
             applied[self.env_idx] = forces.to(applied)
         self._pushed = pushed
 
@@ -167,7 +167,7 @@ class NativeMujocoViewer(BaseViewer):
     def select_env(self, env_idx: int) -> None:
         """Select a world; ids beyond the last continue at 0."""
         if self._pushed:
-            self.env.sim.data.xfrc_applied[self.env_idx] = 0.0
+            self._sim.data.xfrc_applied[self.env_idx] = 0.0
             self._pushed = False
         super().select_env(env_idx)
         self._plots.clear()
@@ -227,7 +227,7 @@ class NativeMujocoViewer(BaseViewer):
         for world, way in nearest_worlds(origins, self.env_idx, count):
             if scene.ngeom + self._world.model.ngeom > scene.maxgeom:
                 break
-            self._neighbor.load(self.env.sim.data, world)
+            self._neighbor.load(self._sim.data, world)
             add_neighbor(self._neighbor, self._option, scene, way, self._world.data.xpos)
 
     def _draw_debug(self, scene: mujoco.MjvScene) -> None:

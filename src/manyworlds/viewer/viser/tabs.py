@@ -98,6 +98,9 @@ def add_visualization_tab(
             checkbox("Debug shapes", True, ShowDebugShapes)
             if viewer.num_shown > 1:
                 checkbox("... in all worlds", False, ShowDebugShapesOfAll)
+            manager = getattr(viewer.env.unwrapped, "command_manager", None)
+            if manager is not None:
+                manager.create_debug_vis_gui(server, viewer.request_redraw)
         for name, label in OVERLAYS.items():
             checkbox(label, False, partial(ShowOverlay, name))
         for label, flag in _FLAGS.items():

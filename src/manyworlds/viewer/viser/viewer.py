@@ -68,7 +68,7 @@ class ViserPlayViewer(BaseViewer):
     browser.
 
     Args:
-        env: the environment.
+        env: the environment, bare or in a wrapper such as `RslRlVecEnvWrapper`.
         policy: maps observations to actions.
         frame_rate: largest number of frames per second [1/s].
         verbosity: amount of output on the terminal.
@@ -103,7 +103,7 @@ class ViserPlayViewer(BaseViewer):
             raise ValueError(f"num_shown must be at least 1, got {num_shown}: show one world.")
         self.num_shown = min(num_shown, env.num_envs)
         require_extra("viser", "lab")
-        model = env.sim.mj_model
+        model = self._sim.mj_model
         self._tracked = tracked_body_id(model, self.cfg)
         self._follow = self._tracked != 0 and not static_body(model, self._tracked)
         if not self._follow:
@@ -181,7 +181,7 @@ class ViserPlayViewer(BaseViewer):
         if self._server is None:
             self._own_server = True
             self._server = new_server(*self._address)
-        server, sim = self.server, self.env.sim
+        server, sim = self.server, self._sim
         per_world = {"sim_model": sim.model, "expanded_fields": sim.expanded_fields}
         self._camera_of = self._labels_of = None
         self._grid = WorldGrid(
@@ -257,7 +257,7 @@ class ViserPlayViewer(BaseViewer):
     def _draw(self, grid: WorldGrid, now: float) -> None:
         shown = self.shown_worlds
         selected = self.env_idx - shown.start
-        data = self.env.sim.data
+        data = self._sim.data
         rows = slice(shown.start, shown.stop)
         new_worlds = (shown, self.env_idx) != self._labels_of
         if now >= self._next_appearance or new_worlds:
@@ -274,7 +274,7 @@ class ViserPlayViewer(BaseViewer):
         self._move_camera(grid, selected)
 
     def _draw_over(self, offsets: np.ndarray, shown: range, selected: int) -> None:
-        data = self.env.sim.data
+        data = self._sim.data
         debug = self._overlays.mujoco.debug
         debug.env_idx, debug.shown, debug.offsets = self.env_idx, shown, offsets
         self._debug.queue()
@@ -460,8 +460,8 @@ class ViserPlayViewer(BaseViewer):
         point_cameras(self.server, box, self.cfg.azimuth, elevation, fovy, move_open=True)
 
     def _show_status(self) -> None:
-        time = float(self.env.sim.data.time[self.env_idx])
-        finite = bool(torch.isfinite(self.env.sim.data.qpos[self.env_idx]).all())
+        time = float(self._sim.data.time[self.env_idx])
+        finite = bool(torch.isfinite(self._sim.data.qpos[self.env_idx]).all())
         self._panel.update(
             PanelState(
                 status=self.get_status(),

@@ -373,7 +373,7 @@ def test_one_recompute_for_all_events(monkeypatch):
     monkeypatch.setattr(env.sim, "recompute_constants", lambda *args: calls.append(args))
     env.reset(env_ids=SOME)
     ((level, worlds),) = calls
-    assert level == dr.RecomputeLevel.set_const and sorted(set(worlds.tolist())) == [1, 3]
+    assert level == dr.RecomputeLevel.set_const and sorted({*worlds.host_ids}) == [1, 3]
     assert {"geom_friction", "dof_armature", "body_ipos"} <= env.sim.expanded_fields
 
 

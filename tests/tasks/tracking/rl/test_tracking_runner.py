@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import mujoco
 import numpy as np
@@ -96,3 +98,18 @@ def test_an_environment_without_a_motion_is_refused(env_cfg):
     """Export from cartpole."""
     with pytest.raises(ValueError, match="environment has none: add one"):
         _runner(env_cfg, obs_groups={"actor": ("actor",), "critic": ("critic",)}).onnx_metadata()
+
+
+def test_a_run_declares_its_motion(make_cfg, tmp_path, monkeypatch):
+    """Declare the motion's artifact once, with the first checkpoint of a run that logs there."""
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(make_cfg(num_envs=1)))
+    rl_cfg = load_rl_cfg("Tracking-Flat-Humanoid")
+    runner = MotionTrackingOnPolicyRunner(env, rl_cfg, None, "cpu", "me/motions/walk:latest")
+    used = []
+    wandb = SimpleNamespace(run=None)
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    runner.save(tmp_path / "model_0.pt")
+    wandb.run = SimpleNamespace(use_artifact=used.append)
+    for i in (1, 2):
+        runner.save(tmp_path / f"model_{i}.pt")
+    assert used == ["me/motions/walk:latest"]

@@ -17,6 +17,8 @@ from manyworlds.entity import Entity
 from manyworlds.entity.driven import DrivenTargets
 from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg
 from manyworlds.spec.transmissions import TransmissionType
+from manyworlds.utils.declared import declared
+from manyworlds.utils.overrides import overrides
 from manyworlds.validation.worlds import EnvIds, as_index, assign
 
 if TYPE_CHECKING:
@@ -112,19 +114,26 @@ class BaseActionCfg(ActionTermCfg):
 class BaseAction(ActionTerm):
     """Action that scales, offsets and clips its slice.
 
+    A subclass may write to `_scale` and `_offset`, both [num_envs, action_dim], and to `_clip`, the
+    bounds in shape [num_envs, action_dim, 2] or None.
+
     Raises:
         ValueError: the config sets a transmission other than the action's, or has patterns that
             match no target.
     """
 
     cfg: BaseActionCfg
-    state_attributes = ("_raw_action", "_processed_actions")
-    transmission_type: ClassVar[TransmissionType] = TransmissionType.JOINT
+    state_attributes = ("_raw_actions", "_processed_actions")
+    derived_attributes = ("_offset", "_offset_of")
+    transmission_type: TransmissionType = declared()
+    """Kind of transmission of the actuators; a class without one takes that of its config."""
     command_field: ClassVar[CommandField]
     """Kind of the targets set by the action."""
 
     def __init__(self, cfg: BaseActionCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
+        if not hasattr(self, "transmission_type"):
+            self.transmission_type = cfg.transmission_type
         if cfg.transmission_type != self.transmission_type:
             raise ValueError(
                 f"{type(cfg).__name__} drives {self.transmission_type.value}s, but its "
@@ -136,17 +145,28 @@ class BaseAction(ActionTerm):
         self._target_names = list(self._driven_targets.names)
         self._target_ids = torch.tensor(ids, device=self.device)
         self._index = as_index(self._target_ids)
-        self._raw_action = torch.zeros(self.num_envs, len(ids), device=self.device)
-        self._processed_actions = torch.zeros_like(self._raw_action)
-        self._scale = self._row(cfg.scale, 1.0)
-        self._offset = self._row(cfg.offset, 0.0)
+        self._num_targets = self._action_dim = len(ids)
+        with torch.inference_mode(False):
+            self._raw_actions = torch.zeros(self.num_envs, len(ids), device=self.device)
+            self._processed_actions = torch.zeros_like(self._raw_actions)
+            self._scale = self._rows(cfg.scale, 1.0)
+            self._offset = self._rows(cfg.offset, 0.0)
         self._follows_defaults = bool(getattr(cfg, "use_default_offset", False))
         if self._follows_defaults and cfg.offset != 0.0:
             raise ValueError(
                 f"{type(cfg).__name__} has offset={cfg.offset}, but use_default_offset uses the "
                 "entity's defaults as the offset: set use_default_offset=False."
             )
-        self._clip = clip_bounds(cfg.clip, self._driven_targets, self.device)
+        self._clip: torch.Tensor | None = None
+        if (bounds := clip_bounds(cfg.clip, self._driven_targets, self.device)) is not None:
+            self._clip = torch.stack(bounds, dim=-1).repeat(self.num_envs, 1, 1)
+        self._offset_of: tuple[torch.Tensor | None, int] = (None, 0)
+        self._follow_defaults()
+
+    @property
+    def needs_substeps(self) -> bool:  # type: ignore[override]
+        """True if a subclass has its own `apply_actions`, which may depend on the state."""
+        return overrides(self, BaseAction, "apply_actions")
 
     @property
     def target_ids(self) -> torch.Tensor:
@@ -160,17 +180,16 @@ class BaseAction(ActionTerm):
 
     @property
     def scale(self) -> torch.Tensor:
-        """Factors, shape [action_dim]."""
+        """Factors, shape [num_envs, action_dim]."""
         return self._scale
 
     @property
     def offset(self) -> torch.Tensor:
-        """Current offsets, shape [action_dim], or [num_envs, action_dim] if they are defaults.
+        """Current offsets, shape [num_envs, action_dim].
 
-        Defaults may change during the simulation.
+        With `use_default_offset` they are replaced whenever the entity's defaults change.
         """
-        if self._follows_defaults:
-            return self._defaults()[:, self._index]
+        self._follow_defaults()
         return self._offset
 
     @property
@@ -181,19 +200,19 @@ class BaseAction(ActionTerm):
     @property
     def action_dim(self) -> int:
         """Width of the slice: one element per target."""
-        return self._raw_action.shape[1]
+        return self._action_dim
 
     @property
     def raw_action(self) -> torch.Tensor:
         """Unprocessed slice of the policy's action, shape [num_envs, action_dim]."""
-        return self._raw_action
+        return self._raw_actions
 
     def process_actions(self, actions: torch.Tensor) -> None:
         """Scale, offset and clip actions of shape [num_envs, action_dim]."""
-        self._raw_action.copy_(actions)
+        self._raw_actions.copy_(actions)
         torch.addcmul(self.offset, actions, self._scale, out=self._processed_actions)
         if self._clip is not None:
-            self._processed_actions.clamp_(*self._clip)
+            self._processed_actions.clamp_(*self._clip.unbind(-1))
 
     def apply_actions(self) -> None:
         """Write the targets to the entity."""
@@ -203,11 +222,21 @@ class BaseAction(ActionTerm):
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Set the actions of the given worlds to zero."""
-        assign(self._raw_action, 0.0, env_ids)
+        assign(self._raw_actions, 0.0, env_ids)
         assign(self._processed_actions, 0.0, env_ids)
 
     def _targets(self) -> torch.Tensor:
         return self._processed_actions
+
+    def _follow_defaults(self) -> None:
+        if not self._follows_defaults:
+            return
+        defaults = self._defaults()
+        known, version = self._offset_of
+        now = -1 if defaults.is_inference() else defaults._version  # -1: there is none
+        if defaults is not known or now != version or now < 0:
+            self._offset.copy_(defaults[:, self._index])
+            self._offset_of = defaults, now
 
     def _defaults(self) -> torch.Tensor:
         """Return the offsets of all elements if the config says `use_default_offset`."""
@@ -215,12 +244,17 @@ class BaseAction(ActionTerm):
             f"{type(self).__name__} has no default targets: set use_default_offset=False."
         )
 
-    def _row(self, value: float | dict[str, float], default: float) -> torch.Tensor:
+    def _rows(self, value: float | dict[str, float], default: float) -> torch.Tensor:
         row = self._driven_targets.values(value, default)
-        return torch.tensor(row, dtype=torch.float32, device=self.device)
+        row = torch.tensor(row, dtype=torch.float32, device=self.device)
+        return row.repeat(self.num_envs, 1)
 
 
-class JointPositionAction(BaseAction):
+class _JointAction(BaseAction):
+    transmission_type = TransmissionType.JOINT
+
+
+class JointPositionAction(_JointAction):
     """Joint position targets as measured by encoders, encoder bias included."""
 
     command_field = "position"
@@ -232,20 +266,20 @@ class JointPositionAction(BaseAction):
         return self._processed_actions - self._entity.data.encoder_bias[:, self._index]
 
 
-class RelativeJointPositionAction(BaseAction):
+class RelativeJointPositionAction(_JointAction):
     """Joint position targets relative to the positions at each physics step.
 
     The encoder bias is added to both the position and the target, so it cancels.
     """
 
     command_field = "position"
-    needs_substeps = True
+    needs_substeps = True  # type: ignore[assignment]
 
     def _targets(self) -> torch.Tensor:
         return self._processed_actions + self._entity.data.joint_pos[:, self._index]
 
 
-class JointVelocityAction(BaseAction):
+class JointVelocityAction(_JointAction):
     """Joint velocity targets."""
 
     command_field = "velocity"
@@ -254,7 +288,7 @@ class JointVelocityAction(BaseAction):
         return self._entity.data.default_joint_vel
 
 
-class JointEffortAction(BaseAction):
+class JointEffortAction(_JointAction):
     """Joint effort targets."""
 
     command_field = "effort"

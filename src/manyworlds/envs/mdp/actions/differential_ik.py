@@ -99,7 +99,7 @@ class DifferentialIKAction(ActionTerm):
 
     cfg: DifferentialIKActionCfg
     needs_substeps = True
-    state_attributes = ("_raw_action", "_target_pos", "_target_quat")
+    state_attributes = ("_raw_actions", "_target_pos", "_target_quat")
 
     def __init__(self, cfg: DifferentialIKActionCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
@@ -119,7 +119,7 @@ class DifferentialIKAction(ActionTerm):
         self._weights = torch.tensor(weights, dtype=torch.float32, device=self.device)
         diagonal = cfg.damping**2 + cfg.posture_weight
         self._diagonal = diagonal * torch.eye(len(ids), device=self.device)
-        self._raw_action = torch.zeros(self.num_envs, width, device=self.device)
+        self._raw_actions = torch.zeros(self.num_envs, width, device=self.device)
         self._target_pos = torch.zeros(self.num_envs, 3, device=self.device)
         self._target_quat = torch.zeros(self.num_envs, 4, device=self.device)
         self._identity = default_orientation(self.num_envs, self.device)
@@ -127,12 +127,12 @@ class DifferentialIKAction(ActionTerm):
     @property
     def action_dim(self) -> int:
         """Width of the slice: 3, 6 or 7."""
-        return self._raw_action.shape[1]
+        return self._raw_actions.shape[1]
 
     @property
     def raw_action(self) -> torch.Tensor:
         """Unprocessed slice of the policy's action, shape [num_envs, action_dim]."""
-        return self._raw_action
+        return self._raw_actions
 
     @property
     def target_ids(self) -> torch.Tensor:
@@ -146,7 +146,7 @@ class DifferentialIKAction(ActionTerm):
 
     def process_actions(self, actions: torch.Tensor) -> None:
         """Compute the target pose from actions of shape [num_envs, action_dim]."""
-        self._raw_action.copy_(actions)
+        self._raw_actions.copy_(actions)
         cfg = self.cfg
         if not cfg.use_relative_mode:
             self._target_pos.copy_(actions[:, :3] + self._env.scene.env_origins)
@@ -196,7 +196,7 @@ class DifferentialIKAction(ActionTerm):
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Set the actions of the given worlds to zero."""
-        assign(self._raw_action, 0.0, env_ids)
+        assign(self._raw_actions, 0.0, env_ids)
 
     def _find_frame(self) -> None:
         cfg, indexing, model = self.cfg, self._entity.indexing, self._env.sim.mj_model

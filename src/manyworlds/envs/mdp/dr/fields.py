@@ -58,8 +58,8 @@ _QUAT_ARGUMENTS = """
         roll_range: bounds of the rotation about x [rad].
         pitch_range: bounds of the rotation about y [rad].
         yaw_range: bounds of the rotation about z [rad].
-        asset_cfg: the entity and which of its elements.
         distribution: 'uniform', 'log_uniform', 'gaussian', or a `dr.Distribution`.
+        asset_cfg: the entity and which of its elements.
     """
 
 

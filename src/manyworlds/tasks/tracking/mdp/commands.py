@@ -514,7 +514,8 @@ class MotionCommand(CommandTerm):
     def _load(self) -> Motion:
         cfg, robot = self.cfg, self.robot
         if cfg.motion_file:
-            motion = Motion.load(cfg.motion_file)
+            # Other programs write frames at the control rate without stating it.
+            motion = Motion.load(cfg.motion_file, default_fps=1.0 / self._env.step_dt)
         elif cfg.motion_fn is not None:
             motion = cfg.motion_fn()
         else:

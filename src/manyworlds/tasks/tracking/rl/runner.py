@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from manyworlds.rl import RslRlOnPolicyRunnerCfg, RslRlVecEnvWrapper
 from manyworlds.rl.exporter_utils import Metadata
 from manyworlds.rl.runner import OnPolicyRunner
 from manyworlds.tasks.tracking.mdp.commands import MotionCommand, MotionLoader
+from manyworlds.utils.wandb import use_wandb_artifact
 
 _OUTPUTS = (
     *("joint_pos", "joint_vel"),
@@ -62,9 +66,34 @@ class _OnnxMotionModel(torch.nn.Module):
 class MotionTrackingOnPolicyRunner(OnPolicyRunner):
     """Runner that trains a tracking policy and includes the motion in its export.
 
+    Args:
+        env: the wrapped environment.
+        train_cfg: learning settings, as a config or as a dict, which are copied.
+        log_dir: folder for checkpoints and logs; None writes nothing.
+        device: device of the networks.
+        registry_name: name of the motion in the registry of Weights & Biases, of which the first
+            checkpoint of a run that logs there declares the use; None declares nothing.
+
     Raises:
         ValueError: at export, the environment has no motion command, or the policy is recurrent.
     """
+
+    def __init__(
+        self,
+        env: RslRlVecEnvWrapper,
+        train_cfg: RslRlOnPolicyRunnerCfg | Mapping[str, object],
+        log_dir: str | Path | None = None,
+        device: str = "cpu",
+        registry_name: str | None = None,
+    ) -> None:
+        super().__init__(env, train_cfg, log_dir, device)
+        self.registry_name = registry_name
+
+    def save(self, path: str | Path, infos: dict[str, Any] | None = None) -> None:
+        """Write a checkpoint; see `OnPolicyRunner.save`."""
+        super().save(path, infos)
+        if self.registry_name is not None and use_wandb_artifact(self.registry_name):
+            self.registry_name = None
 
     def onnx_model(self, verbose: bool = False) -> torch.nn.Module:
         """Return the policy's mean action with the motion."""

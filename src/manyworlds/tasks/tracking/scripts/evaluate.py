@@ -158,7 +158,7 @@ def run_evaluate(task_id: str, cfg: EvaluateOptions) -> dict[str, float]:
     env = ManagerBasedRlEnv(env_cfg, device=cfg.device)
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
     runner = OnPolicyRunner(wrapped, rl_cfg, None, str(env.device))
-    runner.load(path, load_cfg={"actor": True})
+    runner.load(str(path), load_cfg={"actor": True})
     act, clip = runner.get_inference_policy(), rl_cfg.clip_actions
 
     def policy(obs: Any) -> torch.Tensor:

@@ -11,6 +11,7 @@ import torch
 
 from manyworlds.managers import CommandTerm, CommandTermCfg
 from manyworlds.utils.math import dot, wrap_to_pi
+from manyworlds.utils.overrides import overrides
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -94,14 +95,21 @@ class UniformVelocityCommandCfg(CommandTermCfg):
 class UniformVelocityCommand(CommandTerm):
     """Velocity command in the root's frame: x and y [m/s], and angular velocity about z [rad/s].
 
-    If several kinds are sampled for a world, standing has priority, then walking ahead.
+    If several kinds are sampled for a world, standing has priority, then walking ahead. A subclass
+    may override `_resample_command` and write `vel_command_b` and the other attributes of the
+    sample; `_update_command` computes the rows of worlds that stand, head somewhere, or move in the
+    world frame.
 
     Raises:
         ValueError: the entity's base is fixed, or there is no range of headings.
     """
 
     cfg: UniformVelocityCommandCfg
-    state_attributes = (*CommandTerm.state_attributes, "_drawn", "_kinds", "_command", "ranges")
+    state_attributes = (
+        *CommandTerm.state_attributes,
+        *("vel_command_b", "vel_command_w", "heading_target"),
+        *("is_standing_env", "is_heading_env", "is_world_env", "ranges"),
+    )
     # Commands set in a viewer are not part of the state.
     derived_attributes = ("_low", "_span", "_bounds_of", "_speed", "_speed_of", "_steered")
 
@@ -115,26 +123,46 @@ class UniformVelocityCommand(CommandTerm):
                 "entity with a free joint."
             )
         with torch.inference_mode(False):
-            zeros = torch.zeros(self.num_envs, 4, device=self.device)
-            self._drawn = zeros.clone()  # x, y, angular velocity and heading
-            self._kinds = zeros[:, :2].bool()  # heading, world frame
-            self._command = zeros[:, :3].clone()
+            zeros = torch.zeros(self.num_envs, 3, device=self.device)
+            self.vel_command_b = zeros.clone()
+            """Command in the root's frame [m/s, m/s, rad/s], shape [num_envs, 3]."""
+            self.vel_command_w = zeros[:, :2].clone()
+            """Sampled linear velocity, of use in worlds of `is_world_env` [m/s], [num_envs, 2]."""
+            self.heading_target = zeros[:, 0].clone()
+            """Sampled heading in the world frame [rad], shape [num_envs]."""
+            self.is_standing_env = zeros[:, 0].bool()
+            """Mask of worlds with a zero command, shape [num_envs]."""
+            self.is_heading_env = self.is_standing_env.clone()
+            """Mask of worlds that turn to `heading_target`, shape [num_envs]."""
+            self.is_world_env = self.is_standing_env.clone()
+            """Mask of worlds with a linear velocity in the world frame, shape [num_envs]."""
             self._shares = torch.tensor([getattr(cfg, n) for n in _SHARES], device=self.device)
             self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
+        self._takes_ids = overrides(self, UniformVelocityCommand, "_resample_command")
         self._bounds_of: dict[str, tuple[float, float] | None] = {}
         self._steered: dict[int, torch.Tensor] = {}
-        self._speed, self._speed_of = torch.zeros_like(self._drawn[:, 0]), -1
+        self._speed = torch.zeros_like(self.heading_target)
+        self._speed_of = self.vel_command_b, -1
 
     @property
     def command(self) -> torch.Tensor:
         """Velocity in the root's frame [m/s, m/s, rad/s], shape [num_envs, 3]."""
-        return self._command
+        if not self._steered:
+            return self.vel_command_b
+        command = self.vel_command_b.clone()
+        for env_idx, steered in self._steered.items():
+            command[env_idx] = steered
+        return command
 
     @property
     def speed(self) -> torch.Tensor:
         """Sum of linear and angular speed, shape [num_envs]; many rewards depend on it."""
-        if self._speed_of != self._command._version:
-            self._speed, self._speed_of = total_speed(self._command), self._command._version
+        command = self.command
+        if command.is_inference():  # without a version
+            return total_speed(command)
+        measured, version = self._speed_of
+        if command is not measured or command._version != version:
+            self._speed, self._speed_of = total_speed(command), (command, command._version)
         return self._speed
 
     @property
@@ -154,7 +182,7 @@ class UniformVelocityCommand(CommandTerm):
         return {name: getattr(self.cfg.ranges, name) for name in names}
 
     def steer(self, env_idx: int, command: Sequence[float] | None) -> None:
-        """Hold a world's command at a value set by a viewer; None resamples it.
+        """Hold a world's command at a value set by a viewer; None returns to the sampled one.
 
         Args:
             env_idx: the world.
@@ -163,7 +191,6 @@ class UniformVelocityCommand(CommandTerm):
         self._steered.pop(env_idx, None)
         if command is not None:
             self._steered[env_idx] = torch.tensor(command, device=self.device)
-        self._update_command(None)
 
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
         """Resample the commands of given worlds; return the means of their metrics, shape []."""
@@ -175,30 +202,40 @@ class UniformVelocityCommand(CommandTerm):
     def _resample_command(self, env_ids: torch.Tensor) -> None:
         mask = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         mask[env_ids] = True
-        self._resample_where(mask)
-
-    def _resample(self, env_ids: torch.Tensor) -> None:
-        self._resample_command(env_ids)
+        self._sample(mask)
 
     def _resample_where(self, mask: torch.Tensor) -> None:
         """Resample commands and their times in the worlds of a mask, shape [num_envs]."""
-        if mask.device.type == "cpu" and not mask.any():
-            return  # on a GPU the check would synchronize the host with the device
+        if self._takes_ids:
+            super()._resample_where(mask)  # for the ids that a subclass expects
+        elif mask.device.type != "cpu" or mask.any():  # a check on a GPU would synchronize
+            torch.where(mask, self._sample(mask), self.time_left, out=self.time_left)
+            self.command_counter += mask
+
+    def _sample(self, mask: torch.Tensor) -> torch.Tensor:
+        """Sample commands for the worlds of a mask; return times [s] for all, both [num_envs]."""
         low, span = self._bounds()
         uniform = torch.rand(self.num_envs, 9, device=self.device)
         drawn = torch.addcmul(low, uniform[:, :5], span)
-        kinds = uniform[:, 5:] < self._shares
-        standing, heading, world, forward = kinds.unsqueeze(-1).unbind(1)
+        standing, heading, world, forward = (uniform[:, 5:] < self._shares).unbind(1)
         plain = ~(standing | forward)
-        x, rest = drawn[:, :1], drawn[:, 1:3]
-        drawn[:, :1] = torch.where(forward, x.abs(), x).masked_fill_(standing, 0.0)
-        drawn[:, 1:3] = rest * plain
+        x, rest = drawn[:, 0], drawn[:, 1:3]
+        x.copy_(torch.where(forward, x.abs(), x))
+        rest.mul_(plain.unsqueeze(1))
         worlds = mask.unsqueeze(1)
-        kinds = torch.cat([heading, world], dim=1) & plain
-        torch.where(worlds, kinds, self._kinds, out=self._kinds)
-        torch.where(worlds, drawn[:, :4], self._drawn, out=self._drawn)
-        torch.where(mask, drawn[:, 4], self.time_left, out=self.time_left)
-        self.command_counter += mask
+        for new, kept in (
+            (drawn[:, :3], self.vel_command_b),
+            (drawn[:, :2], self.vel_command_w),
+        ):
+            torch.where(worlds, new, kept, out=kept)
+        for new, kept in (
+            (drawn[:, 3], self.heading_target),
+            (standing, self.is_standing_env),
+            (heading & plain, self.is_heading_env),
+            (world & plain, self.is_world_env),
+        ):
+            torch.where(mask, new, kept, out=kept)
+        return drawn[:, 4]
 
     def _bounds(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return lower bounds and widths of samples; updated after ranges were changed."""
@@ -212,33 +249,32 @@ class UniformVelocityCommand(CommandTerm):
 
     def _update_command(self, env_ids: torch.Tensor | None) -> None:
         cfg = self.cfg
-        linear, turning, target = self._drawn.split((2, 1, 1), dim=1)
+        rows = slice(None) if env_ids is None else env_ids
+        command = self.vel_command_b[rows]
         if cfg.heading_command or cfg.rel_world_envs > 0.0:
-            now = self.robot.data.heading_w.unsqueeze(1)
+            now = self.robot.data.heading_w[rows]
             if cfg.heading_command:
-                rate = (cfg.heading_control_stiffness * wrap_to_pi(target - now)).clamp_(
-                    *cfg.ranges.ang_vel_z
-                )
-                turning = torch.where(self._kinds[:, :1], rate, turning)
+                rate = cfg.heading_control_stiffness * wrap_to_pi(self.heading_target[rows] - now)
+                rate.clamp_(*cfg.ranges.ang_vel_z)
+                turning = command[:, 2]
+                turning.copy_(torch.where(self.is_heading_env[rows], rate, turning))
             if cfg.rel_world_envs > 0.0:
-                x, y = linear.split(1, dim=1)
+                x, y = self.vel_command_w[rows].unbind(1)
                 cos, sin = now.cos(), now.sin()
-                turned = torch.cat([cos * x + sin * y, cos * y - sin * x], dim=1)
-                linear = torch.where(self._kinds[:, 1:], turned, linear)
-        command = torch.cat([linear, turning], dim=1)
-        if env_ids is None:
-            self._command.copy_(command)
-        else:
-            self._command.index_copy_(0, env_ids, command[env_ids])
-        for env_idx, steered in self._steered.items():
-            self._command[env_idx] = steered
+                turned = torch.stack([cos * x + sin * y, cos * y - sin * x], dim=1)
+                linear = command[:, :2]
+                linear.copy_(torch.where(self.is_world_env[rows].unsqueeze(1), turned, linear))
+        command.masked_fill_(self.is_standing_env[rows].unsqueeze(1), 0.0)
+        if env_ids is not None:
+            self.vel_command_b.index_copy_(0, env_ids, command)
 
     def _update_metrics(self) -> None:
         # Normalized so that an episode's mean is about the mean over the time of one command.
         share = self._env.step_dt / self.cfg.resampling_time_range[1]
         data = self.robot.data
-        linear = self._command[:, :2] - data.root_link_lin_vel_b[:, :2]
-        turning = self._command[:, 2] - data.root_link_ang_vel_b[:, 2]
+        command = self.command
+        linear = command[:, :2] - data.root_link_lin_vel_b[:, :2]
+        turning = command[:, 2] - data.root_link_ang_vel_b[:, 2]
         self.metrics["error_vel_xy"].add_(dot(linear, linear).sqrt(), alpha=share)
         self.metrics["error_vel_yaw"].add_(turning.abs(), alpha=share)
 
@@ -248,21 +284,21 @@ class UniformVelocityCommand(CommandTerm):
         self._env.sim.forward(env_ids)  # headings are otherwise those of the last episode
         self._update_command(env_ids)
         ids = env_ids[chosen]
-        x, y, turning = self._command[ids].unbind(1)
+        x, y, turning = self.command[ids].unbind(1)
         zero = torch.zeros_like(x)
         velocity = torch.stack([x, y, zero, zero, zero, turning], dim=1)
         self.robot.write_root_link_velocity_b_to_sim(velocity, ids)
 
     def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
         """Draw commanded and actual velocities; angular velocity is a vertical arrow."""
-        data, viz = self.robot.data, self.cfg.viz
+        data, viz, command = self.robot.data, self.cfg.viz, self.command
         actual = torch.cat([data.root_link_lin_vel_b[:, :2], data.root_link_ang_vel_b[:, 2:]], 1)
         for env in visualizer.get_env_indices(self.num_envs):
             start = data.root_link_pos_w[env].cpu().numpy().copy()
             start[2] += viz.z_offset
             heading = data.heading_w[env].item()
             cos, sin = math.cos(heading), math.sin(heading)
-            for velocity, color in ((self._command, _COMMANDED), (actual, _ACTUAL)):
+            for velocity, color in ((command, _COMMANDED), (actual, _ACTUAL)):
                 x, y, turning = (viz.scale * velocity[env]).tolist()
                 along = (cos * x - sin * y, sin * x + cos * y, 0.0)
                 for arrow in (along, (0.0, 0.0, turning)):

@@ -1,0 +1,1 @@
+"""An arm with a gripper that lifts a cube."""
