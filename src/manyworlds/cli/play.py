@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,16 +34,17 @@ def main(argv: list[str]) -> int:
     if not start.task:
         parse_known(PlayStartOptions, argv, "play", add_help=True)
         start.task = (_task_of_run(start),)
-    return _play(find_task(start), start, rest)
+    run(find_task(start), start, rest)
+    return 0
 
 
-def _play(task: str, given: PlayOptions, rest: list[str]) -> int:
+def run(task: str, given: PlayOptions, rest: Sequence[str] = ()) -> None:
     """Find the policy, build the environment, and show or record them.
 
     Args:
         task: name of the task.
         given: options that are parsed already.
-        rest: other arguments.
+        rest: other arguments, which change the environment.
     """
     from manyworlds.cli.task_options import PlayTaskOptions
     from manyworlds.tasks import load_env_cfg, load_rl_cfg
@@ -54,20 +55,19 @@ def _play(task: str, given: PlayOptions, rest: list[str]) -> int:
     options = parse_over(default, rest, f"play {task}")
     if options.latest and options.checkpoint is not None:
         raise UsageError("Give either --latest or --checkpoint, not both.")
-    checkpoint, run, rl_cfg = None, None, load_rl_cfg(task)
+    checkpoint, folder, rl_cfg = None, None, load_rl_cfg(task)
     if options.agent == "trained":
         require_extra("rsl_rl", "train")
         if options.wandb_run_path is not None:
             checkpoint = download_checkpoint(options)
         else:
-            checkpoint, run = find_run(options.checkpoint, options.log_root, task)
-        default = PlayTaskOptions(**plain, env=play_env_cfg(task, run))
+            checkpoint, folder = find_run(options.checkpoint, options.log_root, task)
+        default = PlayTaskOptions(**plain, env=play_env_cfg(task, folder))
         options = parse_over(default, rest, f"play {task}")
-        if run is not None:
-            update_from_plain(rl_cfg, run.agent_params())
+        if folder is not None:
+            update_from_plain(rl_cfg, folder.agent_params())
         print(f"policy: {checkpoint}")
-    _show(task, options, rl_cfg, checkpoint, run)
-    return 0
+    _show(task, options, rl_cfg, checkpoint, folder)
 
 
 def _show(

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,21 @@ if TYPE_CHECKING:
 def main(argv: list[str]) -> int:
     """Run `manyworlds train`."""
     task, rest = parse_task(argv, "train", "Train a policy for a task.")
-    cfg, resume = _parse(task, rest)
+    return run(task, *_parse(task, rest), argv)
+
+
+def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence[str] = ()) -> int:
+    """Train a policy, and print the files that were written.
+
+    Args:
+        task: name of the task.
+        cfg: the options.
+        resume: checkpoint to continue from.
+        argv: arguments with which the command starts again for each of several GPUs.
+
+    Returns:
+        The exit code: 0, or 130 if a signal stopped the run.
+    """
     from rich.console import Console
 
     from manyworlds.cli.training_progress import TrainingProgress
@@ -84,20 +99,25 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
     if (on_cpu or cfg.preset == "cpu") and use_cpu_preset(task, default.env, default.agent):
         cfg = parse_over(default, argv, f"train {task}")
     require_extra("rsl_rl", "train")
-    resume = None
-    if cfg.wandb_run_path is not None:
-        resume = download_checkpoint(cfg)
-    elif cfg.resume or cfg.agent.resume or cfg.checkpoint is not None:
-        patterns = cfg.agent.load_run, cfg.agent.load_checkpoint
-        resume, run = find_run(cfg.checkpoint, cfg.log_root, task, *patterns)
-        if run is not None:
-            update_from_plain(default.env, run.env_params())
-            update_from_plain(default.agent, run.agent_params())
-            cfg = parse_over(default, argv, f"train {task}")
+    resume, folder = find_checkpoint(task, cfg)
+    if folder is not None:
+        update_from_plain(default.env, folder.env_params())
+        update_from_plain(default.agent, folder.agent_params())
+        cfg = parse_over(default, argv, f"train {task}")
     return cfg, resume
 
 
-def _use_gpus(cfg: TrainOptions, argv: list[str]) -> None:
+def find_checkpoint(task: str, cfg: TrainOptions) -> tuple[Path | None, RunFolder | None]:
+    """Find the checkpoint to continue from and its run folder; None if the options name none."""
+    if cfg.wandb_run_path is not None:
+        return download_checkpoint(cfg), None
+    if cfg.resume or cfg.agent.resume or cfg.checkpoint is not None:
+        patterns = cfg.agent.load_run, cfg.agent.load_checkpoint
+        return find_run(cfg.checkpoint, cfg.log_root, task, *patterns)
+    return None, None
+
+
+def _use_gpus(cfg: TrainOptions, argv: Sequence[str]) -> None:
     """Make one GPU the only visible one; for several, become `torchrun` with one process each.
 
     Raises:

@@ -84,7 +84,7 @@ def test_a_renamed_name_is_found():
         ),
         (
             "from mjlab.scripts.train import run_train",
-            r"nearest is manyworlds\.rl\.training\.train",
+            r"call launch_training",
         ),
     ],
 )

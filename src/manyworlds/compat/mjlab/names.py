@@ -5,7 +5,9 @@ A module or name at the same place below `manyworlds` needs no row.
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,22 +21,34 @@ _CONFIGS = (
 _ROBOT_CONSTANTS = {"i2rt_yam": "yam", "unitree_g1": "g1", "unitree_go1": "go1"}
 
 
-def run_command(name: str) -> None:
-    """Run a `manyworlds` command with the arguments of the process; flags may have values.
-
-    Raises:
-        SystemExit: the command failed.
-    """
-    from manyworlds.cli.main import main
+@contextlib.contextmanager
+def as_program() -> Iterator[None]:
+    """Let commands read mjlab's forms of arguments, and start the present program again."""
     from manyworlds.cli.parsing import FRONTENDS, Frontend
     from manyworlds.compat.mjlab.command_line import plain_flags, present_program
 
     FRONTENDS.append(Frontend(plain_flags, present_program))
     try:
-        if code := main([name, *sys.argv[1:]]):
-            raise SystemExit(code)
+        yield
     finally:
         FRONTENDS.pop()
+
+
+def run_command(name: str, arguments: Sequence[str] | None = None) -> None:
+    """Run a `manyworlds` command; flags may have values.
+
+    Args:
+        name: the command.
+        arguments: its arguments; None takes those of the process.
+
+    Raises:
+        SystemExit: the command failed.
+    """
+    from manyworlds.cli.main import main
+
+    with as_program():
+        if code := main([name, *(sys.argv[1:] if arguments is None else arguments)]):
+            raise SystemExit(code)
 
 
 _FACADES = "manyworlds.compat.mjlab.facades.tasks"
@@ -163,10 +177,19 @@ NAMES: dict[str, Any] = {
         for place in ("registry", "cartpole", *_CONFIGS)
     },
     "mjlab.scripts.demo:main": partial(run_command, "demo"),
-    "mjlab.scripts.list_envs:main": partial(run_command, "list"),
-    "mjlab.scripts.nan_viz:main": partial(run_command, "replay-dump"),
+    **{
+        f"mjlab.scripts.{command}:{name}": f"manyworlds.compat.mjlab.commands.{command}:{name}"
+        for command, names in (
+            ("export_scene", ("ENTITY_ALIASES", "ExportSceneCfg", "export_scene", "main")),
+            ("list_envs", ("list_environments", "main")),
+            ("play", ("PlayConfig", "run_play")),
+            ("train", ("TrainConfig", "launch_training")),
+        )
+        for name in names
+    },
     "mjlab.scripts.play:main": partial(run_command, "play"),
     "mjlab.scripts.train:main": partial(run_command, "train"),
+    "mjlab.scripts.nan_viz:main": partial(run_command, "replay-dump"),
     "mjlab.scripts.visualize_terrain:ROBOT_CFG_GETTERS": (
         "manyworlds.cli.terrain_view:ROBOT_CFG_GETTERS"
     ),
@@ -262,11 +285,8 @@ ABSENT: dict[str, str] = {
     "mjlab.scripts._cli": _COMMAND.format("--help"),
     "mjlab.scripts.csv_to_npz": _COMMAND.format("motion convert"),
     "mjlab.scripts.gcs": "nothing is downloaded",
-    "mjlab.scripts.export_scene": "the nearest is manyworlds.scene.Scene.write",
-    "mjlab.scripts.list_envs": _COMMAND.format("list"),
     "mjlab.scripts.nan_viz": _COMMAND.format("replay-dump"),
-    "mjlab.scripts.play": _COMMAND.format("play"),
-    "mjlab.scripts.train": "the nearest is manyworlds.rl.training.train",
+    "mjlab.scripts.train.run_train": "call launch_training, which makes the folder of the run",
     "mjlab.scripts.visualize_terrain.PARAM_HINTS": _COMMAND.format("terrain --change"),
     "mjlab.sim.randomization.repeat_array_kernel": (
         "the nearest is manyworlds.sim.randomization.expand_model_fields"

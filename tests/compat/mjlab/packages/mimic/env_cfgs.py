@@ -38,13 +38,7 @@ def _paced(motion_cfg: MotionCommandCfg) -> mdp.PacedMotionCommandCfg:
     return mdp.PacedMotionCommandCfg(**values, hold_prob=0.1)
 
 
-def biped_tracking_env_cfg(
-    has_state_estimation: bool = True, play: bool = False
-) -> ManagerBasedRlEnvCfg:
-    """Create the configuration."""
-    cfg = make_tracking_env_cfg()
-
-    cfg.scene.entities = {"robot": get_biped_cfg()}
+def _set_sensors(cfg: ManagerBasedRlEnvCfg) -> None:
     self_collision_cfg = ContactSensorCfg(
         name="self_collision",
         primary=ContactMatch(mode="subtree", pattern="pelvis", entity="robot"),
@@ -54,20 +48,17 @@ def biped_tracking_env_cfg(
         num_slots=1,
         history_length=4,
     )
+    feet = ("left_foot_link", "right_foot_link")
     feet_ground_cfg = ContactSensorCfg(
         name="feet_ground",
-        primary=ContactMatch(
-            mode="body", pattern=("left_foot_link", "right_foot_link"), entity="robot"
-        ),
+        primary=ContactMatch(mode="body", pattern=feet, entity="robot"),
         secondary=ContactMatch(mode="body", pattern="terrain"),
         reduce="netforce",
     )
     cfg.scene.sensors = (self_collision_cfg, feet_ground_cfg)
 
-    joint_pos_action = cfg.actions["joint_pos"]
-    assert isinstance(joint_pos_action, JointPositionActionCfg)
-    joint_pos_action.scale = ACTION_SCALE
 
+def _set_commands(cfg: ManagerBasedRlEnvCfg) -> None:
     motion_cmd = cfg.commands["motion"]
     assert isinstance(motion_cmd, MotionCommandCfg)
     motion_cmd.anchor_body_name = "torso_link"
@@ -81,9 +72,8 @@ def biped_tracking_env_cfg(
         debug_vis=True,
     )
 
-    cfg.events["foot_friction"].params["asset_cfg"].geom_names = r"^(left|right)_foot_collision$"
-    cfg.events["base_com"].params["asset_cfg"].body_names = ("torso_link",)
 
+def _set_rewards(cfg: ManagerBasedRlEnvCfg) -> None:
     cfg.rewards["hold_hands"] = RewardTermCfg(
         func=mdp.hold_hands, weight=0.3, params={"command_name": "wave", "std": 0.2}
     )
@@ -100,12 +90,8 @@ def biped_tracking_env_cfg(
     )
     cfg.rewards["motion_body_pos"].params["body_names"] = _BODY_NAMES[1:]
 
-    cfg.terminations["anchor_pos"].func = mdp.bad_anchor_pos
-    cfg.terminations["ee_body_pos"].params["body_names"] = ("left_foot_link", "right_foot_link")
-    cfg.terminations["motion_over"] = TerminationTermCfg(
-        func=mdp.motion_over, params={"command_name": "motion"}, time_out=True
-    )
 
+def _set_observations(cfg: ManagerBasedRlEnvCfg, has_state_estimation: bool) -> None:
     actor = cfg.observations["actor"]
     actor.terms["phase"] = ObservationTermCfg(
         func=mdp.motion_phase, params={"command_name": "motion"}
@@ -136,8 +122,29 @@ def biped_tracking_env_cfg(
         params={"asset_cfg": SceneEntityCfg("robot", body_names=(".*_foot_link",))},
     )
 
-    cfg.metrics["mpkpe"] = MetricsTermCfg(func=_mpkpe, params={"command_name": "motion"})
 
+def biped_tracking_env_cfg(
+    has_state_estimation: bool = True, play: bool = False
+) -> ManagerBasedRlEnvCfg:
+    """Create the configuration."""
+    cfg = make_tracking_env_cfg()
+
+    cfg.scene.entities = {"robot": get_biped_cfg()}
+    _set_sensors(cfg)
+    joint_pos_action = cfg.actions["joint_pos"]
+    assert isinstance(joint_pos_action, JointPositionActionCfg)
+    joint_pos_action.scale = ACTION_SCALE
+    _set_commands(cfg)
+    cfg.events["foot_friction"].params["asset_cfg"].geom_names = r"^(left|right)_foot_collision$"
+    cfg.events["base_com"].params["asset_cfg"].body_names = ("torso_link",)
+    _set_rewards(cfg)
+    cfg.terminations["anchor_pos"].func = mdp.bad_anchor_pos
+    cfg.terminations["ee_body_pos"].params["body_names"] = ("left_foot_link", "right_foot_link")
+    cfg.terminations["motion_over"] = TerminationTermCfg(
+        func=mdp.motion_over, params={"command_name": "motion"}, time_out=True
+    )
+    _set_observations(cfg, has_state_estimation)
+    cfg.metrics["mpkpe"] = MetricsTermCfg(func=_mpkpe, params={"command_name": "motion"})
     cfg.viewer.body_name = "torso_link"
 
     if play:

@@ -22,22 +22,11 @@ from mjlab.tasks.velocity.velocity_env_cfg import make_velocity_env_cfg
 
 from trotter.robot.trotter_constants import TROTTER_ACTION_SCALE, get_trotter_robot_cfg
 
+FOOT_NAMES = ("FR", "FL", "RR", "RL")
+FOOT_GEOMS = tuple(f"{name}_foot_collision" for name in FOOT_NAMES)
 
-def trotter_rough_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Create the configuration for rough terrain."""
-    cfg = make_velocity_env_cfg()
 
-    cfg.sim.mujoco.ccd_iterations = 500
-    cfg.sim.mujoco.impratio = 10
-    cfg.sim.mujoco.cone = "elliptic"
-    cfg.sim.contact_sensor_maxmatch = 500
-
-    cfg.scene.entities = {"robot": get_trotter_robot_cfg()}
-
-    foot_names = ("FR", "FL", "RR", "RL")
-    site_names = ("FR", "FL", "RR", "RL")
-    geom_names = tuple(f"{name}_foot_collision" for name in foot_names)
-
+def _set_sensors(cfg: ManagerBasedRlEnvCfg) -> None:
     # Set raycast sensor frame to the robot's trunk, and the foot scan to its feet.
     for sensor in cfg.scene.sensors or ():
         if sensor.name == "terrain_scan":
@@ -47,13 +36,13 @@ def trotter_rough_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
         if sensor.name == "foot_height_scan":
             assert isinstance(sensor, TerrainHeightSensorCfg)
             sensor.frame = tuple(
-                ObjRef(type="site", name=name, entity="robot") for name in site_names
+                ObjRef(type="site", name=name, entity="robot") for name in FOOT_NAMES
             )
             sensor.pattern = RingPatternCfg.single_ring(radius=0.04, num_samples=4)
 
     feet_ground_cfg = ContactSensorCfg(
         name="feet_ground_contact",
-        primary=ContactMatch(mode="geom", pattern=geom_names, entity="robot"),
+        primary=ContactMatch(mode="geom", pattern=FOOT_GEOMS, entity="robot"),
         secondary=ContactMatch(mode="body", pattern="terrain"),
         fields=("found", "force"),
         reduce="netforce",
@@ -75,7 +64,7 @@ def trotter_rough_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
             mode="geom",
             entity="robot",
             pattern=r".*_collision$",
-            exclude=geom_names,
+            exclude=FOOT_GEOMS,
         ),
         secondary=ContactMatch(mode="body", pattern="terrain"),
         fields=("found", "force"),
@@ -89,24 +78,8 @@ def trotter_rough_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
         nonfoot_ground_cfg,
     )
 
-    if cfg.scene.terrain is not None and cfg.scene.terrain.terrain_generator is not None:
-        cfg.scene.terrain.terrain_generator.curriculum = True
 
-    joint_pos_action = cfg.actions["joint_pos"]
-    assert isinstance(joint_pos_action, JointPositionActionCfg)
-    joint_pos_action.scale = TROTTER_ACTION_SCALE
-
-    cfg.viewer.body_name = "trunk"
-    cfg.viewer.distance = 1.5
-    cfg.viewer.elevation = -10.0
-
-    cfg.observations["critic"].terms["foot_height"].params["sensor_name"] = "foot_height_scan"
-
-    cfg.events["foot_friction"].params["asset_cfg"].geom_names = geom_names
-    cfg.events["foot_friction"].params["ranges"] = (0.4, 1.1)
-    cfg.events["base_com"].params["asset_cfg"].body_names = ("trunk",)
-    cfg.events["push_robot"].interval_range_s = (2.0, 4.0)
-
+def _set_rewards(cfg: ManagerBasedRlEnvCfg) -> None:
     cfg.rewards["pose"].params["std_standing"] = {
         r".*(FR|FL|RR|RL)_(hip|thigh)_joint.*": 0.05,
         r".*(FR|FL|RR|RL)_calf_joint.*": 0.1,
@@ -123,44 +96,78 @@ def trotter_rough_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
     cfg.rewards["upright"].params["terrain_sensor_names"] = ("terrain_scan",)
     cfg.rewards["body_ang_vel"].params["asset_cfg"].body_names = ("trunk",)
     for reward_name in ["foot_clearance", "foot_slip"]:
-        cfg.rewards[reward_name].params["asset_cfg"].site_names = site_names
+        cfg.rewards[reward_name].params["asset_cfg"].site_names = FOOT_NAMES
     cfg.rewards["body_ang_vel"].weight = 0.0
     cfg.rewards["angular_momentum"].weight = -0.01
     cfg.rewards["air_time"].weight = 0.1
     cfg.rewards["self_collisions"] = RewardTermCfg(
         func=mdp.self_collision_cost,
         weight=-0.1,
-        params={"sensor_name": self_collision_cfg.name, "force_threshold": 10.0},
+        params={"sensor_name": "self_collision", "force_threshold": 10.0},
     )
+
+
+def _set_play(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Effectively infinite episodes, clean observations, no pushes, no curriculum."""
+    cfg.episode_length_s = int(1e9)
+    cfg.observations["actor"].enable_corruption = False
+    cfg.events.pop("push_robot", None)
+    cfg.terminations.pop("out_of_terrain_bounds", None)
+    cfg.curriculum = {}
+    cfg.events["randomize_terrain"] = EventTermCfg(
+        func=envs_mdp.randomize_terrain, mode="reset", params={}
+    )
+    if cfg.scene.terrain is not None and cfg.scene.terrain.terrain_generator is not None:
+        cfg.scene.terrain.terrain_generator.curriculum = False
+        cfg.scene.terrain.terrain_generator.num_cols = 5
+        cfg.scene.terrain.terrain_generator.num_rows = 5
+        cfg.scene.terrain.terrain_generator.border_width = 10.0
+
+
+def trotter_rough_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Create the configuration for rough terrain."""
+    cfg = make_velocity_env_cfg()
+
+    cfg.sim.mujoco.ccd_iterations = 500
+    cfg.sim.mujoco.impratio = 10
+    cfg.sim.mujoco.cone = "elliptic"
+    cfg.sim.contact_sensor_maxmatch = 500
+
+    cfg.scene.entities = {"robot": get_trotter_robot_cfg()}
+    _set_sensors(cfg)
+    if cfg.scene.terrain is not None and cfg.scene.terrain.terrain_generator is not None:
+        cfg.scene.terrain.terrain_generator.curriculum = True
+
+    joint_pos_action = cfg.actions["joint_pos"]
+    assert isinstance(joint_pos_action, JointPositionActionCfg)
+    joint_pos_action.scale = TROTTER_ACTION_SCALE
+
+    cfg.viewer.body_name = "trunk"
+    cfg.viewer.distance = 1.5
+    cfg.viewer.elevation = -10.0
+
+    cfg.observations["critic"].terms["foot_height"].params["sensor_name"] = "foot_height_scan"
+
+    cfg.events["foot_friction"].params["asset_cfg"].geom_names = FOOT_GEOMS
+    cfg.events["foot_friction"].params["ranges"] = (0.4, 1.1)
+    cfg.events["base_com"].params["asset_cfg"].body_names = ("trunk",)
+    cfg.events["push_robot"].interval_range_s = (2.0, 4.0)
+
+    _set_rewards(cfg)
 
     # The trunk may lean far on stairs: touching the ground ends the episode, leaning does not.
     cfg.terminations.pop("fell_over", None)
     cfg.terminations["illegal_contact"] = TerminationTermCfg(
         func=mdp.illegal_contact,
-        params={"sensor_name": nonfoot_ground_cfg.name, "force_threshold": 20.0},
+        params={"sensor_name": "nonfoot_ground_touch", "force_threshold": 20.0},
     )
-
     cfg.curriculum["command_vel"].params["velocity_stages"] = [
         {"step": 0, "lin_vel_x": (-1.0, 1.0), "ang_vel_z": (-0.5, 0.5)},
         {"step": 5000 * 24, "lin_vel_x": (-1.5, 2.0), "ang_vel_z": (-0.7, 0.7)},
     ]
 
     if play:
-        # Effectively infinite episodes, clean observations, no pushes, no curriculum.
-        cfg.episode_length_s = int(1e9)
-        cfg.observations["actor"].enable_corruption = False
-        cfg.events.pop("push_robot", None)
-        cfg.terminations.pop("out_of_terrain_bounds", None)
-        cfg.curriculum = {}
-        cfg.events["randomize_terrain"] = EventTermCfg(
-            func=envs_mdp.randomize_terrain, mode="reset", params={}
-        )
-        if cfg.scene.terrain is not None and cfg.scene.terrain.terrain_generator is not None:
-            cfg.scene.terrain.terrain_generator.curriculum = False
-            cfg.scene.terrain.terrain_generator.num_cols = 5
-            cfg.scene.terrain.terrain_generator.num_rows = 5
-            cfg.scene.terrain.terrain_generator.border_width = 10.0
-
+        _set_play(cfg)
     return cfg
 
 

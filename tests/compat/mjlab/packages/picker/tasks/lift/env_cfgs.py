@@ -66,6 +66,11 @@ def _randomization() -> dict[str, EventTermCfg]:
                 "asset_cfg": joints,
             },
         ),
+    }
+
+
+def _cube_randomization() -> dict[str, EventTermCfg]:
+    return {
         "cube_inertia": EventTermCfg(
             mode="startup",
             func=dr.pseudo_inertia,
@@ -107,17 +112,7 @@ def _randomization() -> dict[str, EventTermCfg]:
     }
 
 
-def picker_lift_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Create the configuration on states."""
-    cfg = make_lift_cube_env_cfg()
-
-    cfg.scene.entities = {
-        "robot": get_arm_cfg(),
-        "cube": EntityCfg(
-            spec_fn=get_cube_spec, init_state=EntityCfg.InitialStateCfg(pos=(0.3, 0.0, 0.02))
-        ),
-    }
-
+def _set_terms(cfg: ManagerBasedRlEnvCfg) -> None:
     assert isinstance(cfg.actions["joint_pos"], JointPositionActionCfg)
     cfg.actions = {
         "arm": mdp.SmoothActionCfg(
@@ -149,11 +144,24 @@ def picker_lift_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
     cfg.rewards["action_rate_l2"].weight = -0.02
     cfg.rewards["joint_vel_hinge"].params["asset_cfg"].joint_names = ("joint.*",)
 
+
+def picker_lift_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Create the configuration on states."""
+    cfg = make_lift_cube_env_cfg()
+
+    cfg.scene.entities = {
+        "robot": get_arm_cfg(),
+        "cube": EntityCfg(
+            spec_fn=get_cube_spec, init_state=EntityCfg.InitialStateCfg(pos=(0.3, 0.0, 0.02))
+        ),
+    }
+
+    _set_terms(cfg)
     fingertips = r"(left|right)_finger_collision"
     for name in ("slide", "spin", "roll"):
         cfg.events[f"fingertip_friction_{name}"].params["asset_cfg"].geom_names = fingertips
     cfg.events["reset_robot_joints"].params["position_range"] = (-0.05, 0.05)
-    cfg.events |= _randomization()
+    cfg.events |= _randomization() | _cube_randomization()
 
     for sensor in cfg.scene.sensors:
         if sensor.name == "ee_ground_collision":
@@ -187,10 +195,7 @@ def picker_lift_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
     return cfg
 
 
-def picker_lift_depth_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Create the configuration on depth images; the arm must find the cube by itself."""
-    cfg = picker_lift_env_cfg(play=play)
-
+def _set_cameras(cfg: ManagerBasedRlEnvCfg) -> None:
     wrist = CameraSensorCfg(
         name="wrist_cam",
         camera_name="robot/wrist",
@@ -214,6 +219,12 @@ def picker_lift_depth_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
     )
     cfg.scene.sensors = (cfg.scene.sensors or ()) + (wrist, front)
 
+
+def picker_lift_depth_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Create the configuration on depth images; the arm must find the cube by itself."""
+    cfg = picker_lift_env_cfg(play=play)
+
+    _set_cameras(cfg)
     cfg.observations["actor"].terms.pop("ee_to_cube")
     cfg.observations["actor"].terms.pop("cube_to_goal")
     cfg.observations["actor"].terms["goal_position"] = ObservationTermCfg(

@@ -86,7 +86,7 @@ class GripperAction(ActionTerm):
 
     @property
     def raw_action(self) -> torch.Tensor:
-        """What the policy said."""
+        """Output of the policy."""
         return self._raw_actions
 
     def process_actions(self, actions: torch.Tensor) -> None:
@@ -99,5 +99,5 @@ class GripperAction(ActionTerm):
         self._entity.set_joint_position_target(self._targets, joint_ids=self._joint_ids)
 
     def reset(self, env_ids: torch.Tensor | slice | None = None) -> None:
-        """Forget what the policy said."""
+        """Forget the output of the policy."""
         self._raw_actions[slice(None) if env_ids is None else env_ids] = 0.0

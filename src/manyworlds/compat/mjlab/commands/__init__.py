@@ -1,0 +1,1 @@
+"""Commands of mjlab as functions of configs."""
