@@ -120,7 +120,7 @@ def runner_settings(cfg: RslRlBaseRunnerCfg | Mapping[str, object]) -> dict[str,
     Raises:
         ValueError: a recurrent network is configured with a model that does not support it.
     """
-    settings = asdict(cfg) if is_dataclass(cfg) else copy.deepcopy(dict(cfg))
+    settings: dict[str, Any] = asdict(cfg) if is_dataclass(cfg) else copy.deepcopy(dict(cfg))
     for name in ("actor", "critic"):
         model = settings.get(name, {})
         if model.get("rnn_type") is None:
