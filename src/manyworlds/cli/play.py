@@ -52,7 +52,7 @@ def run(task: str, given: PlayOptions, rest: Sequence[str] = ()) -> None:
 
     plain = {field.name: getattr(given, field.name) for field in dataclasses.fields(PlayOptions)}
     default = PlayTaskOptions(**plain, env=load_env_cfg(task, play=True))
-    options = parse_over(default, rest, f"play {task}")
+    options = parse_over(default, [*rest], f"play {task}")
     if options.latest and options.checkpoint is not None:
         raise UsageError("Give either --latest or --checkpoint, not both.")
     checkpoint, folder, rl_cfg = None, None, load_rl_cfg(task)
@@ -63,7 +63,7 @@ def run(task: str, given: PlayOptions, rest: Sequence[str] = ()) -> None:
         else:
             checkpoint, folder = find_run(options.checkpoint, options.log_root, task)
         default = PlayTaskOptions(**plain, env=play_env_cfg(task, folder))
-        options = parse_over(default, rest, f"play {task}")
+        options = parse_over(default, [*rest], f"play {task}")
         if folder is not None:
             update_from_plain(rl_cfg, folder.agent_params())
         print(f"policy: {checkpoint}")

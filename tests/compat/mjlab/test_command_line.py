@@ -156,3 +156,12 @@ def test_code_without_a_file_cannot_run_on_several_gpus(monkeypatch):
     monkeypatch.setattr(sys, "orig_argv", [sys.executable, "-c", "pass", "x"])
     with pytest.raises(ValueError, match="write the code of `python -c` to a file"):
         present_program()
+
+
+@pytest.mark.parametrize(
+    "option", ["--registry-name", "--registry_name=a/b", "--torchrunx-log-dir"]
+)
+def test_an_option_without_a_meaning_has_a_remedy(option):
+    """Say what to do instead of an option that only mjlab's commands have."""
+    with pytest.raises(parsing.UsageError, match="no option --.*, since .*(download|leave)"):
+        plain_flags(Options(), [option, "a/b"])

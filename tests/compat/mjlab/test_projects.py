@@ -16,7 +16,9 @@ pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 
 HERE = Path(__file__).parent
 PACKAGES = HERE / "packages"
-PLAY = str(PACKAGES / "scripts" / "play_policy.py")
+PLAY, INSPECT = (
+    str(PACKAGES / "scripts" / f"{name}.py") for name in ("play_policy", "inspect_tasks")
+)
 PLUGINS = {"trotter": "trotter", "mimic": "mimic", "picker": "picker.tasks"}
 
 
@@ -94,6 +96,7 @@ def _commands(logs: Path, motion: Path, extra: list[str]) -> dict[str, list[str]
         "train picker": [*train, "Picker-Lift", *size, *film, *extra],
         "play picker": [*play, "Picker-Lift", *playing("picker_lift"), "--no-terminations", "True"],
         "watch picker": [PLAY, "Picker-Lift", checkpoint("picker_lift")],
+        "inspect": [INSPECT, str(motion)],
         "train picker from depth": [*train, "Picker-Lift-Depth", *size, *extra],
     }
 
@@ -167,6 +170,12 @@ def test_a_project_is_played(ran, package):
     film = Path(printed.partition("video: ")[2].strip())
     assert film.is_file() and film.stat().st_size > 1000
     assert ": 5 steps" in _succeeded(results, f"watch {package}")
+
+
+def test_terms_of_the_projects_do_what_they_say(ran):
+    """Check actions, commands, rewards, randomization, cameras and records of the projects."""
+    _, results = ran
+    assert "inspected all" in _succeeded(results, "inspect")
 
 
 def test_a_runner_of_the_project_saves(ran):

@@ -33,6 +33,13 @@ def test_load_takes_files_of_other_tools(tmp_path):
     np.savez(tmp_path / "motion.npz", fps=[50], **ARRAYS)
     motion = Motion.load(tmp_path / "motion.npz")
     assert (motion.fps, motion.num_frames, motion.joint_names) == (50, 5, ())
+    assert Motion.load(tmp_path / "motion.npz", default_fps=30.0).fps == 50
+
+
+def test_a_frame_rate_can_be_assumed(tmp_path):
+    """Take the given frame rate for a file that states none."""
+    np.savez(tmp_path / "motion.npz", **ARRAYS)
+    assert Motion.load(tmp_path / "motion.npz", default_fps=30.0).fps == 30.0
 
 
 @pytest.mark.parametrize("key", ["fps", *ARRAYS])

@@ -9,6 +9,8 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 
 import tyro
 
+from manyworlds.cli.parsing import UsageError
+
 TYRO_FLAGS = (
     tyro.conf.AvoidSubcommands,
     tyro.conf.FlagConversionOff,
@@ -17,6 +19,14 @@ TYRO_FLAGS = (
 """Markers for `tyro.cli(..., config=TYRO_FLAGS)`, with which flags take True or False."""
 
 _VALUES = {"True": True, "False": False}
+_ABSENT = {
+    "--registry-name": (
+        "motions are files: download it, and give --env.commands.motion.motion-file FILE to train, "
+        "or --motion-file FILE to play"
+    ),
+    "--torchrunx-log-dir": "processes print to the terminal: leave it out",
+}
+"""Remedies for options that mjlab's commands have and these have not."""
 
 
 class _Flag(NamedTuple):
@@ -46,12 +56,17 @@ def plain_flags(options: object, argv: Sequence[str]) -> list[str]:
     Args:
         options: the dataclass of the options, or an instance with their defaults.
         argv: the arguments.
+
+    Raises:
+        UsageError: an option exists in mjlab alone.
     """
     result: list[str] = []
     rest = list(argv)
     while rest:
         argument = rest.pop(0)
         option, equals, value = argument.partition("=")
+        if (remedy := _ABSENT.get(option.replace("_", "-"))) is not None:
+            raise UsageError(f"There is no option {option}, since {remedy}.")
         if not equals and rest and rest[0] in _VALUES:
             value = rest[0]
         flag = _find_flag(options, option) if value in _VALUES else None
