@@ -27,10 +27,29 @@ class _Absent:
     """Member that mjlab has and this project has not: any access raises the remedy."""
 
     def __init__(self, name: str, remedy: str) -> None:
-        self._name, self._remedy = name, remedy
+        self._name, self.remedy = name, remedy
 
     def __get__(self, instance: object | None, owner: type) -> Any:
-        raise AttributeError(f"manyworlds has no {owner.__name__}.{self._name}: {self._remedy}.")
+        raise AttributeError(f"manyworlds has no {owner.__name__}.{self._name}: {self.remedy}.")
+
+
+def _refuse_overrides(cls: Any, **options: Any) -> None:
+    """Refuse a subclass that overrides a member which this project would never call.
+
+    Raises:
+        TypeError: it overrides one.
+    """
+    owner = next(base for base in cls.__mro__[1:] if _absent_members(base))
+    for name, member in _absent_members(owner).items():
+        if name in vars(cls):
+            raise TypeError(
+                f"{cls.__name__} overrides {name}, which is never called: {member.remedy}."
+            )
+    super(owner, cls).__init_subclass__(**options)
+
+
+def _absent_members(cls: type) -> dict[str, _Absent]:
+    return {name: member for name, member in vars(cls).items() if isinstance(member, _Absent)}
 
 
 def _to_zip(self: Scene, path: str | Path) -> Path:
@@ -104,6 +123,7 @@ ABSENT_MEMBERS: dict[str, dict[str, str]] = {
 """Remedies for members that do not exist here, by 'module:Class'."""
 for _place, _remedies in ABSENT_MEMBERS.items():
     MEMBERS[_place] = {name: _Absent(name, remedy) for name, remedy in _remedies.items()}
+    MEMBERS[_place]["__init_subclass__"] = classmethod(_refuse_overrides)
 
 ABSENT_PARAMETERS: dict[str, str] = {
     "actuator.builtin_group.BuiltinActuatorGroup(_index_groups)": (
