@@ -75,7 +75,7 @@ def train(
         log_root: folder of the experiments' folders.
         device: a torch device, or None for the default.
         resume: checkpoint to continue from.
-        runner_cls: class of the runner.
+        runner_cls: class of the runner, which gets the settings of the learner as a dict.
         on_start: function called with the runner and the run's folder before the first iteration,
             in the process that writes the files.
         on_iteration: function called after every iteration.

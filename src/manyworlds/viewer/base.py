@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import queue
 import time
 import traceback
@@ -157,6 +158,7 @@ class BaseViewer(ABC):
         self._requests: queue.SimpleQueue[Action] = queue.SimpleQueue()
         self._paused = False
         self._step_count = 0
+        self._steps_left = math.inf
         self._speed_index = self.SPEED_MULTIPLIERS.index(1.0)
         self._budget = 0.0
         self._capped = False
@@ -388,13 +390,11 @@ class BaseViewer(ABC):
                 end.
             catch_sigint: let Ctrl-C end the loop without a traceback.
         """
-        steps_before = self._step_count
+        self._steps_left = math.inf if num_steps is None else num_steps
         try:
             self.setup()
-            while self.is_running():
-                if num_steps is not None and (
-                    self._step_count - steps_before >= num_steps or self._last_error
-                ):
+            while self.is_running() and self._steps_left > 0:
+                if num_steps is not None and self._last_error:
                     break
                 self.tick()
                 time.sleep(self._idle_seconds())
@@ -402,6 +402,7 @@ class BaseViewer(ABC):
             if not catch_sigint:
                 raise
         finally:
+            self._steps_left = math.inf
             self.close()
 
     def _carry_out_requests(self) -> None:
@@ -421,7 +422,7 @@ class BaseViewer(ABC):
         if self._budget < step_dt:
             return
         self._capped = False
-        while self._budget >= step_dt:
+        while self._budget >= step_dt and self._steps_left > 0:
             if not self._execute_step():
                 return
             self._budget -= self._step_dt
@@ -441,6 +442,7 @@ class BaseViewer(ABC):
         if not self._guarded(step):
             return False
         self._step_count += 1
+        self._steps_left -= 1
         self._stats_steps += 1
         return True
 

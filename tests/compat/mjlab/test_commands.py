@@ -23,7 +23,9 @@ def test_a_program_trains_and_plays_by_configs(tmp_path, capsys):
     cfg = replace(TrainConfig.from_task(TASK), log_root=str(tmp_path), video_length=4)
     cfg.env.scene.num_envs = 4
     cfg.agent.max_iterations, cfg.agent.num_steps_per_env = 1, 8
+    cfg = replace(cfg, enable_nan_guard=True)
     launch_training(TASK, cfg)
+    assert not cfg.env.sim.nan_guard.enabled
     cfg.agent.max_iterations, cfg.agent.resume = 2, True
     launch_training(TASK, args=cfg)
     assert "iteration 2/2" in capsys.readouterr().out

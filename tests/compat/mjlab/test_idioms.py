@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from manyworlds.compat import mjlab
+from manyworlds.tasks import registry
 
 pytest.importorskip("rsl_rl", reason="the adapters need the extra 'train'")
 
@@ -112,6 +113,7 @@ def test_register_a_task(cfg):
     with pytest.raises(ValueError, match="Idioms-Task"):
         register_mjlab_task(task_id="Idioms-Task", **parts)
     assert load_env_cfg("Idioms-Task") is not cfg
+    registry.unregister_task("Idioms-Task")
 
 
 def test_ids_of_an_entity(env):

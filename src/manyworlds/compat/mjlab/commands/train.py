@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -88,8 +89,8 @@ def launch_training(task_id: str, args: TrainConfig | None = None) -> None:
         video_interval=cfg.video_interval,
         enable_nan_guard=cfg.enable_nan_guard,
         gpu_ids=gpu_ids,
-        env=cfg.env,
-        agent=cfg.agent,
+        env=copy.deepcopy(cfg.env),  # which the command may change
+        agent=copy.deepcopy(cfg.agent),
     )
     with as_program():
         if code := train.run(task_id, options, train.find_checkpoint(task_id, options)[0]):
