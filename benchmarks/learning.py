@@ -22,7 +22,7 @@ from manyworlds.cli.policies import load_policy
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl.evaluation import evaluate
 from manyworlds.rl.run_folder import RunFolder
-from manyworlds.rl.runner import IterationRecord
+from manyworlds.rl.progress import IterationRecord
 from manyworlds.rl.training import train
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
 from manyworlds.utils.config import update_from_plain

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from manyworlds.cli.task_options import TrainOptions
     from manyworlds.rl.run_folder import RunFolder
-    from manyworlds.rl.runner import IterationRecord, OnPolicyRunner
+    from manyworlds.rl.progress import IterationRecord
+    from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.rl.training import TrainingResult
     from manyworlds.viewer.training_view import TrainingView
     from manyworlds.viewer.video_recorder import VideoRecorder

@@ -43,6 +43,7 @@ from manyworlds.managers import (
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation, SimulationCfg, choose_device
 from manyworlds.sim.diagnostics.status import status_counts
+from manyworlds.utils.devices import DeviceTimer
 from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.unsaved_state import UnsavedState
@@ -127,7 +128,7 @@ class ManagerBasedRlEnv(Stateful):
     # Set by every step. `extras` is only for the caller, and rendering is not part of the state.
     derived_attributes = (
         *("extras", "reset_terminated", "reset_time_outs", "reward_buf"),
-        *("render_mode", "renderer"),
+        *("render_mode", "renderer", "physics_time", "_physics_timer"),
     )
 
     def __init__(
@@ -160,6 +161,9 @@ class ManagerBasedRlEnv(Stateful):
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         if self.scene.sensor_context is not None:
             self.sim.set_sensor_context(self.scene.sensor_context)
+        self.physics_time = 0.0
+        """Time of the physics steps of all control steps so far [s], actuators included."""
+        self._physics_timer = DeviceTimer(self.device)
         self.common_step_counter = 0
         self.episode_length_buf = self._zeros(torch.long)
         self.reset_buf = self._zeros(torch.bool)
@@ -317,7 +321,9 @@ class ManagerBasedRlEnv(Stateful):
         self._check_all_reset()
         action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
         self.action_manager.process_action(action.detach())
+        self._physics_timer.start()
         self._step_physics()
+        self._physics_timer.stop()
         self.episode_length_buf += 1
         self.common_step_counter += 1
         self.reset_buf = self.termination_manager.compute()
@@ -327,6 +333,7 @@ class ManagerBasedRlEnv(Stateful):
         self.reset_time_outs = self.termination_manager.time_outs.clone()
         self.extras = {"log": {}}
         codes, due = self._read_device()
+        self.physics_time += self._physics_timer.elapsed()  # known on a GPU since that transfer
         self._apply_events(due)
         finished = self._finish_episodes(codes)
         dt = self.step_dt

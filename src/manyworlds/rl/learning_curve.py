@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from manyworlds.rl.runner import IterationRecord
+from manyworlds.rl.progress import IterationRecord
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import atomic_path
 

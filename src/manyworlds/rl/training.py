@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
@@ -18,8 +18,9 @@ from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.rl.distributed import Ranks, disconnect, share
 from manyworlds.rl.exporter_utils import export_policy, export_scene
 from manyworlds.rl.learning_curve import plot_learning_curve
+from manyworlds.rl.progress import IterationRecord, read_progress, write_progress
 from manyworlds.rl.run_folder import RunFolder
-from manyworlds.rl.runner import IterationRecord, OnPolicyRunner, TrainingStopped
+from manyworlds.rl.runner import OnPolicyRunner, TrainingStopped
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.config import to_plain
 from manyworlds.utils.files import write_atomic
@@ -102,7 +103,7 @@ def train(
         if resume is not None:
             result.records = _earlier_records(resume, runner.current_learning_iteration)
         if ranks.is_main:
-            _write_progress(result.run.path, result.records, mode="w")
+            write_progress(result.run.path, result.records, mode="w")
             if on_start is not None:
                 on_start(runner, result.run)
         _learn(runner, remaining, result, on_iteration, deadline, from_start=resume is None)
@@ -126,7 +127,7 @@ def _learn(
     def record(item: IterationRecord) -> None:
         result.records.append(item)
         if runner.ranks.is_main:
-            _write_progress(result.run.path, [item], mode="a")
+            write_progress(result.run.path, [item], mode="a")
         if on_iteration is not None:
             on_iteration(item)
         if (
@@ -183,19 +184,11 @@ def _start_run(
 
 def _earlier_records(checkpoint: Path, iterations: int) -> list[IterationRecord]:
     """Return the records of the run of a checkpoint up to the checkpoint, if they are available."""
-    path = checkpoint.parent / "progress.jsonl"
-    if not path.is_file():
+    try:
+        records = read_progress(checkpoint.parent)
+    except FileNotFoundError:
         return []
-    # The last line is incomplete if the run was killed.
-    lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-    records = [IterationRecord(**json.loads(line)) for line in lines]
     return [item for item in records if item.iteration <= iterations]
-
-
-def _write_progress(path: Path, records: list[IterationRecord], mode: str) -> None:
-    """Write a line for each record immediately, so that they are kept if the run fails."""
-    with (path / "progress.jsonl").open(mode) as file:
-        file.write("".join(json.dumps(asdict(record)) + "\n" for record in records))
 
 
 def _check_counts(rl_cfg: RslRlOnPolicyRunnerCfg) -> None:

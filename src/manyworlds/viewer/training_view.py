@@ -141,7 +141,7 @@ class TrainingView:
         return result
 
     def note(self, record: Any) -> None:
-        """Show the results of an iteration (`manyworlds.rl.runner.IterationRecord`)."""
+        """Show the results of an iteration (`manyworlds.rl.progress.IterationRecord`)."""
         if self._frames is not None:
             values = [getattr(record, name) for name in _RECORD]
             self._frames.begin()
