@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from manyworlds.cli.task_options import TrainOptions
-    from manyworlds.rl.run_folder import RunFolder
     from manyworlds.rl.progress import IterationRecord
+    from manyworlds.rl.run_folder import RunFolder
     from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.rl.training import TrainingResult
     from manyworlds.viewer.training_view import TrainingView
@@ -59,6 +60,7 @@ def main(argv: list[str]) -> int:
             resume=resume,
             on_start=seen.start,
             on_iteration=report,
+            command=shlex.join(["manyworlds", "train", *argv]),
             **({} if runner is None else {"runner_cls": runner}),
         )
     result.files += seen.files

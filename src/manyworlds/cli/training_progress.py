@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from manyworlds.rl.progress import IterationRecord
 
 _PRINT_EVERY_S = 60.0
+_BAR_COLUMNS = 100
+"""Width of a terminal that has room for a bar [columns]."""
 
 
 class TrainingProgress:
-    """Line with iteration, mean return, env-steps/s, shares of time, and time left.
+    """Line with iteration, mean return, control steps per second, shares of time, and time left.
 
     Without a terminal it prints such a line at the first iteration, at each tenth of all, at the
     last, and after a minute without one.
@@ -28,10 +30,9 @@ class TrainingProgress:
         self._printed = time.monotonic()
         self._progress = Progress(
             TextColumn("{task.completed}/{task.total}"),
-            BarColumn(bar_width=10),
+            *([BarColumn(bar_width=10)] if console.width >= _BAR_COLUMNS else []),
             TextColumn("{task.description}"),
             TimeRemainingColumn(compact=True),
-            TextColumn("left"),
             console=console,
             disable=not console.is_terminal,
         )
@@ -65,5 +66,7 @@ class TrainingProgress:
 def describe(record: IterationRecord) -> str:
     """Return mean return, speed, and the shares of time of an iteration."""
     shown = "-" if record.mean_return is None else f"{record.mean_return:.2f}"
-    shares = [f"{name} {100.0 * share:.0f}%" for name, share in record.shares.items()]
-    return ", ".join([f"return {shown}", f"{record.steps_per_s:,.0f} env-steps/s", *shares])
+    parts = [f"return {shown}", f"{record.steps_per_s:,.0f} steps/s"]
+    if shares := " ".join(f"{name} {100 * share:.0f}" for name, share in record.shares.items()):
+        parts.append(f"{shares} %")
+    return ", ".join(parts)

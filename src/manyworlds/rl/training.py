@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import datetime
 import json
 import math
 import signal
@@ -15,15 +16,16 @@ from pathlib import Path
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.rl.curves import plot_learning_curve
 from manyworlds.rl.distributed import Ranks, disconnect, share
 from manyworlds.rl.exporter_utils import export_policy, export_scene
-from manyworlds.rl.learning_curve import plot_learning_curve
 from manyworlds.rl.progress import IterationRecord, read_progress, write_progress
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.rl.runner import OnPolicyRunner, TrainingStopped
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.config import to_plain
 from manyworlds.utils.files import write_atomic
+from manyworlds.utils.machine import machine, package_versions
 
 
 @dataclass
@@ -62,6 +64,7 @@ def train(
     runner_cls: type[OnPolicyRunner] = OnPolicyRunner,
     on_start: Callable[[OnPolicyRunner, RunFolder], None] | None = None,
     on_iteration: Callable[[IterationRecord], None] | None = None,
+    command: str | None = None,
 ) -> TrainingResult:
     """Train a policy and export it.
 
@@ -80,6 +83,7 @@ def train(
         on_start: function called with the runner and the run's folder before the first iteration,
             in the process that writes the files.
         on_iteration: function called after every iteration.
+        command: command line that starts this training, stored in the run folder.
     """
     _check_counts(rl_cfg)
     deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
@@ -99,7 +103,7 @@ def train(
                 f"'{resume}' already has {runner.current_learning_iteration} iterations: set "
                 f"--agent.max-iterations (now {rl_cfg.max_iterations}) to more than that."
             )
-        result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg))
+        result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg, command))
         if resume is not None:
             result.records = _earlier_records(resume, runner.current_learning_iteration)
         if ranks.is_main:
@@ -168,12 +172,20 @@ def _start_run(
     task: str,
     env_cfg: ManagerBasedRlEnvCfg,
     rl_cfg: RslRlOnPolicyRunnerCfg,
+    command: str | None,
 ) -> RunFolder:
     """Create the run's folder, once for all processes, and pass it to the writers of files."""
     run = None
     if runner.ranks.is_main:
         names = rl_cfg.experiment_name, rl_cfg.run_name
-        run = RunFolder.create(log_root, *names, task, env_cfg, rl_cfg)
+        origin = {
+            "command": command,
+            "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "device": str(runner.device),
+            "machine": machine(gpu=True),
+            "versions": package_versions(),
+        }
+        run = RunFolder.create(log_root, *names, task, env_cfg, rl_cfg, origin)
     run = share(run)
     runner.logger.log_dir = str(run.path)
     guard = runner.env.unwrapped.sim.cfg.nan_guard
