@@ -48,7 +48,7 @@ def main() -> int:
     if unknown := set(options.names) - set(workloads):
         print(f"error: no workload {sorted(unknown)}; there are {', '.join(workloads)}.")
         return 2
-    if options.gpu and _gpu() is None:
+    if options.gpu and machine(gpu=True)["gpu"] is None:
         print("error: --gpu needs an NVIDIA GPU and PyTorch's CUDA build; PyTorch finds no GPU.")
         return 2
     console = Console()

@@ -50,8 +50,8 @@ def read_code_state(folder: Path) -> dict[str, str]:
     """
     commits = {}
     for path in sorted(folder.glob("*.diff")):
-        parts = path.read_bytes().split(b"--- git ", 4)
-        found = dict(part.split(b" ---\n", 1) for part in parts[1:4] if b" ---\n" in part)
+        parts = path.read_bytes().split(b"--- git ", 3)
+        found = dict(part.split(b" ---\n", 1) for part in parts[1:] if b" ---\n" in part)
         commit = found.get(b"commit", b"").strip().decode("ascii", "replace")
         commits[path.stem] = commit + ("-dirty" if found.get(b"diff", b"").strip() else "")
     return commits

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from manyworlds.rl.progress import IterationRecord, curve, training_minutes
 from manyworlds.utils.figures import COLORS, new_figure, save_png, style_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _COLUMNS = 3
 _TIME = "training time [min]"
@@ -65,8 +69,9 @@ def plot_shares(records: Sequence[IterationRecord], path: Path) -> Path:
     names = list(parts[0].shares)
     seconds = np.array([[r.shares[name] * r.time for name in names] for r in parts])
     milliseconds_per_step = 1000.0 * seconds / [[r.steps_per_s * r.time / 1000.0] for r in parts]
+    minutes = zip(training_minutes(records), records, strict=True)
     axes.stackplot(
-        training_minutes(records)[-len(parts) :],
+        [t for t, record in minutes if record.shares],
         milliseconds_per_step.T,
         labels=[f"{n}, {100 * s:.0f} %" for n, s in mean_shares(parts).items()],
         colors=COLORS,

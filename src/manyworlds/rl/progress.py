@@ -105,14 +105,18 @@ def write_progress(run: Path, records: Sequence[IterationRecord], mode: str) -> 
         file.write("".join(json.dumps(asdict(record)) + "\n" for record in records))
 
 
-def read_progress(run: Path) -> list[IterationRecord]:
+def read_progress(run: Path, min_count: int = 0) -> list[IterationRecord]:
     """Read the records of a run; an incomplete last line, of a run that was killed, is left out.
 
     Entries that this version does not know are left out.
 
+    Args:
+        run: the run's folder.
+        min_count: minimum number of records.
+
     Raises:
         FileNotFoundError: the run has no such file.
-        ValueError: a line is not the record of an iteration.
+        ValueError: a line is not the record of an iteration, or there are too few.
     """
     path = run / FILE_NAME
     if not path.is_file():
@@ -120,7 +124,12 @@ def read_progress(run: Path) -> list[IterationRecord]:
             f"There is no '{path}': '{run}' is not the folder of a training run."
         )
     lines = path.read_text(errors="replace").splitlines(keepends=True)
-    return [_record(path, i, line) for i, line in enumerate(lines, 1) if line.endswith("\n")]
+    records = [_record(path, i, line) for i, line in enumerate(lines, 1) if line.endswith("\n")]
+    if len(records) < min_count:
+        raise ValueError(
+            f"'{path}' holds {len(records)} iterations, at least {min_count} needed: train longer."
+        )
+    return records
 
 
 def _record(path: Path, number: int, line: str) -> IterationRecord:

@@ -111,6 +111,14 @@ def _differences(new: Any, saved: Any, path: str = "") -> Iterator[tuple[str, An
         yield path, new, saved
 
 
+def flatten(plain: Any, prefix: str = "") -> dict[str, Any]:
+    """Return the values of nested dicts by their paths, such as `sim.mujoco.timestep`."""
+    if not isinstance(plain, dict) or not plain:
+        return {prefix: plain}
+    parts = (flatten(value, f"{prefix}.{key}".lstrip(".")) for key, value in plain.items())
+    return {path: value for part in parts for path, value in part.items()}
+
+
 def dump_yaml(path: Path, config: Any) -> None:
     """Write a config as YAML, atomically."""
     write_atomic(path, yaml.safe_dump(to_plain(config), sort_keys=False))
