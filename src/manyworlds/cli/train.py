@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from manyworlds.cli.parsing import parse_over, parse_task
 from manyworlds.cli.runs import download_checkpoint, find_run
+from manyworlds.cli.train_seeds import RUN_FILE, train_seeds
+from manyworlds.utils.files import write_atomic
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +31,8 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds train`."""
     task, rest = parse_task(argv, "train", "Train a policy for a task.")
     cfg, resume = _parse(task, rest)
+    if cfg.seeds:
+        return train_seeds(task, cfg, argv)
     from rich.console import Console
 
     from manyworlds.cli.training_progress import TrainingProgress
@@ -134,6 +138,8 @@ class _Watchers:
     def start(self, runner: OnPolicyRunner, run: RunFolder) -> None:
         """Start recording and serving, as the options say."""
         cfg = self._cfg
+        if run_file := os.environ.get(RUN_FILE):
+            write_atomic(Path(run_file), str(run.path.resolve()))
         if cfg.video:
             from manyworlds.viewer.video_recorder import VideoRecorder
 
