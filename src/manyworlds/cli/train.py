@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds train`."""
     task, rest = parse_task(argv, "train", "Train a policy for a task.")
     cfg, resume = _parse(task, rest)
-    if cfg.seeds:
+    if cfg.seeds or cfg.seeds_parallel:
         return train_seeds(task, cfg, argv)
     from rich.console import Console
 

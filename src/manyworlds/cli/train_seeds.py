@@ -62,6 +62,12 @@ class _Processes:
     running: list[subprocess.Popen[str]] = field(default_factory=list)
     stopped: bool = False
 
+    def add(self, process: subprocess.Popen[str]) -> None:
+        """Pass signals on to a process, also one that came while it started."""
+        self.running.append(process)
+        if self.stopped:
+            process.send_signal(signal.SIGINT)
+
     @contextlib.contextmanager
     def forward_signals(self) -> Iterator[None]:
         """Pass Ctrl-C, SIGTERM and the end of the terminal on; each process then saves its run."""
@@ -80,6 +86,8 @@ class _Processes:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+            for process in self.running:  # after an error
+                process.terminate()
 
 
 def train_seeds(task: str, cfg: TrainOptions, argv: Sequence[str]) -> int:
@@ -153,7 +161,7 @@ def _run(trainings: Sequence[_Training], cfg: TrainOptions, argv: Sequence[str])
                 break
             print(f"seed {training.seed} ({i} of {len(trainings)}):", flush=True)
             process = _start(training, cfg, argv)
-            processes.running = [process]
+            processes.add(process)
             training.code = process.wait()
     return processes.stopped
 
@@ -179,7 +187,7 @@ def _run_all(
         if processes.stopped:
             break
         pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        processes.running.append(_start(training, cfg, argv, environment, **pipe))
+        processes.add(_start(training, cfg, argv, environment, **pipe))
         args = training, processes.running[-1]
         readers.append(threading.Thread(target=copy_output, args=args))
         readers[-1].start()
