@@ -115,7 +115,7 @@ def test_runs_of_other_versions_are_shown(run, root, capsys):
     """Show old records without shares and scalars, an unknown task, and no command; escape all."""
     lines = [json.loads(line) for line in (run.path / "progress.jsonl").open()]
     kept = ("iteration", "total", "mean_return", "steps_per_s", "collect_time", "learn_time")
-    old = ["{}\n".format(json.dumps({key: line[key] for key in kept})) for line in lines]
+    old = [f"{json.dumps({key: line[key] for key in kept})}\n" for line in lines]
     (run.path / "progress.jsonl").write_text("".join(old) + '{"iteration": 3, "tot')
     (run.path / "params" / "run.yaml").write_text("task: <b>Gone</b>\n")
     (run.path / "params" / "agent.yaml").write_text("gone: [<i>1</i>]\n")

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-_Given: TypeAlias = torch.Tensor | np.ndarray | Sequence[int] | slice | None
+_Given: TypeAlias = "torch.Tensor | np.ndarray | Sequence[int] | slice | None"
 EnvIds: TypeAlias = "Worlds | _Given"
 
 _ALL = slice(None)
