@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from manyworlds.utils.page import Page
 
 _TITLES = {
-    "Episode_Reward": "Reward terms: mean of weight x value over finished episodes, per second",
+    "Episode_Reward": "Weighted reward terms of ended episodes, per second of the maximum length",
     "Train": "Episodes that ended",
-    "Episode_Termination": "Terminations: episodes that ended per step",
+    "Episode_Termination": "Terminations: episodes that each ends, in steps that end episodes",
     "Loss": "Losses and learning rate",
     "Policy": "Exploration noise",
 }
@@ -80,7 +80,7 @@ def _summary(
     yield "run", run.path.name
     yield "checkpoint", "none" if checkpoint is None else checkpoint.name
     yield "iterations", f"{last.iteration:,} of {last.total:,}"
-    yield "training time", f"{minutes:.1f} min"
+    yield "training time", f"{minutes:.1f} min" if minutes >= 1.0 else f"{60.0 * minutes:.1f} s"
     yield "control steps", f"{steps:,} ({steps / (60.0 * minutes):,.0f} per second)"
     if last.mean_return is not None:
         yield "mean return", f"{last.mean_return:.2f} (last 100 episodes of training)"
@@ -103,12 +103,16 @@ def _add_evaluation(page: Page, results: Results) -> None:
     page.table(
         ("reward term", "mean", "weight", "weighted"),
         [
-            (name, round(mean, 4), found.weights[name], round(mean * found.weights[name], 4))
+            (name, _rounded(mean), found.weights[name], _rounded(mean * found.weights[name]))
             for name, mean in found.terms.items()
         ],
     )
     ends = [(k, n, round(100.0 * n / found.episodes, 1)) for k, n in found.ends.items()]
     page.table(("termination", "episodes", "%"), ends)
+
+
+def _rounded(value: float) -> float:
+    return round(value, 4) + 0.0  # which makes -0.0 zero
 
 
 def _add_curves(page: Page, records: Sequence[IterationRecord], scratch: Path) -> None:

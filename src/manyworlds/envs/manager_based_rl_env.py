@@ -321,9 +321,7 @@ class ManagerBasedRlEnv(Stateful):
         self._check_all_reset()
         action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
         self.action_manager.process_action(action.detach())
-        self._physics_timer.start()
         self._step_physics()
-        self._physics_timer.stop()
         self.episode_length_buf += 1
         self.common_step_counter += 1
         self.reset_buf = self.termination_manager.compute()
@@ -333,7 +331,6 @@ class ManagerBasedRlEnv(Stateful):
         self.reset_time_outs = self.termination_manager.time_outs.clone()
         self.extras = {"log": {}}
         codes, due = self._read_device()
-        self.physics_time += self._physics_timer.elapsed()  # known on a GPU since that transfer
         self._apply_events(due)
         finished = self._finish_episodes(codes)
         dt = self.step_dt
@@ -396,6 +393,11 @@ class ManagerBasedRlEnv(Stateful):
         self.renderer = None
 
     def _step_physics(self) -> None:
+        self._physics_timer.start()
+        self._run_substeps()
+        self._physics_timer.stop()
+
+    def _run_substeps(self) -> None:
         if self._needs_substeps:
             for substep in range(self.cfg.decimation):
                 self.action_manager.apply_action()
@@ -426,6 +428,7 @@ class ManagerBasedRlEnv(Stateful):
         codes = torch.add(self.reset_buf, self.sim.status, alpha=2)
         due = self.event_manager.tick(self.step_dt)
         host = torch.cat([codes.unsqueeze(0), due.to(codes.dtype)]).cpu().numpy()
+        self.physics_time += self._physics_timer.elapsed()  # a GPU has done this work by now
         return host[0], host[1:]
 
     def _apply_events(self, due: np.ndarray) -> None:

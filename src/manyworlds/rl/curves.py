@@ -31,6 +31,7 @@ def plot_learning_curve(records: Sequence[IterationRecord], path: Path) -> Path:
     bottom.set_ylim(bottom=0)
     bottom.set(ylabel="1000 steps/s", xlabel=_TIME)
     for axes in (top, bottom):
+        axes.set_xlim(left=0)
         style_axes(axes)
     return save_png(figure, path)
 
@@ -54,6 +55,8 @@ def plot_values(records: Sequence[IterationRecord], keys: Sequence[str], path: P
         _plot(axes, minutes, curve(records, keys[i]), COLORS[0], lw=1.4)
         axes.set_title(keys[i].split("/", 1)[-1], fontsize=9, loc="left", parse_math=False)
         axes.tick_params(labelsize=8)
+        axes.locator_params(axis="x", nbins=4)
+        axes.set_xlim(left=0)
         style_axes(axes)
         if i + _COLUMNS >= len(keys):
             axes.tick_params(labelbottom=True)

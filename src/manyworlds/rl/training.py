@@ -77,11 +77,10 @@ def train(
         env_cfg: the environment; its seed is set to the learner's if it is None.
         rl_cfg: the learner.
         log_root: folder of the experiments' folders.
-        device: a torch device, or None for the default.
+        device: torch device; None for the default.
         resume: checkpoint to continue from.
         runner_cls: class of the runner.
-        on_start: function called with the runner and the run's folder before the first iteration,
-            in the process that writes the files.
+        on_start: function called with runner and run folder before the first iteration, on rank 0.
         on_iteration: function called after every iteration.
         command: command line that starts this training, stored in the run folder.
     """
@@ -89,10 +88,9 @@ def train(
     deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
     ranks = Ranks.from_environment()
     env_cfg = copy.deepcopy(env_cfg)
-    if env_cfg.seed is None:
-        env_cfg.seed = rl_cfg.seed
+    env_cfg.seed = rl_cfg.seed if env_cfg.seed is None else env_cfg.seed
     env = ManagerBasedRlEnv(_env_cfg_of(ranks, env_cfg), device=ranks.device(device))
-    wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
+    wrapped = RslRlVecEnvWrapper(env, rl_cfg.clip_actions)
     runner = runner_cls(wrapped, rl_cfg, None, str(env.device))
     try:
         if resume is not None:
