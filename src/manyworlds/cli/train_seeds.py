@@ -186,8 +186,7 @@ def _run_all(
     for training in trainings:
         if processes.stopped:
             break
-        pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        processes.add(_start(training, cfg, argv, environment, **pipe))
+        processes.add(_start(training, cfg, argv, environment))
         args = training, processes.running[-1]
         readers.append(threading.Thread(target=copy_output, args=args))
         readers[-1].start()
@@ -200,20 +199,23 @@ def _start(
     training: _Training,
     cfg: TrainOptions,
     argv: Sequence[str],
-    environment: dict[str, str] | None = None,
-    **pipes: int,
+    piped_environment: dict[str, str] | None = None,
 ) -> subprocess.Popen[str]:
-    """Start a training in a process group of its own, to which a terminal sends no Ctrl-C."""
+    """Start a training in a process group of its own, to which a terminal sends no Ctrl-C.
+
+    With an environment for it, its output and errors go to a pipe.
+    """
     name = "_".join(filter(None, (cfg.agent.run_name, f"seed-{training.seed}")))
     options = [text for option in _SEEDS for text in (option, str(training.seed))]
     command = [sys.executable, "-m", "manyworlds.cli.main", "train", *argv, *options]
     return subprocess.Popen(
         [*command, "--agent.run-name", name],
-        env={**(environment or os.environ), RUN_FILE: str(training.run_file)},
+        env={**(piped_environment or os.environ), RUN_FILE: str(training.run_file)},
+        stdout=subprocess.PIPE if piped_environment else None,
+        stderr=subprocess.STDOUT if piped_environment else None,
         text=True,
         errors="replace",
         process_group=0,
-        **pipes,
     )
 
 

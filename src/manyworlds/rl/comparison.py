@@ -111,8 +111,8 @@ def _draw(axes: Axes, group: Sequence[RunCurves], positions: Any, key: str, colo
     is_repeated = len(group) > 1
     for x, y in curves:
         marker = "o" if len(x) == 1 else None
-        style = {"lw": 0.7, "alpha": 0.5} if is_repeated else {"lw": 1.8}
-        axes.plot(x, y, color=color, marker=marker, markersize=4, **style)
+        lw, alpha = (0.7, 0.5) if is_repeated else (1.8, 1.0)
+        axes.plot(x, y, color=color, lw=lw, alpha=alpha, marker=marker, markersize=4)
     start, end = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
     if is_repeated and len(curves) == len(group) and start < end:
         grid = np.linspace(start, end, _GRID)
