@@ -10,9 +10,11 @@ import pytest
 import yaml
 
 from manyworlds.cli.main import main
+from manyworlds.cli.runs import evaluation_env_cfg
 from manyworlds.rl.comparison import RunCurves, _groups, _labels
 from manyworlds.rl.progress import read_progress
 from manyworlds.rl.run_folder import RunFolder
+from manyworlds.tasks import load_env_cfg, load_rl_cfg
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 
@@ -198,3 +200,13 @@ def test_runs_that_differ_in_the_seed_only_are_one_curve(run, root):
     assert first.endswith("agent.num_steps_per_env = 4") and "again, seed 42;" in second
     assert third == "Cartpole-Swingup, changed, seed 8; agent.num_steps_per_env = 6"
     assert runs[0].records == read_progress(run.path)
+
+
+def test_evaluations_take_the_files_that_a_task_needs_from_the_run(tmp_path):
+    """Take the motion of the run, and nothing else that the run changed."""
+    cfg, rl_cfg = load_env_cfg("Tracking-Flat-G1"), load_rl_cfg("Tracking-Flat-G1")
+    cfg.commands["motion"].motion_file, cfg.decimation = "motion.npz", 7
+    run = RunFolder.create(tmp_path, "tracking", "", "Tracking-Flat-G1", cfg, rl_cfg)
+    used = evaluation_env_cfg("Tracking-Flat-G1", run)
+    assert used.commands["motion"].motion_file == "motion.npz"
+    assert used.decimation == load_env_cfg("Tracking-Flat-G1").decimation != 7

@@ -85,7 +85,9 @@ def test_ctrl_c_stops_all_seeds_with_their_checkpoints(tmp_path):
         assert summary["interrupted"] is True
         assert run.last_checkpoint().name == f"model_{summary['iterations'] - 1}.pt"
         assert f"{name.replace('-', ' ')}: stopped after iteration" in text
-    assert "Cartpole-Swingup: 2 of 2 seeds trained" in text and "Traceback" not in text
+    assert (
+        "Cartpole-Swingup: 2 of 2 seeds trained until the stop" in text and "Traceback" not in text
+    )
 
 
 def test_seeds_begin_new_runs(capsys, tmp_path, monkeypatch):

@@ -230,6 +230,8 @@ def _report(task: str, trainings: Sequence[_Training], picture: Path) -> None:
     runs = [RunCurves.of(t.run) for t in ended if t.run is not None]
     returns = [value for run in runs if (value := run.records[-1].mean_return) is not None]
     line = f"{task}: {len(runs)} of {len(trainings)} seeds trained"
+    if any(training.code == _INTERRUPTED for training in trainings):
+        line += " until the stop"
     if returns:
         line += (
             f", mean return {sum(returns) / len(returns):.2f} (minimum {min(returns):.2f}, "

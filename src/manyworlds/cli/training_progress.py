@@ -29,14 +29,14 @@ class TrainingProgress:
         self._console = console
         self._printed = time.monotonic()
         self._progress = Progress(
-            TextColumn("{task.completed}/{task.total}"),
+            TextColumn("{task.fields[count]}"),
             *([BarColumn(bar_width=10)] if console.width >= _BAR_COLUMNS else []),
             TextColumn("{task.description}"),
             TimeRemainingColumn(compact=True),
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._progress.add_task("first iteration ...", total=None)
+        self._task = self._progress.add_task("first iteration ...", total=None, count="")
 
     def __enter__(self) -> TrainingProgress:
         self._progress.start()
@@ -53,14 +53,15 @@ class TrainingProgress:
     def update(self, record: IterationRecord) -> None:
         """Show the report of an iteration."""
         done, total = record.iteration, record.total
-        text = describe(record)
-        self._progress.update(self._task, total=total, completed=done, description=text)
+        count, text = f"{done}/{total}", describe(record)
+        self._progress.update(
+            self._task, total=total, completed=done, count=count, description=text
+        )
         now = time.monotonic()
         due = done in (1, total) or done % max(1, total // 10) == 0
         if not self._console.is_terminal and (due or now - self._printed > _PRINT_EVERY_S):
             self._printed = now
-            line = f"iteration {done}/{total}: {text}"
-            self._console.print(line, highlight=False, soft_wrap=True)
+            self._console.print(f"iteration {count}: {text}", highlight=False, soft_wrap=True)
 
 
 def describe(record: IterationRecord) -> str:
