@@ -11,6 +11,7 @@ import time
 import pytest
 
 from manyworlds.cli.main import main
+from manyworlds.cli.train_seeds import _Processes, _report, _Training
 from manyworlds.rl.progress import read_progress
 from manyworlds.rl.run_folder import RunFolder
 
@@ -18,6 +19,8 @@ pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 
 SMALL = ["--env.scene.num-envs", "8", "--agent.num-steps-per-env", "4"]
 TWO = [*SMALL, "--agent.max-iterations", "2"]
+CODES = {1: 130, 3: 1, 5: -9, 7: None}
+"""Exit codes by seed: stopped, failed, killed, and not started."""
 FAILING = """
 import sys
 if "--agent.seed" in sys.argv and sys.argv[sys.argv.index("--agent.seed") + 1] == "2":
@@ -99,3 +102,34 @@ def test_seeds_begin_new_runs(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert main([*args, "--seeds", "1,2"]) == 2
     assert "use it without torchrun" in capsys.readouterr().err
+
+
+def test_seeds_without_an_iteration_are_counted(tmp_path, capsys):
+    """Count and name trainings that failed or ended before an iteration, without a picture."""
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "progress.jsonl").write_text("")
+    trainings = [_Training(seed, tmp_path / f"seed-{seed}", code) for seed, code in CODES.items()]
+    trainings[0].run_file.write_text(str(run))
+    _report("Reach", trainings, tmp_path / "picture.png")
+    out, err = capsys.readouterr()
+    assert out == "Reach: 0 of 4 seeds trained until the stop\n"
+    assert err == (
+        "error: seed 3 failed: exit code 1; its message is above.\n"
+        "error: seed 5 failed: SIGKILL ended it.\n"
+    )
+    assert not (tmp_path / "picture.png").exists()
+
+
+def test_ignored_signals_stay_ignored():
+    """Leave the end of the terminal to `nohup`; restore what was there before."""
+    before = signal.getsignal(signal.SIGTERM)
+    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        processes = _Processes()
+        with processes.forward_signals():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+            signal.raise_signal(signal.SIGTERM)
+        assert processes.stopped and signal.getsignal(signal.SIGTERM) is before
+    finally:
+        signal.signal(signal.SIGHUP, old)

@@ -80,7 +80,9 @@ class _Processes:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, forward) for number in _SIGNALS}
+        # A signal that is ignored, as below `nohup`, stays so.
+        caught = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, forward) for number in caught}
         try:
             yield
         finally:
@@ -222,12 +224,13 @@ def _start(
 def _report(task: str, trainings: Sequence[_Training], picture: Path) -> None:
     """Draw the curves of the trainings that ended well or were stopped; print one line."""
     from manyworlds.rl.comparison import RunCurves, plot_comparison
+    from manyworlds.rl.progress import read_progress
 
     for training in trainings:
         if training.code not in (None, 0, _INTERRUPTED):
             print(f"error: seed {training.seed} failed: {_reason(training.code)}", file=sys.stderr)
-    ended = [t for t in trainings if t.code in (0, _INTERRUPTED) and t.run is not None]
-    runs = [RunCurves.of(t.run) for t in ended if t.run is not None]
+    ended = [t.run for t in trainings if t.code in (0, _INTERRUPTED)]
+    runs = [RunCurves.of(run) for run in ended if run is not None and read_progress(run.path)]
     returns = [value for run in runs if (value := run.records[-1].mean_return) is not None]
     line = f"{task}: {len(runs)} of {len(trainings)} seeds trained"
     if any(training.code == _INTERRUPTED for training in trainings):

@@ -81,12 +81,13 @@ def curve(records: Sequence[IterationRecord], key: str) -> list[float]:
 
 def curve_keys(records: Sequence[IterationRecord]) -> list[str]:
     """Return the keys that have a value in at least one record."""
-    keys = [f.name for f in dataclasses.fields(IterationRecord) if f.name != "scalars"]
+    others = ("iteration", "total", "scalars")
+    fields = [f.name for f in dataclasses.fields(IterationRecord) if f.name not in others]
     shares = dict.fromkeys(f"share/{part}" for record in records for part in record.shares)
     logged = dict.fromkeys(name for record in records for name in record.scalars)
     return [
         key
-        for key in (*keys[2:], *shares, *logged)
+        for key in (*fields, *shares, *logged)
         if any(_value(record, key) is not None for record in records)
     ]
 
