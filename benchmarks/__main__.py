@@ -6,10 +6,7 @@ Run from the project's root: python -m benchmarks [NAME ...] [--seconds 10] [--d
 from __future__ import annotations
 
 import datetime
-import importlib.metadata
 import json
-import os
-import platform
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -22,6 +19,8 @@ from rich.table import Table
 
 from benchmarks.gpu import GPU_WORKLOADS
 from benchmarks.workloads import WORKLOADS
+from manyworlds.utils.extras import installed_version
+from manyworlds.utils.machine import machine
 
 LEDGER = Path(__file__).parent / "results.jsonl"
 TABLE = Path(__file__).parents[1] / "docs" / "performance.md"
@@ -49,7 +48,7 @@ def main() -> int:
     if unknown := set(options.names) - set(workloads):
         print(f"error: no workload {sorted(unknown)}; there are {', '.join(workloads)}.")
         return 2
-    if options.gpu and _gpu() is None:
+    if options.gpu and machine(gpu=True)["gpu"] is None:
         print("error: --gpu needs an NVIDIA GPU and PyTorch's CUDA build; PyTorch finds no GPU.")
         return 2
     console = Console()
@@ -77,19 +76,11 @@ def circumstances(gpu: bool = False) -> dict[str, Any]:
         ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
     )
     names = ("mujoco", "torch", "numpy", *(("mujoco-warp", "warp-lang") if gpu else ()))
-    versions = {name: importlib.metadata.version(name) for name in names}
     return {
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": git.stdout.strip() or None,
-        "machine": {
-            "processor": _processor(),
-            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
-            "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
-            "system": platform.system(),
-            "python": platform.python_version(),
-            "gpu": _gpu() if gpu else None,
-        },
-        "versions": versions,
+        "machine": machine(gpu),
+        "versions": {name: installed_version(name) for name in names},
     }
 
 
@@ -130,21 +121,6 @@ def write_table() -> None:
         rows.append(f"| {line['what']} | {line['ratio']:.3f} | {goal} | {figures} | {where} |")
     before = TABLE.read_text().split(_MARK)[0]
     TABLE.write_text(before + _MARK + "\n" + "\n".join(rows) + "\n")
-
-
-def _gpu() -> str | None:
-    import torch
-
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else None
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 if __name__ == "__main__":

@@ -8,21 +8,22 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict, dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tyro
+from rich.console import Console
 
 from benchmarks.__main__ import circumstances
 from benchmarks.learning_pictures import draw_curve, draw_policy
 from manyworlds.cli.evaluate import UNSEEN_SEED
 from manyworlds.cli.policies import load_policy
+from manyworlds.cli.training_progress import TrainingProgress
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl.evaluation import evaluate
+from manyworlds.rl.progress import curve, read_progress, training_minutes
 from manyworlds.rl.run_folder import RunFolder
-from manyworlds.rl.runner import IterationRecord
 from manyworlds.rl.training import train
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
 from manyworlds.utils.config import update_from_plain
@@ -33,7 +34,6 @@ PAGE = ROOT / "docs" / "learning.md"
 _MARK = "<!-- the rest is written by `python -m benchmarks.learning` -->\n"
 _WORLDS = 256
 _POINTS = 60
-_TELL_EVERY = 20
 
 
 @dataclass
@@ -90,39 +90,32 @@ def _train(options: Options) -> Path:
     if options.minutes is not None:
         rl_cfg.max_iterations = 1_000_000
 
-    def tell(record: IterationRecord) -> None:
-        if record.iteration % _TELL_EVERY == 0:
-            shown = "-" if record.mean_return is None else f"{record.mean_return:.2f}"
-            print(f"iteration {record.iteration}: return {shown}, {record.steps_per_s:,.0f}/s")
-
-    return train(options.task, env_cfg, rl_cfg, options.log_root, on_iteration=tell).checkpoint
+    with TrainingProgress(Console()) as progress:
+        result = train(
+            options.task, env_cfg, rl_cfg, options.log_root, on_iteration=progress.update
+        )
+    return result.checkpoint
 
 
 def _history(run: RunFolder, weights: dict[str, float]) -> dict[str, Any]:
-    """Return the amount of work in a run's logs, and the course of some rewards as shares."""
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    records = [json.loads(s) for s in (run.path / "progress.jsonl").read_text().splitlines()]
-    minutes = [s / 60 for s in accumulate(r["collect_time"] + r["learn_time"] for r in records)]
-    events = EventAccumulator(str(run.path)).Reload()
+    """Return the amount of work of a run, and the course of some rewards as shares."""
+    records = read_progress(run.path)
+    minutes = training_minutes(records)
     curves: dict[str, Any] = {}
     agent, num_envs = run.agent_params(), run.env_params()["scene"]["num_envs"]
-    lengths = {e.step: e.value for e in events.Scalars("Train/mean_episode_length")}
+    lengths = np.nan_to_num(curve(records, "Train/mean_episode_length"), nan=1.0)
     for name, weight in weights.items():
-        scalars = events.Scalars(f"Episode_Reward/{name}")
-        tag = f"Curriculum/{name}_weight/weight"
-        known = tag in events.Tags()["scalars"]
-        then = {e.step: e.value for e in events.Scalars(tag)} if known else {}
-
-        def share(event: Any, then: dict[int, float] = then, weight: float = weight) -> float:
-            # A weight changes within episodes: take its mean over one episode.
-            length = round(lengths.get(event.step, 1.0) / agent["num_steps_per_env"])
-            steps = range(max(0, event.step - length), event.step + 1)
-            return event.value / float(np.mean([then.get(step, weight) for step in steps]))
-
+        # A weight changes within episodes: take its mean over one episode.
+        then = curve(records, f"Curriculum/{name}_weight/weight")
+        then = np.nan_to_num(then, nan=weight)
+        values = curve(records, f"Episode_Reward/{name}")
+        shares = []
+        for i, value in enumerate(values):
+            first = max(0, i - round(lengths[i] / agent["num_steps_per_env"]))
+            shares.append((minutes[i], value / float(np.mean(then[first : i + 1]))))
         curves[name] = [
-            [round(minutes[part[-1].step], 3), round(float(np.mean([*map(share, part)])), 4)]
-            for part in _parts(scalars)
+            [round(part[-1][0], 3), round(float(np.mean([share for _, share in part])), 4)]
+            for part in _parts([point for point in shares if np.isfinite(point[1])])
         ]
     steps = num_envs * agent["num_steps_per_env"] * len(records)
     return {
@@ -131,15 +124,15 @@ def _history(run: RunFolder, weights: dict[str, float]) -> dict[str, Any]:
         "minutes": round(minutes[-1], 2),
         "control_steps": steps,
         "control_steps_per_s": round(steps / (60 * minutes[-1])),
-        "learner_share": round(sum(r["learn_time"] for r in records) / (60 * minutes[-1]), 3),
+        "learner_share": round(sum(r.learn_time for r in records) / (60 * minutes[-1]), 3),
         "curves": curves,
     }
 
 
-def _parts(scalars: list[Any]) -> list[list[Any]]:
+def _parts(points: list[Any]) -> list[list[Any]]:
     """Split a curve into as many parts as it has points in the result."""
-    count = max(1, -(-len(scalars) // _POINTS))
-    return [scalars[i : i + count] for i in range(0, len(scalars), count)]
+    count = max(1, -(-len(points) // _POINTS))
+    return [points[i : i + count] for i in range(0, len(points), count)]
 
 
 def write_page() -> None:

@@ -198,6 +198,18 @@ USAGE_ERRORS = {
     "play Cartpole-Balance --latest --checkpoint x": ("either --latest or --checkpoint",),
     "play --onnx": ("Missing value", "--onnx"),
     "evaluate Cartpole-Balance --checkpont x": ("--checkpoint",),
+    "train Reach --seeds 1,x": ("--seeds '1,x' must be different numbers",),
+    "train Reach --seeds 1,1": ("--seeds '1,1' must be different numbers",),
+    "train Reach --seeds-parallel": ("must be different numbers", "such as 1,2,3"),
+    "train Reach --seeds 1,2 --agent.seed 3": ("either --seeds or --agent.seed",),
+    "report a b": ("Unrecognized", "b"),
+    "report --worlds 0": ("--worlds must be at least 1, got 0",),
+    "report --film-seconds nan": ("--film-seconds must be positive, got nan",),
+    "report --out page.pdf": ("neither .html nor .md", "--format"),
+    "report --format pdf": ("invalid choice 'pdf'", "html", "md"),
+    "compare": ("manyworlds compare RUN RUN",),
+    "compare a b --out picture.jpg": ("must end in .png",),
+    "compare a b --key mean_return": ("--keys",),
 }
 """Command lines and what their errors contain."""
 

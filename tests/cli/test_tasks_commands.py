@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 import torch
@@ -33,7 +35,7 @@ from manyworlds.tasks import load_env_cfg, load_rl_cfg, register_task
 
 env = load_env_cfg("Cartpole-Balance")
 register_task("My-Balance", env, load_env_cfg("Cartpole-Balance", play=True),
-              load_rl_cfg("Cartpole-Balance"))
+              load_rl_cfg("Cartpole-Balance"), cpu_training="needs a GPU: 1 % in 3 hours")
 """
 
 
@@ -49,11 +51,16 @@ def train(tmp_path, *extra: str) -> int:
 
 
 def test_list_names_tasks_by_keyword(capsys):
-    """Print one name a line, or those with a keyword in them."""
+    """Print one name a line, or those with a keyword in them, with the training time on a CPU."""
     assert main(["list"]) == 0
-    assert "Cartpole-Swingup" in capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == registry.list_tasks()
+    assert "Velocity-Rough-G1" in lines  # not measured
     assert main(["list", "swing"]) == 0
-    assert capsys.readouterr().out.splitlines() == ["Cartpole-Swingup"]
+    assert capsys.readouterr().out.splitlines() == ["Cartpole-Swingup  1 minute on 2 cores"]
+    assert main(["list", "flat-humanoid"]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.startswith("Velocity-Flat-Humanoid ") and " hours: falls after" in line
     assert main(["list", "zzz"]) == 1
     assert "No task contains 'zzz'" in capsys.readouterr().err
 
@@ -313,13 +320,14 @@ def test_tasks_of_ones_own_are_loaded_from_a_file(tmp_path, capsys):
     plugin = tmp_path / "my_tasks.py"
     plugin.write_text(PLUGIN)
     assert main(["list", "--load", str(plugin)]) == 0
-    assert "My-Balance" in capsys.readouterr().out
+    assert "needs a GPU: 1 % in 3 hours" in capsys.readouterr().out
     monkey = ["train", "--load", str(plugin), "My-Balance", *SMALL, "--log-root", str(tmp_path)]
     registry._TASKS.clear()
     assert main(monkey) == 0
-    assert load_yaml(RunFolder.latest(tmp_path).path / "params" / "run.yaml") == {
-        "task": "My-Balance"
-    }
+    origin = load_yaml(RunFolder.latest(tmp_path).path / "params" / "run.yaml")
+    assert origin["task"] == "My-Balance"
+    assert origin["command"] == shlex.join(["manyworlds", *monkey])
+    assert origin["versions"]["mujoco"] == mujoco.__version__
 
 
 @pytest.mark.parametrize(

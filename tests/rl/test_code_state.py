@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manyworlds.rl.code_state import write_code_state
+from manyworlds.rl.code_state import read_code_state, write_code_state
 from manyworlds.rl.runner import _Logger
 from manyworlds.rl.training import train
 
@@ -53,6 +53,21 @@ def test_places_without_code_are_left_out(project, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert write_code_state(tmp_path / "other", places) == []
     assert not (tmp_path / "other").exists()
+
+
+def test_commits_are_read_back(project, tmp_path):
+    """Read the commit of each repository, and whether its files differed from the commit."""
+    folder = tmp_path / "states"
+    write_code_state(folder, [project])
+    commit = subprocess.run(
+        ["git", "-C", str(project), "rev-parse", "HEAD"], capture_output=True, text=True
+    ).stdout.strip()
+    assert read_code_state(folder) == {"project": f"{commit}-dirty"}
+    git(project, "reset", "--hard", "-q")
+    write_code_state(folder, [project])
+    (folder / "odd.diff").write_text("nothing known")
+    assert read_code_state(folder) == {"odd": "", "project": commit}
+    assert read_code_state(tmp_path / "none") == {}
 
 
 def test_only_the_process_that_writes_touches_the_folder(project, tmp_path, monkeypatch):

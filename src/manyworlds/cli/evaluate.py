@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from manyworlds.cli.parsing import parse_over, parse_task
 from manyworlds.cli.runs import find_run
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnvCfg
+    from manyworlds.rl.evaluation import Evaluation
+    from manyworlds.rl.run_folder import RunFolder
 
 UNSEEN_SEED = 1_000_003
 """Seed that training is unlikely to use."""
@@ -13,23 +21,40 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds evaluate`: one episode in each world, and a table."""
     task, argv = parse_task(argv, "evaluate", "Evaluate a policy by the rewards of its task.")
     from manyworlds.cli.task_options import EvaluateTaskOptions
-    from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls
-    from manyworlds.utils.config import update_from_plain
+    from manyworlds.tasks import load_env_cfg
     from manyworlds.utils.extras import require_extra
 
-    env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
+    env_cfg = load_env_cfg(task)
     env_cfg.scene.num_envs, env_cfg.seed = 256, UNSEEN_SEED
     options = parse_over(EvaluateTaskOptions(env=env_cfg), argv, f"evaluate {task}")
     require_extra("rsl_rl", "train")
     checkpoint, run = find_run(options.checkpoint, options.log_root, task)
-    if run is not None:
-        update_from_plain(rl_cfg, run.agent_params())
-    from manyworlds.cli.policies import load_policy
+    print(f"policy: {checkpoint}")
+    print(evaluate_checkpoint(task, checkpoint, run, options.env, options.device))
+    return 0
+
+
+def evaluate_checkpoint(
+    task: str,
+    checkpoint: Path,
+    run: RunFolder | None,
+    env_cfg: ManagerBasedRlEnvCfg,
+    device: str | None = None,
+) -> Evaluation:
+    """Evaluate the policy of a checkpoint over one episode in each world, with a progress bar.
+
+    Args:
+        task: name of the task.
+        checkpoint: the checkpoint.
+        run: run folder with the settings of the networks; None for those of the task.
+        env_cfg: the environment.
+        device: torch device; None for the default.
+    """
+    from manyworlds.cli.policies import load_run_policy, with_progress
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.rl.evaluation import evaluate
 
-    env = ManagerBasedRlEnv(options.env, device=options.device)
-    policy = load_policy(env, rl_cfg, checkpoint, load_runner_cls(task))
-    print(f"policy: {checkpoint}")
-    print(evaluate(env, policy))
-    return 0
+    env = ManagerBasedRlEnv(env_cfg, device=device)
+    policy = load_run_policy(env, task, run, checkpoint)
+    with with_progress(policy, env.max_episode_length, "evaluating") as shown:
+        return evaluate(env, shown)

@@ -1,4 +1,4 @@
-"""`manyworlds list`: list the tasks, or the randomization of one task."""
+"""`manyworlds list`: list the tasks with their training times, or the randomization of one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from manyworlds.cli.parsing import Modules, UsageError, load_modules, parse
 
 @dataclass(kw_only=True)
 class ListOptions:
-    """List the tasks, or the differences between the worlds of one task."""
+    """List the tasks, or the differences between the worlds of one task.
+
+    A line has a task's name and, if it was measured, its training time on a CPU.
+    """
 
     keyword: Annotated[
         str, tyro.conf.Positional, tyro.conf.arg(metavar="[KEYWORD]", help_behavior_hint="")
@@ -26,7 +29,7 @@ class ListOptions:
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds list`."""
-    from manyworlds.tasks import list_tasks
+    from manyworlds.tasks import cpu_training, list_tasks
 
     options = parse(ListOptions, argv, "list")
     load_modules(options.load)
@@ -42,5 +45,6 @@ def main(argv: list[str]) -> int:
         raise ValueError(
             f"No task contains '{options.keyword}'. Available: {', '.join(list_tasks())}."
         )
-    print("\n".join(names))
+    width = max(map(len, names))
+    print("\n".join(f"{name:<{width}}  {cpu_training(name)}".rstrip() for name in names))
     return 0

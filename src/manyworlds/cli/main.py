@@ -7,13 +7,15 @@ import os
 import sys
 
 from manyworlds import __version__
-from manyworlds.utils.extras import MissingExtraError
+from manyworlds.cli.errors import EXPECTED, one_line
 from manyworlds.utils.openmp import limit_openmp_spinning
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("manyworlds.cli.demo", "train a policy that pushes objects, evaluate it and show it"),
     "train": ("manyworlds.cli.train", "train a policy for a task"),
     "evaluate": ("manyworlds.cli.evaluate", "evaluate a policy by the rewards of its task"),
+    "report": ("manyworlds.cli.report", "write a page about a training run"),
+    "compare": ("manyworlds.cli.compare", "draw the curves of several runs in one picture"),
     "play": ("manyworlds.cli.play", "watch a trained policy"),
     "lab": ("manyworlds.cli.lab", "run one world live: view it, pull at it, control it"),
     "motion": ("manyworlds.cli.motion", "write motions for tracking tasks"),
@@ -27,9 +29,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay-dump": ("manyworlds.cli.replay_dump", "find the first bad value of a recorded world"),
 }
 """Commands by name: the module with `main(argv) -> int`, and one line of help."""
-
-# Errors that the user's input or machine can cause. Others are defects and keep their traceback.
-_EXPECTED = (ValueError, KeyError, OSError, RuntimeError, MissingExtraError)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -52,10 +51,10 @@ def main(argv: list[str] | None = None) -> int:
         # The reader, such as `head`, has had enough. Nothing may write to the pipe at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except _EXPECTED as error:
+    except EXPECTED as error:
         if os.environ.get("MANYWORLDS_DEBUG", "0") not in ("", "0"):
             raise
-        print(f"error: {_one_line(error)}", file=sys.stderr)
+        print(f"error: {one_line(error)}", file=sys.stderr)
         return getattr(error, "exit_code", 1)  # 2 for wrong usage, as of `UsageError`
     except ImportError as error:
         # Ctrl-C while a C++ module is loaded raises an ImportError.
@@ -111,17 +110,6 @@ def _unknown(name: str) -> str:
     if close:
         return f"unknown {kind} '{name}': did you mean {' or '.join(map(repr, close))}?"
     return f"unknown {kind} '{name}': choose from {', '.join(known)}."
-
-
-def _one_line(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        where = f": '{error.filename}'" if error.filename is not None else ""
-        return f"{error.strerror}{where}"
-    # str() of a KeyError is the repr of its message.
-    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-    text = " ".join([*text.split(), *getattr(error, "__notes__", ())])
-    # A bare name or nothing at all says too little without the kind of error.
-    return text if " " in text else f"{type(error).__name__}: {text}".rstrip(": ")
 
 
 if __name__ == "__main__":

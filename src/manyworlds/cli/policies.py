@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import torch
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.rl import RslRlOnPolicyRunnerCfg
+    from manyworlds.rl.run_folder import RunFolder
 
 Policy = Callable[[Any], torch.Tensor]
 
@@ -36,6 +38,50 @@ def load_policy(
     policy = runner.get_inference_policy()
     clip = rl_cfg.clip_actions
     return policy if clip is None else lambda obs: policy(obs).clamp(-clip, clip)
+
+
+def load_run_policy(
+    env: ManagerBasedRlEnv, task: str, run: RunFolder | None, checkpoint: Path
+) -> Policy:
+    """Load the policy of a checkpoint with the runner of its task and the networks of its run.
+
+    Args:
+        env: the environment.
+        task: name of the task.
+        run: run folder with the settings of the networks; None for those of the task.
+        checkpoint: the checkpoint.
+    """
+    from manyworlds.tasks import load_rl_cfg, load_runner_cls
+    from manyworlds.utils.config import update_from_plain
+
+    rl_cfg = load_rl_cfg(task)
+    if run is not None:
+        update_from_plain(rl_cfg, run.agent_params())
+    return load_policy(env, rl_cfg, checkpoint, load_runner_cls(task))
+
+
+@contextlib.contextmanager
+def with_progress(policy: Policy, steps: int, what: str) -> Iterator[Policy]:
+    """Show a progress bar on a terminal, and yield the policy, each call of which advances it.
+
+    Args:
+        policy: the policy.
+        steps: calls from beginning to end.
+        what: description of the work.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(
+        console=(console := Console(stderr=True)), disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(what, total=steps)
+
+        def act(obs: Any) -> torch.Tensor:
+            bar.advance(task)
+            return policy(obs)
+
+        yield act
 
 
 def untrained_policy(env: ManagerBasedRlEnv, kind: str) -> Policy:

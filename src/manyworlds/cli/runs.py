@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,26 @@ def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:
     return cfg
 
 
+def evaluation_env_cfg(task: str, run: RunFolder) -> ManagerBasedRlEnvCfg:
+    """Return the environment of a task as registered; texts that it leaves empty are the run's.
+
+    Such a text is the file of a motion, without which the task cannot run.
+    """
+    from manyworlds.tasks import load_env_cfg
+    from manyworlds.utils.config import flatten, to_plain, update_from_plain
+
+    cfg = load_env_cfg(task)
+    used, nested = flatten(run.env_params()), {}
+    for path, value in flatten(to_plain(cfg)).items():
+        if value == "" and used.get(path):
+            *parents, name = path.split(".")
+            entry = nested
+            for parent in parents:
+                entry = entry.setdefault(parent, {})
+            entry[name] = used[path]
+    return update_from_plain(cfg, nested)
+
+
 def find_run(
     checkpoint: Path | None,
     log_root: Path,
@@ -54,8 +75,7 @@ def find_run(
     if checkpoint is None:
         run = RunFolder.latest(log_root, task, load_run, load_checkpoint)
         return run.last_checkpoint(load_checkpoint), run
-    for folder in (Path(), log_root, *sorted(log_root.glob("*"))):
-        path = folder / checkpoint
+    for path in _places(checkpoint, log_root):
         if path.is_file():
             return path, RunFolder.of_checkpoint(path)
         if path.is_dir() and (run := RunFolder(path)).checkpoints():
@@ -64,6 +84,44 @@ def find_run(
         f"There is no checkpoint '{checkpoint}': give the path of a .pt file or of a run folder, "
         f"or the name of a run in '{log_root}'."
     )
+
+
+def named_run(name: str | None, log_root: Path) -> tuple[RunFolder, Path | None]:
+    """Find a run by name, also one that has no checkpoint yet.
+
+    Args:
+        name: path of a run folder or of a checkpoint in one, also relative to the log root or to
+            the folder of an experiment in it; or a task, for its newest run; None for the newest
+            run of any task.
+        log_root: folder of all runs.
+
+    Returns:
+        The run's folder, and the given checkpoint or the run's last one, if it has one.
+
+    Raises:
+        FileNotFoundError: there is no such run.
+    """
+    from manyworlds.rl.run_folder import RunFolder
+    from manyworlds.tasks import list_tasks
+
+    for path in () if name is None else _places(Path(name), log_root):
+        if path.suffix == ".pt" and path.is_file() and (run := RunFolder.of_checkpoint(path)):
+            return run, path
+        if (path / "params" / "run.yaml").is_file():
+            return (run := RunFolder(path.resolve())), (run.checkpoints() or [None])[-1]
+    if name is None or name in list_tasks():
+        run = RunFolder.latest(log_root, name)
+        return run, run.last_checkpoint()
+    raise FileNotFoundError(
+        f"There is no run '{name}': give the path of a run folder or of a checkpoint in one, the "
+        f"name of a run in '{log_root}', or a task that was trained there."
+    )
+
+
+def _places(path: Path, log_root: Path) -> Iterator[Path]:
+    """Yield a path relative to this folder, to the log root, and to each experiment's folder."""
+    for folder in (Path(), log_root, *sorted(log_root.glob("*"))):
+        yield folder / path
 
 
 def download_checkpoint(options: TrainOptions | PlayOptions) -> Path:

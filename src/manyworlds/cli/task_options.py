@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Literal
 
 from manyworlds.cli.play_options import PlayOptions
+from manyworlds.cli.train_seeds import SeedOptions
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl import RslRlOnPolicyRunnerCfg
 
 
 @dataclass(kw_only=True)
-class TrainOptions:
+class TrainOptions(SeedOptions):
     """Train a policy for a task.
 
     Options `--env...` change the environment, options `--agent...` the learner. Collections are

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +13,16 @@ from typing import TYPE_CHECKING
 
 from manyworlds.cli.parsing import FRONTENDS, parse_over, parse_task
 from manyworlds.cli.runs import download_checkpoint, find_run
+from manyworlds.cli.train_seeds import RUN_FILE, train_seeds
+from manyworlds.utils.files import write_atomic
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from manyworlds.cli.task_options import TrainOptions
+    from manyworlds.rl.progress import IterationRecord
     from manyworlds.rl.run_folder import RunFolder
-    from manyworlds.rl.runner import IterationRecord, OnPolicyRunner
+    from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.rl.training import TrainingResult
     from manyworlds.viewer.training_view import TrainingView
     from manyworlds.viewer.video_recorder import VideoRecorder
@@ -27,7 +31,10 @@ if TYPE_CHECKING:
 def main(argv: list[str]) -> int:
     """Run `manyworlds train`."""
     task, rest = parse_task(argv, "train", "Train a policy for a task.")
-    return run(task, *_parse(task, rest), argv)
+    cfg, resume = _parse(task, rest)
+    if cfg.seeds or cfg.seeds_parallel:
+        return train_seeds(task, cfg, argv)
+    return run(task, cfg, resume, argv)
 
 
 def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence[str] = ()) -> int:
@@ -73,6 +80,7 @@ def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence
             resume=resume,
             on_start=seen.start,
             on_iteration=report,
+            command=shlex.join(["manyworlds", "train", *argv]),
             **({} if runner is None else {"runner_cls": runner}),
         )
     result.files += seen.files
@@ -152,6 +160,8 @@ class _Watchers:
     def start(self, runner: OnPolicyRunner, run: RunFolder) -> None:
         """Start recording and serving, as the options say."""
         cfg = self._cfg
+        if run_file := os.environ.get(RUN_FILE):
+            write_atomic(Path(run_file), str(run.path.resolve()))
         if cfg.video:
             from manyworlds.viewer.video_recorder import VideoRecorder
 

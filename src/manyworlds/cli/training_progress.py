@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -10,26 +11,32 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from manyworlds.rl.runner import IterationRecord
+    from manyworlds.rl.progress import IterationRecord
+
+_PRINT_EVERY_S = 60.0
+_BAR_COLUMNS = 100
+"""Width of a terminal that has room for a bar [columns]."""
 
 
 class TrainingProgress:
-    """Line with iteration, mean return, env-steps/s and time left; a few lines without terminal."""
+    """Line with iteration, mean return, control steps per second, shares of time, and time left.
+
+    Without a terminal it prints such a line at the first iteration, at each tenth of all, at the
+    last, and after a minute without one.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._printed = time.monotonic()
         self._progress = Progress(
-            TextColumn("training"),
-            BarColumn(bar_width=30),
-            TextColumn("iteration {task.completed}/{task.total}"),
-            TextColumn("return {task.fields[mean_return]}"),
-            TextColumn("{task.fields[speed]} env-steps/s"),
+            TextColumn("{task.fields[count]}"),
+            *([BarColumn(bar_width=10)] if console.width >= _BAR_COLUMNS else []),
+            TextColumn("{task.description}"),
             TimeRemainingColumn(compact=True),
-            TextColumn("left"),
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._progress.add_task("", total=None, mean_return="-", speed="-")
+        self._task = self._progress.add_task("first iteration ...", total=None, count="")
 
     def __enter__(self) -> TrainingProgress:
         self._progress.start()
@@ -45,17 +52,22 @@ class TrainingProgress:
 
     def update(self, record: IterationRecord) -> None:
         """Show the report of an iteration."""
-        shown = "-" if record.mean_return is None else f"{record.mean_return:.2f}"
-        speed = f"{record.steps_per_s:,.0f}"
+        done, total = record.iteration, record.total
+        count, text = f"{done}/{total}", describe(record)
         self._progress.update(
-            self._task,
-            total=record.total,
-            completed=record.iteration,
-            mean_return=shown,
-            speed=speed,
+            self._task, total=total, completed=done, count=count, description=text
         )
-        every = max(1, record.total // 10)
-        if not self._console.is_terminal and record.iteration % every == 0:
-            self._console.print(
-                f"iteration {record.iteration}/{record.total}: return {shown}, {speed} env-steps/s"
-            )
+        now = time.monotonic()
+        due = done in (1, total) or done % max(1, total // 10) == 0
+        if not self._console.is_terminal and (due or now - self._printed > _PRINT_EVERY_S):
+            self._printed = now
+            self._console.print(f"iteration {count}: {text}", highlight=False, soft_wrap=True)
+
+
+def describe(record: IterationRecord) -> str:
+    """Return mean return, speed, and the shares of time of an iteration."""
+    shown = "-" if record.mean_return is None else f"{record.mean_return:.2f}"
+    parts = [f"return {shown}", f"{record.steps_per_s:,.0f} steps/s"]
+    if shares := " ".join(f"{name} {100 * share:.0f}" for name, share in record.shares.items()):
+        parts.append(f"{shares} %")
+    return ", ".join(parts)

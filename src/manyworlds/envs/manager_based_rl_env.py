@@ -45,6 +45,7 @@ from manyworlds.sim import Simulation, SimulationCfg, choose_device
 from manyworlds.sim.diagnostics.status import status_counts
 from manyworlds.utils.debug_visualizer import DebugVisualizer
 from manyworlds.utils.declared import declared
+from manyworlds.utils.devices import DeviceTimer
 from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.unsaved_state import UnsavedState
@@ -133,7 +134,7 @@ class ManagerBasedRlEnv(Stateful):
     # Set by every step. `extras` is only for the caller, and rendering is not part of the state.
     derived_attributes = (
         *("extras", "reset_terminated", "reset_time_outs", "reward_buf"),
-        *("render_mode", "renderer"),
+        *("render_mode", "renderer", "physics_time", "_physics_timer"),
     )
 
     def __init__(
@@ -166,6 +167,9 @@ class ManagerBasedRlEnv(Stateful):
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         if self.scene.sensor_context is not None:
             self.sim.set_sensor_context(self.scene.sensor_context)
+        self.physics_time = 0.0
+        """Time of the physics steps of all control steps so far [s], actuators included."""
+        self._physics_timer = DeviceTimer(self.device)
         self.common_step_counter = 0
         self.episode_length_buf = self._zeros(torch.long)
         self.reset_buf = self._zeros(torch.bool)
@@ -395,6 +399,11 @@ class ManagerBasedRlEnv(Stateful):
         self.renderer = None
 
     def _step_physics(self) -> None:
+        self._physics_timer.start()
+        self._run_substeps()
+        self._physics_timer.stop()
+
+    def _run_substeps(self) -> None:
         if self._needs_substeps:
             for substep in range(self.cfg.decimation):
                 self.action_manager.apply_action()
@@ -425,6 +434,7 @@ class ManagerBasedRlEnv(Stateful):
         codes = torch.add(self.reset_buf, self.sim.status, alpha=2)
         due = self.event_manager.tick(self.step_dt)
         host = torch.cat([codes.unsqueeze(0), due.to(codes.dtype)]).cpu().numpy()
+        self.physics_time += self._physics_timer.elapsed()  # a GPU has done this work by now
         return host[0], host[1:]
 
     def _apply_events(self, due: np.ndarray) -> None:

@@ -42,6 +42,21 @@ def write_code_state(folder: Path, places: Iterable[Path]) -> list[Path]:
     return files
 
 
+def read_code_state(folder: Path) -> dict[str, str]:
+    """Read the commit of each repository that `write_code_state` wrote to a folder.
+
+    Returns:
+        Commits by the names of the repositories, with "-dirty" if files differed from the commit.
+    """
+    commits = {}
+    for path in sorted(folder.glob("*.diff")):
+        parts = path.read_bytes().split(b"--- git ", 3)
+        found = dict(part.split(b" ---\n", 1) for part in parts[1:] if b" ---\n" in part)
+        commit = found.get(b"commit", b"").strip().decode("ascii", "replace")
+        commits[path.stem] = commit + ("-dirty" if found.get(b"diff", b"").strip() else "")
+    return commits
+
+
 def _git(place: Path, *words: str) -> bytes:
     """Return git's output in a folder; empty if git fails."""
     command = ["git", "-C", str(place), *words]

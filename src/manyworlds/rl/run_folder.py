@@ -28,9 +28,25 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls, root: Path, experiment: str, run_name: str, task: str, env_cfg: object, rl_cfg: object
+        cls,
+        root: Path,
+        experiment: str,
+        run_name: str,
+        task: str,
+        env_cfg: object,
+        rl_cfg: object,
+        origin: dict[str, object] | None = None,
     ) -> RunFolder:
         """Create a folder `root/experiment/<time>[_<run_name>]` that holds the configuration.
+
+        Args:
+            root: folder of the experiments' folders.
+            experiment: name of the experiment's folder.
+            run_name: suffix of the folder's name.
+            task: name of the task.
+            env_cfg: the environment.
+            rl_cfg: the learner.
+            origin: other plain data to keep, such as versions and the command.
 
         Raises:
             OSError: the folder cannot be written.
@@ -54,7 +70,7 @@ class RunFolder:
         try:
             dump_yaml(temporary / "params" / "env.yaml", env_cfg)
             dump_yaml(temporary / "params" / "agent.yaml", rl_cfg)
-            dump_yaml(temporary / "params" / "run.yaml", {"task": task})
+            dump_yaml(temporary / "params" / "run.yaml", {"task": task, **(origin or {})})
             temporary.chmod(0o755)
             path = _free_name(parent, run_name)
             temporary.rename(path)
@@ -102,10 +118,15 @@ class RunFolder:
     @property
     def task(self) -> str | None:
         """Name of the trained task; None if the folder does not record it."""
+        return self.origin().get("task")
+
+    def origin(self) -> dict[str, Any]:
+        """Task, command, versions and machine of the run, as far as the folder records them."""
         try:
-            return load_yaml(self.path / "params" / "run.yaml")["task"]
-        except (OSError, ValueError, TypeError, KeyError):
-            return None
+            origin = load_yaml(self.path / "params" / "run.yaml")
+        except (OSError, ValueError):
+            return {}
+        return origin if isinstance(origin, dict) else {}
 
     def env_params(self) -> Any:
         """The environment's configuration as plain data."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +19,7 @@ from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.code_state import write_code_state
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg, runner_settings
 from manyworlds.rl.exporter_utils import Metadata, export_policy
+from manyworlds.rl.progress import IterationRecord
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.extras import require_extra
@@ -40,24 +41,6 @@ class TrainingStopped(Exception):  # noqa: N818 - not an error
     """Raised between two iterations when a stop was asked for."""
 
 
-@dataclass(frozen=True)
-class IterationRecord:
-    """Report of one iteration."""
-
-    iteration: int
-    """Iterations done so far."""
-    total: int
-    """Iterations planned."""
-    mean_return: float | None
-    """Mean return of the last 100 finished episodes, or None before the first."""
-    steps_per_s: float
-    """Environment steps per second, learning included."""
-    collect_time: float
-    """Time spent stepping worlds [s]."""
-    learn_time: float
-    """Time spent learning [s]."""
-
-
 class _NoWriter:
     """Placeholder for a writer, for code of rsl_rl that only tests whether there is one."""
 
@@ -67,10 +50,17 @@ class _Logger(_RslRlLogger):
 
     on_iteration: Callable[[IterationRecord], None] | None = None
     stop_requested = False
+    env: RslRlVecEnvWrapper
+    """Environment whose time is recorded."""
+    _env_times: tuple[float, float]
+    _scalars: dict[str, float | None]
 
     def init_logging_writer(self) -> None:
         super().init_logging_writer()
+        self._env_times, self._scalars = self._read_env_times(), {}
         add_wandb_tags(self.cfg.get("wandb_tags", ()))
+        if self.writer is not None:
+            self._keep_scalars(self.writer)
         if self.disable_logs and self.log_dir is not None:
             # rsl_rl saves only with a writer, and all processes save together.
             self.writer = _NoWriter()  # type: ignore[assignment]
@@ -81,6 +71,8 @@ class _Logger(_RslRlLogger):
                 super().log(**kwargs)
         self.ep_extras.clear()
         times = kwargs["collect_time"], kwargs["learn_time"]
+        before, self._env_times = self._env_times, self._read_env_times()
+        scalars, self._scalars = self._scalars, {}
         if self.on_iteration is not None:
             self.on_iteration(
                 IterationRecord(
@@ -90,10 +82,29 @@ class _Logger(_RslRlLogger):
                     steps_per_s=self._steps_per_iteration / sum(times),
                     collect_time=times[0],
                     learn_time=times[1],
+                    env_time=self._env_times[0] - before[0],
+                    physics_time=self._env_times[1] - before[1],
+                    scalars=scalars,
                 )
             )
         if distributed.any_rank(self.stop_requested, self.device):
             raise TrainingStopped
+
+    def _read_env_times(self) -> tuple[float, float]:
+        """Return the time of all control steps and of their physics so far [s]."""
+        return self.env.step_time, self.env.unwrapped.physics_time
+
+    def _keep_scalars(self, writer: Any) -> None:
+        """Keep what is written to a writer, for the record of the iteration."""
+        write = writer.add_scalar
+
+        def add_scalar(name: str, value: Any, step: int, *args: Any, **kwargs: Any) -> None:
+            value = float(value)
+            if not name.startswith("Train/") or not name.endswith("/time"):  # the same over seconds
+                self._scalars[name] = value if math.isfinite(value) else None
+            write(name, value, step, *args, **kwargs)
+
+        writer.add_scalar = add_scalar
 
     def process_env_step(
         self,
@@ -178,6 +189,7 @@ class OnPolicyRunner(_RslRlRunner):
             gpu_global_rank=self.gpu_global_rank,
             device=device,
         )
+        self.logger.env = env
 
     def _configure_multi_gpu(self) -> None:
         """Connect the processes, also on CPUs, which rsl_rl does not support."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import datetime
 import json
 import math
 import signal
@@ -15,14 +16,16 @@ from pathlib import Path
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.rl.curves import plot_learning_curve
 from manyworlds.rl.distributed import Ranks, disconnect, share
 from manyworlds.rl.exporter_utils import export_policy, export_scene
-from manyworlds.rl.learning_curve import plot_learning_curve
+from manyworlds.rl.progress import IterationRecord, read_progress, write_progress
 from manyworlds.rl.run_folder import RunFolder
-from manyworlds.rl.runner import IterationRecord, OnPolicyRunner, TrainingStopped
+from manyworlds.rl.runner import OnPolicyRunner, TrainingStopped
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.config import to_plain
 from manyworlds.utils.files import write_atomic
+from manyworlds.utils.machine import machine, package_versions
 
 
 @dataclass
@@ -61,6 +64,7 @@ def train(
     runner_cls: type[OnPolicyRunner] = OnPolicyRunner,
     on_start: Callable[[OnPolicyRunner, RunFolder], None] | None = None,
     on_iteration: Callable[[IterationRecord], None] | None = None,
+    command: str | None = None,
 ) -> TrainingResult:
     """Train a policy and export it.
 
@@ -73,19 +77,18 @@ def train(
         env_cfg: the environment; its seed is set to the learner's if it is None.
         rl_cfg: the learner.
         log_root: folder of the experiments' folders.
-        device: a torch device, or None for the default.
+        device: torch device; None for the default.
         resume: checkpoint to continue from.
         runner_cls: class of the runner, which gets the settings of the learner as a dict.
-        on_start: function called with the runner and the run's folder before the first iteration,
-            in the process that writes the files.
+        on_start: function called with runner and run folder before the first iteration, on rank 0.
         on_iteration: function called after every iteration.
+        command: command line that starts this training, stored in the run folder.
     """
     _check_counts(rl_cfg)
     deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
     ranks = Ranks.from_environment()
     env_cfg = copy.deepcopy(env_cfg)
-    if env_cfg.seed is None:
-        env_cfg.seed = rl_cfg.seed
+    env_cfg.seed = rl_cfg.seed if env_cfg.seed is None else env_cfg.seed
     env = ManagerBasedRlEnv(_env_cfg_of(ranks, env_cfg), device=ranks.device(device))
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
     runner = runner_cls(wrapped, asdict(rl_cfg), None, str(env.device))
@@ -98,11 +101,11 @@ def train(
                 f"'{resume}' already has {runner.current_learning_iteration} iterations: set "
                 f"--agent.max-iterations (now {rl_cfg.max_iterations}) to more than that."
             )
-        result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg))
+        result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg, command))
         if resume is not None:
             result.records = _earlier_records(resume, runner.current_learning_iteration)
         if ranks.is_main:
-            _write_progress(result.run.path, result.records, mode="w")
+            write_progress(result.run.path, result.records, mode="w")
             if on_start is not None:
                 on_start(runner, result.run)
         _learn(runner, remaining, result, on_iteration, deadline, from_start=resume is None)
@@ -126,7 +129,7 @@ def _learn(
     def record(item: IterationRecord) -> None:
         result.records.append(item)
         if runner.ranks.is_main:
-            _write_progress(result.run.path, [item], mode="a")
+            write_progress(result.run.path, [item], mode="a")
         if on_iteration is not None:
             on_iteration(item)
         if (
@@ -167,12 +170,20 @@ def _start_run(
     task: str,
     env_cfg: ManagerBasedRlEnvCfg,
     rl_cfg: RslRlOnPolicyRunnerCfg,
+    command: str | None,
 ) -> RunFolder:
     """Create the run's folder, once for all processes, and pass it to the writers of files."""
     run = None
     if runner.ranks.is_main:
         names = rl_cfg.experiment_name, rl_cfg.run_name
-        run = RunFolder.create(log_root, *names, task, env_cfg, rl_cfg)
+        origin = {
+            "command": command,
+            "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "device": str(runner.device),
+            "machine": machine(gpu=True),
+            "versions": package_versions(),
+        }
+        run = RunFolder.create(log_root, *names, task, env_cfg, rl_cfg, origin)
     run = share(run)
     assert run is not None  # rank 0 created it
     runner.logger.log_dir = str(run.path)
@@ -184,19 +195,11 @@ def _start_run(
 
 def _earlier_records(checkpoint: Path, iterations: int) -> list[IterationRecord]:
     """Return the records of the run of a checkpoint up to the checkpoint, if they are available."""
-    path = checkpoint.parent / "progress.jsonl"
-    if not path.is_file():
+    try:
+        records = read_progress(checkpoint.parent)
+    except FileNotFoundError:
         return []
-    # The last line is incomplete if the run was killed.
-    lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-    records = [IterationRecord(**json.loads(line)) for line in lines]
     return [item for item in records if item.iteration <= iterations]
-
-
-def _write_progress(path: Path, records: list[IterationRecord], mode: str) -> None:
-    """Write a line for each record immediately, so that they are kept if the run fails."""
-    with (path / "progress.jsonl").open(mode) as file:
-        file.write("".join(json.dumps(asdict(record)) + "\n" for record in records))
 
 
 def _check_counts(rl_cfg: RslRlOnPolicyRunnerCfg) -> None:

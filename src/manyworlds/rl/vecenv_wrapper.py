@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -34,6 +35,8 @@ class RslRlVecEnvWrapper(VecEnv):
         self.num_actions = env.action_manager.total_action_dim
         self.max_episode_length = env.max_episode_length
         self.device = str(env.device)
+        self.step_time = 0.0
+        """Time of all steps so far [s]."""
 
     @property
     def cfg(self) -> ManagerBasedRlEnvCfg:
@@ -98,7 +101,9 @@ class RslRlVecEnvWrapper(VecEnv):
         """
         if self.clip_actions is not None:
             actions = actions.clamp(-self.clip_actions, self.clip_actions)
+        start = time.perf_counter()
         obs, rewards, terminated, truncated, extras = self.env.step(actions)
+        self.step_time += time.perf_counter() - start
         if not self.env.cfg.is_finite_horizon:
             extras["time_outs"] = truncated & ~terminated
         if "final_obs" in extras:

@@ -1,6 +1,7 @@
 """Built-in tasks, and the registry that finds tasks by name."""
 
 from manyworlds.tasks.registry import (
+    cpu_training,
     list_tasks,
     load_env_cfg,
     load_rl_cfg,
@@ -11,6 +12,7 @@ from manyworlds.tasks.registry import (
 )
 
 __all__ = [
+    "cpu_training",
     "list_tasks",
     "load_env_cfg",
     "load_rl_cfg",

@@ -110,6 +110,16 @@ BUILTIN_TASKS: dict[str, LazyTask] = {
 """Tasks of this package, by id."""
 _LAZY: dict[str, LazyTask] = dict(BUILTIN_TASKS)
 
+_CPU_TRAINING: dict[str, str] = {
+    "Cartpole-Balance": "1 minute on 2 cores",
+    "Cartpole-Swingup": "1 minute on 2 cores",
+    "Velocity-Flat-Go1": "15 minutes on 2 cores",
+    "Velocity-Flat-Quadruped": "15 minutes on 2 cores",
+    "Velocity-Flat-Humanoid": "hours: falls after 2.5 s, trained for 60 minutes on 2 cores",
+    "Lift-Cube-Arm": "hours: reaches the cube without a grasp after 35 minutes on 1 core",
+}
+"""Training times of tasks on a CPU, by id, as measured for docs/learning.md."""
+
 
 def register_task(
     task_id: str,
@@ -119,6 +129,7 @@ def register_task(
     runner_cls: type | None = None,
     *,
     cpu_preset: CpuPreset | None = None,
+    cpu_training: str = "",
 ) -> None:
     """Register a task.
 
@@ -130,34 +141,49 @@ def register_task(
         runner_cls: subclass of `manyworlds.rl.OnPolicyRunner`; None for that class.
         cpu_preset: function that changes both configurations to settings that train well on a few
             CPU cores; None if no change is needed.
+        cpu_training: measured training time on a CPU, which `manyworlds list` shows, such as
+            "15 minutes on 2 cores" or "needs a GPU: ..."; empty if it is not known.
 
     Raises:
         ValueError: the name is already registered.
     """
     _check_free(task_id)
     _TASKS[task_id] = _Task(env_cfg, play_env_cfg, rl_cfg, runner_cls, cpu_preset)
+    _CPU_TRAINING[task_id] = cpu_training
 
 
-def register_lazy_task(task_id: str, task: LazyTask) -> None:
+def register_lazy_task(task_id: str, task: LazyTask, cpu_training: str = "") -> None:
     """Register a task whose module is imported when the task is first loaded.
+
+    Args:
+        task_id: name of the task, unique among all tasks.
+        task: location of the task.
+        cpu_training: measured training time on a CPU; see `register_task`.
 
     Raises:
         ValueError: the name is already registered.
     """
     _check_free(task_id)
     _LAZY[task_id] = task
+    _CPU_TRAINING[task_id] = cpu_training
 
 
 def unregister_task(task_id: str) -> None:
     """Remove a task; unknown names are ignored."""
     _LAZY.pop(task_id, None)
     _TASKS.pop(task_id, None)
+    _CPU_TRAINING.pop(task_id, None)
 
 
 def list_tasks() -> list[str]:
     """Return the names of all tasks, sorted."""
     _load_plugins()
     return sorted({*_LAZY, *_TASKS})
+
+
+def cpu_training(task_name: str) -> str:
+    """Return a task's measured training time on a CPU as text; empty if it is not known."""
+    return _CPU_TRAINING.get(task_name, "")
 
 
 def load_env_cfg(task_name: str, play: bool = False) -> ManagerBasedRlEnvCfg:

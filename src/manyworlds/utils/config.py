@@ -116,6 +116,14 @@ def _differences(
         yield path, new, saved
 
 
+def flatten(plain: object, prefix: str = "") -> dict[str, object]:
+    """Return the values of nested dicts by their paths, such as `sim.mujoco.timestep`."""
+    if not isinstance(plain, dict) or not plain:
+        return {prefix: plain}
+    parts = (flatten(value, f"{prefix}.{key}".lstrip(".")) for key, value in plain.items())
+    return {path: value for part in parts for path, value in part.items()}
+
+
 def dump_yaml(filename: Path, data: object, sort_keys: bool = False) -> None:
     """Write a config as YAML, atomically.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 
 import torch
@@ -68,3 +69,35 @@ def torch_threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+class DeviceTimer:
+    """Timer of one span of work, on the host or on the GPU that does it.
+
+    Work of a GPU is measured by events in its stream, which do not wait for it.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        on_gpu = device.type == "cuda"
+        self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if on_gpu else None
+        self._start = self._stop = 0.0
+
+    def start(self) -> None:
+        """Begin the span."""
+        if self._events is None:
+            self._start = time.perf_counter()
+        else:
+            self._events[0].record()
+
+    def stop(self) -> None:
+        """End the span."""
+        if self._events is None:
+            self._stop = time.perf_counter()
+        else:
+            self._events[1].record()
+
+    def elapsed(self) -> float:
+        """Return the time from the last start to the last stop [s]; a GPU must have passed both."""
+        if self._events is None:
+            return self._stop - self._start
+        return self._events[0].elapsed_time(self._events[1]) / 1000.0

@@ -13,8 +13,7 @@ from manyworlds.envs.types import VecEnvObs
 from manyworlds.tasks.push.mdp import OBJECT
 from manyworlds.tasks.push.shapes import HELD_OUT, SHAPES
 from manyworlds.utils.devices import torch_threads
-from manyworlds.utils.extras import require_extra
-from manyworlds.utils.files import atomic_path
+from manyworlds.utils.figures import new_figure, save_png
 from manyworlds.utils.table import render_table
 
 TARGET = 0.85
@@ -100,12 +99,7 @@ def success_table(results: Sequence[ShapeResult]) -> str:
 
 def plot_success(results: Sequence[ShapeResult], path: Path) -> Path:
     """Plot a bar for each shape in its color; return the path of the PNG."""
-    require_extra("matplotlib", "train")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(9.0, 3.6)
     axes = figure.subplots()
     bars = axes.bar(
         [f"{result.name}\n{SHAPES[result.name].mass:.2g} kg" for result in results],
@@ -122,6 +116,4 @@ def plot_success(results: Sequence[ShapeResult], path: Path) -> Path:
     axes.set_title("success by shape (hatched: not trained on)", fontsize=10)
     axes.tick_params(axis="x", labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, dpi=150)
-    return path
+    return save_png(figure, path)

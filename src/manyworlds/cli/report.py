@@ -1,0 +1,155 @@
+"""`manyworlds report RUN`: write a page about a training run."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+
+import tyro
+
+from manyworlds.cli.errors import EXPECTED, one_line
+from manyworlds.cli.parsing import Modules, UsageError, load_modules, parse
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnvCfg
+    from manyworlds.rl.evaluation import Evaluation
+    from manyworlds.rl.run_folder import RunFolder
+
+T = TypeVar("T")
+_FILM_SIZE = (480, 360)
+_STRIP_SIZE = (240, 180)
+
+
+@dataclass(kw_only=True)
+class ReportOptions:
+    """Write a page about a training run: curves, evaluation, film, and commands to repeat it."""
+
+    run: Annotated[
+        str, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]", help_behavior_hint="")
+    ] = ""
+    """Run folder, checkpoint in one, name of a run, or task, for its newest run. Without it, the
+    newest run of any task."""
+    out: Path | None = None
+    """File of the page; None writes report.html or report.md in the run folder."""
+    format: Literal["html", "md"] | None = None
+    """One HTML file, or Markdown with pictures beside it; None takes the suffix of --out, or
+    HTML."""
+    evaluate: bool = True
+    """Run one episode in each of many new worlds, as `manyworlds evaluate` does."""
+    worlds: int = 256
+    """Number of worlds of the evaluation."""
+    film: bool = True
+    """Film the policy in one world: MP4 with the extra `video`, else GIF."""
+    film_seconds: float = 8.0
+    """Length of the film [s]."""
+    log_root: Path = Path("runs")
+    """Folder of all runs."""
+    device: str | None = None
+    """Torch device of evaluation and film; None takes CUDA if available, else the CPU."""
+    load: Modules = ()
+    """Python file, or module, that registers tasks."""
+
+
+def main(argv: list[str]) -> int:
+    """Run `manyworlds report`."""
+    options = parse(ReportOptions, argv, "report")
+    page_format = _format(options)
+    if options.worlds < 1:
+        raise UsageError(f"--worlds must be at least 1, got {options.worlds}.")
+    if not 0.0 < options.film_seconds < float("inf"):
+        raise UsageError(f"--film-seconds must be positive, got {options.film_seconds}.")
+    from manyworlds.cli.report_content import Results, fill_page
+    from manyworlds.cli.runs import named_run
+    from manyworlds.rl.progress import read_progress
+    from manyworlds.utils.page import HtmlPage, MarkdownPage
+
+    load_modules(options.load)
+    run, checkpoint = named_run(options.run or None, options.log_root)
+    records = read_progress(run.path, min_count=1)
+    page = {"html": HtmlPage, "md": MarkdownPage}[page_format](f"{run.task}: {run.path.name}")
+    with tempfile.TemporaryDirectory() as scratch:
+        results = Results()
+        if options.evaluate:
+            results.evaluation, results.no_evaluation = _attempt(
+                "evaluation", lambda: _evaluate(run, checkpoint, options)
+            )
+        if options.film:
+            results.pictures, results.no_pictures = _attempt(
+                "film", lambda: _film(run, checkpoint, Path(scratch), options)
+            )
+        fill_page(page, run, checkpoint, records, results, Path(scratch))
+        out = options.out or run.path / f"report.{page_format}"
+        page.write(out)
+    print(f"report: {out}")
+    return 0
+
+
+def _format(options: ReportOptions) -> Literal["html", "md"]:
+    suffix = "" if options.out is None else options.out.suffix.lower()
+    by_suffix: dict[str, Literal["html", "md"]]
+    by_suffix = {"": "html", ".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
+    if options.format is None and suffix not in by_suffix:
+        raise UsageError(
+            f"--out '{options.out}' is neither .html nor .md: rename it, or give --format."
+        )
+    return options.format or by_suffix[suffix]
+
+
+def _attempt(what: str, make: Callable[[], T]) -> tuple[T | None, str]:
+    """Return a part of the page, or None and the reason why there is none, which is printed."""
+    try:
+        return make(), ""
+    except EXPECTED as error:
+        print(f"warning: no {what}: {one_line(error)}", file=sys.stderr)
+        return None, one_line(error)
+
+
+def _require_checkpoint(run: RunFolder, checkpoint: Path | None) -> tuple[str, Path]:
+    if checkpoint is None:
+        raise ValueError(f"The run '{run.path.name}' has no checkpoint yet.")
+    if run.task is None:
+        raise ValueError(f"'{run.path / 'params' / 'run.yaml'}' names no task.")
+    return run.task, checkpoint
+
+
+def _evaluate(run: RunFolder, checkpoint: Path | None, options: ReportOptions) -> Evaluation:
+    from manyworlds.cli.evaluate import UNSEEN_SEED, evaluate_checkpoint
+    from manyworlds.cli.runs import evaluation_env_cfg
+
+    task, checkpoint = _require_checkpoint(run, checkpoint)
+    cfg = evaluation_env_cfg(task, run)
+    cfg.scene.num_envs, cfg.seed = options.worlds, UNSEEN_SEED
+    return evaluate_checkpoint(task, checkpoint, run, cfg, options.device)
+
+
+def _film(
+    run: RunFolder, checkpoint: Path | None, folder: Path, options: ReportOptions
+) -> list[Path]:
+    """Draw pictures of the policy side by side, and a film; return their paths."""
+    from manyworlds.cli.evaluate import UNSEEN_SEED
+    from manyworlds.cli.play import film
+    from manyworlds.cli.policies import load_run_policy, with_progress
+    from manyworlds.cli.runs import play_env_cfg
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.utils.gl import use_working_gl
+    from manyworlds.viewer.policy_pictures import draw_policy
+
+    task, checkpoint = _require_checkpoint(run, checkpoint)
+    use_working_gl()
+    cfg: ManagerBasedRlEnvCfg = play_env_cfg(task, run)
+    cfg.scene.num_envs, cfg.seed = 1, UNSEEN_SEED
+    cfg.viewer.width, cfg.viewer.height = _STRIP_SIZE
+    env = ManagerBasedRlEnv(cfg, device=options.device)
+    policy = load_run_policy(env, task, run, checkpoint)
+    files = [draw_policy(env, policy, folder / "pictures.png")]
+    env.cfg.viewer.width, env.cfg.viewer.height = _FILM_SIZE
+    env.reset()
+    steps = max(1, round(options.film_seconds / env.step_dt))
+    with with_progress(policy, steps, "filming") as shown:
+        files.append(film(env, shown, folder / "film", steps))
+    env.close()
+    return files

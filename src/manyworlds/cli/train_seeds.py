@@ -1,0 +1,250 @@
+"""`manyworlds train TASK --seeds 1,2,3`: one training per seed, each in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from manyworlds.cli.parsing import UsageError, parse_known
+
+if TYPE_CHECKING:
+    from manyworlds.cli.task_options import TrainOptions
+    from manyworlds.rl.run_folder import RunFolder
+
+RUN_FILE = "MANYWORLDS_RUN_FILE"
+"""Environment variable with a file to which a training writes the path of its run folder."""
+_SEEDS = ("--agent.seed", "--env.seed")
+_INTERRUPTED = 130
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+
+
+@dataclass(kw_only=True)
+class SeedOptions:
+    """Seeds of several trainings."""
+
+    seeds: str = ""
+    """Train once with each of these seeds, such as 1,2,3, one after the other, and compare."""
+    seeds_parallel: bool = False
+    """Train with all of the seeds at the same time; each training gets its share of the cores."""
+
+
+@dataclass
+class _Training:
+    """Training with one seed."""
+
+    seed: int
+    run_file: Path
+    code: int | None = None
+    """Exit code; None before the end."""
+
+    @property
+    def run(self) -> RunFolder | None:
+        """The run's folder; None if the training did not come so far."""
+        from manyworlds.rl.run_folder import RunFolder
+
+        return RunFolder(Path(self.run_file.read_text())) if self.run_file.exists() else None
+
+
+@dataclass
+class _Processes:
+    """Running processes, to which signals are passed on."""
+
+    running: list[subprocess.Popen[str]] = field(default_factory=list)
+    stopped: bool = False
+
+    def add(self, process: subprocess.Popen[str]) -> None:
+        """Pass signals on to a process, also one that came while it started."""
+        self.running.append(process)
+        if self.stopped:
+            process.send_signal(signal.SIGINT)
+
+    @contextlib.contextmanager
+    def forward_signals(self) -> Iterator[None]:
+        """Pass Ctrl-C, SIGTERM and the end of the terminal on; each process then saves its run."""
+
+        def forward(signum: int, frame: object) -> None:
+            self.stopped = True
+            for process in self.running:
+                process.send_signal(signal.SIGINT if signum == signal.SIGINT else signal.SIGTERM)
+
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        # A signal that is ignored, as below `nohup`, stays so.
+        caught = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, forward) for number in caught}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            for process in self.running:  # after an error
+                process.terminate()
+
+
+def train_seeds(task: str, cfg: TrainOptions, argv: Sequence[str]) -> int:
+    """Train once per seed, and draw all curves in one picture.
+
+    Args:
+        task: name of the task.
+        cfg: the options.
+        argv: the arguments of `manyworlds train`.
+
+    Returns:
+        The exit code: 130 after Ctrl-C, else 1 if a training failed, else 0.
+    """
+    seeds = parse_seeds(cfg.seeds)
+    _check(cfg, argv)
+    _, rest = parse_known(SeedOptions, [*argv], "train")
+    started = datetime.datetime.now()
+    with tempfile.TemporaryDirectory() as scratch:
+        trainings = [_Training(seed, Path(scratch, f"seed-{seed}")) for seed in seeds]
+        stopped = _run(trainings, cfg, rest)
+        name = "_".join(filter(None, (f"{started:%Y-%m-%d_%H-%M-%S}", cfg.agent.run_name, "seeds")))
+        picture = cfg.log_root / cfg.agent.experiment_name / f"{name}.png"
+        _report(task, trainings, picture)
+    codes = {training.code for training in trainings}
+    if stopped or _INTERRUPTED in codes:
+        return _INTERRUPTED
+    return int(codes != {0})
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Return the seeds of a text such as "1,2,3".
+
+    Raises:
+        UsageError: a seed is not a number, is negative, or is there twice.
+    """
+    try:
+        seeds = [int(part) for part in text.split(",")]
+    except ValueError:
+        seeds = []
+    if not seeds or min(seeds) < 0 or len({*seeds}) < len(seeds):
+        raise UsageError(
+            f"--seeds '{text}' must be different numbers of at least 0 with commas between them, "
+            "such as 1,2,3."
+        )
+    return seeds
+
+
+def _check(cfg: TrainOptions, argv: Sequence[str]) -> None:
+    """Check that no option contradicts several seeds."""
+    given = {arg.split("=")[0].replace("_", "-") for arg in argv}
+    if both := given & {*_SEEDS}:
+        raise UsageError(f"Give either --seeds or {sorted(both)[0]}, not both.")
+    if cfg.resume or cfg.agent.resume or cfg.checkpoint or cfg.wandb_run_path:
+        raise UsageError(
+            "--seeds begins new runs: leave out --resume, --checkpoint and --wandb-run-path, or "
+            "continue each run by itself."
+        )
+    if "WORLD_SIZE" in os.environ:
+        raise UsageError("--seeds starts its own processes: use it without torchrun.")
+
+
+def _run(trainings: Sequence[_Training], cfg: TrainOptions, argv: Sequence[str]) -> bool:
+    """Run the trainings in processes; return True if a signal stopped them."""
+    processes = _Processes()
+    with processes.forward_signals():
+        if cfg.seeds_parallel:
+            _run_all(trainings, cfg, argv, processes)
+            return processes.stopped
+        for i, training in enumerate(trainings, 1):
+            if processes.stopped:
+                break
+            print(f"seed {training.seed} ({i} of {len(trainings)}):", flush=True)
+            process = _start(training, cfg, argv)
+            processes.add(process)
+            training.code = process.wait()
+    return processes.stopped
+
+
+def _run_all(
+    trainings: Sequence[_Training], cfg: TrainOptions, argv: Sequence[str], processes: _Processes
+) -> None:
+    """Run all trainings at once; print their output with the seed before each line."""
+    from manyworlds.utils.devices import usable_cores
+
+    cores = max(1, usable_cores() // len(trainings))
+    if not cfg.env.sim.num_threads:
+        argv = [*argv, "--env.sim.num-threads", str(cores)]
+    environment = {"OMP_NUM_THREADS": str(cores), **os.environ}
+
+    def copy_output(training: _Training, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(f"seed {training.seed}: {line}", end="", flush=True)
+
+    readers = []
+    for training in trainings:
+        if processes.stopped:
+            break
+        processes.add(_start(training, cfg, argv, environment))
+        args = training, processes.running[-1]
+        readers.append(threading.Thread(target=copy_output, args=args))
+        readers[-1].start()
+    for training, process, reader in zip(trainings, processes.running, readers, strict=False):
+        training.code = process.wait()
+        reader.join()
+
+
+def _start(
+    training: _Training,
+    cfg: TrainOptions,
+    argv: Sequence[str],
+    piped_environment: dict[str, str] | None = None,
+) -> subprocess.Popen[str]:
+    """Start a training in a process group of its own, to which a terminal sends no Ctrl-C.
+
+    With an environment for it, its output and errors go to a pipe.
+    """
+    name = "_".join(filter(None, (cfg.agent.run_name, f"seed-{training.seed}")))
+    options = [text for option in _SEEDS for text in (option, str(training.seed))]
+    command = [sys.executable, "-m", "manyworlds.cli.main", "train", *argv, *options]
+    return subprocess.Popen(
+        [*command, "--agent.run-name", name],
+        env={**(piped_environment or os.environ), RUN_FILE: str(training.run_file)},
+        stdout=subprocess.PIPE if piped_environment else None,
+        stderr=subprocess.STDOUT if piped_environment else None,
+        text=True,
+        errors="replace",
+        process_group=0,
+    )
+
+
+def _report(task: str, trainings: Sequence[_Training], picture: Path) -> None:
+    """Draw the curves of the trainings that ended well or were stopped; print one line."""
+    from manyworlds.rl.comparison import RunCurves, plot_comparison
+    from manyworlds.rl.progress import read_progress
+
+    for training in trainings:
+        if training.code not in (None, 0, _INTERRUPTED):
+            print(f"error: seed {training.seed} failed: {_reason(training.code)}", file=sys.stderr)
+    ended = [t.run for t in trainings if t.code in (0, _INTERRUPTED)]
+    runs = [RunCurves.of(run) for run in ended if run is not None and read_progress(run.path)]
+    returns = [value for run in runs if (value := run.records[-1].mean_return) is not None]
+    line = f"{task}: {len(runs)} of {len(trainings)} seeds trained"
+    if any(training.code == _INTERRUPTED for training in trainings):
+        line += " until the stop"
+    if returns:
+        line += (
+            f", mean return {sum(returns) / len(returns):.2f} (minimum {min(returns):.2f}, "
+            f"maximum {max(returns):.2f})"
+        )
+        line += f"; picture: {plot_comparison(runs, ['mean_return'], picture)}"
+    print(line)
+
+
+def _reason(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"{signal.Signals(-code).name} ended it."
+    return f"exit code {code}; its message is above."

@@ -1,0 +1,107 @@
+"""Plots of the progress of a training run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from manyworlds.rl.progress import IterationRecord, curve, training_minutes
+from manyworlds.utils.figures import COLORS, new_figure, save_png, style_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLUMNS = 3
+_TIME = "training time [min]"
+
+
+def plot_learning_curve(records: Sequence[IterationRecord], path: Path) -> Path:
+    """Plot mean return and speed over training time; return the path of the PNG."""
+    figure = new_figure(7.2, 4.2)
+    minutes = training_minutes(records)
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    _plot(top, minutes, curve(records, "mean_return"), COLORS[0], lw=2)
+    top.set_ylabel("mean return")
+    speed = [record.steps_per_s / 1000 for record in records]
+    _plot(bottom, minutes, speed, COLORS[1], lw=1.2)
+    bottom.set_ylim(bottom=0)
+    bottom.set(ylabel="1000 steps/s", xlabel=_TIME)
+    for axes in (top, bottom):
+        axes.set_xlim(left=0)
+        style_axes(axes)
+    return save_png(figure, path)
+
+
+def plot_values(records: Sequence[IterationRecord], keys: Sequence[str], path: Path) -> Path:
+    """Plot values over training time, each in axes of its own; return the path of the PNG.
+
+    Args:
+        records: the iterations.
+        keys: names of values, as `curve` takes them.
+        path: the file.
+    """
+    rows = math.ceil(len(keys) / _COLUMNS)
+    figure = new_figure(9.6, 1.8 * rows + 0.3)
+    minutes = training_minutes(records)
+    grid = figure.subplots(rows, _COLUMNS, sharex=True, squeeze=False)
+    for i, axes in enumerate(grid.flat):
+        if i >= len(keys):
+            axes.axis("off")
+            continue
+        _plot(axes, minutes, curve(records, keys[i]), COLORS[0], lw=1.4)
+        axes.set_title(keys[i].split("/", 1)[-1], fontsize=9, loc="left", parse_math=False)
+        axes.tick_params(labelsize=8)
+        axes.locator_params(axis="x", nbins=4)
+        axes.set_xlim(left=0)
+        style_axes(axes)
+        if i + _COLUMNS >= len(keys):
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel(_TIME, fontsize=8)
+    return save_png(figure, path)
+
+
+def plot_shares(records: Sequence[IterationRecord], path: Path) -> Path:
+    """Plot the shares of time of physics, managers and learner; return the path of the PNG."""
+    figure = new_figure(7.2, 2.4)
+    axes = figure.subplots()
+    parts = [record for record in records if record.shares]
+    names = list(parts[0].shares)
+    seconds = np.array([[r.shares[name] * r.time for name in names] for r in parts])
+    milliseconds_per_step = 1000.0 * seconds / [[r.steps_per_s * r.time / 1000.0] for r in parts]
+    minutes = zip(training_minutes(records), records, strict=True)
+    axes.stackplot(
+        [t for t, record in minutes if record.shares],
+        milliseconds_per_step.T,
+        labels=[f"{n}, {100 * s:.0f} %" for n, s in mean_shares(parts).items()],
+        colors=COLORS,
+        alpha=0.85,
+    )
+    axes.set(xlabel=_TIME, ylabel="ms per 1000 steps")
+    axes.margins(x=0)
+    axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    style_axes(axes)
+    return save_png(figure, path)
+
+
+def mean_shares(records: Sequence[IterationRecord]) -> dict[str, float]:
+    """Return the shares of the whole time of physics, managers and learner.
+
+    Records of older versions, which have no shares, do not count.
+    """
+    parts = [record for record in records if record.shares]
+    whole = sum(record.time for record in parts)
+    return {
+        name: sum(record.shares[name] * record.time for record in parts) / whole
+        for name in (parts[0].shares if parts else ())
+    }
+
+
+def _plot(axes: Axes, x: Sequence[float], y: Sequence[float], color: str, lw: float) -> None:
+    """Plot the values that exist; a single one is a dot."""
+    found = [(a, b) for a, b in zip(x, y, strict=True) if math.isfinite(b)]
+    marker = "o" if len(found) == 1 else None
+    axes.plot([a for a, _ in found], [b for _, b in found], color=color, lw=lw, marker=marker)

@@ -1,0 +1,149 @@
+"""Progress of a training run: a record of each iteration, and the file that holds them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import accumulate
+from pathlib import Path
+
+FILE_NAME = "progress.jsonl"
+
+
+@dataclass(frozen=True)
+class IterationRecord:
+    """Report of one iteration."""
+
+    iteration: int
+    """Iterations done so far."""
+    total: int
+    """Iterations planned."""
+    mean_return: float | None
+    """Mean return of the last 100 finished episodes, or None before the first."""
+    steps_per_s: float
+    """Environment steps per second, learning included."""
+    collect_time: float
+    """Time spent stepping worlds and computing actions [s]."""
+    learn_time: float
+    """Time spent learning [s]."""
+    env_time: float | None = None
+    """Part of the collection that the environment takes [s]; None in files of older versions."""
+    physics_time: float | None = None
+    """Part of the environment's time that its physics steps take [s], actuators included; None in
+    files of older versions."""
+    scalars: dict[str, float | None] = field(default_factory=dict)
+    """Logged values by their names, such as `Episode_Reward/upright`; None for values that are not
+    finite. The logger averages them over the steps of the iteration."""
+
+    @property
+    def time(self) -> float:
+        """Time of the iteration [s]."""
+        return self.collect_time + self.learn_time
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Shares of the time: physics; managers, the rest of the environment; and the learner.
+
+        The learner's share includes the actions of the policy. Empty in files of older versions.
+        """
+        if self.env_time is None or self.physics_time is None:
+            return {}
+        return {
+            "physics": self.physics_time / self.time,
+            "managers": (self.env_time - self.physics_time) / self.time,
+            "learner": (self.time - self.env_time) / self.time,
+        }
+
+
+def training_minutes(records: Sequence[IterationRecord]) -> list[float]:
+    """Return the training time at the end of each iteration [min]."""
+    return [seconds / 60.0 for seconds in accumulate(record.time for record in records)]
+
+
+def control_steps(records: Sequence[IterationRecord]) -> list[int]:
+    """Return the number of control steps, of all worlds, at the end of each iteration."""
+    return [round(n) for n in accumulate(record.steps_per_s * record.time for record in records)]
+
+
+def curve(records: Sequence[IterationRecord], key: str) -> list[float]:
+    """Return a value of each iteration; NaN where there is none.
+
+    Args:
+        records: the iterations.
+        key: a field of the records, `share/physics`, `share/managers`, `share/learner`, or the name
+            of a logged value.
+    """
+    return [math.nan if (v := _value(record, key)) is None else v for record in records]
+
+
+def curve_keys(records: Sequence[IterationRecord]) -> list[str]:
+    """Return the keys that have a value in at least one record."""
+    others = ("iteration", "total", "scalars")
+    fields = [f.name for f in dataclasses.fields(IterationRecord) if f.name not in others]
+    shares = dict.fromkeys(f"share/{part}" for record in records for part in record.shares)
+    logged = dict.fromkeys(name for record in records for name in record.scalars)
+    return [
+        key
+        for key in (*fields, *shares, *logged)
+        if any(_value(record, key) is not None for record in records)
+    ]
+
+
+def _value(record: IterationRecord, key: str) -> float | None:
+    if key in record.scalars:
+        return record.scalars[key]
+    if key.startswith("share/"):
+        return record.shares.get(key.removeprefix("share/"))
+    return getattr(record, key) if key in IterationRecord.__dataclass_fields__ else None
+
+
+def write_progress(run: Path, records: Sequence[IterationRecord], mode: str) -> None:
+    """Write a line for each record immediately, so that they are kept if the run fails."""
+    with (run / FILE_NAME).open(mode) as file:
+        file.write("".join(json.dumps(asdict(record)) + "\n" for record in records))
+
+
+def read_progress(run: Path, min_count: int = 0) -> list[IterationRecord]:
+    """Read the records of a run; an incomplete last line, of a run that was killed, is left out.
+
+    Entries that this version does not know are left out.
+
+    Args:
+        run: the run's folder.
+        min_count: minimum number of records.
+
+    Raises:
+        FileNotFoundError: the run has no such file.
+        ValueError: a line is not the record of an iteration, or there are too few.
+    """
+    path = run / FILE_NAME
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"There is no '{path}': '{run}' is not the folder of a training run."
+        )
+    lines = path.read_text(errors="replace").splitlines(keepends=True)
+    records = [_record(path, i, line) for i, line in enumerate(lines, 1) if line.endswith("\n")]
+    if len(records) < min_count:
+        raise ValueError(
+            f"'{path}' holds {len(records)} iterations, at least {min_count} needed: train longer."
+        )
+    return records
+
+
+def _record(path: Path, number: int, line: str) -> IterationRecord:
+    try:
+        entries = json.loads(line)
+        record = IterationRecord(
+            **{k: v for k, v in entries.items() if k in IterationRecord.__dataclass_fields__}
+        )
+        for name in ("iteration", "steps_per_s", "collect_time", "learn_time"):
+            float(getattr(record, name))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"Line {number} of '{path}' is not the record of an iteration ({error}): another "
+            "version of manyworlds wrote it, or it was edited; train again, or remove the line."
+        ) from None
+    return record
