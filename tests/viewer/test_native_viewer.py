@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.actions import ToggleDebugVis, TogglePlots
 from manyworlds.viewer.native import MujocoNativeDebugVisualizer, NativeMujocoViewer
 from manyworlds.viewer.native.plots import PlotCfg, TermPlots, compute_viewports
 from manyworlds.viewer.neighbors import nearest_worlds
+from manyworlds.viewer.requests import ToggleDebugVis, TogglePlots
 
 pytestmark = pytest.mark.slow_on_warp
 

@@ -10,9 +10,12 @@ import pytest
 import torch
 
 from manyworlds.rl.run_folder import RunFolder
-from manyworlds.viewer.actions import Action, SelectEnv
 from manyworlds.viewer.browser.server import new_server, stop_server
-from manyworlds.viewer.viser.actions import (
+from manyworlds.viewer.requests import SelectEnv, ViewerRequest
+from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
+from manyworlds.viewer.viser.checkpoints import checkpoints_of, format_time_ago
+from manyworlds.viewer.viser.overlays import SelectedWorldOverlays
+from manyworlds.viewer.viser.requests import (
     LoadCheckpoint,
     Redraw,
     ShowDebugShapesOfAll,
@@ -21,9 +24,6 @@ from manyworlds.viewer.viser.actions import (
     ShowMujocoOverlay,
     SteerCommand,
 )
-from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
-from manyworlds.viewer.viser.checkpoints import checkpoints_of, format_time_ago
-from manyworlds.viewer.viser.overlays import SelectedWorldOverlays
 from manyworlds.viewer.viser.reward_bar_panel import RewardBarPanel
 from manyworlds.viewer.viser.term_plotter import ViserTermPlotter
 from manyworlds.viewer.viser.viewer import ViserPlayViewer
@@ -99,7 +99,7 @@ def open_page(make_env, rest, server):
         viewer.close()
 
 
-def _act(viewer, action: Action) -> None:
+def _act(viewer, action: ViewerRequest) -> None:
     viewer.request(action)
     viewer.now += 0.1
     viewer.tick()

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.actions import Action, Custom, FetchCheckpoint, SelectEnv
 from manyworlds.viewer.browser import cameras, layout
-from manyworlds.viewer.viser.actions import FollowRobots, LoadCheckpoint, LookAt, ShowOverlay
+from manyworlds.viewer.requests import Custom, FetchCheckpoint, SelectEnv, ViewerRequest
+from manyworlds.viewer.viser.requests import FollowRobots, LoadCheckpoint, LookAt, ShowOverlay
 from manyworlds.viewer.viser.viewer import ViserPlayViewer
 from tests.browser import free_port
 
@@ -214,7 +214,7 @@ def test_panel_shows_pause_and_errors(open_viewer):
 
 
 @dataclass(frozen=True)
-class Fly(Action):
+class Fly(ViewerRequest):
     """An action that no viewer has."""
 
     height: float

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from manyworlds.utils.gl import gl_available
     from manyworlds.utils.viewer_config import ViewerConfig
-    from manyworlds.viewer.actions import ViewerAction
     from manyworlds.viewer.base import BaseViewer, VerbosityLevel, ViewerStatus
     from manyworlds.viewer.native.viewer import NativeMujocoViewer
     from manyworlds.viewer.offscreen_renderer import OffscreenRenderer, attach_renderer
+    from manyworlds.viewer.requests import ViewerAction
     from manyworlds.viewer.training_view import TrainingView
     from manyworlds.viewer.video import write_video
     from manyworlds.viewer.video_recorder import VideoRecorder
@@ -43,7 +43,7 @@ _MODULES = {
     "TrainingView": "manyworlds.viewer.training_view",
     "VerbosityLevel": "manyworlds.viewer.base",
     "VideoRecorder": "manyworlds.viewer.video_recorder",
-    "ViewerAction": "manyworlds.viewer.actions",
+    "ViewerAction": "manyworlds.viewer.requests",
     "ViewerConfig": "manyworlds.utils.viewer_config",
     "ViewerStatus": "manyworlds.viewer.base",
     "ViserPlayViewer": "manyworlds.viewer.viser.viewer",

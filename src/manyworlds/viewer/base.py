@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from manyworlds.viewer import actions
-from manyworlds.viewer.actions import Action, ViewerAction
+from manyworlds.viewer import requests
+from manyworlds.viewer.requests import ViewerAction, ViewerRequest
 
 if TYPE_CHECKING:
     from tensordict import TensorDict
@@ -155,7 +155,7 @@ class BaseViewer(ABC):
                 f"give one in [0, {env.num_envs})."
             )
         self.env_idx: int = self.cfg.env_idx
-        self._requests: queue.SimpleQueue[Action] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[ViewerRequest] = queue.SimpleQueue()
         self._paused = False
         self._step_count = 0
         self._steps_left = math.inf
@@ -190,7 +190,7 @@ class BaseViewer(ABC):
     def is_running(self) -> bool:
         """Return True if the view is open."""
 
-    def carry_out(self, action: Action) -> None:
+    def carry_out(self, action: ViewerRequest) -> None:
         """Carry out an action, in the thread that ticks.
 
         Viewers with further actions override this, and leave the others to their base class.
@@ -199,27 +199,27 @@ class BaseViewer(ABC):
             ValueError: this viewer has no such action.
         """
         match action:
-            case actions.Reset():
+            case requests.Reset():
                 self.reset_environment()
-            case actions.TogglePause():
+            case requests.TogglePause():
                 self.toggle_pause()
-            case actions.SingleStep():
+            case requests.SingleStep():
                 self._single_step()
-            case actions.SpeedUp():
+            case requests.SpeedUp():
                 self.increase_speed()
-            case actions.SpeedDown():
+            case requests.SpeedDown():
                 self.decrease_speed()
-            case actions.ResetSpeed():
+            case requests.ResetSpeed():
                 self.reset_speed()
-            case actions.SelectEnv(env_idx):
+            case requests.SelectEnv(env_idx):
                 self.select_env(env_idx)
-            case actions.PreviousEnv():
+            case requests.PreviousEnv():
                 self.select_env(self.env_idx - 1)
-            case actions.NextEnv():
+            case requests.NextEnv():
                 self.select_env(self.env_idx + 1)
             case _:
-                payload = action.payload if isinstance(action, actions.Custom) else None
-                if not self._handle_custom_action(actions.name_of(action), payload):
+                payload = action.payload if isinstance(action, requests.Custom) else None
+                if not self._handle_custom_action(requests.name_of(action), payload):
                     raise ValueError(f"{type(self).__name__} has no action {action}.")
 
     def _handle_custom_action(self, action: ViewerAction, payload: object) -> bool:
@@ -267,7 +267,7 @@ class BaseViewer(ABC):
 
     # Requests: safe to call from any thread, carried out in the next tick.
 
-    def request(self, action: Action) -> None:
+    def request(self, action: ViewerRequest) -> None:
         """Request an action."""
         self._requests.put(action)
 
@@ -281,31 +281,31 @@ class BaseViewer(ABC):
         Raises:
             ValueError: there is no such action, or it takes no payload.
         """
-        self.request(actions.action_of(name, payload))
+        self.request(requests.action_of(name, payload))
 
     def request_reset(self) -> None:
         """Request a reset of all worlds."""
-        self.request(actions.Reset())
+        self.request(requests.Reset())
 
     def request_toggle_pause(self) -> None:
         """Request to pause, or to resume."""
-        self.request(actions.TogglePause())
+        self.request(requests.TogglePause())
 
     def request_single_step(self) -> None:
         """Request one environment step; pauses if running."""
-        self.request(actions.SingleStep())
+        self.request(requests.SingleStep())
 
     def request_speed_up(self) -> None:
         """Request the next higher speed."""
-        self.request(actions.SpeedUp())
+        self.request(requests.SpeedUp())
 
     def request_speed_down(self) -> None:
         """Request the next lower speed."""
-        self.request(actions.SpeedDown())
+        self.request(requests.SpeedDown())
 
     def request_reset_speed(self) -> None:
         """Request real time."""
-        self.request(actions.ResetSpeed())
+        self.request(requests.ResetSpeed())
 
     # Effects of requests; for the thread that ticks.
 

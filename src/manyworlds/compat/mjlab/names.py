@@ -138,7 +138,7 @@ NAMES: dict[str, Any] = {
         for place in ("envs", "tasks.manipulation", "tasks.tracking", "tasks.velocity")
     },
     **{
-        f"mjlab.envs.mdp.dr:{name}": f"manyworlds.envs.mdp.dr._types:{name.upper()}"
+        f"mjlab.envs.mdp.dr:{name}": f"manyworlds.envs.mdp.dr.distributions:{name.upper()}"
         for name in ("abs", "add", "gaussian", "log_uniform", "scale", "uniform")
     },
     "mjlab.rl:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",

@@ -11,8 +11,7 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.viewer import actions
-from manyworlds.viewer.actions import Action
+from manyworlds.viewer import requests
 from manyworlds.viewer.base import BaseViewer, EnvProtocol, PolicyProtocol, VerbosityLevel
 from manyworlds.viewer.camera import tracked_body_id
 from manyworlds.viewer.native.plots import (
@@ -23,6 +22,7 @@ from manyworlds.viewer.native.plots import (
 )
 from manyworlds.viewer.native.visualizer import MujocoNativeDebugVisualizer
 from manyworlds.viewer.neighbors import add_neighbor, nearest_worlds
+from manyworlds.viewer.requests import ViewerRequest
 from manyworlds.viewer.world_mirror import WorldMirror
 
 if TYPE_CHECKING:
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 __all__ = ["NativeMujocoViewer", "PlotCfg", "compute_viewports", "has_display", "make_empty_figure"]
 
 _ENTER, _SPACE, _RIGHT = 257, 32, 262
-_KEYS: dict[int, Action] = {
-    _ENTER: actions.Reset(),
-    _SPACE: actions.TogglePause(),
-    _RIGHT: actions.SingleStep(),
-    ord("-"): actions.SpeedDown(),
-    ord("="): actions.SpeedUp(),
-    ord(","): actions.PreviousEnv(),
-    ord("."): actions.NextEnv(),
-    ord("P"): actions.TogglePlots(),
-    ord("R"): actions.ToggleDebugVis(),
-    ord("A"): actions.ToggleShowAllEnvs(),
+_KEYS: dict[int, ViewerRequest] = {
+    _ENTER: requests.Reset(),
+    _SPACE: requests.TogglePause(),
+    _RIGHT: requests.SingleStep(),
+    ord("-"): requests.SpeedDown(),
+    ord("="): requests.SpeedUp(),
+    ord(","): requests.PreviousEnv(),
+    ord("."): requests.NextEnv(),
+    ord("P"): requests.TogglePlots(),
+    ord("R"): requests.ToggleDebugVis(),
+    ord("A"): requests.ToggleShowAllEnvs(),
 }
 """Actions of keys, by the key's code."""
 
@@ -172,18 +172,18 @@ class NativeMujocoViewer(BaseViewer):
         super().select_env(env_idx)
         self._plots.clear()
 
-    def carry_out(self, action: Action) -> None:
+    def carry_out(self, action: ViewerRequest) -> None:
         """Carry out an action, in the thread that ticks.
 
         Raises:
             ValueError: this viewer has no such action.
         """
         match action:
-            case actions.TogglePlots():
+            case requests.TogglePlots():
                 self._plots_shown = not self._plots_shown
-            case actions.ToggleDebugVis():
+            case requests.ToggleDebugVis():
                 self._debug = not self._debug
-            case actions.ToggleShowAllEnvs():
+            case requests.ToggleShowAllEnvs():
                 self._all_envs = not self._all_envs
             case _:
                 super().carry_out(action)

@@ -11,16 +11,17 @@ import numpy as np
 import torch
 
 from manyworlds.utils.extras import require_extra
-from manyworlds.viewer import actions
-from manyworlds.viewer.actions import Action
+from manyworlds.viewer import requests
 from manyworlds.viewer.base import BaseViewer, EnvProtocol, PolicyProtocol, VerbosityLevel
 from manyworlds.viewer.browser.cameras import FOVY, point_cameras
 from manyworlds.viewer.browser.layout import own_origins, static_body
 from manyworlds.viewer.browser.server import new_server, page_url, stop_server
 from manyworlds.viewer.browser.world_grid import GroupKind, WorldGrid
 from manyworlds.viewer.camera import first_free_body, tracked_body_id
-from manyworlds.viewer.viser import actions as page_actions
+from manyworlds.viewer.requests import ViewerRequest
+from manyworlds.viewer.viser import requests as page_requests
 from manyworlds.viewer.viser.checkpoints import CheckpointManager, format_time_ago
+from manyworlds.viewer.viser.command_sliders import CommandTab
 from manyworlds.viewer.viser.overlays import (
     SelectedWorldOverlays,
     ViserCameraOverlays,
@@ -28,14 +29,14 @@ from manyworlds.viewer.viser.overlays import (
     ViserDebugOverlays,
     ViserTermOverlays,
 )
-from manyworlds.viewer.viser.panel import ControlPanel, PanelState
-from manyworlds.viewer.viser.tabs import CheckpointTab, CommandTab, add_visualization_tab
+from manyworlds.viewer.viser.run_controls import PanelState, RunControls
+from manyworlds.viewer.viser.tabs import CheckpointTab, add_visualization_tab
 
 if TYPE_CHECKING:
     import viser
 
     from manyworlds.managers import CommandTerm
-    from manyworlds.viewer.viser.tabs import Seekable, Steerable
+    from manyworlds.viewer.viser.command_sliders import Seekable, Steerable
 
 __all__ = ["CheckpointManager", "UpdateReason", "ViserPlayViewer", "format_time_ago"]
 
@@ -165,7 +166,7 @@ class ViserPlayViewer(BaseViewer):
 
     def request_redraw(self) -> None:
         """Request a frame, also while the worlds are paused."""
-        self.request(page_actions.Redraw())
+        self.request(page_requests.Redraw())
 
     def setup(self) -> None:
         """Start the server if there is none, and draw the worlds.
@@ -189,14 +190,14 @@ class ViserPlayViewer(BaseViewer):
             sim.mj_model,
             self.cfg,
             self.num_shown,
-            on_click=lambda i: self.request(actions.SelectEnv(self._world_at(i))),
+            on_click=lambda i: self.request(requests.SelectEnv(self._world_at(i))),
             **per_world,
         )
         self._overlays = SelectedWorldOverlays(server, sim.mj_model, **per_world)
         self._debug = ViserDebugOverlays(self.env, self._overlays.mujoco)
         self._contacts = ViserContactOverlays(self._overlays)
         self.cameras = ViserCameraOverlays(server, self.env, sim.mj_model)
-        self._panel = ControlPanel(
+        self._panel = RunControls(
             server,
             self,
             can_follow=self._tracked != 0,
@@ -342,7 +343,7 @@ class ViserPlayViewer(BaseViewer):
         """Return True if the page is being served."""
         return self._grid is not None
 
-    def carry_out(self, action: Action) -> None:
+    def carry_out(self, action: ViewerRequest) -> None:
         """Carry out an action, in the thread that ticks.
 
         Raises:
@@ -350,42 +351,42 @@ class ViserPlayViewer(BaseViewer):
             RuntimeError: the page is closed.
         """
         match action:
-            case page_actions.Redraw():
+            case page_requests.Redraw():
                 pass
-            case page_actions.LookAt(selected):
+            case page_requests.LookAt(selected):
                 self._look_at_selected, self._camera_of = selected, None
-            case page_actions.FollowRobots(on):
+            case page_requests.FollowRobots(on):
                 self._follow = on
-            case page_actions.ShowWorldNumbers(on):
+            case page_requests.ShowWorldNumbers(on):
                 self.grid.show_labels(on)
-            case page_actions.ShowDebugShapes(on):
+            case page_requests.ShowDebugShapes(on):
                 self._debug.enabled = on
-            case actions.ToggleDebugVis():
+            case requests.ToggleDebugVis():
                 self._debug.enabled = not self._debug.enabled
-            case page_actions.ShowDebugShapesOfAll(on):
+            case page_requests.ShowDebugShapesOfAll(on):
                 self._overlays.mujoco.debug.show_all_envs = on
-            case actions.ToggleShowAllEnvs():
+            case requests.ToggleShowAllEnvs():
                 debug = self._overlays.mujoco.debug
                 debug.show_all_envs = not debug.show_all_envs
-            case page_actions.ShowOverlay(name, on):
+            case page_requests.ShowOverlay(name, on):
                 self._overlays.switch(name, on)
-            case page_actions.ShowMujocoOverlay(flag, on):
+            case page_requests.ShowMujocoOverlay(flag, on):
                 self._overlays.mujoco.option.flags[flag] = on
-            case page_actions.ShowFrames(frame):
+            case page_requests.ShowFrames(frame):
                 self._overlays.mujoco.option.frame = frame
-            case page_actions.ShowGroup(kind, group, on):
+            case page_requests.ShowGroup(kind, group, on):
                 self.groups[kind][group] = on
                 self.grid.rebuild()
-            case page_actions.SteerCommand(term, values):
+            case page_requests.SteerCommand(term, values):
                 cast("Steerable", self._command_term(term)).steer(self.env_idx, values)
-            case page_actions.SeekMotion(term, frame):
+            case page_requests.SeekMotion(term, frame):
                 cast("Seekable", self._command_term(term)).seek(self.env_idx, frame)
-            case actions.ApplyGuiReset():
+            case requests.ApplyGuiReset():
                 ids = torch.tensor([self.env_idx], device=self.env.unwrapped.device)
                 self.env.unwrapped.command_manager.apply_gui_reset(ids)
-            case page_actions.LoadCheckpoint(name):
+            case page_requests.LoadCheckpoint(name):
                 self._load_checkpoint(name)
-            case actions.FetchCheckpoint():
+            case requests.FetchCheckpoint():
                 self._load_checkpoint(self._newest_checkpoint())
             case _:
                 super().carry_out(action)

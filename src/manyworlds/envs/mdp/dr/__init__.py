@@ -9,7 +9,7 @@ Called directly, a function builds, draws and keeps nothing. It recomputes nothi
 `env.sim.recompute_constants` afterwards.
 """
 
-from manyworlds.envs.mdp.dr._types import (
+from manyworlds.envs.mdp.dr.distributions import (
     Distribution,
     Operation,
     resolve_distribution,

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.actuator import Actuator
-from manyworlds.envs.mdp.dr._core import (
+from manyworlds.envs.mdp.dr.distributions import (
+    ABS,
+    SCALE,
+    Distribution,
+    Operation,
+    resolve_operation,
+)
+from manyworlds.envs.mdp.dr.field_draws import (
     Bounds,
     Randomization,
     Range,
@@ -20,7 +27,6 @@ from manyworlds.envs.mdp.dr._core import (
     resolved,
     selected,
 )
-from manyworlds.envs.mdp.dr._types import ABS, SCALE, Distribution, Operation, resolve_operation
 from manyworlds.envs.mdp.dr.fields import ROBOT
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 

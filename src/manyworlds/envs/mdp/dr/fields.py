@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import torch
 
-from manyworlds.envs.mdp.dr._core import (
+from manyworlds.envs.mdp.dr.distributions import Distribution, Operation
+from manyworlds.envs.mdp.dr.field_draws import (
     Axes,
     Bounds,
     FieldDraw,
@@ -22,7 +23,6 @@ from manyworlds.envs.mdp.dr._core import (
     randomizes,
     resolved,
 )
-from manyworlds.envs.mdp.dr._types import Distribution, Operation
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.sim import RecomputeLevel
 from manyworlds.utils.math import quat_from_euler_xyz, quat_mul

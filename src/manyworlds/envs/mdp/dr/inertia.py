@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from manyworlds.envs.mdp.dr._core import (
+from manyworlds.envs.mdp.dr.distributions import Distribution
+from manyworlds.envs.mdp.dr.field_draws import (
     Randomization,
     Range,
     Rows,
@@ -14,7 +15,6 @@ from manyworlds.envs.mdp.dr._core import (
     randomizes,
     resolved,
 )
-from manyworlds.envs.mdp.dr._types import Distribution
 from manyworlds.envs.mdp.dr.fields import ROBOT
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.utils.math.inertia import perturb_inertia

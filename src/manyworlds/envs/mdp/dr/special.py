@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import mujoco
 import torch
 
-from manyworlds.envs.mdp.dr._core import (
+from manyworlds.envs.mdp.dr.distributions import Distribution, Operation
+from manyworlds.envs.mdp.dr.field_draws import (
     Axes,
     FieldDraw,
     Randomization,
@@ -19,7 +20,6 @@ from manyworlds.envs.mdp.dr._core import (
     resolved,
     selected,
 )
-from manyworlds.envs.mdp.dr._types import Distribution, Operation
 from manyworlds.envs.mdp.dr.fields import ROBOT
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 

@@ -6,8 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from manyworlds.viewer.actions import (
-    Action,
+from manyworlds.viewer.base import ViewerStatus
+from manyworlds.viewer.browser.keys import Key, add_keys
+from manyworlds.viewer.browser.markup import status_html
+from manyworlds.viewer.browser.widgets import PAUSE, add_choice, on_change, on_click, show_playing
+from manyworlds.viewer.browser.world_grid import MAX_LABELS
+from manyworlds.viewer.requests import (
     NextEnv,
     PreviousEnv,
     Reset,
@@ -18,13 +22,9 @@ from manyworlds.viewer.actions import (
     SpeedUp,
     ToggleDebugVis,
     TogglePause,
+    ViewerRequest,
 )
-from manyworlds.viewer.base import ViewerStatus
-from manyworlds.viewer.browser.keys import Key, add_keys
-from manyworlds.viewer.browser.markup import status_html
-from manyworlds.viewer.browser.widgets import PAUSE, add_choice, on_change, on_click, show_playing
-from manyworlds.viewer.browser.world_grid import MAX_LABELS
-from manyworlds.viewer.viser.actions import FollowRobots, LookAt, ShowWorldNumbers
+from manyworlds.viewer.viser.requests import FollowRobots, LookAt, ShowWorldNumbers
 
 if TYPE_CHECKING:
     import viser
@@ -50,7 +50,7 @@ class PanelState:
     """True if the selected world's state is not finite."""
 
 
-class ControlPanel:
+class RunControls:
     """Controls of the play page, which queue requests to the viewer.
 
     Args:
@@ -123,7 +123,7 @@ class ControlPanel:
         return world
 
     def _list_keys(self) -> list[Key]:
-        keys: list[tuple[str, str, Action]] = [
+        keys: list[tuple[str, str, ViewerRequest]] = [
             ("space", "Pause or play", TogglePause()),
             ("N", "Single step", SingleStep()),
             ("enter", "Reset", Reset()),
@@ -135,14 +135,14 @@ class ControlPanel:
             keys += [(",", "Previous world", PreviousEnv()), (".", "Next world", NextEnv())]
         return [Key(name, label, self._requests(action)) for name, label, action in keys]
 
-    def _requests(self, action: Action) -> Callable[[], None]:
+    def _requests(self, action: ViewerRequest) -> Callable[[], None]:
         return lambda: self._viewer.request(action)
 
-    def _add_choice(self, gui: viser.GuiApi, label: str, actions: dict[str, Action]) -> None:
+    def _add_choice(self, gui: viser.GuiApi, label: str, actions: dict[str, ViewerRequest]) -> None:
         add_choice(gui, label, {name: self._requests(action) for name, action in actions.items()})
 
     def _add_checkbox(
-        self, gui: viser.GuiApi, label: str, value: bool, action: Callable[[bool], Action]
+        self, gui: viser.GuiApi, label: str, value: bool, action: Callable[[bool], ViewerRequest]
     ) -> None:
         on_change(gui.add_checkbox(label, value), lambda on: self._viewer.request(action(on)))
 

@@ -1,4 +1,4 @@
-"""Actions of the play page, one message type per control."""
+"""Requests of the play page, one message type per control."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ from typing import TYPE_CHECKING
 
 import mujoco
 
-from manyworlds.viewer.actions import Action
+from manyworlds.viewer.requests import ViewerRequest
 
 if TYPE_CHECKING:
     from manyworlds.viewer.browser.world_grid import GroupKind
 
 
 @dataclass(frozen=True)
-class Redraw(Action):
+class Redraw(ViewerRequest):
     """Draw a frame, also while the worlds are paused."""
 
 
 @dataclass(frozen=True)
-class LookAt(Action):
+class LookAt(ViewerRequest):
     """Point the camera at the selected world, or at all worlds shown."""
 
     selected: bool
 
 
 @dataclass(frozen=True)
-class FollowRobots(Action):
+class FollowRobots(ViewerRequest):
     """Keep the followed body of each world at a fixed place of the view."""
 
     on: bool
 
 
 @dataclass(frozen=True)
-class ShowWorldNumbers(Action):
+class ShowWorldNumbers(ViewerRequest):
     """Show or hide the labels of the worlds."""
 
     on: bool
 
 
 @dataclass(frozen=True)
-class ShowDebugShapes(Action):
+class ShowDebugShapes(ViewerRequest):
     """Show or hide debug shapes."""
 
     on: bool
 
 
 @dataclass(frozen=True)
-class ShowDebugShapesOfAll(Action):
+class ShowDebugShapesOfAll(ViewerRequest):
     """Draw debug shapes of all worlds shown, or of the selected one only."""
 
     on: bool
 
 
 @dataclass(frozen=True)
-class ShowOverlay(Action):
+class ShowOverlay(ViewerRequest):
     """Show or hide an overlay of the selected world."""
 
     name: str
@@ -64,7 +64,7 @@ class ShowOverlay(Action):
 
 
 @dataclass(frozen=True)
-class ShowMujocoOverlay(Action):
+class ShowMujocoOverlay(ViewerRequest):
     """Show or hide an overlay of MuJoCo's visualizer over the selected world."""
 
     flag: mujoco.mjtVisFlag
@@ -72,14 +72,14 @@ class ShowMujocoOverlay(Action):
 
 
 @dataclass(frozen=True)
-class ShowFrames(Action):
+class ShowFrames(ViewerRequest):
     """Draw the frames of bodies, geoms or sites of the selected world, or none."""
 
     frame: mujoco.mjtFrame
 
 
 @dataclass(frozen=True)
-class ShowGroup(Action):
+class ShowGroup(ViewerRequest):
     """Show or hide a group of geoms or sites in all worlds."""
 
     kind: GroupKind
@@ -88,7 +88,7 @@ class ShowGroup(Action):
 
 
 @dataclass(frozen=True)
-class SteerCommand(Action):
+class SteerCommand(ViewerRequest):
     """Set the command of the selected world, or let it be sampled again."""
 
     term: str
@@ -96,7 +96,7 @@ class SteerCommand(Action):
 
 
 @dataclass(frozen=True)
-class SeekMotion(Action):
+class SeekMotion(ViewerRequest):
     """Set the selected world's robot to a frame of its motion."""
 
     term: str
@@ -104,7 +104,7 @@ class SeekMotion(Action):
 
 
 @dataclass(frozen=True)
-class LoadCheckpoint(Action):
+class LoadCheckpoint(ViewerRequest):
     """Play another checkpoint."""
 
     name: str

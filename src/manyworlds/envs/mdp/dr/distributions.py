@@ -18,7 +18,8 @@ class Distribution:
     name: str
     """Label for messages."""
     sample: Callable[[torch.Tensor, torch.Tensor, tuple[int, ...], str], torch.Tensor]
-    """Called with lower and upper bounds, a shape and a device; both bounds have that shape."""
+    """Called with two parameters, a shape and a device. The parameters, each of that shape, are the
+    lower and upper bound, or the mean and standard deviation of a Gaussian."""
 
 
 @dataclass(frozen=True)

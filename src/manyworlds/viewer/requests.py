@@ -1,4 +1,4 @@
-"""Actions that users ask of a viewer, one message type per action."""
+"""Requests of users to a viewer, one message type per request."""
 
 from __future__ import annotations
 
@@ -27,90 +27,90 @@ class ViewerAction(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Action:
+class ViewerRequest:
     """Request to a viewer."""
 
 
 @dataclass(frozen=True)
-class Reset(Action):
+class Reset(ViewerRequest):
     """Reset all worlds."""
 
 
 @dataclass(frozen=True)
-class TogglePause(Action):
+class TogglePause(ViewerRequest):
     """Pause or resume."""
 
 
 @dataclass(frozen=True)
-class SingleStep(Action):
+class SingleStep(ViewerRequest):
     """Pause, and run one environment step."""
 
 
 @dataclass(frozen=True)
-class ResetSpeed(Action):
+class ResetSpeed(ViewerRequest):
     """Return to real time."""
 
 
 @dataclass(frozen=True)
-class SpeedUp(Action):
+class SpeedUp(ViewerRequest):
     """Set the next higher speed."""
 
 
 @dataclass(frozen=True)
-class SpeedDown(Action):
+class SpeedDown(ViewerRequest):
     """Set the next lower speed."""
 
 
 @dataclass(frozen=True)
-class SelectEnv(Action):
+class SelectEnv(ViewerRequest):
     """Select a world."""
 
     env_idx: int
 
 
 @dataclass(frozen=True)
-class PreviousEnv(Action):
+class PreviousEnv(ViewerRequest):
     """Select the world before the selected one."""
 
 
 @dataclass(frozen=True)
-class NextEnv(Action):
+class NextEnv(ViewerRequest):
     """Select the world after the selected one."""
 
 
 @dataclass(frozen=True)
-class TogglePlots(Action):
+class TogglePlots(ViewerRequest):
     """Show or hide plots."""
 
 
 @dataclass(frozen=True)
-class ToggleDebugVis(Action):
+class ToggleDebugVis(ViewerRequest):
     """Show or hide debug shapes."""
 
 
 @dataclass(frozen=True)
-class ToggleShowAllEnvs(Action):
+class ToggleShowAllEnvs(ViewerRequest):
     """Draw debug shapes of the selected world only, or of all worlds."""
 
 
 @dataclass(frozen=True)
-class FetchCheckpoint(Action):
+class FetchCheckpoint(ViewerRequest):
     """Load the newest checkpoint."""
 
 
 @dataclass(frozen=True)
-class ApplyGuiReset(Action):
+class ApplyGuiReset(ViewerRequest):
     """Reset the selected world to the state that a user requested of command terms."""
 
 
 @dataclass(frozen=True)
-class Custom(Action):
-    """Action that a subclass of a viewer adds."""
+class Custom(ViewerRequest):
+    """Request that a subclass of a viewer adds."""
 
     payload: Any = None
 
 
-BY_NAME: dict[ViewerAction, Action] = {
+BY_NAME: dict[ViewerAction, ViewerRequest] = {
     ViewerAction.RESET: Reset(),
     ViewerAction.TOGGLE_PAUSE: TogglePause(),
     ViewerAction.SINGLE_STEP: SingleStep(),
@@ -128,7 +128,7 @@ BY_NAME: dict[ViewerAction, Action] = {
 """Messages of the actions that have a name."""
 
 
-def action_of(name: str, payload: object = None) -> Action:
+def action_of(name: str, payload: object = None) -> ViewerRequest:
     """Return the message of a named action.
 
     Args:
@@ -149,6 +149,6 @@ def action_of(name: str, payload: object = None) -> Action:
     return BY_NAME[kind]
 
 
-def name_of(action: Action) -> ViewerAction:
+def name_of(action: ViewerRequest) -> ViewerAction:
     """Return the name of a message; `ViewerAction.CUSTOM` where it has none of its own."""
     return next((name for name, one in BY_NAME.items() if one == action), ViewerAction.CUSTOM)

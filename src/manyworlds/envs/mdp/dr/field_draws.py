@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, cast
 
 import torch
 
-from manyworlds.envs.mdp.dr._types import (
+from manyworlds.envs.mdp.dr.distributions import (
     Distribution,
     Operation,
     check_bounds,
