@@ -140,7 +140,7 @@ class ActuatorCfg(ABC):
         )
 
 
-@dataclass(kw_only=True)
+@dataclass
 class ActuatorCmd:
     """Inputs of an actuator's control law, each of shape [num_envs, num_targets]."""
 

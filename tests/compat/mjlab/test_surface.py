@@ -88,7 +88,7 @@ def differences() -> dict[str, list[str]]:
     for line in done.stdout.splitlines()[1:]:
         if line.startswith("  "):
             found[kind].append(line.strip())
-        else:
+        elif line:
             kind = line.split()[0]
             found[kind] = []
     return found
