@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from manyworlds.envs.mdp import dr
-from manyworlds.envs.mdp.dr import _core
+from manyworlds.envs.mdp.dr import field_draws
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from tests.envs.mdp.dr.robot import make_env
 from tests.envs.mdp.robot import is_uniform
@@ -263,7 +263,7 @@ def test_terms_are_resolved_once(env, monkeypatch):
     cfg = EventTermCfg(func=dr.geom_friction, mode="reset", params=params)
     env = make_env(feet=cfg)
     built = []
-    rows = _core.Rows
+    rows = field_draws.Rows
     monkeypatch.setattr(_core, "Rows", lambda *args: built.append(args[1]) or rows(*args))
     for _ in range(3):
         env.reset()
