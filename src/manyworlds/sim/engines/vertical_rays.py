@@ -11,6 +11,7 @@ undecided: MuJoCo itself has to cast them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import mujoco
@@ -103,165 +104,172 @@ class VerticalRays:
     def cast(self, pnt: np.ndarray, vec: np.ndarray) -> VerticalHits:
         """Cast rays with origins and directions of shape (n, nray, 3).
 
-        Rays that are not vertical are undecided. The arrays may be views, with equal directions
-        repeated.
+        Rays that are not vertical are undecided. `vec` may be a view with repeated directions.
         """
-        shape = pnt.shape[:2]
+        shape, points = pnt.shape[:2], pnt.reshape(-1, 3)
         # One element for each axis along which the directions are repeated, which saves time.
         distinct = vec[tuple(slice(1 if stride == 0 else None) for stride in vec.strides[:2])]
-        slope = distinct[..., 2].astype(float)
+        slopes = distinct[..., 2].astype(float)
         vertical = ~distinct[..., :2].any(axis=-1)
-        vertical &= (np.abs(slope) >= _MIN_SLOPE) & (np.abs(slope) <= _MAX_SLOPE)
-        slopes = np.broadcast_to(np.where(vertical, slope, -1.0), shape).ravel()
-        points = pnt.reshape(-1, 3)
-        dist, normal = np.full(len(points), np.inf), np.zeros((len(points), 3))
-        geomid = np.full(len(points), -1, np.int32)
+        vertical &= (np.abs(slopes) >= _MIN_SLOPE) & (np.abs(slopes) <= _MAX_SLOPE)
+        count = len(points)
+        dist, geomid = np.full(count, -1.0), np.full(count, -1, np.int32)
+        normal = np.zeros((count, 3), np.float32)
         undecided = np.broadcast_to(~vertical, shape).ravel()
-        if vertical.any():
-            for start in range(0, len(points), _CHUNK):
+        for slope in np.unique(slopes[vertical]).tolist():
+            same = vertical & (slopes == slope)
+            rows = np.flatnonzero(np.broadcast_to(same, shape))
+            for start in range(0, len(rows), _CHUNK):
                 part = slice(start, start + _CHUNK)
-                rays = _Rays(
-                    *(points[part, axis].astype(float) for axis in range(3)),
-                    slopes[part], dist[part], geomid[part], normal[part], undecided[part],
-                )  # fmt: skip
+                part = part if len(rows) == count else rows[part]
+                rays = _Rays(points[part], slope)
                 self._cast(rays)
+                dist[part], geomid[part] = rays.dist, rays.geomid
+                normal[part], undecided[part] = rays.normal.T, rays.undecided
         dist[geomid < 0] = -1.0
         return VerticalHits(
-            *(array.reshape(shape) for array in (dist, geomid)),
-            normal.reshape(*shape, 3), undecided.reshape(shape),
+            dist.reshape(shape), geomid.reshape(shape), normal.reshape(*shape, 3),
+            undecided.reshape(shape),
         )  # fmt: skip
 
-    # Values that are not finite occur in rays of worlds that diverged, and for rays without a hit.
-    @np.errstate(invalid="ignore", divide="ignore", over="ignore")
+    # Values that are not finite occur in rays of worlds that diverged.
+    @np.errstate(invalid="ignore", over="ignore")
     def _cast(self, rays: _Rays) -> None:
         """Find the first hits, going through the geoms of each cell from the top."""
-        rays.undecided |= np.abs(rays.z) > _MAX_COORDINATE
         for geom in self._everywhere.tolist():
-            rows = np.arange(len(rays.z))
+            rows = np.arange(len(rays.x))
             self._meet(rays, rows, np.full(len(rows), geom))
-        entry, stop = self._grid.entries(rays.x, rays.y)
-        rows = np.flatnonzero((entry < stop) & ~rays.undecided)
-        entry, stop = entry[rows], stop[rows]
+        entry = self._grid.first(rays.x, rays.y)
+        rows = np.flatnonzero(entry)
+        entry = entry[rows]
         while len(rows):
             self._meet(rays, rows, self._grid.geoms[entry])
-            # A hit above everything that follows is the first on the way down.
-            slope = rays.slope[rows]
-            height = rays.z[rows] + rays.dist[rows] * slope
-            found = (slope < 0) & (height > self._grid.below[entry] + _MARGIN)
-            entry += 1
-            more = np.flatnonzero((entry < stop) & ~found & ~rays.undecided[rows])
-            rows, entry, stop = rows[more], entry[more], stop[more]
+            below = self._grid.below[entry]
+            more = (below > -np.inf) & ~rays.undecided[rows]
+            if rays.slope < 0:
+                # On the way down, a hit above everything that follows is the first.
+                more &= ~(rays.z[rows] + rays.dist[rows] * rays.slope > below + _MARGIN)
+            chosen = np.flatnonzero(more)
+            rows, entry = rows[chosen], entry[chosen] + 1
 
     def _meet(self, rays: _Rays, rows: np.ndarray, geoms: np.ndarray) -> None:
         """Intersect rays with one geom each."""
         kinds = self._kind[geoms]
-        for kind in range(_OTHER + 1):
+        for kind, meet in enumerate(
+            (self._meet_box, self._meet_plane, self._meet_tilted_box, self._meet_hfield)
+        ):
             chosen = np.flatnonzero(kinds == kind)
-            if not len(chosen):
-                continue
-            some, geom = rows, geoms
-            if len(chosen) < len(rows):
-                some, geom = rows[chosen], geoms[chosen]
-            if kind == _LEVEL:
-                self._meet_box(rays, some, geom)
-            elif kind == _PLANE:
-                self._meet_plane(rays, some, geom)
-            elif kind == _TILTED:
-                self._meet_tilted_box(rays, some, geom)
-            elif kind == _HFIELD:
-                self._meet_hfield(rays, some, geom)
-            else:
-                rays.undecided[some] = True
+            if len(chosen) == len(rows):
+                meet(rays, rows, geoms)
+            elif len(chosen):
+                meet(rays, rows[chosen], geoms[chosen])
+        rays.undecided[rows[kinds == _OTHER]] = True
+        rays.untouched = False
 
     def _meet_box(self, rays: _Rays, rows: np.ndarray, geom: np.ndarray) -> None:
-        """Intersect with horizontal faces. The operations are exact except for the distance's."""
+        """Intersect with the upper and the lower face of a level box, in MuJoCo's operations."""
         inside = np.abs(rays.x[rows] - self._pos[0][geom]) <= self._size[0][geom]
         inside &= np.abs(rays.y[rows] - self._pos[1][geom]) <= self._size[1][geom]
-        chosen = np.flatnonzero(inside)
-        if len(chosen) < len(rows):
-            rows, geom = rows[chosen], geom[chosen]
-        local, half, slope = rays.z[rows] - self._center[geom], self._half[geom], rays.slope[rows]
-        top, bottom = (half - local) / slope, (-half - local) / slope
-        near = np.where(slope < 0, top, bottom)
-        dist = np.where(near >= 0, near, np.where(slope < 0, bottom, top))
-        up = np.where(dist == top, 1.0, -1.0)
+        rows, geom = _select(inside, rows, geom)
+        dist, up = self._faces(rays, rows, geom)
         rays.meet(rows, geom, dist, (0.0, 0.0, up), exact=True)
 
+    def _faces(
+        self, rays: _Rays, rows: np.ndarray, geom: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | float]:
+        """Return distances to the nearest level face ahead, and the z components of normals."""
+        local, half = rays.z[rows] - self._center[geom], self._half[geom]
+        side = -math.copysign(1.0, rays.slope)
+        dist = (side * half - local) / rays.slope
+        behind = np.flatnonzero(dist < 0)
+        if not len(behind):
+            return dist, side
+        up = np.full(len(rows), side)
+        up[behind] = -side
+        dist[behind] = (-side * half[behind] - local[behind]) / rays.slope
+        return dist, up
+
     def _meet_plane(self, rays: _Rays, rows: np.ndarray, geom: np.ndarray) -> None:
-        """Intersect with the upper side of a plane, which may be infinite."""
-        inside = rays.slope[rows] < 0
+        """Intersect with the upper side of a level plane, finite or not, in MuJoCo's operations."""
+        if rays.slope > 0:
+            return
+        inside = np.ones(len(rows), bool)
         for axis, along in enumerate((rays.x, rays.y)):
             size = self._size[axis][geom]
             inside &= (size <= 0) | (np.abs(along[rows] - self._pos[axis][geom]) <= size)
-        dist = -(rays.z[rows] - self._pos[2][geom]) / rays.slope[rows]
-        rays.meet(rows, geom, np.where(inside, dist, np.inf), (0.0, 0.0, 1.0), exact=True)
+        rows, geom = _select(inside, rows, geom)
+        dist = -(rays.z[rows] - self._pos[2][geom]) / rays.slope
+        rays.meet(rows, geom, dist, (0.0, 0.0, 1.0), exact=True)
 
+    @np.errstate(divide="ignore")
     def _meet_tilted_box(self, rays: _Rays, rows: np.ndarray, geom: np.ndarray) -> None:
         """Intersect with the six faces of a box of any orientation."""
-        mat, size, slope = self._mat[:, geom], self._size[:, geom], rays.slope[rows]
+        mat, size = self._mat[:, geom], self._size[:, geom]
         x, y, z = (
             along[rows] - self._pos[axis][geom]
             for axis, along in enumerate((rays.x, rays.y, rays.z))
         )
         local = mat[0:3] * x + mat[3:6] * y + mat[6:9] * z
-        along = mat[6:9] * slope
+        along = mat[6:9] * rays.slope
         nearest = np.full(len(rows), np.inf)
-        face = np.zeros(len(rows), np.int64)
-        sign, close = np.zeros(len(rows)), np.zeros(len(rows), bool)
+        face, sign = np.zeros(len(rows), np.int64), np.zeros(len(rows))
+        close = np.zeros(len(rows), bool)
         for axis in range(3):
             others = [i for i in range(3) if i != axis]
             for side in (-1.0, 1.0):
                 dist = (side * size[axis] - local[axis]) / along[axis]
-                outside = np.abs(local[others] + dist * along[others]) - size[others]
-                outside = outside.max(axis=0)
-                ahead = dist * np.abs(slope)
+                outside = (np.abs(local[others] + dist * along[others]) - size[others]).max(axis=0)
+                ahead = dist * abs(rays.slope)
                 close |= (ahead > -_MARGIN) & (np.abs(outside) < _MARGIN)
                 close |= (np.abs(ahead) < _MARGIN) & (outside < _MARGIN)
-                better = (ahead >= 0) & (outside <= 0) & (dist < nearest)
+                better = (dist >= 0) & (outside <= 0) & (dist < nearest)
                 nearest[better], face[better], sign[better] = dist[better], axis, side
-        columns = mat.reshape(3, 3, -1)[:, face, np.arange(len(rows))] * sign
         rays.undecided[rows[close]] = True
+        columns = mat.reshape(3, 3, -1)[:, face, np.arange(len(rows))] * sign
         rays.meet(rows, geom, nearest, tuple(columns), exact=False)
 
     def _meet_hfield(self, rays: _Rays, rows: np.ndarray, geom: np.ndarray) -> None:
-        """Intersect with the triangle of a height field on the ray's line, and the box below."""
+        """Intersect with the surface of a height field and the box below it."""
         x, y = rays.x[rows] - self._pos[0][geom], rays.y[rows] - self._pos[1][geom]
-        size_x, size_y = self._size[0][geom], self._size[1][geom]
-        outside = np.maximum(np.abs(x) - size_x, np.abs(y) - size_y)
+        outside = np.maximum(np.abs(x) - self._size[0][geom], np.abs(y) - self._size[1][geom])
         rays.undecided[rows[np.abs(outside) < _MARGIN]] = True
-        chosen = np.flatnonzero(outside <= -_MARGIN)
-        if len(chosen) < len(rows):
-            rows, geom, x, y = rows[chosen], geom[chosen], x[chosen], y[chosen]
+        rows, geom, x, y = _select(outside <= -_MARGIN, rows, geom, x, y)
         height, slope_x, slope_y, edge = self._heights.at(geom, x, y)
-        local = rays.z[rows] - self._pos[2][geom]
-        self._meet_box(rays, rows, geom)
-        undecided = edge | (np.abs(height - local) < _MARGIN)
-        rays.undecided[rows[undecided]] = True
-        dist = (height - local) / rays.slope[rows]
-        # There the surface is the upper face of the box below, with the same normal.
-        dist[(np.abs(height) < _MARGIN) & (slope_x == 0) & (slope_y == 0)] = np.inf
-        up = 1.0 / np.sqrt(slope_x * slope_x + slope_y * slope_y + 1.0)
-        rays.meet(rows, geom, dist, (-slope_x * up, -slope_y * up, up), exact=False)
+        above = height - (rays.z[rows] - self._pos[2][geom])
+        steep = (slope_x != 0) | (slope_y != 0)
+        # Where the surface is level with the box, both have the same normal.
+        close = edge | (np.abs(above) < _MARGIN) | (steep & (height < _MARGIN))
+        rays.undecided[rows[close]] = True
+        dist = above / rays.slope
+        length = np.sqrt(slope_x * slope_x + slope_y * slope_y + 1.0)
+        normal = [-slope_x / length, -slope_y / length, 1.0 / length]
+        box, up = self._faces(rays, rows, geom)
+        first = np.flatnonzero((box >= 0) & ~((dist >= 0) & (dist <= box)))
+        dist[first] = box[first]
+        up = up[first] if isinstance(up, np.ndarray) else up
+        for component, value in zip(normal, (0.0, 0.0, up), strict=True):
+            component[first] = value
+        rays.meet(rows, geom, dist, tuple(normal), exact=False)
 
 
 class _Rays:
-    """Origins and slopes of vertical rays, and views of arrays that receive their nearest hits."""
+    """Vertical rays with the same direction, and their nearest hits so far.
 
-    def __init__(
-        self,
-        x: np.ndarray,
-        y: np.ndarray,
-        z: np.ndarray,
-        slope: np.ndarray,
-        dist: np.ndarray,
-        geomid: np.ndarray,
-        normal: np.ndarray,
-        undecided: np.ndarray,
-    ) -> None:
-        self.x, self.y, self.z, self.slope = x, y, z, slope
-        self.dist, self.geomid, self.normal, self.undecided = dist, geomid, normal, undecided
-        # Hits whose distance may differ from MuJoCo's by rounding.
-        self._rounded = np.zeros(len(x), bool)
+    Attributes:
+        slope: z component of the direction.
+        dist: distances, infinite without a hit; likewise geomid, normal (3, n) and undecided.
+        untouched: no geom has been met so far.
+    """
+
+    def __init__(self, pnt: np.ndarray, slope: float) -> None:
+        self.x, self.y, self.z = pnt.T.astype(float, order="C")
+        self.slope = slope
+        self.dist, self.geomid = np.full(len(pnt), np.inf), np.full(len(pnt), -1, np.int32)
+        self.normal = np.zeros((3, len(pnt)), np.float32)
+        self.undecided = np.abs(self.z) > _MAX_COORDINATE
+        self.untouched = True
+        # Rays whose distance may differ from MuJoCo's by rounding.
+        self._rounded = np.zeros(len(pnt), bool)
 
     def meet(
         self,
@@ -278,24 +286,32 @@ class _Rays:
             geom: geom of each.
             dist: distance of each; negative or infinite without a hit.
             normal: components of the surface normal.
-            exact: the distance is computed by the same operations as in MuJoCo.
+            exact: the distances are computed by the same operations as in MuJoCo.
         """
-        before, ahead = self.dist[rows], dist >= 0
-        if not exact or self._rounded.any():
-            gap = np.abs(dist - before) * np.abs(self.slope[rows])
-            tie = ahead & (gap < _MARGIN)
+        better = (dist >= 0) & (dist < np.inf)
+        if not self.untouched:
+            before = self.dist[rows]
+            tie = better & (np.abs(dist - before) * abs(self.slope) < _MARGIN)
             if exact:
                 tie &= self._rounded[rows]
             self.undecided[rows[tie]] = True
-        better = (dist < before) | ((dist == before) & (geom < self.geomid[rows]))
-        chosen = np.flatnonzero(better & ahead)
-        if len(chosen) < len(rows):
-            rows, geom, dist = rows[chosen], geom[chosen], dist[chosen]
-            normal = tuple(n[chosen] if isinstance(n, np.ndarray) else n for n in normal)
+            better &= (dist < before) | ((dist == before) & (geom < self.geomid[rows]))
+        arrays = [component for component in normal if isinstance(component, np.ndarray)]
+        rows, geom, dist, *arrays = _select(better, rows, geom, dist, *arrays)
         self.dist[rows], self.geomid[rows] = dist, geom
         for axis, component in enumerate(normal):
-            self.normal[rows, axis] = component
-        self._rounded[rows] = not exact
+            if isinstance(component, np.ndarray):
+                self.normal[axis, rows] = arrays.pop(0)
+            elif component or not self.untouched:
+                self.normal[axis, rows] = component
+        if not exact or not self.untouched:
+            self._rounded[rows] = not exact
+
+
+def _select(mask: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the elements of arrays where a mask is true."""
+    chosen = np.flatnonzero(mask)
+    return arrays if len(chosen) == len(mask) else tuple(array[chosen] for array in arrays)
 
 
 class _Heights:
@@ -346,55 +362,50 @@ class _Heights:
 
 
 class _Grid:
-    """Geoms above each cell of a horizontal grid, from the highest top to the lowest.
+    """Geoms in each cell of a horizontal grid, from the highest top to the lowest.
 
     Attributes:
-        geoms: ids of the geoms of all cells, cell by cell.
+        geoms: ids of the geoms of all cells, cell by cell; the first entry is not used.
         below: for each of these, the top of the next one in the same cell [m]; -inf for the last.
     """
 
     def __init__(self, geoms: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-        lower, upper = lower - _PADDING, upper + _PADDING
         if not len(geoms):
-            lower, upper = np.zeros((1, 3)), np.zeros((1, 3))
-        extent = (upper - lower)[:, :2]
-        area = np.prod(np.ptp(np.concatenate([lower, upper])[:, :2], axis=0))
-        sizes = (_MIN_CELL, (area / _MAX_CELLS) ** 0.5, (extent.prod(1).sum() / _MAX_ENTRIES) ** 0.5)
-        self._cell = max(sizes)
+            geoms, lower, upper = np.zeros(0, np.int64), np.zeros((1, 3)), np.zeros((1, 3))
+        low, high = lower[:, :2] - _PADDING, upper[:, :2] + _PADDING
+        area, total = np.prod(high.max(axis=0) - low.min(axis=0)), (high - low).prod(axis=1).sum()
+        self._cell = max(_MIN_CELL, (area / _MAX_CELLS) ** 0.5, (total / _MAX_ENTRIES) ** 0.5)
         # Cells at the margin have no geoms.
-        self._origin = lower.min(axis=0)[:2] - 2 * self._cell
-        first, last = (
-            ((bound[:, :2] - self._origin) / self._cell).astype(np.int64) for bound in (lower, upper)
-        )
+        self._origin = low.min(axis=0) - 2 * self._cell
+        first, last = (((end - self._origin) / self._cell).astype(int) for end in (low, high))
         self._shape = last.max(axis=0) + 2
-        if not len(geoms):
-            first, last = first[:0], last[:0]
+        tops = upper[:, 2]
         regions = [
-            tuple(slice(a, b + 1) for a, b in zip(*bounds, strict=True))
-            for bounds in zip(first.tolist(), last.tolist(), strict=True)
+            (geoms[i], tops[i], tuple(map(slice, first[i], last[i] + 1)))
+            for i in np.argsort(-tops, kind="stable")[: len(geoms)]
         ]
         counts = np.zeros(self._shape, np.int64)
-        for region in regions:
+        for _, _, region in regions:
             counts[region] += 1
-        self._start = np.concatenate([[0], counts.ravel().cumsum()])
-        slot = self._start[:-1].reshape(self._shape).copy()
-        self.geoms = np.zeros(self._start[-1], np.int64)
-        tops = np.zeros(len(self.geoms))
-        for i in np.argsort(-upper[:, 2], kind="stable")[: len(regions)].tolist():
-            self.geoms[slot[regions[i]]] = geoms[i]
-            tops[slot[regions[i]]] = upper[i, 2]
-            slot[regions[i]] += 1
-        self.below = np.append(tops[1:], -np.inf)[: len(tops)]
-        self.below[self._start[1:][counts.ravel() > 0] - 1] = -np.inf
+        start = 1 + counts.ravel().cumsum() - counts.ravel()
+        slot = start.reshape(self._shape).copy()
+        self.geoms = np.zeros(1 + counts.sum(), np.int64)
+        self.below = np.full(len(self.geoms) + 1, -np.inf)
+        for geom, top, region in regions:
+            self.geoms[slot[region]] = geom
+            self.below[slot[region] - 1] = top
+            slot[region] += 1
+        # The last entry of one cell is not followed by the first of the next.
+        self.below[start - 1] = -np.inf
+        self._start = np.where(counts.ravel() > 0, start, 0)
 
-    def entries(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the range of entries of the cells that contain the points, each of shape (n,)."""
+    def first(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the first entry of the cell of each point, 0 if it has none, shape (n,)."""
         col, row = (
             np.clip(((along - start) / self._cell).astype(np.int64), 0, count - 1)
             for along, start, count in zip((x, y), self._origin, self._shape, strict=True)
         )
-        cell = col * self._shape[1] + row
-        return self._start[cell], self._start[cell + 1]
+        return self._start[col * self._shape[1] + row]
 
 
 def _bounds(
