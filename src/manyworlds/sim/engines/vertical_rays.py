@@ -115,7 +115,7 @@ class VerticalRays:
         count = len(points)
         dist, geomid = np.full(count, -1.0), np.full(count, -1, np.int32)
         normal = np.zeros((count, 3), np.float32)
-        undecided = np.broadcast_to(~vertical, shape).ravel()
+        undecided = np.broadcast_to(~vertical, shape).flatten()
         for slope in np.unique(slopes[vertical]).tolist():
             same = vertical & (slopes == slope)
             rows = np.flatnonzero(np.broadcast_to(same, shape))
