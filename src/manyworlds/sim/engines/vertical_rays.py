@@ -11,7 +11,6 @@ undecided: MuJoCo itself has to cast them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import mujoco
@@ -20,7 +19,7 @@ import numpy as np
 _TYPE = mujoco.mjtGeom
 
 # Kinds of geoms by their formulas; rays that may meet one of the last kind are undecided.
-_LEVEL, _PLANE, _TILTED, _HFIELD, _OTHER = range(5)
+_LEVEL, _TURNED, _TILTED, _PLANE, _HFIELD, _OTHER = range(6)
 
 # Differences below this are MuJoCo's to decide [m; fraction of a cell of a height field].
 _MARGIN = 1e-9
@@ -77,6 +76,15 @@ class VerticalRays:
         self._center[hfields] -= 0.5 * sizes[:, 3]
         self._kind = np.full(model.ngeom, _OTHER, np.int8)
         self._kind[geoms] = [self._kind_of(model, geom) for geom in geoms.tolist()]
+        formulas = {
+            _LEVEL: self._meet_box,
+            _TURNED: self._meet_turned_box,
+            _TILTED: self._meet_tilted_box,
+            _PLANE: self._meet_plane,
+            _HFIELD: self._meet_hfield,
+        }
+        present = np.unique(self._kind[geoms])
+        self._formulas = [(kind, meet) for kind, meet in formulas.items() if kind in present]
         lower, upper = _bounds(model, data, geoms)
         bounded = np.isfinite(lower).all(axis=1)
         self._everywhere = geoms[~bounded]
@@ -98,8 +106,12 @@ class VerticalRays:
             return _HFIELD if level else _OTHER
         if kind != _TYPE.mjGEOM_BOX:
             return _OTHER
+        if level:
+            return _LEVEL
+        if not mat[[2, 5, 6, 7]].any() and mat[8] > 0:
+            return _TURNED
         tilt = np.abs(mat[6:])
-        return _LEVEL if level else _TILTED if tilt[tilt > 0].min() > _MIN_TILT else _OTHER
+        return _TILTED if tilt[tilt > 0].min() > _MIN_TILT else _OTHER
 
     def cast(self, pnt: np.ndarray, vec: np.ndarray) -> VerticalHits:
         """Cast rays with origins and directions of shape (n, nray, 3).
@@ -155,9 +167,7 @@ class VerticalRays:
     def _meet(self, rays: _Rays, rows: np.ndarray, geoms: np.ndarray) -> None:
         """Intersect rays with one geom each."""
         kinds = self._kind[geoms]
-        for kind, meet in enumerate(
-            (self._meet_box, self._meet_plane, self._meet_tilted_box, self._meet_hfield)
-        ):
+        for kind, meet in self._formulas:
             chosen = np.flatnonzero(kinds == kind)
             if len(chosen) == len(rows):
                 meet(rays, rows, geoms)
@@ -171,23 +181,23 @@ class VerticalRays:
         inside = np.abs(rays.x[rows] - self._pos[0][geom]) <= self._size[0][geom]
         inside &= np.abs(rays.y[rows] - self._pos[1][geom]) <= self._size[1][geom]
         rows, geom = _select(inside, rows, geom)
-        dist, up = self._faces(rays, rows, geom)
+        local = rays.z[rows] - self._center[geom]
+        dist, up = _faces(local, self._half[geom], rays.slope)
         rays.meet(rows, geom, dist, (0.0, 0.0, up), exact=True)
 
-    def _faces(
-        self, rays: _Rays, rows: np.ndarray, geom: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray | float]:
-        """Return distances to the nearest level face ahead, and the z components of normals."""
-        local, half = rays.z[rows] - self._center[geom], self._half[geom]
-        side = -math.copysign(1.0, rays.slope)
-        dist = (side * half - local) / rays.slope
-        behind = np.flatnonzero(dist < 0)
-        if not len(behind):
-            return dist, side
-        up = np.full(len(rows), side)
-        up[behind] = -side
-        dist[behind] = (-side * half[behind] - local[behind]) / rays.slope
-        return dist, up
+    def _meet_turned_box(self, rays: _Rays, rows: np.ndarray, geom: np.ndarray) -> None:
+        """Likewise for a box that is turned about the vertical."""
+        x, y = rays.x[rows] - self._pos[0][geom], rays.y[rows] - self._pos[1][geom]
+        local_x = np.abs(self._mat[0][geom] * x + self._mat[3][geom] * y)
+        local_y = np.abs(self._mat[1][geom] * x + self._mat[4][geom] * y)
+        outside = np.maximum(local_x - self._size[0][geom], local_y - self._size[1][geom])
+        rays.undecided[rows[np.abs(outside) < _MARGIN]] = True
+        rows, geom = _select(outside < 0, rows, geom)
+        # Up to rounding, this is 1.
+        scale = self._mat[8][geom]
+        local = scale * (rays.z[rows] - self._pos[2][geom])
+        dist, up = _faces(local, self._half[geom], scale * rays.slope)
+        rays.meet(rows, geom, dist, (0.0, 0.0, up), exact=True)
 
     def _meet_plane(self, rays: _Rays, rows: np.ndarray, geom: np.ndarray) -> None:
         """Intersect with the upper side of a level plane, finite or not, in MuJoCo's operations."""
@@ -243,7 +253,8 @@ class VerticalRays:
         dist = above / rays.slope
         length = np.sqrt(slope_x * slope_x + slope_y * slope_y + 1.0)
         normal = [-slope_x / length, -slope_y / length, 1.0 / length]
-        box, up = self._faces(rays, rows, geom)
+        below = rays.z[rows] - self._center[geom]
+        box, up = _faces(below, self._half[geom], rays.slope)
         first = np.flatnonzero((box >= 0) & ~((dist >= 0) & (dist <= box)))
         dist[first] = box[first]
         up = up[first] if isinstance(up, np.ndarray) else up
@@ -306,6 +317,27 @@ class _Rays:
                 self.normal[axis, rows] = component
         if not exact or not self.untouched:
             self._rounded[rows] = not exact
+
+
+def _faces(
+    local: np.ndarray, half: np.ndarray, slope: float | np.ndarray
+) -> tuple[np.ndarray, np.ndarray | float]:
+    """Return distances to the nearest level face ahead, and z components of the normals.
+
+    Args:
+        local: heights above the centers of boxes [m], shape (n,).
+        half: half the heights of the boxes [m], shape (n,).
+        slope: z components of the directions, of equal signs.
+    """
+    side = -1.0 if np.min(slope, initial=np.inf) > 0 else 1.0
+    dist = (side * half - local) / slope
+    behind = np.flatnonzero(dist < 0)
+    if not len(behind):
+        return dist, side
+    up = np.full(len(local), side)
+    up[behind] = -side
+    dist[behind] = ((-side * half - local) / slope)[behind]
+    return dist, up
 
 
 def _select(mask: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -402,7 +434,7 @@ class _Grid:
     def first(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the first entry of the cell of each point, 0 if it has none, shape (n,)."""
         col, row = (
-            np.clip(((along - start) / self._cell).astype(np.int64), 0, count - 1)
+            np.minimum(np.maximum(((along - start) / self._cell).astype(np.int64), 0), count - 1)
             for along, start, count in zip((x, y), self._origin, self._shape, strict=True)
         )
         return self._start[col * self._shape[1] + row]
