@@ -256,7 +256,7 @@ def test_few_rays_are_left_to_mujoco(monkeypatch: pytest.MonkeyPatch) -> None:
     pnt[1, 5], pnt[2, 7:9] = torch.tensor([0.1, 0.1, 3.0]), torch.tensor([0.0, 0.0, 3.0])
     rays = sim.ray(pnt, torch.tensor([0.0, 0.0, -1.0]).expand(100, 3), env_ids=[0, 1, 2])
     assert counts == [4]
-    sphere = sim.mj_model.ngeom - 1
+    sphere = int(sim.mj_model.geom_type.argmin())
     assert (rays.geomid == sphere).nonzero().tolist() == [[1, 5], [2, 7], [2, 8]]
     for world in range(3):
         down = np.broadcast_to(_DOWN, (100, 3))
