@@ -12,12 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyworlds.sim import Simulation, SimulationCfg
-from manyworlds.sim.engines.native_rays import NativeRays
+from manyworlds.sim.engines.native_rays import NativeRays, RayRequest
 from manyworlds.sim.engines.vertical_rays import VerticalRays
 from tests.terrains.cells import KINDS, generate
 
 _DOWN, _UP = np.array([0.0, 0.0, -1.0]), np.array([0.0, 0.0, 1.0])
 Found = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@pytest.fixture(autouse=True)
+def search_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search for hits of few rays and on few geoms, too."""
+    monkeypatch.setattr(NativeRays, "_worthwhile", lambda *args: True)
 
 
 def _plain(
@@ -56,6 +62,7 @@ def _check_table(model: mujoco.MjModel, pnt: np.ndarray, slope: float) -> np.nda
     vec = np.array([0.0, 0.0, slope])
     table = VerticalRays(model, np.arange(model.ngeom))
     hits = table.cast(pnt[None], np.broadcast_to(vec, (1, *pnt.shape)))
+    assert hits is not None
     decided = ~hits.undecided[0]
     found = hits.dist[0, decided], hits.geomid[0, decided], hits.normal[0, decided]
     _check(found, _plain(model, pnt[decided], vec), 1e-9)
@@ -238,9 +245,9 @@ def _count_mujoco_rays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     original = NativeRays._mujoco
 
-    def counted(self: NativeRays, pnt: torch.Tensor, *args: Any) -> Any:
-        counts.append(pnt.shape[0] * pnt.shape[1])
-        return original(self, pnt, *args)
+    def counted(self: NativeRays, request: RayRequest) -> Any:
+        counts.append(request.pnt.shape[0] * request.pnt.shape[1])
+        return original(self, request)
 
     monkeypatch.setattr(NativeRays, "_mujoco", counted)
     return counts

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.sim.engines.native_rays import NativeRays
+from manyworlds.sim.engines.native_rays import NativeRays, RayRequest
 from manyworlds.tasks import load_env_cfg
-from tests.tasks.velocity.test_env_cfgs import FILES, actions
 from tests.robots import robot_file
+from tests.tasks.velocity.test_env_cfgs import FILES, actions
 
 _SENSORS = {
     "terrain_scan": ("distances", "normals_w", "hit_pos_w"),
@@ -48,11 +50,12 @@ def test_rollouts_are_equal_with_all_rays_cast_by_mujoco(
         robot_file(FILES[robot])
     calls, mujoco_rays = [], NativeRays._mujoco
 
-    def counted(self, pnt, vec, geomgroup, flg_static, *args):
-        calls.append(flg_static)
-        return mujoco_rays(self, pnt, vec, geomgroup, flg_static, *args)
+    def counted(self: NativeRays, request: RayRequest) -> Any:
+        calls.append(request.flg_static)
+        return mujoco_rays(self, request)
 
     monkeypatch.setattr(NativeRays, "_mujoco", counted)
+    monkeypatch.setattr(NativeRays, "_worthwhile", lambda *args: True)
     measured, resets = _rollout(f"Velocity-Rough-{robot}", groups)
     # MuJoCo casts rays at the robot, if these can hit it, and few at the terrain.
     assert sum(calls) < 10 and (len(calls) > _STEPS) == (groups is None)

@@ -23,7 +23,7 @@ from manyworlds.sim.contacts import ContactReader, Contacts
 from manyworlds.sim.diagnostics.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
 from manyworlds.sim.engines.last_calls import LastCalls
 from manyworlds.sim.engines.mirror import Mirror, engine_shape
-from manyworlds.sim.engines.native_rays import NativeRays
+from manyworlds.sim.engines.native_rays import NativeRays, RayRequest
 from manyworlds.sim.fields.defaults import pristine_fields
 from manyworlds.sim.fields.mesh_validation import ABSENCE_FIELDS, check_absent_geoms
 from manyworlds.sim.fields.model_fields import recompute_level
@@ -196,8 +196,9 @@ class NativeEngine:
     ) -> Rays:
         """Cast rays at the geoms' poses of the present state."""
         self._push()
-        rows = self.model_rows()
-        return self._rays.cast(pnt, vec, geomgroup, flg_static, bodyexclude, worlds, rows)
+        ids = worlds.host_ids_or_none
+        request = RayRequest(pnt, vec, geomgroup, flg_static, bodyexclude.numpy(), ids)
+        return self._rays.cast(request, self.model_rows())
 
     def expansion_problem(self, field: str) -> str | None:
         """Return the reason why a model field cannot have one row per world; None if it can."""

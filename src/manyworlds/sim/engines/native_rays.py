@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -13,7 +13,6 @@ from mujoco.batch import Batch
 
 from manyworlds.sim.engines.vertical_rays import VerticalHits, VerticalRays
 from manyworlds.sim.rays import DoubleBuffers, Rays
-from manyworlds.validation.worlds import Worlds
 
 # Model fields that determine places and shapes, and those that determine what rays pass through.
 _GEOM_FIELDS = frozenset(
@@ -27,9 +26,24 @@ _COLOR_FIELDS = frozenset({"geom_rgba", "mat_rgba"})
 _VISIBILITY_FIELDS = _COLOR_FIELDS | {"geom_group", "geom_matid"}
 _FIELDS = _GEOM_FIELDS | _BODY_FIELDS | _VISIBILITY_FIELDS
 
-# If geoms that move are visible, MuJoCo goes through all geoms for these anyway. Then fewer fixed
-# geoms than this are not worth a second search.
-_MIN_FIXED = 8
+# Typical times [ns]: of MuJoCo for a ray and a geom, on one of its threads, and of `VerticalRays`,
+# which uses one thread, for a ray and for a call.
+_GEOM_NS, _RAY_NS, _CALL_NS = 10, 80, 200_000
+
+
+class RayRequest(NamedTuple):
+    """Arguments of `mujoco.batch.Batch.ray`, with rays as tensors."""
+
+    pnt: torch.Tensor
+    """Origins in the world frame [m], shape (n, nray, 3)."""
+    vec: torch.Tensor
+    """Directions, likewise."""
+    geomgroup: Sequence[int] | None
+    flg_static: bool
+    bodyexclude: np.ndarray
+    """Ids of bodies, shape (nray,) or (n, nray)."""
+    ids: np.ndarray | None
+    """Ids of the worlds, ascending, shape (n,); None for all."""
 
 
 @dataclass
@@ -71,90 +85,71 @@ class NativeRays:
         """Note that rows of these model fields were written."""
         self._written |= _FIELDS.intersection(fields)
 
-    def cast(
-        self,
-        pnt: torch.Tensor,
-        vec: torch.Tensor,
-        geomgroup: Sequence[int] | None,
-        flg_static: bool,
-        bodyexclude: torch.Tensor,
-        worlds: Worlds,
-        rows: Mapping[str, np.ndarray],
-    ) -> Rays:
-        """Cast rays as `Simulation.ray` does; `rows` are all expanded model fields."""
-        exclude = bodyexclude.numpy()
-        table = None
-        if flg_static and self._fixed_alike(rows):
-            table = self._table(geomgroup, rows)
-        if table is not None:
-            hits = table.fixed.cast(pnt.numpy(), vec.numpy())
-            hits.undecided |= np.isin(exclude, table.bodies)
-            undecided = np.flatnonzero(hits.undecided.any(axis=1))
-            width = int(hits.undecided.sum(axis=1).max(initial=0))
-            # MuJoCo takes the same number of rays in each world.
-            if len(undecided) * width <= 0.5 * hits.undecided.size:
-                if table.moving:
-                    self._add_moving(hits, pnt, vec, geomgroup, exclude, worlds)
-                if width:
-                    self._decide(hits, undecided, width, pnt, vec, geomgroup, exclude, worlds)
-                dist, geomid, normal = map(torch.from_numpy, (hits.dist, hits.geomid, hits.normal))
-                return Rays(dist.float(), geomid, normal)
-        found = self._mujoco(pnt, vec, geomgroup, flg_static, exclude, worlds.host_ids_or_none)
+    def cast(self, request: RayRequest, rows: Mapping[str, np.ndarray]) -> Rays:
+        """Cast rays; `rows` are those of all expanded model fields."""
+        hits = self._search(request, rows)
+        found = self._mujoco(request) if hits is None else (hits.dist, hits.geomid, hits.normal)
         dist, geomid, normal = map(torch.from_numpy, found)
         return Rays(dist.float(), geomid, normal.float())
 
-    def _mujoco(
-        self,
-        pnt: torch.Tensor,
-        vec: torch.Tensor,
-        geomgroup: Sequence[int] | None,
-        flg_static: bool,
-        exclude: np.ndarray,
-        ids: np.ndarray | None,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _mujoco(self, request: RayRequest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Cast rays on the thread pool, which computes kinematics from each world's state."""
+        pnt, vec, *others = request
         origins, directions = self._doubles.copy("pnt", pnt), self._doubles.copy("vec", vec)
-        cast = self._batch.ray
-        return self._call(cast, origins, directions, geomgroup, flg_static, exclude, ids, True)
+        return self._call(self._batch.ray, origins, directions, *others, True)
 
-    def _add_moving(
-        self,
-        hits: VerticalHits,
-        pnt: torch.Tensor,
-        vec: torch.Tensor,
-        geomgroup: Sequence[int] | None,
-        exclude: np.ndarray,
-        worlds: Worlds,
-    ) -> None:
+    def _search(self, request: RayRequest, rows: Mapping[str, np.ndarray]) -> VerticalHits | None:
+        """Search for vertical rays' hits on fixed geoms; None if MuJoCo has to cast most rays."""
+        pnt, vec, geomgroup, flg_static, exclude, _ = request
+        if not (flg_static and self._worthwhile(pnt) and self._fixed_alike(rows)):
+            return None
+        if (table := self._table(geomgroup, rows)) is None:
+            return None
+        if (hits := table.fixed.cast(pnt.numpy(), vec.numpy())) is None:
+            return None
+        hits.undecided |= np.isin(exclude, table.bodies)
+        counts = hits.undecided.sum(axis=1)
+        # MuJoCo takes the same number of rays in each world.
+        if np.count_nonzero(counts) * counts.max() > 0.5 * hits.undecided.size:
+            return None
+        if table.moving:
+            self._add_moving(hits, request)
+        if counts.any():
+            self._decide(hits, counts, request)
+        return hits
+
+    def _add_moving(self, hits: VerticalHits, request: RayRequest) -> None:
         """Replace hits by those on nearer geoms that move; of equal ones the lower id counts."""
-        ids = worlds.host_ids_or_none
-        dist, geomid, normal = self._mujoco(pnt, vec, geomgroup, False, exclude, ids)
+        dist, geomid, normal = self._mujoco(request._replace(flg_static=False))
         nearer = (hits.geomid < 0) | (dist < hits.dist)
         nearer |= (dist == hits.dist) & (geomid < hits.geomid)
         nearer &= geomid >= 0
         hits.dist[nearer], hits.geomid[nearer] = dist[nearer], geomid[nearer]
         hits.normal[nearer] = normal[nearer]
 
-    def _decide(
-        self,
-        hits: VerticalHits,
-        rows: np.ndarray,
-        width: int,
-        pnt: torch.Tensor,
-        vec: torch.Tensor,
-        geomgroup: Sequence[int] | None,
-        exclude: np.ndarray,
-        worlds: Worlds,
-    ) -> None:
-        """Let MuJoCo cast the undecided rays, at most `width` in each of some rows."""
+    def _decide(self, hits: VerticalHits, counts: np.ndarray, request: RayRequest) -> None:
+        """Let MuJoCo cast the undecided rays, of which there are `counts` in each row."""
+        rows = np.flatnonzero(counts)
         # Rows with fewer undecided rays have others cast as well, with the same hits.
-        columns = np.argsort(~hits.undecided[rows], axis=1, kind="stable")[:, :width]
-        part = torch.from_numpy(rows)[:, None], torch.from_numpy(columns)
-        found = self._mujoco(
-            pnt[part], vec[part], geomgroup, True, exclude[columns], worlds.host_ids[rows]
-        )
+        columns = np.argsort(~hits.undecided[rows], axis=1, kind="stable")[:, : counts.max()]
         index = rows[:, None], columns
+        part = torch.from_numpy(rows)[:, None], torch.from_numpy(columns)
+        ids = rows.astype(np.int32) if request.ids is None else request.ids[rows]
+        found = self._mujoco(
+            request._replace(
+                pnt=request.pnt[part],
+                vec=request.vec[part],
+                bodyexclude=request.bodyexclude[columns],
+                ids=ids,
+            )
+        )
         hits.dist[index], hits.geomid[index], hits.normal[index] = found
+
+    def _worthwhile(self, pnt: torch.Tensor) -> bool:
+        """Return whether MuJoCo alone would take longer for rays of shape (n, nray, 3)."""
+        worlds, count = pnt.shape[0], pnt.shape[0] * pnt.shape[1]
+        alone = _GEOM_NS * count * int(self._geoms.sum()) / min(worlds or 1, self._batch.nthread)
+        return alone > _RAY_NS * count + _CALL_NS
 
     def _fixed_alike(self, rows: Mapping[str, np.ndarray]) -> bool:
         """Return whether fixed geoms are in all worlds as compiled."""
@@ -191,7 +186,7 @@ class NativeRays:
         visible = _visible(fields, groups)
         fixed = np.flatnonzero(visible & self._geoms)
         others = ~self._geoms & (visible | varying)
-        if len(fixed) < (_MIN_FIXED if others.any() else 1):
+        if not len(fixed):
             return None
         # MuJoCo calls bodies of motion capture static: it cannot leave out only those that are.
         carried = fields["body_weldid"][fields["geom_bodyid"]] == 0

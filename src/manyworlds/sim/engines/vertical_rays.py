@@ -34,8 +34,11 @@ _MIN_TILT = 1e-6
 _MIN_CELL, _MAX_CELLS, _MAX_ENTRIES = 0.1, 2**20, 2**22
 _PADDING = 1e-6
 
-# Number of rays at a time, so that temporary arrays stay in the processor's cache.
-_CHUNK = 16384
+# Number of rays at a time, which bounds the memory of temporary arrays to some 50 MB.
+_CHUNK = 2**18
+
+# Number of different directions up to which each is worth a search of its own.
+_MAX_DIRECTIONS = 8
 
 
 @dataclass
@@ -47,7 +50,7 @@ class VerticalHits:
     geomid: np.ndarray
     """Id of the geom, int32, -1 for a miss. Shape (n, nray)."""
     normal: np.ndarray
-    """Surface normal in the world frame, float64, zero for a miss. Shape (n, nray, 3)."""
+    """Surface normal in the world frame, float32, zero for a miss. Shape (n, nray, 3)."""
     undecided: np.ndarray
     """Mask of the rays that MuJoCo has to cast. Shape (n, nray)."""
 
@@ -95,6 +98,10 @@ class VerticalRays:
         lengths = self._size[:, geom]
         if kind == _TYPE.mjGEOM_HFIELD:
             lengths = model.hfield_size[model.geom_dataid[geom]]
+            # MuJoCo looks for surfaces between heights 0 and 1 only.
+            heights = self._heights.of(geom)
+            if heights.min() < 0 or heights.max() > 1:
+                return _OTHER
         level = bool((mat == np.eye(3).ravel()).all())
         if max(np.abs(self._pos[:, geom]).max(), lengths.max()) > _MAX_COORDINATE:
             return _OTHER
@@ -113,10 +120,10 @@ class VerticalRays:
         tilt = np.abs(mat[6:])
         return _TILTED if tilt[tilt > 0].min() > _MIN_TILT else _OTHER
 
-    def cast(self, pnt: np.ndarray, vec: np.ndarray) -> VerticalHits:
-        """Cast rays with origins and directions of shape (n, nray, 3).
+    def cast(self, pnt: np.ndarray, vec: np.ndarray) -> VerticalHits | None:
+        """Cast rays with origins and directions of shape (n, nray, 3); None if none is vertical.
 
-        Rays that are not vertical are undecided. `vec` may be a view with repeated directions.
+        Other rays are undecided. `vec` may be a view with repeated directions.
         """
         shape, points = pnt.shape[:2], pnt.reshape(-1, 3)
         # One element for each axis along which the directions are repeated, which saves time.
@@ -124,13 +131,15 @@ class VerticalRays:
         slopes = distinct[..., 2].astype(float)
         vertical = ~distinct[..., :2].any(axis=-1)
         vertical &= (np.abs(slopes) >= _MIN_SLOPE) & (np.abs(slopes) <= _MAX_SLOPE)
+        directions = np.unique(slopes[vertical])[:_MAX_DIRECTIONS]
+        if not len(directions):
+            return None
         count = len(points)
         dist, geomid = np.full(count, -1.0), np.full(count, -1, np.int32)
         normal = np.zeros((count, 3), np.float32)
-        undecided = np.broadcast_to(~vertical, shape).flatten()
-        for slope in np.unique(slopes[vertical]).tolist():
-            same = vertical & (slopes == slope)
-            rows = np.flatnonzero(np.broadcast_to(same, shape))
+        undecided = np.ones(count, bool)
+        for slope in directions.tolist():
+            rows = np.flatnonzero(np.broadcast_to(vertical & (slopes == slope), shape))
             for start in range(0, len(rows), _CHUNK):
                 part = slice(start, start + _CHUNK)
                 part = part if len(rows) == count else rows[part]
@@ -139,10 +148,8 @@ class VerticalRays:
                 dist[part], geomid[part] = rays.dist, rays.geomid
                 normal[part], undecided[part] = rays.normal.T, rays.undecided
         dist[geomid < 0] = -1.0
-        return VerticalHits(
-            dist.reshape(shape), geomid.reshape(shape), normal.reshape(*shape, 3),
-            undecided.reshape(shape),
-        )  # fmt: skip
+        arrays = (dist, geomid, normal, undecided)
+        return VerticalHits(*(array.reshape(*shape, *array.shape[1:]) for array in arrays))
 
     # Values that are not finite occur in rays of worlds that diverged.
     @np.errstate(invalid="ignore", over="ignore")
@@ -157,12 +164,13 @@ class VerticalRays:
         while len(rows):
             self._meet(rays, rows, self._grid.geoms[entry])
             below = self._grid.below[entry]
-            more = (below > -np.inf) & ~rays.undecided[rows]
+            rows, entry, below = _select(below > -np.inf, rows, entry, below)
+            more = ~rays.undecided[rows]
             if rays.slope < 0:
                 # On the way down, a hit above everything that follows is the first.
                 more &= ~(rays.z[rows] + rays.dist[rows] * rays.slope > below + _MARGIN)
-            chosen = np.flatnonzero(more)
-            rows, entry = rows[chosen], entry[chosen] + 1
+            rows, entry = _select(more, rows, entry)
+            entry = entry + 1
 
     def _meet(self, rays: _Rays, rows: np.ndarray, geoms: np.ndarray) -> None:
         """Intersect rays with one geom each."""
@@ -363,6 +371,11 @@ class _Heights:
         self._half_x, self._half_y, self._scale = size[:, 0], size[:, 1], size[:, 2]
         self._step_x, self._step_y = 2 * size[:, 0] / (cols - 1), 2 * size[:, 1] / (rows - 1)
 
+    def of(self, geom: int) -> np.ndarray:
+        """Return the elements of a geom's height field."""
+        start = self._adr[geom]
+        return self._data[start : start + self._rows[geom] * self._cols[geom]]
+
     def at(
         self, geom: np.ndarray, x: np.ndarray, y: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -406,10 +419,10 @@ class _Grid:
             geoms, lower, upper = np.zeros(0, np.int64), np.zeros((1, 3)), np.zeros((1, 3))
         low, high = lower[:, :2] - _PADDING, upper[:, :2] + _PADDING
         area, total = np.prod(high.max(axis=0) - low.min(axis=0)), (high - low).prod(axis=1).sum()
-        self._cell = max(_MIN_CELL, (area / _MAX_CELLS) ** 0.5, (total / _MAX_ENTRIES) ** 0.5)
+        cell = max(_MIN_CELL, (area / _MAX_CELLS) ** 0.5, (total / _MAX_ENTRIES) ** 0.5)
         # Cells at the margin have no geoms.
-        self._origin = low.min(axis=0) - 2 * self._cell
-        first, last = (((end - self._origin) / self._cell).astype(int) for end in (low, high))
+        self._origin, self._scale = low.min(axis=0) - 2 * cell, 1.0 / cell
+        first, last = (((end - self._origin) * self._scale).astype(int) for end in (low, high))
         self._shape = last.max(axis=0) + 2
         tops = upper[:, 2]
         regions = [
@@ -434,7 +447,7 @@ class _Grid:
     def first(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the first entry of the cell of each point, 0 if it has none, shape (n,)."""
         col, row = (
-            np.minimum(np.maximum(((along - start) / self._cell).astype(np.int64), 0), count - 1)
+            np.minimum(np.maximum(((along - start) * self._scale).astype(np.int64), 0), count - 1)
             for along, start, count in zip((x, y), self._origin, self._shape, strict=True)
         )
         return self._start[col * self._shape[1] + row]
