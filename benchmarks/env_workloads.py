@@ -30,6 +30,7 @@ def rays(task: str, num_envs: int, seconds: float) -> Figures | None:
     import torch
 
     from manyworlds.cli.bench_env import make_env
+    from manyworlds.sensor import RayCastSensor
     from manyworlds.tasks import load_env_cfg
     from manyworlds.utils.devices import torch_threads
 
@@ -39,7 +40,7 @@ def rays(task: str, num_envs: int, seconds: float) -> Figures | None:
     cfg.sim.engine, cfg.sim.num_threads = "native", 2
     env = make_env(cfg, num_envs)
     cast, spent = env.sim.ray, [0.0]
-    sensors = [sensor for sensor in env.scene.sensors.values() if hasattr(sensor, "num_rays")]
+    sensors = [s for s in env.scene.sensors.values() if isinstance(s, RayCastSensor)]
 
     def timed(*args: Any, **options: Any) -> Any:
         start = perf_counter()

@@ -70,7 +70,7 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
     ),
     "height-scan-go1": (
         "Go1, 1024 worlds, 17 x 11 heights: mujoco.batch's rays / the sensor",
-        0.80,
+        4.0,
         scene_workloads.height_scan,
     ),
     "page-go1": (

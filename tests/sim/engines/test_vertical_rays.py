@@ -44,7 +44,7 @@ def _plain(
     flags = None if group is None else np.array(group, np.uint8)
     for i in range(count):
         dist[i] = mujoco.mj_ray(
-            *(model, data, pnt[i].astype(float), vec[i].astype(float), flags, 1),
+            *(model, data, pnt[i].astype(float), vec[i].astype(float), flags, True),
             *(int(exclude[i]), geomid[i : i + 1], normal[i]),
         )
     return dist, geomid, normal
@@ -137,11 +137,11 @@ def test_rays_at_coinciding_faces(seed: int) -> None:
     rng = np.random.default_rng(seed)
     spec = mujoco.MjSpec()
     for i in range(10):
-        pos, size = rng.integers(-4, 5, 3) / 4, rng.integers(1, 5, 3) / 4
+        pos = (rng.integers(-4, 5, 3) / 4).tolist()
+        size = (rng.integers(1, 5, 3) / 4).tolist()
         if rng.random() < 0.2:
-            spec.add_hfield(
-                name=f"field{i}", nrow=3, ncol=3, size=(*size, 0.25), userdata=rng.integers(0, 3, 9)
-            )
+            levels = rng.integers(0, 3, 9).tolist()
+            spec.add_hfield(name=f"field{i}", nrow=3, ncol=3, size=(*size, 0.25), userdata=levels)
             spec.worldbody.add_geom(
                 type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=f"field{i}", pos=pos
             )
@@ -152,8 +152,8 @@ def test_rays_at_coinciding_faces(seed: int) -> None:
             axis = np.eye(3)[rng.integers(3)] * np.sin(turn / 2)
             quat = [np.cos(turn / 2), *axis]
         spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, pos=pos, size=size, quat=quat)
-    plane = spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=(1.0, 0.0, 1.0))
-    plane.pos = [0.0, 0.0, rng.integers(-4, 1) / 4]
+    low = (0.0, 0.0, rng.integers(-4, 1) / 4)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=(1.0, 0.0, 1.0), pos=low)
     model = spec.compile()
     points = rng.integers(-16, 17, (150, 3)) / 8
     off = points + 1e-3 * rng.normal(size=points.shape)

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.sensor import RayCastSensorCfg
 from manyworlds.sim.engines.native_rays import NativeRays, RayRequest
 from manyworlds.tasks import load_env_cfg
 from tests.robots import robot_file
@@ -24,17 +25,21 @@ def _rollout(task: str, groups: tuple[int, ...] | None) -> tuple[list[torch.Tens
     """Return what the sensors measure and the policy observes, and the number of resets."""
     cfg = load_env_cfg(task)
     cfg.scene.num_envs, cfg.seed, cfg.episode_length_s = 16, 5, 0.4
-    cfg.scene.terrain.terrain_generator.num_rows = 4
-    cfg.scene.terrain.terrain_generator.seed = 5
+    assert cfg.scene.terrain is not None
+    generator = cfg.scene.terrain.terrain_generator
+    assert generator is not None
+    generator.num_rows, generator.seed = 4, 5
     cfg.sim.engine = "native"
     for sensor in cfg.scene.sensors:
-        if sensor.name in _SENSORS:
+        if isinstance(sensor, RayCastSensorCfg):
             sensor.include_geom_groups = groups
     env, measured, resets = ManagerBasedRlEnv(cfg), [], 0
     for action in actions(env, _STEPS):
         obs, reward, *_ = env.step(action)
         resets += int(env.reset_buf.sum())
-        measured += [value.clone() for _, value in sorted(obs.items())] + [reward.clone()]
+        values = [value for _, value in sorted(obs.items()) if isinstance(value, torch.Tensor)]
+        assert len(values) == len(obs)
+        measured += [value.clone() for value in (*values, reward)]
         for name, fields in _SENSORS.items():
             measured += [getattr(env.scene[name].data, field).clone() for field in fields]
     return measured, resets

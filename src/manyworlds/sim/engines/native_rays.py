@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 import torch
-from mujoco.batch import Batch
 
 from manyworlds.sim.engines.vertical_rays import VerticalHits, VerticalRays
 from manyworlds.sim.rays import DoubleBuffers, Rays
@@ -65,13 +64,13 @@ class NativeRays:
     world move or change a geom that is fixed in the compiled model, MuJoCo casts all rays.
 
     Args:
-        batch: the worlds.
+        batch: the worlds, a `mujoco.batch.Batch`.
         compiled: all fields of the model as compiled, by name.
         call: calls a function of the batch and translates its errors.
     """
 
     def __init__(
-        self, batch: Batch, compiled: Mapping[str, np.ndarray], call: Callable[..., Any]
+        self, batch: Any, compiled: Mapping[str, np.ndarray], call: Callable[..., Any]
     ) -> None:
         self._batch, self._compiled, self._call = batch, compiled, call
         self._bodies = _fixed_bodies(compiled)

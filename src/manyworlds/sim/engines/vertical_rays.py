@@ -372,7 +372,7 @@ class _Heights:
         self._step_x, self._step_y = 2 * size[:, 0] / (cols - 1), 2 * size[:, 1] / (rows - 1)
 
     def of(self, geom: int) -> np.ndarray:
-        """Return the elements of a geom's height field."""
+        """Return the elements of a geom's height field, shape (nrow * ncol,)."""
         start = self._adr[geom]
         return self._data[start : start + self._rows[geom] * self._cols[geom]]
 
