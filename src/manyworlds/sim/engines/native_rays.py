@@ -75,9 +75,13 @@ class NativeRays:
         self._batch, self._compiled, self._call = batch, compiled, call
         self._bodies = _fixed_bodies(compiled)
         self._geoms = self._bodies[compiled["geom_bodyid"]]
+        self._num_fixed = int(self._geoms.sum())
         self._tables: dict[Any, _Table | None] = {}
         self._written: set[str] = set()
-        self._differing: set[str] = set()
+        self._moved: set[str] = set()
+        """Fields of which rows move, change or hide fixed geoms."""
+        self._shown: set[str] = set()
+        """Fields of which rows show or hide any geoms."""
         self._doubles = DoubleBuffers()
 
     def note_written(self, fields: Collection[str]) -> None:
@@ -147,8 +151,8 @@ class NativeRays:
     def _worthwhile(self, pnt: torch.Tensor) -> bool:
         """Return whether MuJoCo alone would take longer for rays of shape (n, nray, 3)."""
         worlds, count = pnt.shape[0], pnt.shape[0] * pnt.shape[1]
-        alone = _GEOM_NS * count * int(self._geoms.sum()) / min(worlds or 1, self._batch.nthread)
-        return alone > _RAY_NS * count + _CALL_NS
+        threads = max(min(worlds, self._batch.nthread), 1)
+        return _GEOM_NS * count * self._num_fixed / threads > _RAY_NS * count + _CALL_NS
 
     def _fixed_alike(self, rows: Mapping[str, np.ndarray]) -> bool:
         """Return whether fixed geoms are in all worlds as compiled."""
@@ -156,35 +160,40 @@ class NativeRays:
             written, compiled = rows[field], self._compiled[field]
             if field in _COLOR_FIELDS:
                 written, compiled = written[..., 3] == 0, compiled[:, 3] == 0
-            if not field.startswith("mat_"):
-                fixed = self._bodies if field in _BODY_FIELDS else self._geoms
-                written, compiled = written[:, fixed], compiled[fixed]
-            if written.size and (written.reshape(len(written), *compiled.shape) != compiled).any():
-                self._differing.add(field)
-            else:
-                self._differing.discard(field)
+            differs = (written.reshape(len(written), *compiled.shape) != compiled).any(axis=0)
+            differs = differs.reshape(len(compiled), -1).any(axis=1)
+            for fields, changed in (
+                (self._shown, field in _VISIBILITY_FIELDS and differs.any()),
+                (self._moved, (differs & self._fixed_elements(field)).any()),
+            ):
+                (fields.add if changed else fields.discard)(field)
         self._written.clear()
-        return not self._differing
+        return not self._moved
+
+    def _fixed_elements(self, field: str) -> np.ndarray | bool:
+        """Return a mask of the elements of a field that concern fixed geoms; True for all."""
+        if field.startswith("mat_"):
+            return True
+        return self._bodies if field in _BODY_FIELDS else self._geoms
 
     def _table(
         self, geomgroup: Sequence[int] | None, rows: Mapping[str, np.ndarray]
     ) -> _Table | None:
         """Return the table of these groups; None if MuJoCo has to cast all rays."""
         groups = None if geomgroup is None else tuple(map(bool, geomgroup))
-        # Then geoms that move may be visible in some worlds only.
-        varying = not _VISIBILITY_FIELDS.isdisjoint(rows)
-        key = groups, varying
+        key = groups, bool(self._shown)
         if key not in self._tables:
-            self._tables[key] = self._build(groups, varying, rows)
+            self._tables[key] = self._build(groups, rows)
         return self._tables[key]
 
     def _build(
-        self, groups: tuple[bool, ...] | None, varying: bool, rows: Mapping[str, np.ndarray]
+        self, groups: tuple[bool, ...] | None, rows: Mapping[str, np.ndarray]
     ) -> _Table | None:
         fields = self._compiled
         visible = _visible(fields, groups)
         fixed = np.flatnonzero(visible & self._geoms)
-        others = ~self._geoms & (visible | varying)
+        # If rows show or hide geoms, any geom that is not fixed may be visible in some world.
+        others = ~self._geoms & (visible | bool(self._shown))
         if not len(fixed):
             return None
         # MuJoCo calls bodies of motion capture static: it cannot leave out only those that are.
