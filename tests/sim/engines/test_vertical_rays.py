@@ -215,42 +215,67 @@ def _scattered(count: int = 600) -> np.ndarray:
     return np.random.default_rng(1).uniform([-3, -3, -1.5], [3, 3, 2], (count, 3))
 
 
+def _count_mujoco_rays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Record the number of rays of each call that lets MuJoCo cast rays at fixed geoms."""
+    counts: list[int] = []
+    original = NativeRays._mujoco
+
+    def counted(self: NativeRays, request: RayRequest) -> Any:
+        if request.flg_static:
+            counts.append(request.pnt.shape[0] * request.pnt.shape[1])
+        return original(self, request)
+
+    monkeypatch.setattr(NativeRays, "_mujoco", counted)
+    return counts
+
+
+_SOME_BODIES = torch.tensor([i // 8 % 7 if i % 8 == 0 else -1 for i in range(600)])
+
+
 @pytest.mark.parametrize("mocap", [False, True], ids=["bodies", "mocap"])
 @pytest.mark.parametrize(
-    "options",
+    ("options", "everything"),
     [
-        {},
-        {"geomgroup": [1, 0, 0, 0, 0, 0]},
-        {"geomgroup": [0, 1, 1, 0, 1, 1]},
-        {"geomgroup": [0, 0, 0, 0, 0, 1]},
-        {"bodyexclude": 0},
-        {"bodyexclude": torch.arange(600, dtype=torch.int32) % 8 - 1},
+        ({}, False),
+        ({"geomgroup": [1, 0, 0, 0, 0, 0]}, False),
+        ({"geomgroup": [0, 1, 1, 0, 1, 1]}, False),
+        ({"geomgroup": [0, 0, 0, 0, 0, 1]}, True),
+        ({"bodyexclude": 0}, True),
+        ({"bodyexclude": _SOME_BODIES.int()}, False),
     ],
-    ids=["all", "first", "others", "none", "world", "bodies"],
+    ids=["any", "first", "others", "none", "world", "bodies"],
 )
-def test_rays_at_all_types_of_geoms(mocap: bool, options: dict) -> None:
-    """Add hits on moving geoms, and let MuJoCo cast rays near other types of geoms."""
+def test_rays_at_all_types_of_geoms(
+    mocap: bool, options: dict, everything: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Add hits on moving geoms, and let MuJoCo cast rays near other types of geoms.
+
+    It casts all rays if there is nothing fixed to hit, or if they exclude what is fixed.
+    """
     sim = _mixed(mocap)
     sim.data.qpos[0, :3] = torch.tensor([0.3, -0.4, 0.5])
     sim.data.qpos[0, 7] = 0.7
     if mocap:
         sim.data.mocap_pos[0, 0] = torch.tensor([-0.5, -1.0, 0.3])
-    pnt = _scattered()
-    for vec in (_DOWN, _UP, np.where(np.arange(600)[:, None] % 2, _DOWN, [0.6, 0.0, -0.8])):
+    pnt, counts = _scattered(), _count_mujoco_rays(monkeypatch)
+    for vec in (_DOWN, _UP, np.where(np.arange(600)[:, None] % 4, _DOWN, [0.6, 0.0, -0.8])):
         _check_engine(sim, pnt, vec, **options)
+    assert min(counts) > 0 and (max(counts) == 3 * len(pnt)) == everything
 
 
-def _count_mujoco_rays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Record the number of rays of each call of MuJoCo."""
-    counts: list[int] = []
-    original = NativeRays._mujoco
-
-    def counted(self: NativeRays, request: RayRequest) -> Any:
-        counts.append(request.pnt.shape[0] * request.pnt.shape[1])
-        return original(self, request)
-
-    monkeypatch.setattr(NativeRays, "_mujoco", counted)
-    return counts
+@pytest.mark.parametrize("first", [True, False], ids=["moving-first", "fixed-first"])
+def test_moving_and_fixed_geoms_at_the_same_place(first: bool) -> None:
+    """Hit the geom with the lower id where a moving and a fixed box coincide."""
+    spec = mujoco.MjSpec()
+    order = ["ball", "shelf"] if first else ["shelf", "ball"]
+    for name in order:
+        body = spec.worldbody.add_body(name=name)
+        body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.5, 0.5, 0.25])
+    spec.body("ball").add_freejoint()
+    sim = _sim(spec.compile())
+    points = np.random.default_rng(3).uniform(-0.6, 0.6, (50, 3))
+    _check_engine(sim, points, _DOWN)
+    _check_engine(sim, points, _UP)
 
 
 def test_few_rays_are_left_to_mujoco(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,6 +329,6 @@ def test_rows_of_worlds_that_move_or_hide_fixed_geoms(monkeypatch: pytest.Monkey
     # Rows that show a robot in a group of the sensor leave the ground to the grid.
     sim.model.geom_group[1, sim.mj_model.ngeom - 1] = 0
     check()
-    assert counts[6:] == [100]
+    assert counts[6:] == []
     sim.model.geom_rgba[0, :3, 3] = 0.0
     check()

@@ -73,7 +73,8 @@ class NativeRays:
         self, batch: Any, compiled: Mapping[str, np.ndarray], call: Callable[..., Any]
     ) -> None:
         self._batch, self._compiled, self._call = batch, compiled, call
-        self._bodies = _fixed_bodies(compiled)
+        # MuJoCo's rays call these static. Bodies of motion capture are not welded to the world.
+        self._bodies = compiled["body_weldid"] == 0
         self._geoms = self._bodies[compiled["geom_bodyid"]]
         self._num_fixed = int(self._geoms.sum())
         self._tables: dict[Any, _Table | None] = {}
@@ -196,23 +197,13 @@ class NativeRays:
         others = ~self._geoms & (visible | bool(self._shown))
         if not len(fixed):
             return None
-        # MuJoCo calls bodies of motion capture static: it cannot leave out only those that are.
-        carried = fields["body_weldid"][fields["geom_bodyid"]] == 0
         model = self._batch.get_model(0)
-        if model.nflex or (others & carried).any():
-            return None
+        if model.nflex:
+            return None  # rays may hit flexes, too
         for field in {*_FIELDS, "geom_aabb"}.intersection(rows):
             getattr(model, field)[:] = fields[field]
         bodies = np.unique(fields["geom_bodyid"][fixed])
         return _Table(VerticalRays(model, fixed), bodies, bool(others.any()))
-
-
-def _fixed_bodies(fields: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return a mask of the bodies that neither joints nor motion capture can move."""
-    fixed = (fields["body_weldid"] == 0) & (fields["body_mocapid"] < 0)
-    for body, parent in enumerate(fields["body_parentid"].tolist()):
-        fixed[body] &= fixed[parent]
-    return fixed
 
 
 def _visible(fields: Mapping[str, np.ndarray], groups: tuple[bool, ...] | None) -> np.ndarray:

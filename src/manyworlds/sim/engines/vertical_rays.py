@@ -456,14 +456,13 @@ class _Grid:
 def _bounds(
     model: mujoco.MjModel, data: mujoco.MjData, geoms: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return lower and upper bounds of geoms [m], shape (n, 3), infinite for most planes."""
-    mat = data.geom_xmat[geoms].reshape(-1, 3, 3)
-    center = data.geom_xpos[geoms] + np.einsum("nij,nj->ni", mat, model.geom_aabb[geoms, :3])
-    half = np.einsum("nij,nj->ni", np.abs(mat), model.geom_aabb[geoms, 3:])
-    size = model.geom_size[geoms]
+    """Return lower and upper bounds of geoms [m], shape (n, 3), infinite for infinite planes."""
+    center, half = model.geom_aabb[geoms, :3].copy(), model.geom_aabb[geoms, 3:].copy()
     planes = model.geom_type[geoms] == _TYPE.mjGEOM_PLANE
-    level = (mat == np.eye(3)).all(axis=(1, 2))
-    finite = level & (size[:, :2] > 0).all(axis=1)
-    half[planes] = np.where(finite[planes, None], size[planes] * [1, 1, 0], np.inf)
-    center[planes] = data.geom_xpos[geoms[planes]]
+    size = model.geom_size[geoms[planes]]
+    center[planes], half[planes] = 0.0, size * [1.0, 1.0, 0.0]
+    mat = data.geom_xmat[geoms].reshape(-1, 3, 3)
+    center = data.geom_xpos[geoms] + np.einsum("nij,nj->ni", mat, center)
+    half = np.einsum("nij,nj->ni", np.abs(mat), half)
+    half[np.flatnonzero(planes)[(size[:, :2] <= 0).any(axis=1)]] = np.inf
     return center - half, center + half
