@@ -304,6 +304,7 @@ def test_rows_of_worlds_that_move_or_hide_fixed_geoms(monkeypatch: pytest.Monkey
     sim = _sim(spec.compile(), 2)
     counts = _count_mujoco_rays(monkeypatch)
     points = np.random.default_rng(2).uniform([-4, -8, 1], [4, 8, 4], (50, 3))
+    points[:5] = [1.02, 0.98, 8.0]  # above the robot, which is moved there
 
     def check() -> None:
         _check_engine(sim, points, _DOWN, geomgroup=[1, 0, 0, 0, 0, 0])
@@ -326,7 +327,7 @@ def test_rows_of_worlds_that_move_or_hide_fixed_geoms(monkeypatch: pytest.Monkey
         rows[:] = before
         check()
     assert counts == 6 * [100]
-    # Rows that show a robot in a group of the sensor leave the ground to the grid.
+    # Where rows show the robot to the rays, they still find the ground in the grid.
     sim.model.geom_group[1, sim.mj_model.ngeom - 1] = 0
     check()
     assert counts[6:] == []
