@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 from benchmarks.measuring import Figures, robots_folder
 
@@ -22,6 +23,48 @@ def env(task: str, num_envs: int, seconds: float) -> Figures | None:
     cfg = load_env_cfg(task)
     cfg.sim.engine, cfg.sim.num_threads = "native", 2
     return measure_env(make_env(cfg, num_envs), seconds)
+
+
+def rays(task: str, num_envs: int, seconds: float) -> Figures | None:
+    """Time of `env.step` on rough ground, and the part of it in which rays are cast."""
+    import torch
+
+    from manyworlds.cli.bench_env import make_env
+    from manyworlds.sensor import RayCastSensor
+    from manyworlds.tasks import load_env_cfg
+    from manyworlds.utils.devices import torch_threads
+
+    if robots_folder() is None:
+        return None
+    cfg = load_env_cfg(task)
+    cfg.sim.engine, cfg.sim.num_threads = "native", 2
+    env = make_env(cfg, num_envs)
+    cast, spent = env.sim.ray, [0.0]
+    sensors = [s for s in env.scene.sensors.values() if isinstance(s, RayCastSensor)]
+
+    def timed(*args: Any, **options: Any) -> Any:
+        start = perf_counter()
+        hits = cast(*args, **options)
+        spent[0] += perf_counter() - start
+        return hits
+
+    env.sim.ray = timed  # type: ignore[method-assign]
+    times: list[tuple[float, float]] = []
+    with torch_threads(1):
+        while sum(step for step, _ in times) < seconds or len(times) < 10:
+            action = 2.0 * torch.rand(num_envs, env.action_manager.total_action_dim) - 1.0
+            spent[0], start = 0.0, perf_counter()
+            env.step(action)
+            times.append((perf_counter() - start, spent[0]))
+    whole, within = (sum(part) for part in zip(*times[2:], strict=True))  # the first steps warm up
+    return {
+        "num_envs": num_envs,
+        "num_rays": sum(sensor.num_rays for sensor in sensors),
+        "env_steps_per_s": num_envs * len(times[2:]) / whole,
+        "step_us": 1e6 * whole / len(times[2:]),
+        "rays_us": 1e6 * within / len(times[2:]),
+        "ratio": 1.0 - within / whole,
+    }
 
 
 def training(task: str, widths: tuple[int, ...], iterations: int) -> Figures | None:

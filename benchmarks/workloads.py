@@ -70,7 +70,7 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
     ),
     "height-scan-go1": (
         "Go1, 1024 worlds, 17 x 11 heights: mujoco.batch's rays / the sensor",
-        0.80,
+        4.0,
         scene_workloads.height_scan,
     ),
     "page-go1": (
@@ -125,6 +125,11 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
             ("env-g1", "Velocity-Flat-G1", 1024, 0.80),
         )
     },
+    "rays-rough-go1": (
+        "Velocity-Rough-Go1, 1024 worlds, env.step without the time for casting rays / env.step",
+        0.90,
+        partial(env_workloads.rays, "Velocity-Rough-Go1", 1024),
+    ),
     "train-cartpole": (
         "cartpole PPO, 1024 worlds, collecting / whole iteration",
         None,

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from manyworlds.sim import RecomputeLevel, Simulation, SimulationCfg
+from manyworlds.sim.engines.vertical_rays import VerticalHits, VerticalRays
 
 # Every type of geom that rays can meet, in several groups, on moving and static bodies. None
 # collides, since MuJoCo Warp compiles a kernel for each pair of types.
@@ -234,3 +235,32 @@ def test_world_copies_are_those_worlds(engine: str) -> None:
     np.testing.assert_allclose(data.qpos, sim.data.qpos[1].numpy(), atol=1e-6)
     sizes = [model.geom_size[3, 0] for model, _ in sim.world_copies()]
     assert sizes == pytest.approx([0.25, 0.125, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("geoms", "worlds", "searched"), [(200, 64, True), (200, 1, False), (2, 64, False)]
+)
+def test_the_faster_way_is_taken(
+    geoms: int, worlds: int, searched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Search in the grid for many rays at many fixed geoms; otherwise let MuJoCo cast them."""
+    spec = mujoco.MjSpec()
+    for i in range(geoms):
+        spec.worldbody.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.5, 0.5, 0.1 + i % 3], pos=[i, 0, 0]
+        )
+    cfg = SimulationCfg(engine="native", num_threads=2)
+    sim = Simulation(worlds, cfg, spec=spec, device="cpu")
+    searches, cast = [], VerticalRays.cast
+
+    def counted(self: VerticalRays, *rays: np.ndarray) -> VerticalHits | None:
+        searches.append(rays)
+        return cast(self, *rays)
+
+    monkeypatch.setattr(VerticalRays, "cast", counted)
+    pnt = torch.tensor([0.25, 0.0, 5.0]) + torch.arange(100.0)[:, None] * torch.tensor([1.0, 0, 0])
+    rays = sim.ray(pnt, torch.tensor([[0.0, 0.0, -2.0]]))
+    tops = 0.1 + torch.arange(100) % 3
+    expected = torch.where(torch.arange(100) < geoms, 2.5 - tops / 2, -1.0).expand(worlds, 100)
+    torch.testing.assert_close(rays.dist, expected, atol=1e-6, rtol=0)
+    assert bool(searches) == searched

@@ -23,13 +23,14 @@ from manyworlds.sim.contacts import ContactReader, Contacts
 from manyworlds.sim.diagnostics.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
 from manyworlds.sim.engines.last_calls import LastCalls
 from manyworlds.sim.engines.mirror import Mirror, engine_shape
+from manyworlds.sim.engines.native_rays import NativeRays, RayRequest
 from manyworlds.sim.fields.defaults import pristine_fields
 from manyworlds.sim.fields.mesh_validation import ABSENCE_FIELDS, check_absent_geoms
 from manyworlds.sim.fields.model_fields import recompute_level
 from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.fields.shared import OPTION_FIELDS, conditional_field_reason
 from manyworlds.sim.options import check_timestep
-from manyworlds.sim.rays import CameraRequest, DoubleBuffers, Rays
+from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State, check_known, check_shapes, check_sizes, model_sizes
 from manyworlds.utils import newton
 from manyworlds.utils.devices import usable_cores
@@ -93,7 +94,7 @@ class NativeEngine:
         self._rows: dict[str, Mirror] = {}
         self._unchecked: set[str] = set()
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
-        self._doubles = DoubleBuffers()
+        self._rays = NativeRays(self.batch, self.defaults, _call)
         self.graphs: dict[str, Any] = {}
         self.data = _NativeData(self)
         self.model = _NativeModel(self)
@@ -193,15 +194,11 @@ class NativeEngine:
         bodyexclude: torch.Tensor,
         worlds: Worlds,
     ) -> Rays:
-        """Cast rays on the thread pool, which computes kinematics from each world's state."""
+        """Cast rays at the geoms' poses of the present state."""
         self._push()
-        origins, directions = self._doubles.copy("pnt", pnt), self._doubles.copy("vec", vec)
-        exclude = bodyexclude.numpy()
-        cast = self.batch.ray
         ids = worlds.host_ids_or_none
-        found = _call(cast, origins, directions, geomgroup, flg_static, exclude, ids, True)
-        dist, geomid, normal = map(torch.from_numpy, found)
-        return Rays(dist.float(), geomid, normal.float())
+        request = RayRequest(pnt, vec, geomgroup, flg_static, bodyexclude.numpy(), ids)
+        return self._rays.cast(request, self.model_rows())
 
     def expansion_problem(self, field: str) -> str | None:
         """Return the reason why a model field cannot have one row per world; None if it can."""
@@ -454,6 +451,7 @@ class NativeEngine:
 
     def _check_rows(self) -> None:
         """Validate fields with restricted values that were written since the last check."""
+        self._rays.note_written(self._unchecked)
         if self._unchecked & ABSENCE_FIELDS and "geom_dataid" in self._rows:
             rows = {f: m.array for f, m in self._rows.items() if f in ABSENCE_FIELDS}
             check_absent_geoms(self.mj_model, rows)
