@@ -264,7 +264,7 @@ def test_terms_are_resolved_once(env, monkeypatch):
     env = make_env(feet=cfg)
     built = []
     rows = field_draws.Rows
-    monkeypatch.setattr(_core, "Rows", lambda *args: built.append(args[1]) or rows(*args))
+    monkeypatch.setattr(field_draws, "Rows", lambda *args: built.append(args[1]) or rows(*args))
     for _ in range(3):
         env.reset()
     assert built == []
