@@ -152,15 +152,18 @@ def _add_reproduction(page: Page, run: RunFolder) -> None:
             "version. Its settings are below."
         )
     agent = _read(run.agent_params)
-    facts = {"seed": agent.get("seed") if isinstance(agent, dict) else None}
-    facts |= {name: origin.get(name) for name in ("started", "device")}
+    facts: dict[str, object] = {
+        "seed": agent.get("seed") if isinstance(agent, dict) else None,
+        "started": origin.get("started"),
+        "device": origin.get("device"),
+    }
     for name, commit in read_code_state(run.path / "git").items():
         if commit.endswith("-dirty"):
             commit += f" (the changes are in git/{name}.diff of the run folder)"
         facts[f"commit of {name}"] = commit
-    for part in ("machine", "versions"):
-        if isinstance(origin.get(part), dict):
-            facts |= {name: value for name, value in origin[part].items() if name != "load"}
+    for part in (origin.get("machine"), origin.get("versions")):
+        if isinstance(part, dict):
+            facts |= {name: value for name, value in part.items() if name != "load"}
     page.table(("", ""), [(k, str(v)) for k, v in facts.items() if v not in (None, "")])
     page.text("The same seed gives the same result on one machine with the same versions.")
 

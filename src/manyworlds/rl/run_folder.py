@@ -13,11 +13,24 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from manyworlds.utils.config import dump_yaml, load_yaml
 
 _CHECKPOINT = re.compile(r"model_(\d+)\.pt")
+
+
+class RunOrigin(TypedDict, total=False):
+    """Facts about the start of a run, as far as its folder records them."""
+
+    task: str
+    command: str | None
+    """Command line; None if the run was started from Python."""
+    started: str
+    """Date and time in ISO 8601."""
+    device: str
+    machine: dict[str, object]
+    versions: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -35,7 +48,7 @@ class RunFolder:
         task: str,
         env_cfg: object,
         rl_cfg: object,
-        origin: dict[str, object] | None = None,
+        origin: RunOrigin | None = None,
     ) -> RunFolder:
         """Create a folder `root/experiment/<time>[_<run_name>]` that holds the configuration.
 
@@ -46,7 +59,7 @@ class RunFolder:
             task: name of the task.
             env_cfg: the environment.
             rl_cfg: the learner.
-            origin: other plain data to keep, such as versions and the command.
+            origin: other facts about the start of the run.
 
         Raises:
             OSError: the folder cannot be written.
@@ -120,13 +133,13 @@ class RunFolder:
         """Name of the trained task; None if the folder does not record it."""
         return self.origin().get("task")
 
-    def origin(self) -> dict[str, Any]:
+    def origin(self) -> RunOrigin:
         """Task, command, versions and machine of the run, as far as the folder records them."""
         try:
             origin = load_yaml(self.path / "params" / "run.yaml")
         except (OSError, ValueError):
             return {}
-        return origin if isinstance(origin, dict) else {}
+        return cast("RunOrigin", origin) if isinstance(origin, dict) else {}
 
     def env_params(self) -> Any:
         """The environment's configuration as plain data."""

@@ -20,7 +20,7 @@ from manyworlds.rl.curves import plot_learning_curve
 from manyworlds.rl.distributed import Ranks, disconnect, share
 from manyworlds.rl.exporter_utils import export_policy, export_scene
 from manyworlds.rl.progress import IterationRecord, read_progress, write_progress
-from manyworlds.rl.run_folder import RunFolder
+from manyworlds.rl.run_folder import RunFolder, RunOrigin
 from manyworlds.rl.runner import OnPolicyRunner, TrainingStopped
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.config import to_plain
@@ -176,7 +176,7 @@ def _start_run(
     run = None
     if runner.ranks.is_main:
         names = rl_cfg.experiment_name, rl_cfg.run_name
-        origin = {
+        origin: RunOrigin = {
             "command": command,
             "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "device": str(runner.device),
