@@ -75,6 +75,8 @@ MODULES: dict[str, str | tuple[str, ...]] = {
         for robot in _CONFIGS
         for part in ("env_cfgs", "rl_cfg")
     },
+    "mjlab.envs.mdp.dr._core": "manyworlds.envs.mdp.dr.field_draws",
+    "mjlab.envs.mdp.dr._types": "manyworlds.envs.mdp.dr.distributions",
     "mjlab.utils.actuator": "manyworlds.spec.transmissions",
     "mjlab.utils.buffers": "manyworlds.signals",
     "mjlab.utils.lab_api.math": "manyworlds.utils.math",
