@@ -70,6 +70,8 @@ def test_ctrl_c_stops_all_seeds_with_their_checkpoints(tmp_path):
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            # Background jobs of a shell inherit an ignored SIGINT.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
     text = ""
     for _ in range(1200):
