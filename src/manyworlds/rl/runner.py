@@ -53,26 +53,23 @@ class _Logger(_RslRlLogger):
     env: RslRlVecEnvWrapper
     """Environment whose time is recorded."""
     _env_times: tuple[float, float]
-    _scalars: dict[str, float | None]
 
     def init_logging_writer(self) -> None:
         super().init_logging_writer()
-        self._env_times, self._scalars = self._read_env_times(), {}
+        self._env_times = self._read_env_times()
         add_wandb_tags(self.cfg.get("wandb_tags", ()))
-        if self.writer is not None:
-            self._keep_scalars(self.writer)
         if self.disable_logs and self.log_dir is not None:
             # rsl_rl saves only with a writer, and all processes save together.
             self.writer = _NoWriter()  # type: ignore[assignment]
 
     def log(self, **kwargs: Any) -> None:  # type: ignore[override]
+        scalars = self._scalars(kwargs["loss_dict"], kwargs["learning_rate"], kwargs["action_std"])
         if not self.disable_logs:
             with contextlib.redirect_stdout(io.StringIO()):
                 super().log(**kwargs)
         self.ep_extras.clear()
         times = kwargs["collect_time"], kwargs["learn_time"]
         before, self._env_times = self._env_times, self._read_env_times()
-        scalars, self._scalars = self._scalars, {}
         if self.on_iteration is not None:
             self.on_iteration(
                 IterationRecord(
@@ -94,17 +91,20 @@ class _Logger(_RslRlLogger):
         """Return the time of all control steps and of their physics so far [s]."""
         return self.env.step_time, self.env.unwrapped.physics_time
 
-    def _keep_scalars(self, writer: Any) -> None:
-        """Keep what is written to a writer, for the record of the iteration."""
-        write = writer.add_scalar
-
-        def add_scalar(name: str, value: Any, step: int, *args: Any, **kwargs: Any) -> None:
-            value = float(value)
-            if not name.startswith("Train/") or not name.endswith("/time"):  # the same over seconds
-                self._scalars[name] = value if math.isfinite(value) else None
-            write(name, value, step, *args, **kwargs)
-
-        writer.add_scalar = add_scalar
+    def _scalars(
+        self, losses: dict[str, float], learning_rate: float, action_std: torch.Tensor
+    ) -> dict[str, float | None]:
+        """Return the values of an iteration by rsl_rl's names; None for those not finite."""
+        values = {f"Loss/{name}": value for name, value in losses.items()}
+        values |= {"Loss/learning_rate": learning_rate, "Policy/mean_std": action_std.mean().item()}
+        for name in dict.fromkeys(name for extras in self.ep_extras for name in extras):
+            given = [extras[name] for extras in self.ep_extras if name in extras]
+            flat = torch.cat([torch.as_tensor(value).float().flatten().cpu() for value in given])
+            values[name if "/" in name else f"Episode/{name}"] = flat.mean().item()
+        if self.rewbuffer:
+            values["Train/mean_reward"] = mean(self.rewbuffer)
+            values["Train/mean_episode_length"] = mean(self.lenbuffer)
+        return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
     def process_env_step(
         self,
