@@ -195,10 +195,12 @@ def test_real_time_is_kept(world):
         for speed in (1.0, 0.25):
             lab.loop.speed = speed
             lab.loop.do(lambda model, data: None)
-            start, since = lab.snapshot.time, time.perf_counter()
-            time.sleep(1.0)
-            factor = (lab.snapshot.time - start) / (time.perf_counter() - since)
-            assert factor == pytest.approx(speed, rel=0.2)
+            factors = []
+            while not factors or factors[-1] != pytest.approx(speed, rel=0.2):
+                assert len(factors) < 10, factors  # other programs may take a few of these seconds
+                start, since = lab.snapshot.time, time.perf_counter()
+                time.sleep(1.0)
+                factors.append((lab.snapshot.time - start) / (time.perf_counter() - since))
 
 
 def test_stop_is_prompt_and_final(world):
