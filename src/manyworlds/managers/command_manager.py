@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
+from manyworlds.utils.overrides import overrides
 
 if TYPE_CHECKING:
     import viser
@@ -156,11 +157,7 @@ class CommandTerm(ManagerTermBase):
     @property
     def is_drawable(self) -> bool:
         """True if the term has a drawing of its own."""
-        cls = type(self)
-        return (
-            cls._debug_vis_impl is not CommandTerm._debug_vis_impl
-            or cls.debug_vis is not CommandTerm.debug_vis
-        )
+        return overrides(self, CommandTerm, "_debug_vis_impl", "debug_vis")
 
     def on_viewer_pause(self, paused: bool) -> None:
         """Handle a viewer that pauses or resumes; a hook."""

@@ -76,7 +76,7 @@ class HtmlPage:
         )
 
     def media(self, path: Path, text: str) -> None:
-        """Add a picture or a film, with a text for those who cannot see it."""
+        """Add a picture or a film, with alternative text."""
         kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
         data = f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
         label = html.escape(text)
@@ -132,7 +132,7 @@ class MarkdownPage:
         self._parts.append("\n".join([head, f"|{'|'.join(rule)}|", *body]))
 
     def media(self, path: Path, text: str) -> None:
-        """Add a picture or a film, with a text for those who cannot see it."""
+        """Add a picture or a film, with alternative text."""
         self._parts.append((path, text))
 
     def write(self, path: Path) -> None:

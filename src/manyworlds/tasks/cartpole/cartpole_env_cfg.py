@@ -17,7 +17,6 @@ import torch
 from manyworlds.asset_zoo.cartpole import MOTOR_FORCE, cartpole_cfg
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
 from manyworlds.managers import (
-    EventTermCfg,
     ObservationGroupCfg,
     ObservationTermCfg,
     RewardTermCfg,
@@ -33,6 +32,7 @@ from manyworlds.rl.config import (
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.spec.edits import add_checker_material, add_ground_plane, add_sky
+from manyworlds.tasks.events import reset_joints
 from manyworlds.utils.viewer_config import ViewerConfig
 
 if TYPE_CHECKING:
@@ -112,19 +112,6 @@ def _observations() -> dict[str, ObservationGroupCfg | None]:
     return {"actor": ObservationGroupCfg(terms=terms)}
 
 
-def _reset(joint: SceneEntityCfg, position: float, velocity: float) -> EventTermCfg:
-    """Reset a joint to its default plus uniform noise."""
-    return EventTermCfg(
-        func=mdp.reset_joints_by_offset,
-        mode="reset",
-        params={
-            "position_range": (-position, position),
-            "velocity_range": (-velocity, velocity),
-            "asset_cfg": joint,
-        },
-    )
-
-
 def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> ManagerBasedRlEnvCfg:
     return ManagerBasedRlEnvCfg(
         decimation=5,
@@ -161,8 +148,8 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
             "diverged": TerminationTermCfg(func=mdp.bad_world),
         },
         events={
-            "reset_cart": _reset(_joint("slider"), position=0.1, velocity=0.01),
-            "reset_hinge": _reset(_joint("hinge_1"), position=hinge_range, velocity=0.01),
+            "reset_cart": reset_joints(_joint("slider"), position=0.1, velocity=0.01),
+            "reset_hinge": reset_joints(_joint("hinge_1"), position=hinge_range, velocity=0.01),
         },
     )
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
+from manyworlds.utils.overrides import overrides
 from manyworlds.viewer.browser.widgets import on_change, on_click
 from manyworlds.viewer.viser.requests import SeekMotion, SteerCommand
 
@@ -146,4 +147,4 @@ class MotionSlider:
 def _has_gui(term: CommandTerm) -> bool:
     from manyworlds.managers import CommandTerm
 
-    return type(term).create_gui is not CommandTerm.create_gui
+    return overrides(term, CommandTerm, "create_gui")

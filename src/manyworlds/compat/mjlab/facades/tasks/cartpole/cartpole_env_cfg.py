@@ -11,7 +11,6 @@ from manyworlds.asset_zoo.cartpole import MOTOR_FORCE, cartpole_spec
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import ManagerBasedRlEnvCfg, mdp
 from manyworlds.managers import (
-    EventTermCfg,
     ObservationGroupCfg,
     ObservationTermCfg,
     RewardTermCfg,
@@ -27,6 +26,7 @@ from manyworlds.rl.config import (
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.tasks.cartpole.cartpole_env_cfg import cartpole_smooth_reward, pole_angle_cos_sin
+from manyworlds.tasks.events import reset_joints
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
@@ -95,18 +95,6 @@ def _terms() -> dict[str, ObservationTermCfg]:
     }
 
 
-def _reset(joint: str, position: float) -> EventTermCfg:
-    return EventTermCfg(
-        func=mdp.reset_joints_by_offset,
-        mode="reset",
-        params={
-            "position_range": (-position, position),
-            "velocity_range": (-0.01, 0.01),
-            "asset_cfg": _joint(joint),
-        },
-    )
-
-
 def _env_cfg(hinge_angle: float, slider_range: float, play: bool) -> ManagerBasedRlEnvCfg:
     cartpole = EntityCfg(
         spec_fn=_get_spec,
@@ -136,8 +124,8 @@ def _env_cfg(hinge_angle: float, slider_range: float, play: bool) -> ManagerBase
             "effort": mdp.JointEffortActionCfg(entity_name="cartpole", actuator_names=("slider",))
         },
         events={
-            "reset_slider": _reset("slider", slider_range),
-            "reset_hinge": _reset("hinge_1", 0.034),
+            "reset_slider": reset_joints(_joint("slider"), slider_range, velocity=0.01),
+            "reset_hinge": reset_joints(_joint("hinge_1"), 0.034, velocity=0.01),
         },
         rewards={
             "smooth_reward": RewardTermCfg(
