@@ -14,7 +14,15 @@ import mujoco
 import numpy as np
 import pytest
 
-from manyworlds.lab import LabCfg, LiveLab, PoseSequencer, Puppet, RecorderCfg, world_from_spec
+from manyworlds.lab import (
+    LabCfg,
+    LiveLab,
+    PoseSequencer,
+    Puppet,
+    RecorderCfg,
+    physics_loop,
+    world_from_spec,
+)
 from manyworlds.lab.sequence import Pose
 from tests.lab.conftest import ARM
 
@@ -169,7 +177,7 @@ def hammer(folder: Path, seconds: float) -> Hammer:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(seconds + 30.0)
+        thread.join(seconds + 60.0)
     assert not any(thread.is_alive() for thread in threads), "a thread blocks"
     lab.reset()
     assert lab.loop.state == "running"
@@ -178,8 +186,10 @@ def hammer(folder: Path, seconds: float) -> Hammer:
 
 
 @pytest.mark.parametrize("seconds", [5.0, pytest.param(30.0, marks=pytest.mark.slow)])
-def test_eight_threads_do_no_harm(tmp_path, seconds):
+def test_eight_threads_do_no_harm(tmp_path, monkeypatch, seconds):
     """Call everything from eight threads: no deadlock, torn snapshot or lost command."""
+    # Nine threads of one process may wait seconds for a busy machine; a deadlock lasts.
+    monkeypatch.setattr(physics_loop, "_COMMAND_S", 30.0)
     state = hammer(tmp_path, seconds)
     assert not state.errors and state.torn == 0
     assert state.applied == state.posted and min(state.posted) > 20

@@ -37,6 +37,7 @@ Callback = Callable[[mujoco.MjModel, mujoco.MjData, bool], None]
 _IDLE_S = 0.1  # longest wait of the thread in direct mode without requests
 _PAUSED_S = 1.0 / 30.0  # period of the iterations of a paused world
 _JOIN_S = 3.0
+_COMMAND_S = 5.0  # longest wait for a command
 _YIELD_S = 0.0001
 _SWITCH_S = 0.0005  # time for which another thread may keep the interpreter from physics
 _BAD = {
@@ -263,13 +264,13 @@ class PhysicsLoop:
         return future
 
     def do(
-        self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T], timeout: float = 5.0
+        self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T], timeout: float | None = None
     ) -> _T:
         """Post a command, wait for it, and return its result.
 
         Args:
             command: the command.
-            timeout: longest wait [s].
+            timeout: longest wait [s]; None waits 5 s.
 
         Raises:
             TimeoutError: it did not run in time.
@@ -279,7 +280,7 @@ class PhysicsLoop:
             with self._lock:
                 if self._drain():
                     self._take_snapshot()
-        return future.result(timeout)
+        return future.result(_COMMAND_S if timeout is None else timeout)
 
     def reset(self) -> None:
         """Return to the initial state, and clear all targets and a fault."""
@@ -314,7 +315,8 @@ class PhysicsLoop:
                     if self._requests:
                         self._serve()
         try:
-            return request.future.result(5.0 + num_steps / 100.0 if timeout is None else timeout)
+            longest = _COMMAND_S + num_steps / 100.0 if timeout is None else timeout
+            return request.future.result(longest)
         finally:
             request.left = 0
 
