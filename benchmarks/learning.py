@@ -16,77 +16,87 @@ import tyro
 from rich.console import Console
 
 from benchmarks.__main__ import circumstances
-from benchmarks.learning_pictures import draw_curve, draw_policy
-from manyworlds.cli.evaluate import UNSEEN_SEED
-from manyworlds.cli.policies import load_policy
+from benchmarks.learning_goals import evaluate_task
+from benchmarks.learning_page import LEDGER, MEDIA, stem, write_page
+from benchmarks.learning_pictures import draw_curves, draw_policy
 from manyworlds.cli.training_progress import TrainingProgress
-from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.rl.evaluation import evaluate
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.rl.progress import curve, read_progress, training_minutes
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.rl.training import train
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
 from manyworlds.utils.config import update_from_plain
 
-ROOT = Path(__file__).parents[1]
-LEDGER = ROOT / "benchmarks" / "learning.jsonl"
-PAGE = ROOT / "docs" / "learning.md"
-_MARK = "<!-- the rest is written by `python -m benchmarks.learning` -->\n"
-_WORLDS = 256
 _POINTS = 60
 
 
 @dataclass
 class Options:
-    """Train a task, evaluate the policy in it, and draw both."""
+    """Train a task with its settings for a few cores, evaluate the policies, and draw them."""
 
     task: tyro.conf.Positional[str]
     minutes: float | None = None
-    """Time for training [min]; None takes the iterations of the task's settings."""
-    seed: int = 42
+    """Time for each training [min]; None takes the iterations of the task's settings."""
+    seeds: tuple[int, ...] = (1,)
+    """Seeds of the trainings, which run one after the other."""
     log_root: Path = Path("runs")
-    checkpoint: Path | None = None
-    """Checkpoint of a run of this program to evaluate, without training."""
+    runs: tuple[Path, ...] = ()
+    """Runs of this program to evaluate, instead of training."""
+    note: str = ""
+    """Sentence about the circumstances, which the page repeats."""
     dry: bool = False
-    """Write images beside the checkpoint, without writing the ledger and the page."""
+    """Write images into the first run's folder, without writing the ledger and the page."""
 
 
 def main() -> int:
     """Train, evaluate, draw and record."""
     options = tyro.cli(Options, prog="python -m benchmarks.learning")
-    about = circumstances()
-    checkpoint = options.checkpoint or _train(options)
-    run = RunFolder(checkpoint.parent)
-    rl_cfg = load_rl_cfg(options.task)
-    update_from_plain(rl_cfg, run.agent_params())
-    env_cfg = load_env_cfg(options.task)
-    env_cfg.scene.num_envs, env_cfg.seed = _WORLDS, UNSEEN_SEED
-    env = ManagerBasedRlEnv(env_cfg)
-    result = evaluate(env, load_policy(env, rl_cfg, checkpoint))
-    print(result)
-    shown = [name for name in result.terms if name.startswith("track_")] or [*result.terms][:1]
-    line = {
-        **about,
+    about = {
+        **circumstances(),
         "task": options.task,
-        "evaluation": asdict(result),
-        "shown": shown,
-        **_history(run, {name: result.weights[name] for name in shown}),
+        "limit": options.minutes,
+        "note": options.note,
     }
-    folder = run.path if options.dry else PAGE.parent / "media"
-    stem = f"learning_{options.task.lower().replace('-', '_')}"
-    draw_curve(line, folder / f"{stem}.png")
-    draw_policy(options.task, rl_cfg, checkpoint, folder / f"{stem}_policy.png")
+    runs = [RunFolder(path) for path in options.runs]
+    runs = runs or [_train(options, seed) for seed in options.seeds]
+    lines = [{**about, **_results(options.task, run)} for run in runs]
+    folder = runs[0].path if options.dry else MEDIA
+    name = stem(options.task)
+    draw_curves(lines, folder / f"{name}.png")
+    draw_policy(options.task, *_policy(options.task, runs[0]), folder / f"{name}_policy.png")
     if not options.dry:
         with LEDGER.open("a") as ledger:
-            ledger.write(json.dumps(line) + "\n")
+            ledger.writelines(json.dumps(line) + "\n" for line in lines)
         write_page()
     return 0
 
 
-def _train(options: Options) -> Path:
+def _policy(task: str, run: RunFolder) -> tuple[RslRlOnPolicyRunnerCfg, Path]:
+    """Return the settings and the last checkpoint of a run."""
+    rl_cfg = load_rl_cfg(task)
+    update_from_plain(rl_cfg, run.agent_params())
+    return rl_cfg, run.last_checkpoint()
+
+
+def _results(task: str, run: RunFolder) -> dict[str, Any]:
+    """Evaluate a run; return its line of the ledger."""
+    rl_cfg, checkpoint = _policy(task, run)
+    result, measures = evaluate_task(task, rl_cfg, checkpoint)
+    print(result, ", ".join(f"{name} {value:.3f}" for name, value in measures.items()), sep="\n")
+    shown = [name for name in result.terms if name.startswith("track_")] or [*result.terms][:1]
+    return {
+        "seed": rl_cfg.seed,
+        "run": run.path.name,
+        "evaluation": asdict(result),
+        "measures": measures,
+        **_history(run, {name: result.weights[name] for name in shown}),
+    }
+
+
+def _train(options: Options, seed: int) -> RunFolder:
     env_cfg, rl_cfg = load_env_cfg(options.task), load_rl_cfg(options.task)
     use_cpu_preset(options.task, env_cfg, rl_cfg)
-    rl_cfg.seed, rl_cfg.max_minutes = options.seed, options.minutes
+    rl_cfg.seed, rl_cfg.max_minutes = seed, options.minutes
     if options.minutes is not None:
         rl_cfg.max_iterations = 1_000_000
 
@@ -94,7 +104,7 @@ def _train(options: Options) -> Path:
         result = train(
             options.task, env_cfg, rl_cfg, options.log_root, on_iteration=progress.update
         )
-    return result.checkpoint
+    return result.run
 
 
 def _history(run: RunFolder, weights: dict[str, float]) -> dict[str, Any]:
@@ -133,47 +143,6 @@ def _parts(points: list[Any]) -> list[list[Any]]:
     """Split a curve into as many parts as it has points in the result."""
     count = max(1, -(-len(points) // _POINTS))
     return [points[i : i + count] for i in range(0, len(points), count)]
-
-
-def write_page() -> None:
-    """Write the newest run of each task into the documentation."""
-    newest = {line["task"]: line for line in map(json.loads, LEDGER.read_text().splitlines())}
-    parts = [_section(line) for _, line in sorted(newest.items())]
-    PAGE.write_text(PAGE.read_text().split(_MARK)[0] + _MARK + "\n" + "\n".join(parts))
-
-
-def _section(line: dict[str, Any]) -> str:
-    result, machine = line["evaluation"], line["machine"]
-    stem = f"media/learning_{line['task'].lower().replace('-', '_')}"
-    ends = ", ".join(f"{name} {count}" for name, count in result["ends"].items() if count)
-    rows = [
-        f"| {name} | {mean:.3f} | {result['weights'][name]:g} |"
-        for name, mean in result["terms"].items()
-    ]
-    return "\n".join(
-        [
-            f"## {line['task']}",
-            "",
-            f"![Learning curves]({stem}.png)",
-            "",
-            f"![Frames of the trained policy]({stem}_policy.png)",
-            "",
-            f"Training: {line['minutes']:.1f} minutes, {line['iterations']} iterations, "
-            f"{line['num_envs']} worlds, {line['control_steps'] / 1e6:.1f} million control steps, "
-            f"{line['control_steps_per_s']:,} control steps per second, "
-            f"{100 * line['learner_share']:.0f} % of the time in the learner. "
-            f"{line['time'][:10]}, {machine['cores']} cores of {machine['processor']}, "
-            f"load before the start {machine['load']:.1f}, {line['commit']}.",
-            "",
-            f"Evaluation: {result['episodes']} episodes of up to {result['episode_length_s']:g} s; "
-            f"mean length {result['mean_length_s']:.1f} s; terminations: {ends or 'none'}.",
-            "",
-            "| reward term | mean | weight |",
-            "|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +16,37 @@ from manyworlds.tasks import load_env_cfg
 from manyworlds.utils.figures import COLORS, new_figure, save_png, style_axes
 from manyworlds.viewer import policy_pictures
 
+_GRID = 100
 _SPEED = 0.8  # [m/s]
 
 
-def draw_curve(line: dict[str, Any], path: Path) -> None:
-    """Draw the course of rewards, as shares of their maximum, and the result of the evaluation."""
+def draw_curves(lines: Sequence[dict[str, Any]], path: Path) -> None:
+    """Draw the course of rewards, as shares of their maximum, and the results of evaluations.
+
+    Several seeds are drawn as thin lines, with their mean and the range from minimum to maximum.
+    """
     figure = new_figure(7.2, 3.6, dpi=100)
     axes = figure.subplots()
-    for (name, points), color in zip(line["curves"].items(), COLORS, strict=False):
-        minutes, shares = np.array(points).T
-        axes.plot(minutes, shares, color=color, lw=2, label=f"{name}, while it learns")
-        final = line["evaluation"]["terms"][name]
-        axes.plot(
-            [minutes[-1]], [final], "o", color=color, clip_on=False, label=f"evaluated: {final:.2f}"
-        )
-    axes.axhline(0.8, color="0.5", lw=1, ls=":")
+    for name, color in zip(lines[0]["curves"], COLORS, strict=False):
+        curves = [np.array(line["curves"][name]).T for line in lines]
+        finals = [line["evaluation"]["terms"][name] for line in lines]
+        if len(lines) > 1:
+            end = min(minutes[-1] for minutes, _ in curves)
+            grid = np.linspace(max(minutes[0] for minutes, _ in curves), end, _GRID)
+            shares = np.array([np.interp(grid, *line) for line in curves])
+            axes.fill_between(grid, shares.min(0), shares.max(0), color=color, alpha=0.2, lw=0)
+            for line in curves:
+                axes.plot(*line, color=color, lw=0.6, alpha=0.5)
+            curves = [np.array([grid, shares.mean(0)])]
+        axes.plot(*curves[0], color=color, lw=2, label=f"{name}, while it learns")
+        label = f"evaluated: {', '.join(f'{final:.2f}' for final in finals)}"
+        at = [curves[0][0][-1]] * len(finals)
+        axes.plot(at, finals, "o", color=color, clip_on=False, label=label)
     axes.set(ylim=(0, 1), xlabel="training time [min]", ylabel="share of the maximum")
     axes.set_xlim(left=0)
-    axes.set_title(line["task"], loc="left", fontsize=11)
+    seeds = ", ".join(str(line["seed"]) for line in lines)
+    title = f"{lines[0]['task']}, seed{'s' if len(lines) > 1 else ''} {seeds}"
+    axes.set_title(title, loc="left", fontsize=11)
     style_axes(axes)
     axes.legend(frameon=False, fontsize=9, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.17))
     save_png(figure, path)

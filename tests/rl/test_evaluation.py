@@ -2,12 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 import torch
 
 from manyworlds.envs import ManagerBasedRlEnv, mdp
-from manyworlds.managers import RewardTermCfg, TerminationTermCfg
+from manyworlds.managers import (
+    CommandTerm,
+    CommandTermCfg,
+    RewardTermCfg,
+    TerminationTermCfg,
+)
 from manyworlds.rl.evaluation import evaluate
+
+
+class Count(CommandTerm):
+    """Command without a value, whose metric counts the control steps of an episode."""
+
+    def __init__(self, cfg, env):
+        super().__init__(cfg, env)
+        self.metrics = {"steps": torch.zeros(env.num_envs)}
+
+    @property
+    def command(self):
+        return torch.zeros(self.num_envs, 0)
+
+    def _resample_command(self, env_ids):
+        pass
+
+    def _update_command(self, env_ids):
+        pass
+
+    def _update_metrics(self):
+        self.metrics["steps"] += 1.0
+
+
+@dataclass(kw_only=True)
+class CountCfg(CommandTermCfg):
+    """Configuration of `Count`."""
+
+    def build(self, env):
+        return Count(self, env)
 
 
 def fell(env):
@@ -36,3 +72,17 @@ def test_an_episode_in_each_world_counts_once(env_cfg):
     assert result.mean_return == pytest.approx(2.0 * 34 * 0.05 / 4)
     text = str(result)
     assert "alive" in text and "off" not in text and "fell" in text and "25.0" in text
+
+
+def test_metrics_are_those_of_the_first_episode(env_cfg):
+    """Take each world's metrics before its first episode ends, whatever follows."""
+    env_cfg.commands = {"count": CountCfg(resampling_time_range=(100.0, 100.0))}
+    env_cfg.terminations = {
+        "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
+        "fell": TerminationTermCfg(func=fell),
+    }
+    env_cfg.episode_length_s = 0.5
+    env = ManagerBasedRlEnv(env_cfg)
+    result = evaluate(env, lambda obs: torch.zeros(4, 1))
+    assert result.metrics == {"count/steps": pytest.approx((3 * 9 + 4) / 4)}
+    assert "count/steps 7.75" in str(result)

@@ -50,6 +50,19 @@ def test_worlds_on_a_plane_stand_on_a_grid():
     assert torch.equal(terrain.env_origins, before) and terrain.flat_patches == {}
 
 
+def test_worlds_move_to_cells_of_given_levels():
+    """Draw rows from a range, and refuse rows that do not exist."""
+    terrain = make()
+    terrain.randomize_env_origins(None, levels=(1, 1))
+    assert (terrain.terrain_levels == 1).all()
+    expected = terrain.terrain_origins[1, terrain.terrain_types]
+    assert torch.equal(terrain.env_origins, expected)
+    rows = len(terrain.terrain_origins)
+    for levels in ((0, rows), (-1, 0), (1, 0)):
+        with pytest.raises(ValueError, match=rf"between 0 and {rows - 1}, lowest first, got"):
+            terrain.randomize_env_origins(None, levels)
+
+
 def test_a_plane_is_one_geom_with_a_checker_and_a_sun():
     """Give the plane a body, a material and a light, which the config may replace."""
     model = TerrainEntity(TerrainEntityCfg(), "cpu").compile()

@@ -22,12 +22,15 @@ def main(argv: list[str]) -> int:
     task, argv = parse_task(argv, "evaluate", "Evaluate a policy by the rewards of its task.")
     from manyworlds.cli.task_options import EvaluateTaskOptions
     from manyworlds.tasks import load_env_cfg
+    from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level
     from manyworlds.utils.extras import require_extra
 
     env_cfg = load_env_cfg(task)
     env_cfg.scene.num_envs, env_cfg.seed = 256, UNSEEN_SEED
     options = parse_over(EvaluateTaskOptions(env=env_cfg), argv, f"evaluate {task}")
     require_extra("rsl_rl", "train")
+    if options.terrain_level is not None:
+        hold_terrain_level(options.env, options.terrain_level)
     checkpoint, run = find_run(options.checkpoint, options.log_root, task)
     print(f"policy: {checkpoint}")
     print(evaluate_checkpoint(task, checkpoint, run, options.env, options.device))

@@ -72,6 +72,8 @@ class EvaluateTaskOptions:
     """Folder of all runs."""
     device: str | None = None
     """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
+    terrain_level: int | None = None
+    """Keep all worlds on this level of generated terrain; None for the task's curriculum."""
     env: ManagerBasedRlEnvCfg
     """Environment."""
 

@@ -31,6 +31,8 @@ class Evaluation:
     terms: dict[str, float]
     """Sum of each unweighted reward divided by the maximum episode length, so that time after a
     failure counts as zero. For a reward of at most 1, this is its fraction of the maximum."""
+    metrics: dict[str, float]
+    """Metrics of the commands, `command/metric`, before the last control step of the episodes."""
 
     def __str__(self) -> str:
         """Return a summary as text."""
@@ -47,8 +49,9 @@ class Evaluation:
             ("end", "episodes", "%"),
             [(name, n, round(100 * n / self.episodes, 1)) for name, n in self.ends.items()],
         )
+        metrics = "".join(f"{name} {value:.4f}\n" for name, value in self.metrics.items())
         return (
-            f"{rewards}\n{ends}\n"
+            f"{rewards}\n{ends}\n{metrics}"
             f"mean length {self.mean_length_s:.2f} s, mean return {self.mean_return:.2f}"
         )
 
@@ -70,7 +73,10 @@ def evaluate(env: ManagerBasedRlEnv, policy: Callable[[VecEnvObs], torch.Tensor]
         steps = torch.zeros((), dtype=torch.long, device=env.device)
         ends = torch.zeros(len(terminations.active_terms), dtype=torch.long, device=env.device)
         running = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+        metrics: dict[str, torch.Tensor] = {}
         for _ in range(env.max_episode_length):
+            for name, value in _metrics(env).items():
+                metrics[name] = torch.where(running, value, metrics.get(name, value))
             obs, reward, *_ = env.step(policy(obs))
             sums += rewards.step_reward[running].sum(dim=0)
             total += reward[running].sum()
@@ -94,4 +100,15 @@ def evaluate(env: ManagerBasedRlEnv, policy: Callable[[VecEnvObs], torch.Tensor]
             for name, value in zip(names, sums.tolist(), strict=True)
             if weights[name]
         },
+        metrics={name: value.float().mean().item() for name, value in metrics.items()},
     )
+
+
+def _metrics(env: ManagerBasedRlEnv) -> dict[str, torch.Tensor]:
+    """Return the current metrics of all commands, each of shape [num_envs]."""
+    commands = env.command_manager
+    return {
+        f"{name}/{metric}": value
+        for name in commands.active_terms
+        for metric, value in commands.get_term(name).metrics.items()
+    }

@@ -213,13 +213,29 @@ class TerrainEntity(Entity):
         levels = torch.where(levels >= self.max_terrain_level, anywhere, levels).clamp_(min=0)
         self._place(self._mask(env_ids), levels, self.terrain_types)
 
-    def randomize_env_origins(self, env_ids: torch.Tensor | slice | None) -> None:
-        """Move worlds (ids, a mask, or None for all) to random cells; no effect on a plane."""
+    def randomize_env_origins(
+        self, env_ids: torch.Tensor | slice | None, levels: tuple[int, int] | None = None
+    ) -> None:
+        """Move worlds to random cells; no effect on a plane.
+
+        Args:
+            env_ids: ids or mask of the worlds; None for all.
+            levels: lowest and highest row to draw from; None for all rows.
+
+        Raises:
+            ValueError: a row does not exist, or the lowest is above the highest.
+        """
         if self.terrain_origins is None:
             return
         rows, cols = self.terrain_origins.shape[:2]
-        levels = torch.randint_like(self.terrain_levels, rows)
-        self._place(self._mask(env_ids), levels, torch.randint_like(levels, cols))
+        low, high = (0, rows - 1) if levels is None else levels
+        if not 0 <= low <= high < rows:
+            raise ValueError(
+                f"Levels of the terrain must be between 0 and {rows - 1}, lowest first, got "
+                f"({low}, {high}): change them, or TerrainGeneratorCfg.num_rows."
+            )
+        drawn = torch.randint_like(self.terrain_levels, low, high + 1)
+        self._place(self._mask(env_ids), drawn, torch.randint_like(drawn, cols))
 
     def _compute_env_origins_curriculum(
         self, num_envs: int, origins: torch.Tensor, proportions: np.ndarray | None = None

@@ -11,6 +11,7 @@ from manyworlds.asset_zoo.third_party import G1_ACTION_SCALE, GO1_ACTION_SCALE
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.managers import ObservationGroupCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level
 from tests.host_reads import host_reads
 from tests.robots import robot_file
 
@@ -201,3 +202,31 @@ def test_the_host_reads_from_the_device_once_a_step(task: str, monkeypatch):
         ended += int(env.reset_buf.sum())
         assert places == ["envs/manager_based_rl_env.py:_read_device"]
     assert ended > 0
+
+
+def test_worlds_are_held_on_one_level_of_the_terrain():
+    """Begin every episode on a cell of the level, without the curriculum."""
+    cfg = load_env_cfg("Velocity-Rough-Quadruped")
+    cfg.scene.num_envs, cfg.seed, cfg.episode_length_s = 8, 5, 0.1
+    cfg.scene.terrain.terrain_generator.num_rows = 3
+    hold_terrain_level(cfg, 2)
+    env = ManagerBasedRlEnv(cfg)
+    env.reset()
+    columns = set()
+    for action in actions(env, 12):
+        env.step(action)
+        terrain = env.scene.terrain
+        assert (terrain.terrain_levels == 2).all()
+        columns |= set(terrain.terrain_types.tolist())
+        expected = terrain.terrain_origins[2, terrain.terrain_types]
+        assert torch.equal(env.scene.env_origins, expected)
+    assert len(columns) > 4
+
+
+def test_levels_that_do_not_exist_are_refused():
+    """Name the levels that a terrain has, and tasks without one."""
+    with pytest.raises(ValueError, match="no generated terrain, so that it has no level 5"):
+        hold_terrain_level(load_env_cfg("Velocity-Flat-Quadruped"), 5)
+    for level in (-1, 10):
+        with pytest.raises(ValueError, match=f"levels from 0 to 9, got {level}"):
+            hold_terrain_level(load_env_cfg("Velocity-Rough-Quadruped"), level)

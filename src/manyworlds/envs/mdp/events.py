@@ -208,10 +208,20 @@ def _place_root(
     entity.write_root_state_to_sim(torch.cat([pose, velocity], dim=-1), ids)
 
 
-def randomize_terrain(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
-    """Move worlds to random cells of the terrain; do nothing on a plane or without terrain."""
+def randomize_terrain(
+    env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
+    levels: tuple[int, int] | None = None,
+) -> None:
+    """Move worlds to random cells of the terrain; do nothing on a plane or without terrain.
+
+    Args:
+        env: the environment.
+        env_ids: ids of the worlds; None for all.
+        levels: lowest and highest level (row) of the terrain to draw from; None for all.
+    """
     if env.scene.terrain is not None:
-        env.scene.terrain.randomize_env_origins(env_ids)
+        env.scene.terrain.randomize_env_origins(env_ids, levels)
 
 
 def push_by_setting_velocity(

@@ -192,6 +192,39 @@ def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
         }
 
 
+def hold_terrain_level(cfg: ManagerBasedRlEnvCfg, level: int) -> None:
+    """Keep all worlds on cells of one level of the terrain, instead of the curriculum.
+
+    Args:
+        cfg: the environment; it is modified.
+        level: row of the terrain, from 0.
+
+    Raises:
+        ValueError: the terrain is not generated, or has no such row.
+    """
+    terrain = cfg.scene.terrain
+    generator = None if terrain is None else terrain.terrain_generator
+    if generator is None:
+        raise ValueError(
+            f"The environment has no generated terrain, so that it has no level {level}: leave the "
+            "level out, or use a task on rough terrain."
+        )
+    if not 0 <= level < generator.num_rows:
+        raise ValueError(
+            f"The terrain has levels from 0 to {generator.num_rows - 1}, got {level}: choose one "
+            "of these, or increase scene.terrain.terrain_generator.num_rows."
+        )
+    cfg.curriculum = {
+        name: term
+        for name, term in cfg.curriculum.items()
+        if term is None or term.func is not mdp.terrain_levels_vel
+    }
+    event = EventTermCfg(
+        func=mdp.randomize_terrain, mode="reset", params={"levels": (level, level)}
+    )
+    cfg.events = {"randomize_terrain": event, **cfg.events}
+
+
 def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
     def ground() -> ContactMatch:
         return ContactMatch(mode="body", pattern="terrain")
