@@ -1,0 +1,160 @@
+"""Mirror images of states, found in compiled models, against steps of MuJoCo C."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+from tests.robots import robot_on_floor
+
+from manyworlds.asset_zoo.humanoid import get_humanoid_cfg
+from manyworlds.asset_zoo.quadruped import get_quadruped_cfg
+from manyworlds.entity.mirror import REFLECTION, MirrorTable, mirror_table
+
+ROBOTS = {
+    "quadruped": {},
+    "humanoid": {},
+    "unitree_go1/go1.xml": {},
+    "unitree_g1/g1.xml": {},
+    "gymnasium ant": {},
+    # Its thighs have different armature, and only one of its knees has a spring.
+    "gymnasium humanoid": {"tolerance": 1.0},
+    "gymnasium half_cheetah": {},
+    # Hip ranges differ by 10 degrees between left and right.
+    "dm_control humanoid": {"tolerance": 0.1},
+    "dm_control quadruped": {"body": "torso"},
+    "dm_control dog": {"body": "torso"},
+}
+
+
+def _file(name: str) -> Path:
+    package, robot = name.split()
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        pytest.skip(f"{package} is not installed")
+    folder = {"gymnasium": "envs/mujoco/assets", "dm_control": "suite"}[package]
+    return Path(spec.origin).parent / folder / f"{robot}.xml"
+
+
+def load(name: str) -> mujoco.MjModel:
+    """Compile a robot on a floor."""
+    if name in ("quadruped", "humanoid"):
+        spec = {"quadruped": get_quadruped_cfg, "humanoid": get_humanoid_cfg}[name]().build().spec
+        spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5.0, 5.0, 0.1])
+        return spec.compile()
+    return robot_on_floor(name) if "/" in name else mujoco.MjModel.from_xml_path(str(_file(name)))
+
+
+def reflected(table: MirrorTable) -> mujoco.MjModel:
+    """Return a model in which each element has the reflected properties of its mirror image.
+
+    It is the same model for a robot that is exactly symmetric. For another one, a state and its
+    mirror image in this model have the same future.
+    """
+    model, other = table.model, copy.copy(table.model)
+
+    def turn(quat: np.ndarray, frame: np.ndarray, source: np.ndarray) -> None:
+        matrix = np.zeros(9)
+        mujoco.mju_quat2Mat(matrix, source)
+        # Shapes and inertias are symmetric in their own frames.
+        mujoco.mju_mat2Quat(quat, (frame.T @ matrix.reshape(3, 3) @ REFLECTION).ravel())
+
+    for own, image in enumerate(table.body_ids):
+        if image >= 0:
+            frame = table.body_frames[own]
+            other.body_ipos[image] = frame.T @ model.body_ipos[own]
+            if own != table.body:
+                parent = table.body_frames[model.body_parentid[own]]
+                other.body_pos[image] = parent.T @ model.body_pos[own]
+            turn(other.body_iquat[image], frame, model.body_iquat[own])
+            other.body_mass[image] = model.body_mass[own]
+            other.body_inertia[image] = model.body_inertia[own]
+    for own, image in enumerate(table.geom_ids):
+        if image >= 0 and model.geom_type[own] != int(mujoco.mjtGeom.mjGEOM_MESH):
+            frame = table.body_frames[model.geom_bodyid[own]]
+            other.geom_pos[image] = frame.T @ model.geom_pos[own]
+            turn(other.geom_quat[image], frame, model.geom_quat[own])
+            other.geom_size[image] = model.geom_size[own]
+            other.geom_friction[image] = model.geom_friction[own]
+    for own, image in enumerate(table.joint_ids):
+        if image >= 0:
+            frame, sign = table.body_frames[model.jnt_bodyid[own]], table.joint_sign[own]
+            other.jnt_pos[image] = frame.T @ model.jnt_pos[own]
+            if model.jnt_type[own] == int(mujoco.mjtJoint.mjJNT_HINGE):
+                other.jnt_axis[image] = -sign * frame.T @ model.jnt_axis[own]
+            bounds = model.jnt_range[own]
+            other.jnt_range[image] = bounds if sign > 0 else -bounds[::-1]
+            other.jnt_stiffness[image] = model.jnt_stiffness[own]
+            dofs = model.jnt_dofadr[[own, image]]
+            for field in ("armature", "damping", "frictionloss"):
+                values = getattr(model, f"dof_{field}")
+                getattr(other, f"dof_{field}")[dofs[1]] = values[dofs[0]]
+    mujoco.mj_setConst(other, mujoco.MjData(other))
+    return other
+
+
+def fallen(model: mujoco.MjModel, table: MirrorTable, seed: int) -> mujoco.MjData:
+    """Return a moving robot with random controls that touches the floor."""
+    rng = np.random.default_rng(seed)
+    data = mujoco.MjData(model)
+    data.qpos[:] = model.qpos0
+    data.qvel[:] = 0.3 * rng.standard_normal(model.nv)
+    velocity = rng.standard_normal(model.nv)
+    mujoco.mj_integratePos(model, data.qpos, velocity, 0.2)
+    inside = np.isin(model.geom_bodyid, np.flatnonzero(table.body_ids >= 0))
+    mujoco.mj_forward(model, data)
+    if model.jnt_type[0] == int(mujoco.mjtJoint.mjJNT_FREE):
+        lowest = min(
+            data.geom_xpos[g, 2] - model.geom_rbound[g] for g in np.flatnonzero(inside)
+        )
+        data.qpos[2] -= lowest
+        for _ in range(60):  # lower it until it touches
+            mujoco.mj_forward(model, data)
+            if data.ncon:
+                break
+            data.qpos[2] -= 0.02
+    span = np.where(model.actuator_ctrllimited[:, None] != 0, model.actuator_ctrlrange, [[-1.0, 1.0]])
+    data.ctrl[:] = rng.uniform(span[:, 0], span[:, 1]) * 0.3
+    data.act[:] = 0.1 * rng.standard_normal(model.na)
+    return data
+
+
+def mirrored(table: MirrorTable, data: mujoco.MjData, model: mujoco.MjModel) -> mujoco.MjData:
+    """Return the mirror image of a state."""
+    image = mujoco.MjData(model)
+    image.qpos[:] = table.mirror_qpos(data.qpos)
+    image.qvel[:] = table.mirror_qvel(data.qvel)
+    image.ctrl[:] = table.mirror_ctrl(data.ctrl)
+    image.act[:] = table.mirror_act(data.act)
+    return image
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_next_state_of_a_mirror_image_is_the_mirror_image_of_the_next_state(
+    name: str, seed: int
+) -> None:
+    """Step a state, and its image in the reflected model, and compare velocities."""
+    model = load(name)
+    table = mirror_table(model, **ROBOTS[name])
+    alien = (table.body_ids[model.geom_bodyid] < 0) & (model.geom_bodyid > 0)
+    model.geom_contype[alien] = model.geom_conaffinity[alien] = 0  # other objects stay in place
+    other = reflected(table)
+    for each in (model, other):
+        # Iterate to the minimum: the order of contacts differs between the images.
+        each.opt.iterations, each.opt.tolerance = 200, 1e-14
+        each.opt.ls_iterations, each.opt.ls_tolerance = 50, 1e-6
+        each.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    data = fallen(model, table, seed)
+    image = mirrored(table, data, other)
+    mujoco.mj_step(model, data)
+    mujoco.mj_step(other, image)
+    assert data.ncon == image.ncon
+
+    np.testing.assert_allclose(image.qvel, table.mirror_qvel(data.qvel), atol=1e-10)
+    np.testing.assert_allclose(image.qpos, table.mirror_qpos(data.qpos), atol=1e-12)
+    np.testing.assert_allclose(image.act, table.mirror_act(data.act), atol=1e-12)
