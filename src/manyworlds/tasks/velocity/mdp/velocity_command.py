@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.managers import CommandTerm, CommandTermCfg
+from manyworlds.managers.mirror import Reflection
 from manyworlds.utils.math import dot, wrap_to_pi
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.managers.mirror import EnvMirror
     from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 _RANGES = ("lin_vel_x", "lin_vel_y", "ang_vel_z", "heading")
@@ -129,6 +131,10 @@ class UniformVelocityCommand(CommandTerm):
     def command(self) -> torch.Tensor:
         """Velocity in the root's frame [m/s, m/s, rad/s], shape [num_envs, 3]."""
         return self._command
+
+    def mirror(self, mirror: EnvMirror) -> Reflection:
+        """Return the mirror image of a command: the opposite y and angular velocity."""
+        return Reflection.of(range(3), (1.0, -1.0, -1.0))
 
     @property
     def speed(self) -> torch.Tensor:
