@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import gymnasium
 
     from manyworlds.envs import ManagerBasedRlEnvCfg
+    from manyworlds.managers.mirror import EnvMirror
 
 
 class RslRlVecEnvWrapper(VecEnv):
@@ -34,6 +35,8 @@ class RslRlVecEnvWrapper(VecEnv):
         self.num_actions = env.action_manager.total_action_dim
         self.max_episode_length = env.max_episode_length
         self.device = str(env.device)
+        self.mirror: EnvMirror | None = None
+        """Mirror images of observations and actions, if learning uses them."""
 
     @property
     def cfg(self) -> ManagerBasedRlEnvCfg:
