@@ -9,13 +9,14 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
-from tests.robots import robot_on_floor
 
 from manyworlds.asset_zoo.humanoid import get_humanoid_cfg
 from manyworlds.asset_zoo.quadruped import get_quadruped_cfg
 from manyworlds.entity.mirror import REFLECTION, MirrorTable, mirror_table
+from tests.robots import robot_on_floor
 
 ROBOTS = {
+    "wings": {},
     "quadruped": {},
     "humanoid": {},
     "unitree_go1/go1.xml": {},
@@ -27,8 +28,68 @@ ROBOTS = {
     # Hip ranges differ by 10 degrees between left and right.
     "dm_control humanoid": {"tolerance": 0.1},
     "dm_control quadruped": {"body": "torso"},
+    # Its root looks along its z axis, and the ranges of its wrists are not symmetric.
+    "dm_control humanoid_CMU": {"normal": (1.0, 0.0, 0.0), "tolerance": 1.0},
     "dm_control dog": {"body": "torso"},
 }
+
+
+# Arms with differently oriented frames on both sides, and kinds of joints and actuators that the
+# robots above do not have.
+WINGS = """
+<mujoco>
+  <worldbody>
+    <geom type="plane" size="5 5 .1"/>
+    <body name="hull" pos="0 0 1" euler="0 0 90">
+      <freejoint/>
+      <geom type="ellipsoid" size=".3 .1 .05"/>
+      <body name="slider">
+        <joint name="across" type="slide" axis="0 1 0" range="-.1 .1" damping="1"/>
+        <geom size=".05"/>
+      </body>
+      <body name="wing_a" pos="0 .1 0" euler="-90 0 0">
+        <joint name="ball_a" type="ball" damping=".1"/>
+        <geom pos=".1 0 .3" size=".04"/>
+        <site name="tip_a" pos=".1 0 .3"/>
+        <body pos=".1 0 .3">
+          <joint name="flap_a" axis="0 1 0" stiffness="2"/>
+          <geom pos=".1 0 .3" size=".04"/>
+        </body>
+      </body>
+      <body name="wing_b" pos="0 -.1 0">
+        <joint name="ball_b" type="ball" damping=".1"/>
+        <geom pos=".1 -.3 0" size=".04"/>
+        <site name="tip_b" pos=".1 -.3 0" euler="180 0 0"/>
+        <body pos=".1 -.3 0">
+          <joint name="flap_b" axis="0 0 -1" stiffness="2"/>
+          <geom pos=".1 -.3 0" size=".04"/>
+        </body>
+      </body>
+      <site name="nose" pos=".3 0 0"/>
+    </body>
+  </worldbody>
+  <contact><exclude body1="hull" body2="wing_a"/><exclude body1="hull" body2="wing_b"/></contact>
+  <equality><joint joint1="flap_a" joint2="flap_b" polycoef="0 1 0 0 0"/>
+    <joint joint1="flap_b" joint2="flap_a" polycoef="0 1 0 0 0"/></equality>
+  <tendon>
+    <spatial name="rope_a" stiffness="3"><site site="nose"/><site site="tip_a"/></spatial>
+    <spatial name="rope_b" stiffness="3"><site site="nose"/><site site="tip_b"/></spatial>
+    <fixed name="flaps"><joint joint="flap_a" coef="1"/><joint joint="flap_b" coef="-1"/></fixed>
+  </tendon>
+  <actuator>
+    <position joint="across" kp="20"/>
+    <motor name="turn_a" joint="ball_a" gear="1 2 3"/>
+    <motor name="turn_b" joint="ball_b" gear="1 -3 -2"/>
+    <motor name="thrust_a" site="tip_a" gear="0 -1 0 0 .1 0"/>
+    <motor name="thrust_b" site="tip_b" gear="0 0 1 0 0 .1"/>
+    <motor name="flap_a" joint="flap_a" gear="-2"/>
+    <motor name="flap_b" joint="flap_b" gear="2"/>
+    <general name="pull_a" tendon="rope_a" dyntype="filter" dynprm=".1"/>
+    <general name="pull_b" tendon="rope_b" dyntype="filter" dynprm=".1"/>
+    <motor name="flaps" tendon="flaps"/>
+  </actuator>
+</mujoco>
+"""
 
 
 def _file(name: str) -> Path:
@@ -42,6 +103,8 @@ def _file(name: str) -> Path:
 
 def load(name: str) -> mujoco.MjModel:
     """Compile a robot on a floor."""
+    if name == "wings":
+        return mujoco.MjModel.from_xml_string(WINGS)
     if name in ("quadruped", "humanoid"):
         spec = {"quadruped": get_quadruped_cfg, "humanoid": get_humanoid_cfg}[name]().build().spec
         spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5.0, 5.0, 0.1])
@@ -108,16 +171,16 @@ def fallen(model: mujoco.MjModel, table: MirrorTable, seed: int) -> mujoco.MjDat
     inside = np.isin(model.geom_bodyid, np.flatnonzero(table.body_ids >= 0))
     mujoco.mj_forward(model, data)
     if model.jnt_type[0] == int(mujoco.mjtJoint.mjJNT_FREE):
-        lowest = min(
-            data.geom_xpos[g, 2] - model.geom_rbound[g] for g in np.flatnonzero(inside)
-        )
+        lowest = min(data.geom_xpos[g, 2] - model.geom_rbound[g] for g in np.flatnonzero(inside))
         data.qpos[2] -= lowest
         for _ in range(60):  # lower it until it touches
             mujoco.mj_forward(model, data)
             if data.ncon:
                 break
             data.qpos[2] -= 0.02
-    span = np.where(model.actuator_ctrllimited[:, None] != 0, model.actuator_ctrlrange, [[-1.0, 1.0]])
+    span = np.where(
+        model.actuator_ctrllimited[:, None] != 0, model.actuator_ctrlrange, [[-1.0, 1.0]]
+    )
     data.ctrl[:] = rng.uniform(span[:, 0], span[:, 1]) * 0.3
     data.act[:] = 0.1 * rng.standard_normal(model.na)
     return data
@@ -160,3 +223,61 @@ def test_the_next_state_of_a_mirror_image_is_the_mirror_image_of_the_next_state(
     np.testing.assert_allclose(image.qvel, table.mirror_qvel(data.qvel), atol=1e-10)
     np.testing.assert_allclose(image.qpos, table.mirror_qpos(data.qpos), atol=1e-12)
     np.testing.assert_allclose(image.act, table.mirror_act(data.act), atol=1e-12)
+
+
+def test_tables_pair_left_with_right_and_know_the_signs() -> None:
+    """Pitch joints keep their sign, roll joints change it, and images of images are the same."""
+    model = load("quadruped")
+    table = mirror_table(model)
+    pairs = {model.joint(i).name: (model.joint(j).name, s) for i, j, s in _joints(table)}
+    assert pairs["FL_hip_joint"] == ("FR_hip_joint", -1.0)
+    assert pairs["RR_calf_joint"] == ("RL_calf_joint", 1.0)
+    for ids in (table.body_ids, table.geom_ids, table.actuator_ids, table.site_ids):
+        inside = np.flatnonzero(ids >= 0)
+        assert len(inside) and (ids[ids[inside]] == inside).all()
+
+
+def _joints(table: MirrorTable) -> list[tuple[int, int, float]]:
+    ids = enumerate(table.joint_ids.tolist())
+    return [(i, j, float(table.joint_sign[i])) for i, j in ids if j >= 0]
+
+
+CHANGES = {
+    "mass": (("body_mass", "FL_calf"), 1.2, "the mass of body 'F._calf'.*'F._calf' by 0.0"),
+    "range": (("jnt_range", "RL_hip_joint"), 1.1, "the range of body 'R._hip'"),
+    "shape": (("geom_size", "FR_foot_collision"), 2.0, "the shape of geom 'F._foot_collision'.* m"),
+    "gain": (("actuator_gainprm", "FL_hip_joint"), 0.5, "the gainprm of actuator 'F._hip_joint'"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_asymmetric_robots_raise_with_element_and_amount(change: str) -> None:
+    """Change one element of a symmetric robot, and find it in the message."""
+    model = load("quadruped")
+    (field, name), factor, message = CHANGES[change]
+    kind = {"jnt": "joint"}.get(prefix := field.split("_")[0], prefix)
+    getattr(model, field)[getattr(model, kind)(name).id] *= factor
+    with pytest.raises(ValueError, match=message):
+        mirror_table(model)
+
+
+def test_other_models_raise() -> None:
+    """A gripper with one camera, several robots, a tilted mount, a missing exclusion."""
+    with pytest.raises(ValueError, match="is not symmetric at its sagittal plane"):
+        mirror_table(robot_on_floor("i2rt_yam/yam.xml"))
+    with pytest.raises(ValueError, match=r"2 bodies that move .*'torso', 'ball'.*as `body`"):
+        mirror_table(load("dm_control quadruped"))
+    tilted = load("gymnasium half_cheetah")
+    tilted.opt.gravity[:] = 0.0, 5.0, -8.0
+    with pytest.raises(ValueError, match="gravity .* mount the robot upright"):
+        mirror_table(tilted)
+    lonely = WINGS.replace('<exclude body1="hull" body2="wing_b"/>', "")
+    with pytest.raises(ValueError, match=r"'wing_a'\] are excluded, .*'wing_b'\] are not"):
+        mirror_table(mujoco.MjModel.from_xml_string(lonely))
+    lonely = WINGS.replace('<joint joint1="flap_b" joint2="flap_a" polycoef="0 1 0 0 0"/>', "")
+    with pytest.raises(ValueError, match="equality 'eq 0' has no mirror image"):
+        mirror_table(mujoco.MjModel.from_xml_string(lonely))
+    table = mirror_table(load("unitree_go1/go1.xml"))
+    site = table.model.site("imu").id
+    with pytest.raises(ValueError, match=r"sites \['imu'\] have no mirror image"):
+        table.images("site", np.array([site]))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from manyworlds.entity.mirror import mirror_table
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.lab.policy import PolicyController
+from manyworlds.lab import LabCfg, LiveLab, world_from_file
 from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.config import SYMMETRIC_MLP, RslRlOnPolicyRunnerCfg, runner_settings
@@ -68,7 +69,9 @@ def test_symmetry_is_off_unless_it_is_used() -> None:
 
 
 @pytest.mark.parametrize("use", ["use_data_augmentation", "use_mirror_loss", "network"])
-def test_training_is_resumed_bit_for_bit(env_cfg: Any, rl_cfg: Any, tmp_path: Any, use: str) -> None:
+def test_training_is_resumed_bit_for_bit(
+    env_cfg: Any, rl_cfg: Any, tmp_path: Any, use: str
+) -> None:
     """A run that stops and goes on ends with the same networks, which symmetry changes."""
 
     def configure(iterations: int, symmetric: bool = True) -> Any:
@@ -126,7 +129,7 @@ def test_a_symmetric_network_stays_symmetric(env_cfg: Any, rl_cfg: Any, tmp_path
     assert "mirror" not in runner.cfg["actor"]
 
 
-def test_exported_policies_are_symmetric_in_plain_mujoco_and_in_the_lab(
+def test_exported_policies_are_symmetric_in_plain_mujoco(
     env_cfg: Any, rl_cfg: Any, tmp_path: Any
 ) -> None:
     """The ONNX file acts as the environment's policy; a mirrored state has mirrored actions."""
@@ -153,6 +156,27 @@ def test_exported_policies_are_symmetric_in_plain_mujoco_and_in_the_lab(
         actions.append(torch.tensor(policy.step(data))[None])
     torch.testing.assert_close(mirror.action(actions[0]), actions[1], atol=1e-5, rtol=1e-5)
     assert (actions[0] - actions[1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("policy", ["policy.onnx", "model_0.pt"])
+def test_the_lab_runs_symmetric_policies(
+    env_cfg: Any, rl_cfg: Any, tmp_path: Any, policy: str
+) -> None:
+    """A symmetric robot that is told to stand moves symmetrically, and with the MLP it does not."""
+    deviations = []
+    for rl_cfg.actor.class_name in (SYMMETRIC_MLP, "MLPModel"):
+        rl_cfg.max_iterations = 1
+        run = train(TASK, env_cfg, rl_cfg, tmp_path / rl_cfg.actor.class_name[:4]).run.path
+        world = world_from_file(run / "scene" / "scene.xml", by_prefix=True)
+        lab = LiveLab(world, LabCfg(mode="direct"))
+        law = lab.run_policy(run / policy)
+        table = mirror_table(mujoco.MjModel.from_xml_path(str(run / "scene" / "scene.xml")))
+        for _ in range(10):
+            lab.step(law.policy.description["decimation"])
+        qpos = np.asarray(lab.snapshot.qpos)
+        deviations.append(np.abs(table.mirror_qpos(qpos) - qpos).max())
+        lab.stop()
+    assert deviations[0] < 1e-4 < 1e-2 < deviations[1]
 
 
 def test_terms_without_a_mirror_image_raise_at_the_start(env_cfg: Any, rl_cfg: Any) -> None:

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from manyworlds.entity.mirror_actuation import mirror_actuators, mirror_tendons
+from manyworlds.entity.mirror_actuation import (
+    check_constraints,
+    mirror_actuators,
+    mirror_tendons,
+)
 from manyworlds.entity.mirror_search import Reference, search
 
 REFLECTION = np.diag([1.0, -1.0, 1.0])
@@ -151,6 +155,7 @@ def mirror_table(
     found = search(reference)
     tendons = mirror_tendons(reference, found)
     actuators = mirror_actuators(reference, found, tendons)
+    check_constraints(reference, found, tendons)
     matrices = reference.matrices
     frames = np.zeros((model.nbody, 3, 3))
     for own, image in enumerate(found.ids["body"]):

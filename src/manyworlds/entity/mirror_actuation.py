@@ -81,7 +81,9 @@ def _path(reference: Reference, tendon: int) -> list[tuple[mujoco.mjtWrap, int, 
 
 
 def _tendon_sign(
-    own: list[tuple[mujoco.mjtWrap, int, float]], image: list[tuple[mujoco.mjtWrap, int, float]], found: Found
+    own: list[tuple[mujoco.mjtWrap, int, float]],
+    image: list[tuple[mujoco.mjtWrap, int, float]],
+    found: Found,
 ) -> float:
     """Return the sign of a tendon's length in its image, or 0 if `image` is another tendon."""
     kinds = {_WRAP.mjWRAP_SITE: "site", _WRAP.mjWRAP_SPHERE: "geom", _WRAP.mjWRAP_CYLINDER: "geom"}
@@ -95,8 +97,7 @@ def _tendon_sign(
                 return sign
         return 0.0
     wanted_path = [
-        (kind, int(found.ids[kinds[kind]][i]) if kind in kinds else i)
-        for kind, i, _ in own
+        (kind, int(found.ids[kinds[kind]][i]) if kind in kinds else i) for kind, i, _ in own
     ]
     actual_path = [(kind, i) for kind, i, _ in image]
     return float(actual_path in (wanted_path, wanted_path[::-1]))
@@ -155,9 +156,10 @@ def _actuator(
             return [Deviation(field, 1.0, "", np.inf)], 1.0
     if _target(reference, own, found, tendons) != model.actuator_trnid[image, 0]:
         return [Deviation("target", 1.0, "", np.inf)], 1.0
-    reflected, actual = _effect(reference, own, found, tendons)[1], _effect(
-        reference, image, found, tendons
-    )[0]
+    reflected, actual = (
+        _effect(reference, own, found, tendons)[1],
+        _effect(reference, image, found, tendons)[0],
+    )
     sign = 1.0 if reflected @ actual >= 0 else -1.0
     bias = model.actuator_biasprm[own].copy()
     bias[0] *= sign
@@ -175,9 +177,7 @@ def _actuator(
         if limited[i] != limited[j]:
             differences.append(Deviation(f"{what}range (limited or not)", 1.0, "", np.inf))
         elif limited[i]:
-            differences.append(
-                relative(f"{what}range", mirrored_range(bounds[i], sign), bounds[j])
-            )
+            differences.append(relative(f"{what}range", mirrored_range(bounds[i], sign), bounds[j]))
     return differences, sign
 
 
@@ -200,3 +200,63 @@ def _effect(
     matrix = np.eye(3) if kind in _JOINTS else reference.site_matrices[target]
     force, torque = matrix @ gear[:3], matrix @ gear[3:]
     return np.concatenate([force, torque]), np.concatenate([_PARITY * force, -_PARITY * torque])
+
+
+def check_constraints(reference: Reference, found: Found, tendons: Images) -> None:
+    """Check that each equality and each excluded pair of bodies has a mirror image.
+
+    Relative poses of welds are not compared.
+
+    Raises:
+        ValueError: one has none.
+    """
+    model, bodies = reference.model, np.maximum(found.ids["body"], 0)
+    pairs = {(int(s) >> 16, int(s) & 0xFFFF) for s in model.exclude_signature}
+    for pair in pairs:
+        image = tuple(int(bodies[body]) for body in pair)
+        if all(image) and not {image, image[::-1]} & pairs:
+            names = [reference.name("body", body) for body in (*pair, *image)]
+            raise ValueError(
+                f"Contacts of the bodies {names[:2]} are excluded, and those of their mirror "
+                f"images {names[2:]} are not: exclude both."
+            )
+    ids = {
+        mujoco.mjtObj.mjOBJ_BODY: found.ids["body"],
+        mujoco.mjtObj.mjOBJ_SITE: found.ids["site"],
+        mujoco.mjtObj.mjOBJ_JOINT: found.ids["joint"],
+        mujoco.mjtObj.mjOBJ_TENDON: tendons.ids,
+    }
+    for own in range(model.neq):
+        images = ids.get(mujoco.mjtObj(model.eq_objtype[own]))
+        objects = model.eq_obj1id[own], model.eq_obj2id[own]
+        if images is None or images[objects[0]] < 0:
+            continue
+        other = int(images[objects[1]]) if objects[1] > 0 else int(objects[1])
+        wanted = int(images[objects[0]]), other
+        if not any(_is_equality(reference, own, i, wanted, found) for i in range(model.neq)):
+            raise ValueError(
+                f"The equality '{reference.name('eq', own)}' has no mirror image: add one."
+            )
+
+
+def _is_equality(
+    reference: Reference, own: int, image: int, wanted: tuple[int, int], found: Found
+) -> bool:
+    """Return whether an equality is the mirror image of another, which acts on `wanted`."""
+    model = reference.model
+    same = model.eq_type[own] == model.eq_type[image]
+    same = same and model.eq_objtype[own] == model.eq_objtype[image]
+    actual = int(model.eq_obj1id[image]), int(model.eq_obj2id[image])
+    kind = mujoco.mjtEq(model.eq_type[own])
+    if kind in (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD):
+        return bool(same and actual in (wanted, wanted[::-1]))
+    if not same or actual != wanted:
+        return False
+    sign = np.ones(2)
+    if kind == mujoco.mjtEq.mjEQ_JOINT:
+        first, second = model.eq_obj1id[own], model.eq_obj2id[own]
+        sign[0] = found.joint_sign[first]
+        sign[1] = found.joint_sign[second] if second >= 0 else 1.0
+    coefficients = sign[0] * model.eq_data[own, :5] * sign[1] ** np.arange(5)
+    difference = relative("polycoef", coefficients, model.eq_data[image, :5])
+    return bool(difference.fraction <= reference.tolerance)

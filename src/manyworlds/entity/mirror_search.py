@@ -101,10 +101,11 @@ class Reference:
         for found in deviations:
             if not found.fraction <= self.tolerance:
                 raise ValueError(
-                    f"The robot '{self.name('body', self.root)}' is not symmetric "
-                    f"at its sagittal plane: the {found.what} of {kind} '{name}' deviates from the mirror image of "
-                    f"'{other}' by {found.value:.4g}{found.unit} ({100 * found.fraction:.3g} %), "
-                    f"and the tolerance is {100 * self.tolerance:.3g} %."
+                    f"The robot '{self.name('body', self.root)}' is not symmetric at its sagittal "
+                    f"plane: the {found.what} of {kind} '{name}' deviates from the mirror image "
+                    f"of '{other}' by {found.value:.4g}{found.unit} "
+                    f"({100 * found.fraction:.3g} %), and the tolerance is "
+                    f"{100 * self.tolerance:.3g} %."
                 )
             key = f"{kind} {found.what}"
             if found.fraction > self.asymmetry.get(key, ("", 0.0))[1]:
@@ -159,11 +160,7 @@ def assign(
 
 def mirrored_name(name: str) -> str:
     """Return a name in lower case with its sides exchanged."""
-    return _SIDE.sub(lambda match: _swapped(match[0]), name.lower())
-
-
-def _swapped(side: str) -> str:
-    return _SWAP[side]
+    return _SIDE.sub(lambda match: _SWAP[match[0]], name.lower())
 
 
 def search(reference: Reference) -> Found:
@@ -350,9 +347,9 @@ def _pair(
     if required and len(mine) != len(theirs):
         first, second = (f"'{reference.name('body', body)}'" for body in bodies)
         raise ValueError(
-            f"The robot '{reference.name('body', reference.root)}' is not symmetric at "
-            f"its sagittal plane: body {first} has {len(mine)} colliding {kind}s, and its mirror image {second} "
-            f"has {len(theirs)}."
+            f"The robot '{reference.name('body', reference.root)}' is not symmetric at its "
+            f"sagittal plane: body {first} has {len(mine)} colliding {kind}s, and its mirror image "
+            f"{second} has {len(theirs)}."
         )
     for i, j in assign(mine, theirs, deviations, lambda i: reference.name(kind, i)).items():
         differences = deviations(i, j)

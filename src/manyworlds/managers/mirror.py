@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -69,7 +70,8 @@ def mirrored_by(rule: MirrorRule) -> Callable[[Declared], Declared]:
     """
 
     def declare(func: Declared) -> Declared:
-        func.mirror = staticmethod(rule) if isinstance(func, type) else rule  # type: ignore[attr-defined]
+        # The rule is no method of the class.
+        setattr(func, "mirror", staticmethod(rule) if inspect.isclass(func) else rule)  # noqa: B010
         return func
 
     return declare
@@ -259,9 +261,7 @@ class EnvMirror:
         return Reflection.join([reflection] * steps)
 
 
-def check_alike(
-    reflection: Reflection, values: torch.Tensor, what: str, names: list[str]
-) -> None:
+def check_alike(reflection: Reflection, values: torch.Tensor, what: str, names: list[str]) -> None:
     """Check that values are equal to their mirror image.
 
     Args:

@@ -187,9 +187,7 @@ def _entity_of(mirror: EnvMirror, body: int) -> str:
     raise ValueError("its object belongs to no entity.")
 
 
-def _own_frame(
-    mirror: EnvMirror, sensor_name: str, kind: mujoco.mjtObj, index: int
-) -> np.ndarray:
+def _own_frame(mirror: EnvMirror, sensor_name: str, kind: mujoco.mjtObj, index: int) -> np.ndarray:
     """Return the reflection of vectors in the frame of an object that is its own image."""
     model = mirror.env.sim.mj_model
     if kind not in _FRAME_KINDS:
@@ -238,7 +236,9 @@ def _ray_frames(mirror: EnvMirror, sensor: RayCastSensor) -> list[int]:
     kinds = {ref.type for ref in refs}
     entities = {ref.entity for ref in refs}
     if len(kinds) > 1 or len(entities) > 1 or None in entities:
-        raise ValueError(f"the frames of sensor '{sensor.cfg.name}' must be of one kind and entity.")
+        raise ValueError(
+            f"the frames of sensor '{sensor.cfg.name}' must be of one kind and entity."
+        )
     kind = kinds.pop()
     ids = [int(getattr(model, kind)(ref.prefixed_name()).id) for ref in refs]
     return mirror.elements(kind, ids, str(entities.pop()))
