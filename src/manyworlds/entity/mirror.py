@@ -59,8 +59,9 @@ class MirrorTable:
             kind = mujoco.mjtJoint(model.jnt_type[joint])
             if kind == _FREE:
                 mirrored[target : target + 3] = _PARITY * qpos[source : source + 3]
-                source, target = source + 3, target + 3
-            if kind in (_BALL, _FREE):
+                quat = qpos[source + 3 : source + 7]
+                mirrored[target + 3 : target + 7] = _mirror_turn(quat, self._frame(joint))
+            elif kind == _BALL:
                 mirrored[target] = qpos[source]
                 axis = qpos[source + 1 : source + 4]
                 mirrored[target + 1 : target + 4] = -self._frame(joint).T @ axis
@@ -173,6 +174,18 @@ def mirror_table(
         body_frames=frames,
         asymmetry=reference.asymmetry,
     )
+
+
+def _mirror_turn(quat: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    """Return the mirror image of a body's orientation in the world, as a quaternion, shape [4].
+
+    A reflection is a half turn about its normal, followed by an inversion, and inversions cancel.
+    """
+    first, turned, result = np.zeros(4), np.zeros(4), np.zeros(4)
+    mujoco.mju_mat2Quat(first, -frame.ravel())
+    mujoco.mju_mulQuat(turned, np.ascontiguousarray(quat, dtype=np.float64), first)
+    mujoco.mju_mulQuat(result, np.array([0.0, 0.0, 1.0, 0.0]), turned)
+    return -result if first[2] >= 0 else result  # upright robots keep their sign
 
 
 def _root(model: mujoco.MjModel, body: str | int | None) -> int:

@@ -220,18 +220,17 @@ def check_constraints(reference: Reference, found: Found, tendons: Images) -> No
                 f"Contacts of the bodies {names[:2]} are excluded, and those of their mirror "
                 f"images {names[2:]} are not: exclude both."
             )
-    ids = {
-        mujoco.mjtObj.mjOBJ_BODY: found.ids["body"],
-        mujoco.mjtObj.mjOBJ_SITE: found.ids["site"],
-        mujoco.mjtObj.mjOBJ_JOINT: found.ids["joint"],
-        mujoco.mjtObj.mjOBJ_TENDON: tendons.ids,
-    }
+    kinds = {mujoco.mjtEq.mjEQ_JOINT: found.ids["joint"], mujoco.mjtEq.mjEQ_TENDON: tendons.ids}
     for own in range(model.neq):
-        images = ids.get(mujoco.mjtObj(model.eq_objtype[own]))
+        is_site = mujoco.mjtObj(model.eq_objtype[own]) == mujoco.mjtObj.mjOBJ_SITE
+        between = found.ids["site" if is_site else "body"]
+        images = kinds.get(mujoco.mjtEq(model.eq_type[own]), between)
         objects = model.eq_obj1id[own], model.eq_obj2id[own]
-        if images is None or images[objects[0]] < 0:
+        if images[objects[0]] < 0:
             continue
-        other = int(images[objects[1]]) if objects[1] > 0 else int(objects[1])
+        # The second object may be the world's body, or none.
+        known = images is not between or is_site or objects[1] > 0
+        other = int(images[objects[1]]) if objects[1] >= 0 and known else int(objects[1])
         wanted = int(images[objects[0]]), other
         if not any(_is_equality(reference, own, i, wanted, found) for i in range(model.neq)):
             raise ValueError(

@@ -70,8 +70,9 @@ def mirrored_by(rule: MirrorRule) -> Callable[[Declared], Declared]:
     """
 
     def declare(func: Declared) -> Declared:
-        # The rule is no method of the class.
-        setattr(func, "mirror", staticmethod(rule) if inspect.isclass(func) else rule)  # noqa: B010
+        declared: Any = func
+        # The rule is no method of a class.
+        declared.mirror = staticmethod(rule) if inspect.isclass(declared) else rule
         return func
 
     return declare
