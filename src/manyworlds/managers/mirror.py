@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -71,8 +70,7 @@ def mirrored_by(rule: MirrorRule) -> Callable[[Declared], Declared]:
 
     def declare(func: Declared) -> Declared:
         declared: Any = func
-        # The rule is no method of a class.
-        declared.mirror = staticmethod(rule) if inspect.isclass(declared) else rule
+        declared.mirror = staticmethod(rule)  # not a method, if this is a class
         return func
 
     return declare
