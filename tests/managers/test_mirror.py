@@ -136,6 +136,12 @@ class Twice:
         return Reflection.of((1, 0), (1.0, 1.0))
 
 
+@mirrored_by(lambda mirror: Reflection.of((1, 0), (1.0, -1.0)))
+def inconsistent(env: Any) -> torch.Tensor:
+    """Return two values, with a rule that does not undo itself."""
+    return torch.zeros(env.num_envs, 2)
+
+
 def with_terms(**terms: ObservationTermCfg) -> ManagerBasedRlEnvCfg:
     """Configure a task with a group "own"."""
     cfg = exact("Velocity-Flat-Quadruped")
@@ -176,6 +182,7 @@ def test_terms_with_history_of_the_users_own(flatten: bool) -> None:
             {"func": matrix, "params": {"asset_cfg": SceneEntityCfg("robot")}},
             "has 24 elements, but its rule returns a reflection of 12",
         ),
+        ({"func": inconsistent}, "be its own inverse"),
         ({"func": mdp.base_lin_vel, "clip": (-1.0, 2.0)}, r"clip=\(-1.0, 2.0\) is not symmetric"),
         (
             {"func": mdp.joint_vel_rel, "scale": (2.0, *[1.0] * 11)},

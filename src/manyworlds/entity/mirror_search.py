@@ -18,8 +18,8 @@ _DIRECTIONS = np.array([d for d in product((-1.0, 0.0, 0.5, -0.5, 1.0), repeat=3
 _DIRECTIONS /= np.linalg.norm(_DIRECTIONS, axis=1, keepdims=True)
 _IMAGE = np.linalg.norm(_DIRECTIONS[:, None] * _PARITY - _DIRECTIONS[None], axis=2).argmin(axis=1)
 _SIDES = {"left": "right", "l": "r", "fl": "fr", "rl": "rr", "bl": "br", "hl": "hr", "lf": "rf"}
-_SIDES |= {"lh": "rh", "lr": "rr"}
-_SWAP = {**{right: left for left, right in _SIDES.items()}, **_SIDES, "rr": "rl"}
+_SIDES |= {"lh": "rh"}
+_SWAP = {**{right: left for left, right in _SIDES.items()}, **_SIDES}
 _SIDE = re.compile(r"left|right|(?<![a-z])(?:" + "|".join(_SWAP) + r")(?![a-z])")
 
 
@@ -68,11 +68,10 @@ class Reference:
         self.geom_positions, self.geom_matrices = place(data.geom_xpos), rotate(data.geom_xmat)
         self.site_positions, self.site_matrices = place(data.site_xpos), rotate(data.site_xmat)
         self.bodies = _subtree(model, root)
-        points = self.geom_positions[np.isin(model.geom_bodyid, self.bodies)]
-        points = np.concatenate([points, self.centers[self.bodies]])
-        self.size = max(float(np.ptp(points, axis=0).max()), model.body_inertia.max() ** 0.5, 1e-9)
-        if len(points) == 1:
-            self.size = float(model.stat.extent)
+        geoms = np.isin(model.geom_bodyid, self.bodies)
+        points = np.concatenate([self.geom_positions[geoms], self.centers[self.bodies]])
+        radius = model.geom_rbound[geoms].max(initial=0.0)
+        self.size = float(max(np.ptp(points, axis=0).max(), radius)) or float(model.stat.extent)
         gravity = model.opt.gravity @ (np.eye(3) if self.floats else turn)
         if abs(gravity[1]) > 1e-9 * np.linalg.norm(gravity):
             raise ValueError(
@@ -216,7 +215,7 @@ def _subtree(model: mujoco.MjModel, root: int) -> list[int]:
 
 def _body(reference: Reference, own: int, image: int) -> list[Deviation]:
     model = reference.model
-    found = [
+    differences = [
         reference.length(
             "position", reference.positions[own] * _PARITY - reference.positions[image]
         ),
@@ -228,19 +227,21 @@ def _body(reference: Reference, own: int, image: int) -> list[Deviation]:
         ("number of joints", model.body_jntnum),
     ):
         if counts[own] != counts[image]:
-            found.append(Deviation(what, abs(int(counts[own]) - int(counts[image])), "", np.inf))
+            differences.append(
+                Deviation(what, abs(int(counts[own]) - int(counts[image])), "", np.inf)
+            )
     if model.body_mass[own] > 0:
         center = reference.centers[own] * _PARITY - reference.centers[image]
-        found.append(reference.length("center of mass", center))
+        differences.append(reference.length("center of mass", center))
         inertia = reference.inertia[own] * np.outer(_PARITY, _PARITY)
         # The inertia of small bodies matters less than how their mass is placed in the robot.
         scale = np.linalg.norm(inertia) + model.body_mass[own] * (0.1 * reference.size) ** 2
-        found.append(relative("inertia", inertia, reference.inertia[image], float(scale)))
+        differences.append(relative("inertia", inertia, reference.inertia[image], float(scale)))
     if model.body_jntnum[own] == model.body_jntnum[image]:
         start, other, count = *model.body_jntadr[[own, image]], model.body_jntnum[own]
         for k in range(count):
-            found += _joint(reference, start + k, other + k)[0]
-    return found
+            differences += _joint(reference, start + k, other + k)[0]
+    return differences
 
 
 def _joint(reference: Reference, own: int, image: int) -> tuple[list[Deviation], float]:
@@ -251,36 +252,36 @@ def _joint(reference: Reference, own: int, image: int) -> tuple[list[Deviation],
         return [Deviation("joint type", 1.0, "", np.inf)], 1.0
     sign = 1.0
     anchor = reference.anchors[own] * _PARITY - reference.anchors[image]
-    found = [] if kind == _JOINT.mjJNT_SLIDE else [reference.length("joint anchor", anchor)]
+    differences = [] if kind == _JOINT.mjJNT_SLIDE else [reference.length("joint anchor", anchor)]
     scalar = kind in (_JOINT.mjJNT_HINGE, _JOINT.mjJNT_SLIDE)
     if scalar:
         axis = reference.axes[own] * _PARITY * (-1 if kind == _JOINT.mjJNT_HINGE else 1)
         sign = 1.0 if axis @ reference.axes[image] >= 0 else -1.0
         angle = float(np.linalg.norm(sign * axis - reference.axes[image]))
-        found.append(Deviation("joint axis", angle, " rad", angle))
+        differences.append(Deviation("joint axis", angle, " rad", angle))
         for what, field, adr in (
             ("reference position", model.qpos0, model.jnt_qposadr),
             ("spring's rest position", model.qpos_spring, model.jnt_qposadr),
         ):
             span = 1.0 if kind == _JOINT.mjJNT_HINGE else reference.size
-            found.append(relative(what, sign * field[adr[own]], field[adr[image]], span))
+            differences.append(relative(what, sign * field[adr[own]], field[adr[image]], span))
     # Of the joint: limits, then parameters; of its degrees of freedom: the same parameters.
     for what, flags, field in (
         ("range", model.jnt_limited, model.jnt_range),
         ("actuator force range", model.jnt_actfrclimited, model.jnt_actfrcrange),
     ):
         if flags[own] != flags[image]:
-            found.append(Deviation(f"{what} (limited or not)", 1.0, "", np.inf))
+            differences.append(Deviation(f"{what} (limited or not)", 1.0, "", np.inf))
         elif flags[own]:
-            found.append(relative(what, mirrored_range(field[own], sign), field[image]))
-    for field in ("stiffness", "margin", "solref", "solimp"):
+            differences.append(relative(what, mirrored_range(field[own], sign), field[image]))
+    for field in ("stiffness", "stiffnesspoly", "margin", "solref", "solimp"):
         values = getattr(model, f"jnt_{field}")
-        found.append(relative(f"joint {field}", values[own], values[image]))
+        differences.append(relative(f"joint {field}", values[own], values[image]))
     dof, other = model.jnt_dofadr[[own, image]]
-    for field in ("armature", "damping", "frictionloss"):
+    for field in ("armature", "damping", "dampingpoly", "frictionloss"):
         values = getattr(model, f"dof_{field}")
-        found.append(relative(f"joint {field}", values[dof], values[other]))
-    return found, sign
+        differences.append(relative(f"joint {field}", values[dof], values[other]))
+    return differences, sign
 
 
 def _pair_joints(reference: Reference, found: Found, own: int, image: int) -> None:

@@ -41,6 +41,13 @@ class Reflection:
         """Return the number of elements."""
         return len(self.index)
 
+    @property
+    def is_involution(self) -> bool:
+        """True if the mirror image of the mirror image is the vector itself."""
+        own = torch.arange(len(self), dtype=torch.float32)
+        known = bool(((self.index >= 0) & (self.index < len(self))).all())
+        return known and torch.equal(self(self(own[None] + 1.0)), own[None] + 1.0)
+
     def to(self, device: torch.device | str) -> Reflection:
         """Return the reflection on a device."""
         return Reflection(self.index.to(device), self.sign.to(device))
@@ -207,13 +214,11 @@ class EnvMirror:
             raise ValueError(f"{where} cannot be mirrored: {error}") from None
         if reflection is None:
             reflection = Reflection(torch.arange(size), torch.ones(size))
-        twice = reflection.index[reflection.index]
-        own = torch.arange(len(reflection))
-        if len(reflection) != size or not torch.equal(twice, own):
+        if len(reflection) != size or not reflection.is_involution:
             raise ValueError(
                 f"{where} has {size} elements, but its rule returns a reflection of "
-                f"{len(reflection)} with index {reflection.index.tolist()}: it must have as many, "
-                "and be its own inverse."
+                f"{len(reflection)} with index {reflection.index.tolist()} and sign "
+                f"{reflection.sign.tolist()}: it must have as many, and be its own inverse."
             )
         return reflection
 
@@ -243,17 +248,18 @@ class EnvMirror:
         steps = max(cfg.history_length, 1)
         size = torch.Size(shape).numel() // steps
         reflection = self._of(where, cfg.func, cfg.params, size)
-        columns = [f"column {i}" for i in range(size)]
         if cfg.clip is not None and cfg.clip[0] != -cfg.clip[1] and (reflection.sign < 0).any():
             raise ValueError(
                 f"{where} cannot be mirrored: clip={cfg.clip} is not symmetric about 0, but "
                 "elements change their sign."
             )
         if isinstance(cfg.scale, tuple | list | torch.Tensor):
-            inner = torch.Size(shape[1:] if steps > 1 and len(shape) > 1 else (size,))
-            inner = inner if cfg.history_length else torch.Size(shape)
             scale = torch.as_tensor(cfg.scale, dtype=torch.float32).cpu()
-            scale = scale.view(scale.shape[-len(inner) :]).expand(inner).flatten()
+            if cfg.history_length and cfg.flatten_history_dim:
+                scale = scale.flatten().repeat(max(size // scale.numel(), 1))[:size]
+            else:
+                row = (1, *shape[cfg.history_length > 0 :])
+                scale = scale.expand(torch.broadcast_shapes(scale.shape, row))[0].flatten()
             unsigned = Reflection(reflection.index, torch.ones(size))
             columns = [f"column {i}" for i in range(size)]
             check_alike(unsigned, scale, f"scales of {where}", columns)

@@ -73,7 +73,7 @@ def joint_positions(mirror: EnvMirror, asset_cfg: SceneEntityCfg, **_: Any) -> R
 
 def actions(mirror: EnvMirror, action_name: str | None = None, **_: Any) -> Reflection:
     """Mirror the actions of one term, or of all."""
-    return mirror.action if action_name is None else mirror.action_term(action_name)
+    return mirror.action.to("cpu") if action_name is None else mirror.action_term(action_name)
 
 
 def command(mirror: EnvMirror, command_name: str, **_: Any) -> Reflection:
@@ -184,7 +184,7 @@ def _entity_of(mirror: EnvMirror, body: int) -> str:
     for name, entity in mirror.env.scene.entities.items():
         if body in entity.indexing.body_ids.tolist():
             return name
-    raise ValueError("its object belongs to no entity.")
+    raise ValueError("its sensor is on no entity: attach it to a body or site of one.")
 
 
 def _own_frame(mirror: EnvMirror, sensor_name: str, kind: mujoco.mjtObj, index: int) -> np.ndarray:
