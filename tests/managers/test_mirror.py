@@ -12,6 +12,7 @@ from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
 from manyworlds.envs.mdp import mirrors
 from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg, SceneEntityCfg
 from manyworlds.managers.mirror import EnvMirror, Reflection, mirrored_by
+from manyworlds.sensor import BuiltinSensorCfg, ObjRef
 from manyworlds.tasks import load_env_cfg
 
 # Steps: robots that are not exactly symmetric have slightly different futures.
@@ -218,5 +219,66 @@ def test_asymmetric_poses_scales_and_selections_raise() -> None:
     cfg = with_terms(left=ObservationTermCfg(func=mdp.joint_vel_rel, params={"asset_cfg": left}))
     env = ManagerBasedRlEnv(cfg, device="cpu")
     with pytest.raises(ValueError, match="without their mirror images .*robot/FR_calf_joint"):
+        EnvMirror(env, ("own",))
+    env.close()
+
+
+PELVIS = ObjRef(type="site", name="imu_in_pelvis", entity="robot")
+TORSO = ObjRef(type="body", name="torso_link", entity="robot")
+TURNED = ObjRef(type="xbody", name="torso_link", entity="robot")
+LEFT = ObjRef(type="xbody", name="left_ankle_roll_link", entity="robot")
+SENSORS: dict[str, dict[str, Any]] = {
+    "accelerometer": {"obj": PELVIS},
+    "gyro": {"obj": PELVIS},
+    "framepos": {"obj": TURNED, "ref": PELVIS},
+    "framelinvel": {"obj": TURNED},
+    "frameangvel": {"obj": TORSO, "ref": PELVIS},
+    "framezaxis": {"obj": TURNED, "ref": PELVIS},
+    "subtreelinvel": {"obj": TORSO},
+    "subtreeangmom": {"obj": TORSO},
+}
+
+
+def with_sensors(**sensors: dict[str, Any]) -> ManagerBasedRlEnvCfg:
+    """Configure the humanoid with sensors, each named after its type, in a group "own"."""
+    cfg = exact("Velocity-Flat-Humanoid")
+    cfg.scene.sensors += tuple(
+        BuiltinSensorCfg(name=name, sensor_type=name, **refs)  # type: ignore[arg-type]
+        for name, refs in sensors.items()
+    )
+    terms = {
+        name: ObservationTermCfg(func=mdp.builtin_sensor, params={"sensor_name": name})
+        for name in sensors
+    }
+    cfg.observations["own"] = ObservationGroupCfg(terms=terms)
+    return cfg
+
+
+def test_sensors_mirror_by_the_kind_of_their_vector() -> None:
+    """Polar and axial vectors in frames of sites and bodies, and in the world frame."""
+    env, mirror = mirror_own(with_sensors(**SENSORS))
+    step_images(env, mirror, steps=4)
+    obs = env.observation_manager.compute(update_history=True)["own"]
+    image = mirror.groups["own"](obs[:1])
+    torch.testing.assert_close(image, obs[1:], atol=5e-3, rtol=2e-3)
+    axial = {"gyro", "frameangvel", "subtreeangmom"}
+    signs = mirror.groups["own"].sign.view(-1, 3)
+    assert [row.tolist() for row in signs] == [
+        [-1.0, 1.0, -1.0] if name in axial else [1.0, -1.0, 1.0] for name in SENSORS
+    ]
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("sensor", "message"),
+    [
+        ({"framepos": {"obj": LEFT}}, "'robot/left_ankle_roll_link', whose mirror image is 'robot"),
+        ({"framexaxis": {"obj": TORSO}}, "no mirror image is known .* mjSENS_FRAMEXAXIS"),
+    ],
+)
+def test_sensors_without_a_mirror_image_raise(sensor: dict[str, Any], message: str) -> None:
+    """A sensor of one side, and a kind of vector without a rule."""
+    env = ManagerBasedRlEnv(with_sensors(**sensor), device="cpu")
+    with pytest.raises(ValueError, match=message):
         EnvMirror(env, ("own",))
     env.close()
