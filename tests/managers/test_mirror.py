@@ -75,7 +75,7 @@ def test_observations_of_a_mirrored_world_are_the_mirrored_observations(task: st
     env = ManagerBasedRlEnv(exact(task), device="cpu")
     mirror = EnvMirror(env, ("actor", "critic"))
     step_images(env, mirror, TASKS[task])
-    observed = env.observation_manager.compute(update_history=True)
+    observed: Any = env.observation_manager.compute(update_history=True)
     if TASKS[task]:
         assert observed["critic"][:, -6:].abs().sum() > 0  # forces of feet on the ground
     for group, reflection in mirror.groups.items():
@@ -168,7 +168,7 @@ def test_terms_with_history_of_the_users_own(flatten: bool) -> None:
     own.history_length, own.flatten_history_dim = 3, flatten
     env, mirror = mirror_own(cfg)
     step_images(env, mirror, steps=6)
-    obs = env.observation_manager.compute(update_history=True)["own"]
+    obs: Any = env.observation_manager.compute(update_history=True)["own"]
     assert obs.shape == ((2, 18) if flatten else (2, 3, 6))
     torch.testing.assert_close(mirror.groups["own"](obs[:1]), obs[1:], atol=1e-3, rtol=1e-3)
     assert (obs[0] - obs[1]).abs().max() > 0.05
@@ -258,7 +258,7 @@ def test_sensors_mirror_by_the_kind_of_their_vector() -> None:
     """Polar and axial vectors in frames of sites and bodies, and in the world frame."""
     env, mirror = mirror_own(with_sensors(**SENSORS))
     step_images(env, mirror, steps=4)
-    obs = env.observation_manager.compute(update_history=True)["own"]
+    obs: Any = env.observation_manager.compute(update_history=True)["own"]
     image = mirror.groups["own"](obs[:1])
     torch.testing.assert_close(image, obs[1:], atol=5e-3, rtol=2e-3)
     axial = {"gyro", "frameangvel", "subtreeangmom"}

@@ -127,7 +127,13 @@ def ray_frames(mirror: EnvMirror, sensor_name: str, **_: Any) -> Reflection:
 
 def contacts(mirror: EnvMirror, sensor_name: str, **_: Any) -> Reflection:
     """Mirror one value per slot of a contact sensor, such as `found`."""
-    slots = mirror.env.scene[sensor_name].cfg.num_slots
+    cfg = mirror.env.scene[sensor_name].cfg
+    slots = cfg.num_slots
+    if slots > 1 and cfg.reduce == "none":
+        raise ValueError(
+            f"the {slots} slots of sensor '{sensor_name}' are in no order: set another `reduce`, "
+            "or num_slots=1."
+        )
     index = [s * slots + k for s in _primaries(mirror, sensor_name) for k in range(slots)]
     return Reflection.of(index, [1.0] * len(index))
 
