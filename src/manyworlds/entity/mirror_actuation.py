@@ -131,17 +131,24 @@ def _target(reference: Reference, actuator: int, found: Found, tendons: Images) 
     target, ref = model.actuator_trnid[actuator]
     ids = {_TRN.mjTRN_TENDON: tendons.ids, _TRN.mjTRN_BODY: found.ids["body"]}
     ids |= {_TRN.mjTRN_SITE: found.ids["site"], **dict.fromkeys(_JOINTS, found.ids["joint"])}
-    if kind == _TRN.mjTRN_SITE and model.site_bodyid[target] in reference.bodies:
-        known = ref < 0 and found.ids["site"][target] >= 0
+    if kind in (_TRN.mjTRN_SITE, _TRN.mjTRN_SLIDERCRANK):
+        own = model.site_bodyid[target] in reference.bodies
+    elif kind in (*_JOINTS, _TRN.mjTRN_SO3):
+        own = model.jnt_bodyid[target] in reference.bodies
     else:
-        known = kind in ids and model.actuator_ctrlnum[actuator] == 1
-    if not known:
-        raise ValueError(
-            f"The actuator '{reference.name('actuator', actuator)}' has no known mirror image: "
-            "supported are single controls of joints, tendons, bodies, and sites with a mirror "
-            "image and without a reference site."
-        )
-    return int(ids[kind][target])
+        own = kind not in ids or ids[kind][target] >= 0
+    if not own:
+        return -1
+    refers = kind == _TRN.mjTRN_SITE and ref >= 0
+    if kind in ids and model.actuator_ctrlnum[actuator] == 1 and not refers:
+        image = int(ids[kind][target])
+        if image >= 0:
+            return image
+    raise ValueError(
+        f"The actuator '{reference.name('actuator', actuator)}' has no known mirror image: "
+        "supported are single controls of joints, tendons, bodies, and sites with a mirror "
+        "image and without a reference site."
+    )
 
 
 def _actuator(
