@@ -277,6 +277,9 @@ def test_other_models_raise() -> None:
     lonely = WINGS.replace('<joint joint1="flap_b" joint2="flap_a" polycoef="0 1 0 0 0"/>', "")
     with pytest.raises(ValueError, match="equality 'eq 0' has no mirror image"):
         mirror_table(mujoco.MjModel.from_xml_string(lonely))
+    bent = WINGS.replace('polycoef="0 1 0 0 0"', 'polycoef="0 1 .2 0 0"', 1)
+    with pytest.raises(ValueError, match="equality 'eq 0' has no mirror image"):
+        mirror_table(mujoco.MjModel.from_xml_string(bent))
     fixed = WINGS.replace('site="tip_a" gear', 'site="tip_a" refsite="nose" gear')
     with pytest.raises(ValueError, match="actuator 'thrust_a' has no known mirror image"):
         mirror_table(mujoco.MjModel.from_xml_string(fixed))

@@ -18,6 +18,8 @@ from manyworlds.entity.mirror_search import (
 
 _PARITY = np.array([1.0, -1.0, 1.0])
 _JOINT, _TRN, _WRAP = mujoco.mjtJoint, mujoco.mjtTrn, mujoco.mjtWrap
+_EQ = mujoco.mjtEq
+_RIGID = (_EQ.mjEQ_CONNECT, _EQ.mjEQ_WELD)
 _SCALARS = (_JOINT.mjJNT_HINGE, _JOINT.mjJNT_SLIDE)
 _JOINTS = (_TRN.mjTRN_JOINT, _TRN.mjTRN_JOINTINPARENT)
 
@@ -227,42 +229,48 @@ def check_constraints(reference: Reference, found: Found, tendons: Images) -> No
                 f"Contacts of the bodies {names[:2]} are excluded, and those of their mirror "
                 f"images {names[2:]} are not: exclude both."
             )
-    kinds = {mujoco.mjtEq.mjEQ_JOINT: found.ids["joint"], mujoco.mjtEq.mjEQ_TENDON: tendons.ids}
     for own in range(model.neq):
         is_site = mujoco.mjtObj(model.eq_objtype[own]) == mujoco.mjtObj.mjOBJ_SITE
+        kind = mujoco.mjtEq(model.eq_type[own])
+        scalars = {
+            _EQ.mjEQ_JOINT: Images(found.ids["joint"], found.joint_sign),
+            _EQ.mjEQ_TENDON: tendons,
+        }
         between = found.ids["site" if is_site else "body"]
-        images = kinds.get(mujoco.mjtEq(model.eq_type[own]), between)
-        objects = model.eq_obj1id[own], model.eq_obj2id[own]
-        if images[objects[0]] < 0:
+        images = scalars.get(kind, Images(between, np.ones(len(between))))
+        first, second = int(model.eq_obj1id[own]), int(model.eq_obj2id[own])
+        if kind not in (*scalars, *_RIGID) or images.ids[first] < 0:
             continue
         # The second object may be the world's body, or none.
-        known = images is not between or is_site or objects[1] > 0
-        other = int(images[objects[1]]) if objects[1] >= 0 and known else int(objects[1])
-        wanted = int(images[objects[0]]), other
-        if not any(_is_equality(reference, own, i, wanted, found) for i in range(model.neq)):
+        none = second < 0 or (second == 0 and kind in _RIGID and not is_site)
+        wanted = int(images.ids[first]), second if none else int(images.ids[second])
+        signs = images.sign[first], 1.0 if none else images.sign[second]
+        if not any(_is_equality(reference, own, i, wanted, signs) for i in range(model.neq)):
             raise ValueError(
                 f"The equality '{reference.name('eq', own)}' has no mirror image: add one."
             )
 
 
 def _is_equality(
-    reference: Reference, own: int, image: int, wanted: tuple[int, int], found: Found
+    reference: Reference, own: int, image: int, wanted: tuple[int, int], signs: tuple[float, float]
 ) -> bool:
-    """Return whether an equality is the mirror image of another, which acts on `wanted`."""
+    """Return whether an equality is the mirror image of another, which acts on `wanted`.
+
+    Args:
+        reference: the robot.
+        own: the other equality.
+        image: the equality.
+        wanted: mirror images of the other's objects.
+        signs: signs of their coordinates.
+    """
     model = reference.model
     same = model.eq_type[own] == model.eq_type[image]
     same = same and model.eq_objtype[own] == model.eq_objtype[image]
     actual = int(model.eq_obj1id[image]), int(model.eq_obj2id[image])
-    kind = mujoco.mjtEq(model.eq_type[own])
-    if kind in (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD):
+    if _EQ(model.eq_type[own]) in _RIGID:
         return bool(same and actual in (wanted, wanted[::-1]))
     if not same or actual != wanted:
         return False
-    sign = np.ones(2)
-    if kind == mujoco.mjtEq.mjEQ_JOINT:
-        first, second = model.eq_obj1id[own], model.eq_obj2id[own]
-        sign[0] = found.joint_sign[first]
-        sign[1] = found.joint_sign[second] if second >= 0 else 1.0
-    coefficients = sign[0] * model.eq_data[own, :5] * sign[1] ** np.arange(5)
+    coefficients = signs[0] * model.eq_data[own, :5] * signs[1] ** np.arange(5)
     difference = relative("polycoef", coefficients, model.eq_data[image, :5])
     return bool(difference.fraction <= reference.tolerance)
