@@ -32,6 +32,7 @@ from rsl_rl.runners import OnPolicyRunner as _RslRlRunner
 from rsl_rl.utils.logger import Logger as _RslRlLogger
 
 from manyworlds.rl.algorithm import AdjustedAlgorithm, adjusted
+from manyworlds.rl.symmetry import add_mirror
 
 if TYPE_CHECKING:
     from tensordict import TensorDict
@@ -176,9 +177,12 @@ class OnPolicyRunner(_RslRlRunner):
         algorithm = settings["algorithm"]
         name = algorithm["class_name"]
         algorithm["class_name"] = adjusted(name)
+        add_mirror(settings, env)
         with contextlib.redirect_stdout(io.StringIO()):
             super().__init__(env, settings, None if log_dir is None else str(log_dir), device)
         algorithm["class_name"] = name  # settings are logged as plain data
+        for network in ("actor", "critic"):
+            settings.get(network, {}).pop("mirror", None)
         self.logger = _Logger(
             log_dir=self.logger.log_dir,
             cfg=self.cfg,
