@@ -60,10 +60,8 @@ def step_images(env: ManagerBasedRlEnv, mirror: EnvMirror, steps: int) -> None:
     env.sim.forward()
     twist: Any = env.command_manager.get_term("twist")
     twist.time_left[:] = 1e3
-    for name in ("_drawn", "_command"):
-        values = getattr(twist, name)
-        values[0, :3] = torch.tensor([0.5, -0.3, 0.4])
-        values[1, :3] = mirror.command("twist")(values[:1, :3])[0]
+    command = torch.tensor([[0.5, -0.3, 0.4]])
+    twist.vel_command_b[:] = torch.cat([command, mirror.command("twist")(command)])
     for _ in range(steps):
         action = torch.tensor(0.3 * rng.standard_normal((1, env.action_manager.total_action_dim)))
         env.step(torch.cat([action.float(), mirror.action(action.float())]))
