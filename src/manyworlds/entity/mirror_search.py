@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 _PARITY = np.array([1.0, -1.0, 1.0])
 _GEOM, _JOINT = mujoco.mjtGeom, mujoco.mjtJoint
@@ -115,7 +116,9 @@ class Reference:
         return getattr(self.model, kind)(int(index)).name or f"{kind} {index}"
 
 
-def relative(what: str, value: Any, image: Any, scale: float | None = None) -> Deviation:
+def relative(
+    what: str, value: ArrayLike, image: ArrayLike, scale: float | None = None
+) -> Deviation:
     """Return the deviation of values as a fraction of their magnitude, or of `scale`."""
     value, image = np.asarray(value, dtype=float), np.asarray(image, dtype=float)
     if value.shape != image.shape:

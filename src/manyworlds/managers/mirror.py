@@ -35,7 +35,7 @@ class Reflection:
 
     def __call__(self, values: torch.Tensor) -> torch.Tensor:
         """Return the mirror image of each row; `values` has n elements per row, shape [N, ...]."""
-        return (values.flatten(1)[:, self.index] * self.sign).view_as(values)
+        return (values.flatten(1).index_select(1, self.index) * self.sign).view_as(values)
 
     def __len__(self) -> int:
         """Return the number of elements."""

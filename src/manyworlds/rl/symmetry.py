@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -12,7 +12,6 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from manyworlds.managers.mirror import EnvMirror, Reflection
-from manyworlds.rl.config import MIRROR_BATCH
 
 if TYPE_CHECKING:
     from tensordict import TensorDict
@@ -47,30 +46,38 @@ def mirror_batch(
     return obs, actions
 
 
-def add_mirror(settings: dict[str, Any], env: RslRlVecEnvWrapper) -> None:
-    """Build the mirror images that the settings of a run ask for.
+def add_mirror(
+    env: RslRlVecEnvWrapper,
+    obs_groups: Mapping[str, Sequence[str]],
+    models: Mapping[str, dict[str, object]],
+    augments: bool,
+) -> None:
+    """Build the mirror images that a run needs, if any.
 
     Sets `env.mirror`, and the argument `mirror` of symmetric networks, which is not plain data.
+
+    Args:
+        env: the environment.
+        obs_groups: observation groups of each network.
+        models: settings of each network; those of symmetric ones are modified.
+        augments: whether `mirror_batch` mirrors the observations of all networks.
 
     Raises:
         ValueError: the robot or a term has no mirror image.
     """
-    obs_groups = settings["obs_groups"]
-    networks = [name for name in ("actor", "critic") if _is_symmetric(settings.get(name, {}))]
-    augments = (settings["algorithm"].get("symmetry_cfg") or {}).get("data_augmentation_func")
-    observers = ("actor", "critic") if augments == MIRROR_BATCH else networks
-    groups = {group for name in observers for group in obs_groups[name]}
+    networks = [name for name, model in models.items() if _is_symmetric(model)]
+    groups = {group for name in (models if augments else networks) for group in obs_groups[name]}
     if not groups:
         return
     env.mirror = mirror = EnvMirror(env.unwrapped, sorted(groups))
     for name in networks:
         obs = Reflection.join(mirror.groups[group].to("cpu") for group in obs_groups[name])
         value = Reflection.of([0], [1.0])  # of a state's mirror image, which is as good
-        settings[name]["mirror"] = obs, mirror.action.to("cpu") if name == "actor" else value
+        models[name]["mirror"] = obs, mirror.action.to("cpu") if name == "actor" else value
 
 
-def _is_symmetric(model: dict[str, Any]) -> bool:
-    found = resolve_callable(model["class_name"]) if "class_name" in model else None
+def _is_symmetric(model: Mapping[str, object]) -> bool:
+    found = resolve_callable(model.get("class_name", MLPModel))  # type: ignore[arg-type]
     return isinstance(found, type) and issubclass(found, SymmetricMLPModel)
 
 
@@ -88,7 +95,10 @@ class SymmetricMLPModel(MLPModel):
         obs_set: name of the network.
         output_dim: number of outputs.
         mirror: reflections of observations and of outputs, which the runner adds.
-        kwargs: settings of `MLPModel`.
+        hidden_dims: widths of the hidden layers.
+        activation: activation function, by rsl_rl's name.
+        obs_normalization: whether observations are normalized.
+        distribution_cfg: settings of the distribution of outputs; None for none.
 
     Raises:
         ValueError: the standard deviation of actions depends on the state.
@@ -102,11 +112,23 @@ class SymmetricMLPModel(MLPModel):
         obs_groups: dict[str, list[str]],
         obs_set: str,
         output_dim: int,
-        mirror: Sequence[Reflection],
-        **kwargs: Any,
+        mirror: tuple[Reflection, Reflection],
+        hidden_dims: Sequence[int] = (256, 256, 256),
+        activation: str = "elu",
+        obs_normalization: bool = False,
+        distribution_cfg: dict[str, str | float] | None = None,
     ) -> None:
-        super().__init__(obs, obs_groups, obs_set, output_dim, **kwargs)
-        self.mlp = MirrorAverage(cast("nn.Module", self.mlp), *mirror)
+        super().__init__(
+            obs,
+            obs_groups,
+            obs_set,
+            output_dim,
+            hidden_dims=tuple(hidden_dims),
+            activation=activation,
+            obs_normalization=obs_normalization,
+            distribution_cfg=distribution_cfg,
+        )
+        self.mlp = MirrorAverage(cast("nn.Sequential", self.mlp), *mirror)
         if self.distribution is None:
             return
         if self.distribution.input_dim != output_dim:
@@ -133,14 +155,23 @@ class SymmetricMLPModel(MLPModel):
 
 
 class MirrorAverage(nn.Module):
-    """Average of a network's output and the mirror image of that for the mirrored input."""
+    """Average of a network's output and the mirror image of that for the mirrored input.
+
+    Both are computed at once. The weights of the first and last layers are mirrored instead of
+    inputs and outputs, of which there are more.
+
+    Args:
+        mlp: the network, whose first and last layers are linear.
+        inputs: reflection of inputs.
+        outputs: reflection of outputs.
+    """
 
     input_index: torch.Tensor
     input_sign: torch.Tensor
     output_index: torch.Tensor
     output_sign: torch.Tensor
 
-    def __init__(self, mlp: nn.Module, inputs: Reflection, outputs: Reflection) -> None:
+    def __init__(self, mlp: nn.Sequential, inputs: Reflection, outputs: Reflection) -> None:
         super().__init__()
         self.mlp = mlp
         for name, reflection in (("input", inputs), ("output", outputs)):
@@ -149,12 +180,24 @@ class MirrorAverage(nn.Module):
 
     def mirror_input(self, x: torch.Tensor) -> torch.Tensor:
         """Return the mirror image of inputs, shape [n, inputs]."""
-        return x[:, self.input_index] * self.input_sign
+        return x.index_select(1, self.input_index) * self.input_sign
+
+    def mirror_output(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the mirror image of outputs, shape [n, outputs]."""
+        return x.index_select(1, self.output_index) * self.output_sign
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return outputs, shape [n, outputs], of inputs, shape [n, inputs]."""
-        image = self.mlp(self.mirror_input(x))
-        return 0.5 * (self.mlp(x) + image[:, self.output_index] * self.output_sign)
+        first, *hidden, last = cast("list[nn.Linear]", list(self.mlp))
+        # A reflection is its own inverse and its own transpose.
+        weight = torch.cat([first.weight, self.mirror_input(first.weight)])
+        both = nn.functional.linear(x, weight, first.bias.repeat(2))
+        both = both.view(-1, first.out_features)  # inputs and mirrored inputs in turn
+        for layer in hidden:
+            both = layer(both)
+        weight = torch.cat([last.weight, self.mirror_output(last.weight.T).T], dim=1)
+        bias = last.bias + self.mirror_output(last.bias[None])[0]
+        return nn.functional.linear(both.view(-1, 2 * last.in_features), 0.5 * weight, 0.5 * bias)
 
 
 class _PairAverage(nn.Module):
