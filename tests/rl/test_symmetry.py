@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import mujoco
 import numpy as np
 import pytest
 import torch
+from rsl_rl.extensions import Symmetry
 
 from manyworlds.entity.mirror import mirror_table
 from manyworlds.envs import ManagerBasedRlEnv
@@ -200,3 +202,30 @@ def test_terms_without_a_mirror_image_raise_at_the_start(env_cfg: Any, rl_cfg: A
     rl_cfg.obs_groups = {**rl_cfg.obs_groups, "actor": ("actor", "own")}
     with pytest.raises(ValueError, match="'own/term' does not declare how it mirrors"):
         make_runner(env_cfg, rl_cfg)
+
+
+@pytest.mark.parametrize("augments", [False, True])
+def test_the_mirror_loss_is_that_of_rsl_rl_with_fewer_calls(
+    env_cfg: Any, rl_cfg: Any, augments: bool
+) -> None:
+    """Loss and gradients are equal; outputs that the algorithm computed are not computed again."""
+    rl_cfg.algorithm.symmetry_cfg.use_mirror_loss = True
+    rl_cfg.algorithm.symmetry_cfg.use_data_augmentation = augments
+    runner = make_runner(env_cfg, rl_cfg)
+    actor, own = runner.alg.actor, runner.alg.symmetry
+    calls: list[int] = []
+    actor.register_forward_hook(lambda *args: calls.append(len(args[2])))
+    results = []
+    for symmetry in (own, Symmetry(**vars(own))):
+        batch: Any = SimpleNamespace(observations=runner.env.get_observations())
+        if augments:
+            batch.observations, _ = mirror_batch(runner.env, batch.observations)
+        actor(batch.observations, stochastic_output=True)
+        calls.clear()
+        loss = symmetry.compute_loss(actor, batch, env_cfg.scene.num_envs)
+        results.append((loss, torch.autograd.grad(loss, actor.mlp.parameters()), sum(calls)))
+    (loss, gradients, count), (expected, wanted, most) = results
+    assert float(expected.detach()) > 0.0
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(gradients, wanted)
+    assert (count, most) == (0 if augments else 4, 8)

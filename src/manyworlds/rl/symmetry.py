@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from rsl_rl.extensions import Symmetry
 from rsl_rl.models import MLPModel
 from rsl_rl.utils import resolve_callable
 from torch import nn
@@ -14,6 +15,7 @@ from torch.nn.utils import parametrize
 from manyworlds.managers.mirror import EnvMirror, Reflection
 
 if TYPE_CHECKING:
+    from rsl_rl.storage import RolloutStorage
     from tensordict import TensorDict
 
     from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
@@ -152,6 +154,30 @@ class SymmetricMLPModel(MLPModel):
         normalizer._mean = 0.5 * (normalizer._mean + self.mlp.mirror_input(normalizer._mean))
         normalizer._var = 0.5 * (normalizer._var + normalizer._var[:, self.mlp.input_index])
         normalizer._std = normalizer._var.sqrt()
+
+
+class MirrorSymmetry(Symmetry):
+    """rsl_rl's `Symmetry`, which reuses the outputs that the actor has for the batch."""
+
+    def compute_loss(
+        self, actor: MLPModel, batch: RolloutStorage.Batch, original_batch_size: int
+    ) -> torch.Tensor:
+        """Return rsl_rl's mirror loss, after the actor's distribution was updated for the batch.
+
+        Args:
+            actor: the network.
+            batch: samples, followed by their mirror images with `use_data_augmentation`.
+            original_batch_size: number of samples.
+        """
+        own, images = actor.output_mean.tensor_split([original_batch_size])
+        if not self.use_data_augmentation:
+            observations, _ = self.data_augmentation_func(
+                env=self.env, obs=batch.observations, actions=None
+            )
+            images = actor(observations[original_batch_size:])
+        _, wanted = self.data_augmentation_func(env=self.env, obs=None, actions=own.detach())
+        loss = nn.functional.mse_loss(images, wanted[original_batch_size:])
+        return loss if self.use_mirror_loss else loss.detach()
 
 
 class MirrorAverage(nn.Module):
