@@ -11,12 +11,14 @@ import pytest
 import torch
 from rsl_rl.extensions import Symmetry
 
+from manyworlds.cli.policies import load_run_policy
 from manyworlds.entity.mirror import mirror_table
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab import LabCfg, LiveLab, world_from_file
 from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.config import SYMMETRIC_MLP, RslRlOnPolicyRunnerCfg, runner_settings
+from manyworlds.rl.evaluation import evaluate
 from manyworlds.rl.exporter_utils import export_policy, export_scene
 from manyworlds.rl.onnx_policy import OnnxPolicy
 from manyworlds.rl.runner import OnPolicyRunner
@@ -26,7 +28,7 @@ from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 
 TASK = "Velocity-Flat-Humanoid"
-pytest.importorskip("onnxruntime", reason="running policies needs the extra 'train'")
+onnxruntime = pytest.importorskip("onnxruntime", reason="running policies needs the extra 'train'")
 
 
 @pytest.fixture
@@ -163,6 +165,30 @@ def test_exported_policies_are_symmetric_in_plain_mujoco(
         actions.append(torch.tensor(policy.step(data))[None])
     torch.testing.assert_close(mirror.action(actions[0]), actions[1], atol=1e-5, rtol=1e-5)
     assert (actions[0] - actions[1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("use", ["network", "use_data_augmentation"])
+def test_evaluation_and_onnx_run_the_policy_of_a_symmetric_run(
+    env_cfg: Any, rl_cfg: Any, tmp_path: Any, use: str
+) -> None:
+    """Load the network of the run, and compute the same actions of a batch from both files."""
+    if use == "network":
+        rl_cfg.actor.class_name = rl_cfg.critic.class_name = SYMMETRIC_MLP
+    else:
+        rl_cfg.algorithm.symmetry_cfg.use_data_augmentation = True
+    result = train(TASK, env_cfg, rl_cfg, tmp_path)
+    env_cfg.episode_length_s = 0.2
+    env = ManagerBasedRlEnv(env_cfg, device="cpu")
+    policy = load_run_policy(env, TASK, result.run, result.checkpoint)
+    assert evaluate(env, policy).episodes == 4
+    obs = torch.randn(64, env.observation_manager.group_obs_dim["actor"][0])
+    session = onnxruntime.InferenceSession(result.run.path / "policy.onnx")
+    with torch.inference_mode():
+        expected = policy({"actor": obs})
+    (actions,) = session.run(None, {"obs": obs.numpy()})
+    assert expected.std() > 1e-3
+    torch.testing.assert_close(torch.tensor(actions), expected, atol=1e-5, rtol=1e-4)
+    env.close()
 
 
 @pytest.mark.parametrize("policy", ["policy.onnx", "model_0.pt"])

@@ -13,12 +13,11 @@ from manyworlds.entity.mirror_actuation import (
     mirror_actuators,
     mirror_tendons,
 )
-from manyworlds.entity.mirror_search import Reference, search
+from manyworlds.entity.mirror_search import PARITY, Reference, search
 
-REFLECTION = np.diag([1.0, -1.0, 1.0])
+REFLECTION = np.diag(PARITY)
 """Reflection at the xz plane, shape [3, 3]."""
 _BALL, _FREE = mujoco.mjtJoint.mjJNT_BALL, mujoco.mjtJoint.mjJNT_FREE
-_PARITY = np.array([1.0, -1.0, 1.0])  # of a polar vector; that of an axial vector is opposite
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class MirrorTable:
             source, target = model.jnt_qposadr[[joint, image]]
             kind = mujoco.mjtJoint(model.jnt_type[joint])
             if kind == _FREE:
-                mirrored[target : target + 3] = _PARITY * qpos[source : source + 3]
+                mirrored[target : target + 3] = PARITY * qpos[source : source + 3]
                 quat = qpos[source + 3 : source + 7]
                 mirrored[target + 3 : target + 7] = _mirror_turn(quat, self._frame(joint))
             elif kind == _BALL:
@@ -76,7 +75,7 @@ class MirrorTable:
             source, target = model.jnt_dofadr[[joint, image]]
             kind = mujoco.mjtJoint(model.jnt_type[joint])
             if kind == _FREE:
-                mirrored[target : target + 3] = _PARITY * qvel[source : source + 3]
+                mirrored[target : target + 3] = PARITY * qvel[source : source + 3]
                 source, target = source + 3, target + 3
             if kind in (_BALL, _FREE):
                 turn = qvel[source : source + 3]

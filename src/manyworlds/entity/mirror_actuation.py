@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.entity.mirror_search import (
+    PARITY,
     Deviation,
     Found,
     Reference,
@@ -16,7 +17,6 @@ from manyworlds.entity.mirror_search import (
     relative,
 )
 
-_PARITY = np.array([1.0, -1.0, 1.0])
 _JOINT, _TRN, _WRAP = mujoco.mjtJoint, mujoco.mjtTrn, mujoco.mjtWrap
 _EQ = mujoco.mjtEq
 _RIGID = (_EQ.mjEQ_CONNECT, _EQ.mjEQ_WELD)
@@ -203,12 +203,12 @@ def _effect(
         return gear[:1], found.joint_sign[target] * gear[:1]
     if kind in _JOINTS and _JOINT(model.jnt_type[target]) == _JOINT.mjJNT_BALL:
         torque = reference.matrices[model.jnt_bodyid[target]] @ gear[:3]
-        return torque, -_PARITY * torque
+        return torque, -PARITY * torque
     if kind == _TRN.mjTRN_BODY:
         return gear[:1], gear[:1]
     matrix = np.eye(3) if kind in _JOINTS else reference.site_matrices[target]
     force, torque = matrix @ gear[:3], matrix @ gear[3:]
-    return np.concatenate([force, torque]), np.concatenate([_PARITY * force, -_PARITY * torque])
+    return np.concatenate([force, torque]), np.concatenate([PARITY * force, -PARITY * torque])
 
 
 def check_constraints(reference: Reference, found: Found, tendons: Images) -> None:

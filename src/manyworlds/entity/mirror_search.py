@@ -12,12 +12,13 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-_PARITY = np.array([1.0, -1.0, 1.0])
+PARITY = np.array([1.0, -1.0, 1.0])
+"""Signs of a polar vector in its image at the xz plane; those of an axial vector are opposite."""
 _GEOM, _JOINT = mujoco.mjtGeom, mujoco.mjtJoint
 # Directions that are closed under reflection, shape [n, 3], and the index of each one's image.
 _DIRECTIONS = np.array([d for d in product((-1.0, 0.0, 0.5, -0.5, 1.0), repeat=3) if any(d)])
 _DIRECTIONS /= np.linalg.norm(_DIRECTIONS, axis=1, keepdims=True)
-_IMAGE = np.linalg.norm(_DIRECTIONS[:, None] * _PARITY - _DIRECTIONS[None], axis=2).argmin(axis=1)
+_IMAGE = np.linalg.norm(_DIRECTIONS[:, None] * PARITY - _DIRECTIONS[None], axis=2).argmin(axis=1)
 _SIDES = {"left": "right", "l": "r", "fl": "fr", "rl": "rr", "bl": "br", "hl": "hr", "lf": "rf"}
 _SIDES |= {"lh": "rh"}
 _SWAP = {**{right: left for left, right in _SIDES.items()}, **_SIDES}
@@ -105,7 +106,8 @@ class Reference:
                     f"plane: the {found.what} of {kind} '{name}' deviates from the mirror image "
                     f"of '{other}' by {found.value:.4g}{found.unit} "
                     f"({100 * found.fraction:.3g} %), and the tolerance is "
-                    f"{100 * self.tolerance:.3g} %."
+                    f"{100 * self.tolerance:.3g} %: make the model symmetric, or do without its "
+                    "symmetry."
                 )
             key = f"{kind} {found.what}"
             if found.fraction > self.asymmetry.get(key, ("", 0.0))[1]:
@@ -220,7 +222,7 @@ def _body(reference: Reference, own: int, image: int) -> list[Deviation]:
     model = reference.model
     differences = [
         reference.length(
-            "position", reference.positions[own] * _PARITY - reference.positions[image]
+            "position", reference.positions[own] * PARITY - reference.positions[image]
         ),
         relative("mass", model.body_mass[own], model.body_mass[image]),
         relative("gravcomp", model.body_gravcomp[own], model.body_gravcomp[image]),
@@ -234,9 +236,9 @@ def _body(reference: Reference, own: int, image: int) -> list[Deviation]:
                 Deviation(what, abs(int(counts[own]) - int(counts[image])), "", np.inf)
             )
     if model.body_mass[own] > 0:
-        center = reference.centers[own] * _PARITY - reference.centers[image]
+        center = reference.centers[own] * PARITY - reference.centers[image]
         differences.append(reference.length("center of mass", center))
-        inertia = reference.inertia[own] * np.outer(_PARITY, _PARITY)
+        inertia = reference.inertia[own] * np.outer(PARITY, PARITY)
         # The inertia of small bodies matters less than how their mass is placed in the robot.
         scale = np.linalg.norm(inertia) + model.body_mass[own] * (0.1 * reference.size) ** 2
         differences.append(relative("inertia", inertia, reference.inertia[image], float(scale)))
@@ -254,11 +256,11 @@ def _joint(reference: Reference, own: int, image: int) -> tuple[list[Deviation],
     if model.jnt_type[own] != model.jnt_type[image]:
         return [Deviation("joint type", 1.0, "", np.inf)], 1.0
     sign = 1.0
-    anchor = reference.anchors[own] * _PARITY - reference.anchors[image]
+    anchor = reference.anchors[own] * PARITY - reference.anchors[image]
     differences = [] if kind == _JOINT.mjJNT_SLIDE else [reference.length("joint anchor", anchor)]
     scalar = kind in (_JOINT.mjJNT_HINGE, _JOINT.mjJNT_SLIDE)
     if scalar:
-        axis = reference.axes[own] * _PARITY * (-1 if kind == _JOINT.mjJNT_HINGE else 1)
+        axis = reference.axes[own] * PARITY * (-1 if kind == _JOINT.mjJNT_HINGE else 1)
         sign = 1.0 if axis @ reference.axes[image] >= 0 else -1.0
         angle = float(np.linalg.norm(sign * axis - reference.axes[image]))
         differences.append(Deviation("joint axis", angle, " rad", angle))
@@ -332,7 +334,7 @@ def _pair_sites(reference: Reference, found: Found, own: int, image: int) -> Non
     )
 
     def deviations(i: int, j: int) -> list[Deviation]:
-        return [reference.length("position", points[i] * _PARITY - points[j])]
+        return [reference.length("position", points[i] * PARITY - points[j])]
 
     _pair(reference, found, "site", (own, image), (mine, theirs), deviations, False)
 
@@ -353,7 +355,7 @@ def _pair(
         raise ValueError(
             f"The robot '{reference.name('body', reference.root)}' is not symmetric at its "
             f"sagittal plane: body {first} has {len(mine)} colliding {kind}s, and its mirror image "
-            f"{second} has {len(theirs)}."
+            f"{second} has {len(theirs)}: make the model symmetric, or do without its symmetry."
         )
     for i, j in assign(mine, theirs, deviations, lambda i: reference.name(kind, i)).items():
         differences = deviations(i, j)
