@@ -16,13 +16,14 @@ from manyworlds.entity.mirror import mirror_table
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab import LabCfg, LiveLab, world_from_file
 from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg
+from manyworlds.managers.mirror import Reflection
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.config import SYMMETRIC_MLP, RslRlOnPolicyRunnerCfg, runner_settings
 from manyworlds.rl.evaluation import evaluate
 from manyworlds.rl.exporter_utils import export_policy, export_scene
 from manyworlds.rl.onnx_policy import OnnxPolicy
 from manyworlds.rl.runner import OnPolicyRunner
-from manyworlds.rl.symmetry import mirror_batch
+from manyworlds.rl.symmetry import SymmetricLinear, mirror_batch
 from manyworlds.rl.training import train
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
@@ -127,7 +128,7 @@ def test_a_symmetric_network_stays_symmetric(env_cfg: Any, rl_cfg: Any, tmp_path
     first, second = critic(both).split(env_cfg.scene.num_envs)
     torch.testing.assert_close(first, second)
     actor(both, stochastic_output=True)
-    index = actor.mlp.output_index
+    index = actor.mlp[-1].outputs.index
     assert torch.equal(actor.output_std, actor.output_std[:, index])
     assert actor.output_std.std() > 0
     runner.save(tmp_path / "model_0.pt")
@@ -255,3 +256,15 @@ def test_the_mirror_loss_is_that_of_rsl_rl_with_fewer_calls(
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(gradients, wanted)
     assert (count, most) == (0 if augments else 4, 8)
+
+
+def test_a_symmetric_layer_starts_with_the_spread_of_a_plain_one() -> None:
+    """Outputs of mirrored inputs are mirrored; weights of initialization keep their variance."""
+    torch.manual_seed(0)
+    plain = torch.nn.Linear(48, 128)
+    inputs = Reflection.of([*range(24, 48), *range(24)], [-1.0] * 48)
+    outputs = Reflection.of(range(128)[::-1], [1.0] * 128)
+    layer = SymmetricLinear(plain, inputs, outputs)
+    x = torch.randn(1000, 48)
+    torch.testing.assert_close(layer(inputs(x)), outputs(layer(x)))
+    assert abs(layer(x).std() / plain(x).std() - 1.0) < 0.05

@@ -15,6 +15,7 @@ from torch.nn.utils import parametrize
 from manyworlds.managers.mirror import EnvMirror, Reflection
 
 if TYPE_CHECKING:
+    from rsl_rl.modules.distribution import Distribution
     from rsl_rl.storage import RolloutStorage
     from tensordict import TensorDict
 
@@ -86,10 +87,10 @@ def _is_symmetric(model: Mapping[str, object]) -> bool:
 class SymmetricMLPModel(MLPModel):
     """rsl_rl's `MLPModel` whose action for a mirrored observation is the mirrored action.
 
-    The mean action is the average of the network's action and of the mirror image of its action for
-    the mirror image of the observation; the statistics of observations and the standard deviations
-    of actions are symmetric, too. As a critic, it has equal values for both observations. Tables of
-    mirror images are part of the checkpoint and of exported policies.
+    Each layer is a `SymmetricLinear`; the mirror image of hidden values has them in reverse order.
+    The statistics of observations and the standard deviations of actions are symmetric, too. As a
+    critic, it has equal values for both observations. Tables of mirror images are part of the
+    checkpoint and of exported policies.
 
     Args:
         obs: observations by group.
@@ -105,8 +106,6 @@ class SymmetricMLPModel(MLPModel):
     Raises:
         ValueError: the standard deviation of actions depends on the state.
     """
-
-    mlp: MirrorAverage  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -130,18 +129,29 @@ class SymmetricMLPModel(MLPModel):
             obs_normalization=obs_normalization,
             distribution_cfg=distribution_cfg,
         )
-        self.mlp = MirrorAverage(cast("nn.Sequential", self.mlp), *mirror)
-        if self.distribution is None:
-            return
-        if self.distribution.input_dim != output_dim:
+        inputs, outputs = mirror
+        self.mirror_input = Mirror(inputs)
+        if self.distribution is not None:
+            self._average_spread(outputs)
+        layers = [i for i, layer in enumerate(self.mlp) if isinstance(layer, nn.Linear)]
+        for i in layers:
+            layer = cast("nn.Linear", self.mlp[i])
+            reverse = range(layer.out_features)[::-1]
+            images = outputs if i == layers[-1] else Reflection.of(reverse, [1.0] * len(reverse))
+            self.mlp[i] = SymmetricLinear(layer, inputs, images)
+            inputs = images
+
+    def _average_spread(self, outputs: Reflection) -> None:
+        distribution = cast("Distribution", self.distribution)
+        if distribution.input_dim != len(outputs):
             raise ValueError(
-                f"SymmetricMLPModel has the distribution {type(self.distribution).__name__}, whose "
+                f"SymmetricMLPModel has the distribution {type(distribution).__name__}, whose "
                 "spread depends on the state: use GaussianDistribution."
             )
         for name in ("std_param", "log_std_param"):
-            if hasattr(self.distribution, name):
-                average = _PairAverage(self.mlp.output_index)
-                parametrize.register_parametrization(self.distribution, name, average)
+            if hasattr(distribution, name):
+                average = _PairAverage(outputs.index)
+                parametrize.register_parametrization(distribution, name, average)
 
     def update_normalization(self, obs: TensorDict) -> None:
         """Update the statistics from observations and their mirror images."""
@@ -149,10 +159,10 @@ class SymmetricMLPModel(MLPModel):
             return
         flat = torch.cat([obs[group] for group in self.obs_groups], dim=-1)
         normalizer: Any = self.obs_normalizer
-        normalizer.update(torch.cat([flat, self.mlp.mirror_input(flat)]))
+        normalizer.update(torch.cat([flat, self.mirror_input(flat)]))
         # Without this, rounding in sums of another order would break the symmetry.
-        normalizer._mean = 0.5 * (normalizer._mean + self.mlp.mirror_input(normalizer._mean))
-        normalizer._var = 0.5 * (normalizer._var + normalizer._var[:, self.mlp.input_index])
+        normalizer._mean = 0.5 * (normalizer._mean + self.mirror_input(normalizer._mean))
+        normalizer._var = 0.5 * (normalizer._var + self.mirror_input(normalizer._var).abs())
         normalizer._std = normalizer._var.sqrt()
 
 
@@ -180,50 +190,52 @@ class MirrorSymmetry(Symmetry):
         return loss if self.use_mirror_loss else loss.detach()
 
 
-class MirrorAverage(nn.Module):
-    """Average of a network's output and the mirror image of that for the mirrored input.
-
-    Both are computed at once. The weights of the first and last layers are mirrored instead of
-    inputs and outputs, of which there are more.
+class Mirror(nn.Module):
+    """Mirror images of vectors, by a reflection that is part of the state dict.
 
     Args:
-        mlp: the network, whose first and last layers are linear.
+        reflection: the reflection of vectors of n elements.
+    """
+
+    index: torch.Tensor
+    sign: torch.Tensor
+
+    def __init__(self, reflection: Reflection) -> None:
+        super().__init__()
+        self.register_buffer("index", reflection.index.clone())
+        self.register_buffer("sign", reflection.sign.clone())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the mirror image of each vector, shape [..., n]."""
+        return x.index_select(-1, self.index) * self.sign
+
+
+class SymmetricLinear(nn.Linear):
+    """Linear layer whose output for a mirrored input is the mirrored output.
+
+    It uses the average of its parameters and their mirror image. This takes as many operations for
+    a batch as a layer without symmetry.
+
+    Args:
+        layer: the layer whose parameters it takes over.
         inputs: reflection of inputs.
         outputs: reflection of outputs.
     """
 
-    input_index: torch.Tensor
-    input_sign: torch.Tensor
-    output_index: torch.Tensor
-    output_sign: torch.Tensor
-
-    def __init__(self, mlp: nn.Sequential, inputs: Reflection, outputs: Reflection) -> None:
-        super().__init__()
-        self.mlp = mlp
-        for name, reflection in (("input", inputs), ("output", outputs)):
-            self.register_buffer(f"{name}_index", reflection.index.clone())
-            self.register_buffer(f"{name}_sign", reflection.sign.clone())
-
-    def mirror_input(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the mirror image of inputs, shape [n, inputs]."""
-        return x.index_select(1, self.input_index) * self.input_sign
-
-    def mirror_output(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the mirror image of outputs, shape [n, outputs]."""
-        return x.index_select(1, self.output_index) * self.output_sign
+    def __init__(self, layer: nn.Linear, inputs: Reflection, outputs: Reflection) -> None:
+        super().__init__(layer.in_features, layer.out_features)
+        self.inputs, self.outputs = Mirror(inputs), Mirror(outputs)
+        with torch.no_grad():
+            # The average of two independent values has a spread that is smaller by this factor.
+            self.weight.copy_(layer.weight * 2.0**0.5)
+            self.bias.copy_(layer.bias * 2.0**0.5)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return outputs, shape [n, outputs], of inputs, shape [n, inputs]."""
-        first, *hidden, last = cast("list[nn.Linear]", list(self.mlp))
+        """Return outputs, shape [n, out_features], of inputs, shape [n, in_features]."""
         # A reflection is its own inverse and its own transpose.
-        weight = torch.cat([first.weight, self.mirror_input(first.weight)])
-        both = nn.functional.linear(x, weight, first.bias.repeat(2))
-        both = both.view(-1, first.out_features)  # inputs and mirrored inputs in turn
-        for layer in hidden:
-            both = layer(both)
-        weight = torch.cat([last.weight, self.mirror_output(last.weight.T).T], dim=1)
-        bias = last.bias + self.mirror_output(last.bias[None])[0]
-        return nn.functional.linear(both.view(-1, 2 * last.in_features), 0.5 * weight, 0.5 * bias)
+        image = self.outputs(self.inputs(self.weight).T).T
+        bias = 0.5 * (self.bias + self.outputs(self.bias))
+        return nn.functional.linear(x, 0.5 * (self.weight + image), bias)
 
 
 class _PairAverage(nn.Module):
