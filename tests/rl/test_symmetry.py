@@ -182,7 +182,8 @@ def test_evaluation_and_onnx_run_the_policy_of_a_symmetric_run(
     env = ManagerBasedRlEnv(env_cfg, device="cpu")
     policy = load_run_policy(env, TASK, result.run, result.checkpoint)
     assert evaluate(env, policy).episodes == 4
-    obs = torch.randn(64, env.observation_manager.group_obs_dim["actor"][0])
+    policy_obs: Any = env.observation_manager.compute()
+    obs = torch.randn(64, len(policy_obs["actor"][0]))
     session = onnxruntime.InferenceSession(result.run.path / "policy.onnx")
     with torch.inference_mode():
         expected = policy({"actor": obs})
@@ -239,7 +240,8 @@ def test_the_mirror_loss_is_that_of_rsl_rl_with_fewer_calls(
     rl_cfg.algorithm.symmetry_cfg.use_mirror_loss = True
     rl_cfg.algorithm.symmetry_cfg.use_data_augmentation = augments
     runner = make_runner(env_cfg, rl_cfg)
-    actor, own = runner.alg.actor, runner.alg.symmetry
+    algorithm: Any = runner.alg
+    actor, own = algorithm.actor, algorithm.symmetry
     calls: list[int] = []
     actor.register_forward_hook(lambda *args: calls.append(len(args[2])))
     results = []
@@ -250,7 +252,7 @@ def test_the_mirror_loss_is_that_of_rsl_rl_with_fewer_calls(
         actor(batch.observations, stochastic_output=True)
         calls.clear()
         loss = symmetry.compute_loss(actor, batch, env_cfg.scene.num_envs)
-        results.append((loss, torch.autograd.grad(loss, actor.mlp.parameters()), sum(calls)))
+        results.append((loss, torch.autograd.grad(loss, [*actor.mlp.parameters()]), sum(calls)))
     (loss, gradients, count), (expected, wanted, most) = results
     assert float(expected.detach()) > 0.0
     torch.testing.assert_close(loss, expected)

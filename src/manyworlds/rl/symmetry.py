@@ -230,12 +230,12 @@ class SymmetricLinear(nn.Linear):
             self.weight.copy_(layer.weight * 2.0**0.5)
             self.bias.copy_(layer.bias * 2.0**0.5)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Return outputs, shape [n, out_features], of inputs, shape [n, in_features]."""
         # A reflection is its own inverse and its own transpose.
         image = self.outputs(self.inputs(self.weight).T).T
         bias = 0.5 * (self.bias + self.outputs(self.bias))
-        return nn.functional.linear(x, 0.5 * (self.weight + image), bias)
+        return nn.functional.linear(input, 0.5 * (self.weight + image), bias)
 
 
 class _PairAverage(nn.Module):
