@@ -130,7 +130,7 @@ class SymmetricMLPModel(MLPModel):
             distribution_cfg=distribution_cfg,
         )
         inputs, outputs = mirror
-        self.mirror_input = Mirror(inputs)
+        self.mirror_input = ReflectionLayer(inputs)
         if self.distribution is not None:
             self._average_spread(outputs)
         layers = [i for i, layer in enumerate(self.mlp) if isinstance(layer, nn.Linear)]
@@ -172,7 +172,7 @@ class MirrorSymmetry(Symmetry):
     def compute_loss(
         self, actor: MLPModel, batch: RolloutStorage.Batch, original_batch_size: int
     ) -> torch.Tensor:
-        """Return rsl_rl's mirror loss, after the actor's distribution was updated for the batch.
+        """Return rsl_rl's mirror loss, shape [], once the actor has the outputs of the batch.
 
         Args:
             actor: the network.
@@ -190,7 +190,7 @@ class MirrorSymmetry(Symmetry):
         return loss if self.use_mirror_loss else loss.detach()
 
 
-class Mirror(nn.Module):
+class ReflectionLayer(nn.Module):
     """Mirror images of vectors, by a reflection that is part of the state dict.
 
     Args:
@@ -224,7 +224,7 @@ class SymmetricLinear(nn.Linear):
 
     def __init__(self, layer: nn.Linear, inputs: Reflection, outputs: Reflection) -> None:
         super().__init__(layer.in_features, layer.out_features)
-        self.inputs, self.outputs = Mirror(inputs), Mirror(outputs)
+        self.inputs, self.outputs = ReflectionLayer(inputs), ReflectionLayer(outputs)
         with torch.no_grad():
             # The average of two independent values has a spread that is smaller by this factor.
             self.weight.copy_(layer.weight * 2.0**0.5)
