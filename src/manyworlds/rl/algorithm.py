@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, cast
 
 import torch
+from rsl_rl.extensions import Symmetry
 from rsl_rl.utils import resolve_callable
 from tensordict import TensorDict
 
+from manyworlds.rl.symmetry import MirrorSymmetry
 from manyworlds.utils.devices import torch_threads
 
 
@@ -17,6 +19,13 @@ class AdjustedAlgorithm:
     gamma: float
     update_threads: int | None = None
     """Number of torch threads that `update` runs with; None for the present number."""
+    symmetry: Symmetry | None
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        learner: Any = super()
+        learner.__init__(*args, **kwargs)
+        if (symmetry := getattr(self, "symmetry", None)) is not None:
+            self.symmetry = MirrorSymmetry(**vars(symmetry))
 
     def update(self) -> dict[str, float]:
         """Learn from the collected steps; return mean losses."""

@@ -10,6 +10,11 @@ from typing import Any, Literal
 SPATIAL_SOFTMAX_CNN = "manyworlds.rl.spatial_softmax:SpatialSoftmaxCNNModel"
 """Class name of a CNN model whose features are the image positions of activations."""
 
+SYMMETRIC_MLP = "manyworlds.rl.symmetry:SymmetricMLPModel"
+"""Class name of an MLP model whose action for a mirrored observation is the mirrored action."""
+MIRROR_BATCH = "manyworlds.rl.symmetry:mirror_batch"
+"""Function that appends the mirror images of a batch of observations and actions."""
+
 
 def gaussian_distribution() -> dict[str, str | float]:
     """Return settings of a Gaussian policy with a state-independent standard deviation."""
@@ -34,7 +39,23 @@ class RslRlModelCfg:
     rnn_hidden_dim: int = 256
     rnn_num_layers: int = 1
     class_name: str = "MLPModel"
-    """`MLPModel`, `RNNModel`, `CNNModel`, or `module:class` of another model."""
+    """`MLPModel`, `RNNModel`, `CNNModel`, or `module:class` of another model, such as
+    `SYMMETRIC_MLP`."""
+
+
+@dataclass(kw_only=True)
+class RslRlSymmetryCfg:
+    """Configuration of rsl_rl's symmetry extension; off unless one of its uses is on."""
+
+    use_data_augmentation: bool = False
+    """Learn from each batch and from its mirror image."""
+    use_mirror_loss: bool = False
+    """Penalize the squared difference between the mean action for a mirrored observation and the
+    mirrored mean action."""
+    mirror_loss_coeff: float = 1.0
+    """Weight of this penalty."""
+    data_augmentation_func: str = MIRROR_BATCH
+    """Name `module:function` of the function that appends mirror images to a batch."""
 
 
 @dataclass
@@ -58,6 +79,8 @@ class RslRlPpoAlgorithmCfg:
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
     share_cnn_encoders: bool = False
     """Share the actor's convolutions with the critic."""
+    symmetry_cfg: RslRlSymmetryCfg = field(default_factory=RslRlSymmetryCfg)
+    """Uses of the robot's mirror symmetry; none by default."""
     class_name: str = "PPO"
 
 
@@ -133,6 +156,10 @@ def runner_settings(cfg: RslRlBaseRunnerCfg | Mapping[str, object]) -> dict[str,
             )
         if model.get("cnn_cfg") is None:
             model.pop("cnn_cfg", None)
+    algorithm = settings.get("algorithm", {})
+    symmetry = algorithm.get("symmetry_cfg") or {}
+    if not (symmetry.get("use_data_augmentation") or symmetry.get("use_mirror_loss")):
+        algorithm.pop("symmetry_cfg", None)  # rsl_rl would compute the loss to log it
     if settings.get("logger") == "wandb":
         project = settings.get("wandb_project", "manyworlds")
         settings["logger"] = {"class_name": "WandbLogWriter", "project_name": project}

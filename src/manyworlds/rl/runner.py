@@ -17,7 +17,7 @@ import torch
 from manyworlds.rl import distributed
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.code_state import write_code_state
-from manyworlds.rl.config import RslRlOnPolicyRunnerCfg, runner_settings
+from manyworlds.rl.config import MIRROR_BATCH, RslRlOnPolicyRunnerCfg, runner_settings
 from manyworlds.rl.exporter_utils import Metadata, export_policy
 from manyworlds.rl.progress import IterationRecord
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
@@ -32,6 +32,7 @@ from rsl_rl.runners import OnPolicyRunner as _RslRlRunner
 from rsl_rl.utils.logger import Logger as _RslRlLogger
 
 from manyworlds.rl.algorithm import AdjustedAlgorithm, adjusted
+from manyworlds.rl.symmetry import add_mirror
 
 if TYPE_CHECKING:
     from tensordict import TensorDict
@@ -176,9 +177,14 @@ class OnPolicyRunner(_RslRlRunner):
         algorithm = settings["algorithm"]
         name = algorithm["class_name"]
         algorithm["class_name"] = adjusted(name)
+        networks = {name: settings[name] for name in ("actor", "critic") if name in settings}
+        mirrors = (algorithm.get("symmetry_cfg") or {}).get("data_augmentation_func")
+        add_mirror(env, settings["obs_groups"], networks, augments=mirrors == MIRROR_BATCH)
         with contextlib.redirect_stdout(io.StringIO()):
             super().__init__(env, settings, None if log_dir is None else str(log_dir), device)
         algorithm["class_name"] = name  # settings are logged as plain data
+        for model in networks.values():
+            model.pop("mirror", None)
         self.logger = _Logger(
             log_dir=self.logger.log_dir,
             cfg=self.cfg,

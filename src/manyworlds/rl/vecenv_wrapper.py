@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import gymnasium
 
     from manyworlds.envs import ManagerBasedRlEnvCfg
+    from manyworlds.managers.mirror import EnvMirror
 
 
 class RslRlVecEnvWrapper(VecEnv):
@@ -37,6 +38,8 @@ class RslRlVecEnvWrapper(VecEnv):
         self.device = str(env.device)
         self.step_time = 0.0
         """Time of all steps so far [s]."""
+        self.mirror: EnvMirror | None = None
+        """Mirror images of observations and actions, if learning uses them."""
 
     @property
     def cfg(self) -> ManagerBasedRlEnvCfg:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from manyworlds.envs.mdp import mirrors
+from manyworlds.managers.mirror import mirrored_by
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 
 if TYPE_CHECKING:
@@ -14,21 +16,25 @@ if TYPE_CHECKING:
 _ROBOT = SceneEntityCfg("robot")
 
 
+@mirrored_by(mirrors.polar)
 def base_lin_vel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Linear velocity of the root in its own frame [m/s], shape [num_envs, 3]."""
     return env.scene[asset_cfg.name].data.root_link_lin_vel_b
 
 
+@mirrored_by(mirrors.axial)
 def base_ang_vel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Angular velocity of the root in its own frame [rad/s], shape [num_envs, 3]."""
     return env.scene[asset_cfg.name].data.root_link_ang_vel_b
 
 
+@mirrored_by(mirrors.polar)
 def projected_gravity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Unit vector of gravity in the root's frame, shape [num_envs, 3]."""
     return env.scene[asset_cfg.name].data.projected_gravity_b
 
 
+@mirrored_by(mirrors.joint_positions)
 def joint_pos_rel(
     env: ManagerBasedRlEnv, biased: bool = False, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
@@ -45,6 +51,7 @@ def joint_pos_rel(
     return position[:, ids] - data.default_joint_pos[:, ids]
 
 
+@mirrored_by(mirrors.joints)
 def joint_vel_rel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Joint velocities relative to their defaults [rad/s or m/s], shape [num_envs, joints]."""
     data = env.scene[asset_cfg.name].data
@@ -52,6 +59,7 @@ def joint_vel_rel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) ->
     return data.joint_vel[:, ids] - data.default_joint_vel[:, ids]
 
 
+@mirrored_by(mirrors.unchanged)
 def variant_id(
     env: ManagerBasedRlEnv, one_hot: bool = False, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
@@ -69,6 +77,7 @@ def variant_id(
     return torch.nn.functional.one_hot(variants, count).float()
 
 
+@mirrored_by(mirrors.actions)
 def last_action(env: ManagerBasedRlEnv, action_name: str | None = None) -> torch.Tensor:
     """Unprocessed last action of one term or of all terms, shape [num_envs, action_dim].
 
@@ -81,16 +90,19 @@ def last_action(env: ManagerBasedRlEnv, action_name: str | None = None) -> torch
     return env.action_manager.get_term(action_name).raw_action
 
 
+@mirrored_by(mirrors.command)
 def generated_commands(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
     """Current command of a command term, shape [num_envs, ...]."""
     return env.command_manager.get_command(command_name)
 
 
+@mirrored_by(mirrors.builtin_sensor)
 def builtin_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """Output of a MuJoCo sensor, in the sensor's units, shape [num_envs, sensor_dim]."""
     return env.scene[sensor_name].data
 
 
+@mirrored_by(mirrors.builtin_sensor)
 def projected_gravity_from_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """Unit vector of gravity in a sensor's frame, shape [num_envs, 3].
 
@@ -102,6 +114,7 @@ def projected_gravity_from_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> t
     return -env.scene[sensor_name].data
 
 
+@mirrored_by(mirrors.rays)
 def height_scan(
     env: ManagerBasedRlEnv,
     sensor_name: str,

@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import mujoco
 import torch
 
 from manyworlds.actuator import CommandField
 from manyworlds.entity import Entity
 from manyworlds.entity.driven import DrivenTargets
 from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg
+from manyworlds.managers.mirror import Reflection, check_alike
+from manyworlds.spec.elements import TRANSMISSIONS
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
@@ -23,6 +26,7 @@ from manyworlds.validation.worlds import EnvIds, as_index, assign
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.managers.mirror import EnvMirror
 
 
 def find_targets(
@@ -72,6 +76,18 @@ def find_targets(
         selected = [name for name in selected if name in followed]
     every = entity.names(kind)
     return [every.index(name) for name in selected], driven.of(selected)
+
+
+def _gears(
+    mj_model: mujoco.MjModel, transmission: TransmissionType, ids: Sequence[int]
+) -> torch.Tensor:
+    """Return the gear of the first actuator of each target, shape [len(ids)]."""
+    gears: dict[int, float] = {}
+    for actuator, kind in enumerate(mj_model.actuator_trntype):
+        if mujoco.mjtTrn(kind) in TRANSMISSIONS[transmission]:
+            gear = float(mj_model.actuator_gear[mj_model.actuator_outadr[actuator], 0])
+            gears.setdefault(int(mj_model.actuator_trnid[actuator, 0]), gear)
+    return torch.tensor([gears[i] for i in ids])
 
 
 def clip_bounds(
@@ -206,6 +222,34 @@ class BaseAction(ActionTerm):
     def raw_action(self) -> torch.Tensor:
         """Unprocessed slice of the policy's action, shape [num_envs, action_dim]."""
         return self._raw_actions
+
+    def mirror(self, mirror: EnvMirror) -> Reflection:
+        """Return the mirror image of the term's slice.
+
+        Raises:
+            ValueError: targets, scales, offsets or bounds are not symmetric.
+        """
+        kind = self.transmission_type.value
+        if self.transmission_type == TransmissionType.SITE:
+            raise ValueError("no mirror image is known for efforts at sites.")
+        name = self.cfg.entity_name
+        ids = getattr(self._entity.indexing, f"{kind}_ids").cpu()[self._target_ids.cpu()].numpy()
+        sign = torch.tensor(getattr(mirror.table(name), f"{kind}_sign")[ids], dtype=torch.float32)
+        index = mirror.elements(kind, ids, name)
+        if self.command_field == "effort":
+            # Efforts are those of actuators, whose gears may have opposite signs.
+            gears = _gears(mirror.env.sim.mj_model, self.transmission_type, ids.tolist())
+            sign = sign * (gears * gears[index]).sign()
+        reflection = Reflection(torch.tensor(index), sign)
+        unsigned = Reflection(reflection.index, torch.ones_like(sign))
+        check_alike(unsigned, self._scale[0], "scales", self._target_names)
+        check_alike(reflection, self.offset[0], "offsets", self._target_names)
+        if self._clip is not None:
+            low, high = self._clip[0].cpu().unbind(-1)
+            image = torch.where(sign > 0, low[reflection.index], -high[reflection.index])
+            if not torch.equal(image, low):
+                raise ValueError(f"clip={self.cfg.clip} is not symmetric: make it so.")
+        return reflection
 
     def process_actions(self, actions: torch.Tensor) -> None:
         """Scale, offset and clip actions of shape [num_envs, action_dim]."""

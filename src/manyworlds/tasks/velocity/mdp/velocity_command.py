@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.managers import CommandTerm, CommandTermCfg
+from manyworlds.managers.mirror import Reflection
 from manyworlds.utils.math import dot, wrap_to_pi
 from manyworlds.utils.overrides import overrides
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.managers.mirror import EnvMirror
     from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 _RANGES = ("lin_vel_x", "lin_vel_y", "ang_vel_z", "heading")
@@ -153,6 +155,10 @@ class UniformVelocityCommand(CommandTerm):
         for env_idx, steered in self._steered.items():
             command[env_idx] = steered
         return command
+
+    def mirror(self, mirror: EnvMirror) -> Reflection:
+        """Return the mirror image of a command: the opposite y and angular velocity."""
+        return Reflection.of(range(3), (1.0, -1.0, -1.0))
 
     @property
     def speed(self) -> torch.Tensor:

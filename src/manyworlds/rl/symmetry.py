@@ -1,0 +1,252 @@
+"""Mirror symmetry in learning: mirrored batches for rsl_rl's extension, and a symmetric network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from rsl_rl.extensions import Symmetry
+from rsl_rl.models import MLPModel
+from rsl_rl.utils import resolve_callable
+from torch import nn
+from torch.nn.utils import parametrize
+
+from manyworlds.managers.mirror import EnvMirror, Reflection
+
+if TYPE_CHECKING:
+    from rsl_rl.modules.distribution import Distribution
+    from rsl_rl.storage import RolloutStorage
+    from tensordict import TensorDict
+
+    from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+
+
+def mirror_batch(
+    env: RslRlVecEnvWrapper, obs: TensorDict | None = None, actions: torch.Tensor | None = None
+) -> tuple[TensorDict | None, torch.Tensor | None]:
+    """Return a batch followed by its mirror image, for rsl_rl's `data_augmentation_func`.
+
+    Groups that no network observes are repeated as they are.
+
+    Args:
+        env: the environment, with its `mirror`.
+        obs: observations by group, each of shape [n, ...]; None for none.
+        actions: actions, shape [n, num_actions]; None for none.
+
+    Returns:
+        Observations and actions, of shape [2 n, ...].
+    """
+    mirror = env.mirror
+    assert mirror is not None, "the runner sets it if the symmetry is configured"
+    if obs is not None:
+        image = obs.clone(recurse=False)
+        for name, reflection in mirror.groups.items():
+            image[name] = reflection.to(obs[name].device)(obs[name])
+        obs = cast("TensorDict", torch.cat([cast("Any", obs), image]))
+    if actions is not None:
+        actions = torch.cat([actions, mirror.action.to(actions.device)(actions)])
+    return obs, actions
+
+
+def add_mirror(
+    env: RslRlVecEnvWrapper,
+    obs_groups: Mapping[str, Sequence[str]],
+    models: Mapping[str, dict[str, object]],
+    augments: bool,
+) -> None:
+    """Build the mirror images that a run needs, if any.
+
+    Sets `env.mirror`, and the argument `mirror` of symmetric networks, which is not plain data.
+
+    Args:
+        env: the environment.
+        obs_groups: observation groups of each network.
+        models: settings of each network; those of symmetric ones are modified.
+        augments: whether `mirror_batch` mirrors the observations of all networks.
+
+    Raises:
+        ValueError: the robot or a term has no mirror image.
+    """
+    networks = [name for name, model in models.items() if _is_symmetric(model)]
+    groups = {group for name in (models if augments else networks) for group in obs_groups[name]}
+    if not groups:
+        return
+    env.mirror = mirror = EnvMirror(env.unwrapped, sorted(groups))
+    for name in networks:
+        obs = Reflection.join(mirror.groups[group].to("cpu") for group in obs_groups[name])
+        value = Reflection.of([0], [1.0])  # of a state's mirror image, which is as good
+        models[name]["mirror"] = obs, mirror.action.to("cpu") if name == "actor" else value
+
+
+def _is_symmetric(model: Mapping[str, object]) -> bool:
+    found = resolve_callable(model.get("class_name", MLPModel))  # type: ignore[arg-type]
+    return isinstance(found, type) and issubclass(found, SymmetricMLPModel)
+
+
+class SymmetricMLPModel(MLPModel):
+    """rsl_rl's `MLPModel` whose action for a mirrored observation is the mirrored action.
+
+    Each layer is a `SymmetricLinear`; the mirror image of hidden values has them in reverse order.
+    The statistics of observations and the standard deviations of actions are symmetric, too. As a
+    critic, it has equal values for both observations. Tables of mirror images are part of the
+    checkpoint and of exported policies.
+
+    Args:
+        obs: observations by group.
+        obs_groups: groups of each network.
+        obs_set: name of the network.
+        output_dim: number of outputs.
+        mirror: reflections of observations and of outputs, which the runner adds.
+        hidden_dims: widths of the hidden layers.
+        activation: activation function, by rsl_rl's name.
+        obs_normalization: whether observations are normalized.
+        distribution_cfg: settings of the distribution of outputs; None for none.
+
+    Raises:
+        ValueError: the standard deviation of actions depends on the state.
+    """
+
+    def __init__(
+        self,
+        obs: TensorDict,
+        obs_groups: dict[str, list[str]],
+        obs_set: str,
+        output_dim: int,
+        mirror: tuple[Reflection, Reflection],
+        hidden_dims: Sequence[int] = (256, 256, 256),
+        activation: str = "elu",
+        obs_normalization: bool = False,
+        distribution_cfg: dict[str, str | float] | None = None,
+    ) -> None:
+        super().__init__(
+            obs,
+            obs_groups,
+            obs_set,
+            output_dim,
+            hidden_dims=tuple(hidden_dims),
+            activation=activation,
+            obs_normalization=obs_normalization,
+            distribution_cfg=distribution_cfg,
+        )
+        inputs, outputs = mirror
+        self.mirror_input = ReflectionLayer(inputs)
+        if self.distribution is not None:
+            self._average_spread(outputs)
+        layers = [i for i, layer in enumerate(self.mlp) if isinstance(layer, nn.Linear)]
+        for i in layers:
+            layer = cast("nn.Linear", self.mlp[i])
+            reverse = range(layer.out_features)[::-1]
+            images = outputs if i == layers[-1] else Reflection.of(reverse, [1.0] * len(reverse))
+            self.mlp[i] = SymmetricLinear(layer, inputs, images)
+            inputs = images
+
+    def _average_spread(self, outputs: Reflection) -> None:
+        distribution = cast("Distribution", self.distribution)
+        if distribution.input_dim != len(outputs):
+            raise ValueError(
+                f"SymmetricMLPModel has the distribution {type(distribution).__name__}, whose "
+                "spread depends on the state: use GaussianDistribution."
+            )
+        for name in ("std_param", "log_std_param"):
+            if hasattr(distribution, name):
+                average = _PairAverage(outputs.index)
+                parametrize.register_parametrization(distribution, name, average)
+
+    def update_normalization(self, obs: TensorDict) -> None:
+        """Update the statistics from observations and their mirror images."""
+        if not self.obs_normalization:
+            return
+        flat = torch.cat([obs[group] for group in self.obs_groups], dim=-1)
+        normalizer: Any = self.obs_normalizer
+        normalizer.update(torch.cat([flat, self.mirror_input(flat)]))
+        # Without this, rounding in sums of another order would break the symmetry.
+        normalizer._mean = 0.5 * (normalizer._mean + self.mirror_input(normalizer._mean))
+        normalizer._var = 0.5 * (normalizer._var + self.mirror_input(normalizer._var).abs())
+        normalizer._std = normalizer._var.sqrt()
+
+
+class MirrorSymmetry(Symmetry):
+    """rsl_rl's `Symmetry`, which reuses the outputs that the actor has for the batch."""
+
+    def compute_loss(
+        self, actor: MLPModel, batch: RolloutStorage.Batch, original_batch_size: int
+    ) -> torch.Tensor:
+        """Return rsl_rl's mirror loss, shape [], once the actor has the outputs of the batch.
+
+        Args:
+            actor: the network.
+            batch: samples, followed by their mirror images with `use_data_augmentation`.
+            original_batch_size: number of samples.
+        """
+        own, images = actor.output_mean.tensor_split([original_batch_size])
+        if not self.use_data_augmentation:
+            observations, _ = self.data_augmentation_func(
+                env=self.env, obs=batch.observations, actions=None
+            )
+            images = actor(observations[original_batch_size:])
+        _, wanted = self.data_augmentation_func(env=self.env, obs=None, actions=own.detach())
+        loss = nn.functional.mse_loss(images, wanted[original_batch_size:])
+        return loss if self.use_mirror_loss else loss.detach()
+
+
+class ReflectionLayer(nn.Module):
+    """Mirror images of vectors, by a reflection that is part of the state dict.
+
+    Args:
+        reflection: the reflection of vectors of n elements.
+    """
+
+    index: torch.Tensor
+    sign: torch.Tensor
+
+    def __init__(self, reflection: Reflection) -> None:
+        super().__init__()
+        self.register_buffer("index", reflection.index.clone())
+        self.register_buffer("sign", reflection.sign.clone())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the mirror image of each vector, shape [..., n]."""
+        return x.index_select(-1, self.index) * self.sign
+
+
+class SymmetricLinear(nn.Linear):
+    """Linear layer whose output for a mirrored input is the mirrored output.
+
+    It uses the average of its parameters and their mirror image. This takes as many operations for
+    a batch as a layer without symmetry.
+
+    Args:
+        layer: the layer whose parameters it takes over.
+        inputs: reflection of inputs.
+        outputs: reflection of outputs.
+    """
+
+    def __init__(self, layer: nn.Linear, inputs: Reflection, outputs: Reflection) -> None:
+        super().__init__(layer.in_features, layer.out_features)
+        self.inputs, self.outputs = ReflectionLayer(inputs), ReflectionLayer(outputs)
+        with torch.no_grad():
+            # The average of two independent values has a spread that is smaller by this factor.
+            self.weight.copy_(layer.weight * 2.0**0.5)
+            self.bias.copy_(layer.bias * 2.0**0.5)
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Return outputs, shape [n, out_features], of inputs, shape [n, in_features]."""
+        # A reflection is its own inverse and its own transpose.
+        image = self.outputs(self.inputs(self.weight).T).T
+        bias = 0.5 * (self.bias + self.outputs(self.bias))
+        return nn.functional.linear(input, 0.5 * (self.weight + image), bias)
+
+
+class _PairAverage(nn.Module):
+    """Average of each element with that of its mirror image."""
+
+    index: torch.Tensor
+
+    def __init__(self, index: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("index", index.clone())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the averages, shape [n]."""
+        return 0.5 * (x + x[self.index])
