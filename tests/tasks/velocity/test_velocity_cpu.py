@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mujoco
 import pytest
+import torch
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.managers import RewardTermCfg
@@ -17,6 +18,12 @@ def preset(task: str = TASK) -> tuple[ManagerBasedRlEnvCfg, ManagerBasedRlEnvCfg
     own, cheap = load_env_cfg(task), load_env_cfg(task)
     assert use_cpu_preset(task, cheap, load_rl_cfg(task))
     return own, cheap
+
+
+def period(cfg: ManagerBasedRlEnvCfg) -> float:
+    """Control period [s]."""
+    assert cfg.sim.mujoco is not None
+    return cfg.decimation * cfg.sim.mujoco.timestep
 
 
 def weights_at(cfg: ManagerBasedRlEnvCfg, step: int) -> dict[str, float]:
@@ -35,9 +42,11 @@ def weights_at(cfg: ManagerBasedRlEnvCfg, step: int) -> dict[str, float]:
 def test_the_preset_is_the_same_task_in_the_end(task):
     """Keep what is observed, done, commanded and rewarded; let weights arrive at the task's own."""
     own, cheap = preset(task)
-    for name in ("observations", "actions", "commands", "events", "terminations", "decimation"):
+    for name in ("observations", "actions", "commands", "events", "terminations"):
         assert getattr(cheap, name) == getattr(own, name)
-    assert cheap.sim.mujoco.timestep == own.sim.mujoco.timestep
+    assert period(cheap) == period(own)
+    for name in ("cone", "impratio", "integrator", "gravity"):
+        assert getattr(cheap.sim.mujoco, name) == getattr(own.sim.mujoco, name)
     assert weights_at(cheap, 0) != weights_at(own, 0)
     assert weights_at(cheap, 10**9) == weights_at(own, 10**9)
     for name, term in cheap.rewards.items():
@@ -45,7 +54,7 @@ def test_the_preset_is_the_same_task_in_the_end(task):
 
 
 def test_the_preset_makes_contacts_cheaper_and_networks_smaller():
-    """Let the robot touch the ground but not itself, in three dimensions and pyramids."""
+    """Let the robot touch the ground but not itself, in three dimensions."""
     rl_cfg = load_rl_cfg(TASK)
     use_cpu_preset(TASK, load_env_cfg(TASK), rl_cfg)
     assert rl_cfg.actor.hidden_dims == rl_cfg.critic.hidden_dims == (128, 128, 128)
@@ -63,8 +72,7 @@ def test_the_preset_makes_contacts_cheaper_and_networks_smaller():
         pairs.append((collide[ours][:, ours].any(), (collide[ours, ground] > 0).tolist()))
     assert pairs[0][0] and not pairs[1][0]
     assert pairs[0][1] == pairs[1][1] and any(pairs[0][1])
-    assert models[0].opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
-    assert models[1].opt.cone == mujoco.mjtCone.mjCONE_PYRAMIDAL
+    assert [model.opt.cone for model in models] == [mujoco.mjtCone.mjCONE_ELLIPTIC] * 2
     assert models[1].geom_condim.max() == 3 < models[0].geom_condim.max()
 
 
@@ -93,3 +101,32 @@ def test_bipeds_keep_their_self_collisions_and_begin_with_less_noise():
     ):
         assert cheap_one.contype == own_one.contype
         assert cheap_one.conaffinity == own_one.conaffinity
+
+
+@pytest.mark.parametrize("task", [TASK, "Velocity-Flat-Humanoid"])
+def test_the_robot_moves_as_in_the_task(task):
+    """Hold the initial pose for half a second: cheap physics moves the robot by millimeters."""
+    heights = []
+    for cfg in preset(task):
+        cfg.scene.num_envs, cfg.seed = 8, 1
+        cfg.events = {name: cfg.events[name] for name in ("reset_base", "reset_robot_joints")}
+        env = ManagerBasedRlEnv(cfg)
+        for _ in range(25):
+            env.step(torch.zeros(8, env.action_manager.total_action_dim))
+        heights.append(env.scene["robot"].data.root_link_pos_w[:, 2])
+    assert heights[0].allclose(heights[1], atol=0.005)
+    assert (heights[0] > 0.2).all()
+
+
+def test_bounding_volumes_stay_where_the_ground_has_many_geoms():
+    """Skip the midphase on a plane, and not on generated terrain; islands on both."""
+    for task, flags in ((TASK, {"island", "midphase"}), ("Velocity-Rough-Quadruped", {"island"})):
+        assert set(preset(task)[1].sim.mujoco.disableflags) == flags
+
+
+def test_an_odd_number_of_physics_steps_is_refused():
+    """Name the decimation that cannot be halved."""
+    cfg = load_env_cfg(TASK)
+    cfg.decimation = 3
+    with pytest.raises(ValueError, match="decimation must be even .* got 3"):
+        use_cpu_preset(TASK, cfg, load_rl_cfg(TASK))

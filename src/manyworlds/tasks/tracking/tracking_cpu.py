@@ -6,18 +6,22 @@ from typing import Any
 
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.tasks.cpu_physics import use_cheap_physics
+
+_SOLVER_ITERATIONS = 10
 
 _CALMER = 0.2
 """Factor of the initial velocities."""
 
 
 def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
-    """Reduce initial velocities, number of worlds and network sizes, and fix the learning rate.
+    """Simplify physics, reduce initial velocities, worlds and networks, and fix the learning rate.
 
     Pushes and randomization are removed. Observations, actions, rewards and terminations do not
     change. The adaptive schedule would reduce the learning rate about fiftyfold, because gradients
     from few samples are noisy.
     """
+    use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     env_cfg.events.clear()
     command: Any = env_cfg.commands["motion"]
     command.velocity_range = {
