@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from benchmarks.measuring import Figures, robots_folder
@@ -68,24 +68,45 @@ def rays(task: str, num_envs: int, seconds: float) -> Figures | None:
 
 
 def training(task: str, widths: tuple[int, ...], iterations: int) -> Figures | None:
-    """PPO in 1024 worlds: environment steps per second with the learner, and its share of time."""
-    from manyworlds.rl.training import train
+    """PPO in 1024 worlds: environment steps per second with the learner, and shares of time."""
     from manyworlds.tasks import load_env_cfg, load_rl_cfg
 
-    if not task.startswith("Cartpole") and robots_folder() is None:
-        return None
     env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
     env_cfg.scene.num_envs = 1024
     rl_cfg.actor.hidden_dims = rl_cfg.critic.hidden_dims = widths
+    return _iterations(task, env_cfg, rl_cfg, iterations)
+
+
+def cpu_training(task: str, iterations: int) -> Figures | None:
+    """The same with the settings that `manyworlds train` uses on a few CPU cores."""
+    from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
+
+    env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
+    use_cpu_preset(task, env_cfg, rl_cfg)
+    return _iterations(task, env_cfg, rl_cfg, iterations)
+
+
+def _iterations(task: str, env_cfg: Any, rl_cfg: Any, iterations: int) -> Figures | None:
+    """Train, and return medians over the iterations after the first two."""
+    from manyworlds.rl.training import train
+
+    if not task.startswith("Cartpole") and robots_folder() is None:
+        return None
     rl_cfg.max_iterations = iterations
+    start = perf_counter(), process_time()
     with tempfile.TemporaryDirectory() as folder:
         records = train(task, env_cfg, rl_cfg, Path(folder)).records[2:]
+    busy = (process_time() - start[1]) / (perf_counter() - start[0])
     collect = median(record.collect_time for record in records)
     learn = median(record.learn_time for record in records)
     return {
         "num_envs": env_cfg.scene.num_envs,
         "training_steps_per_s": median(record.steps_per_s for record in records),
-        "learner_share": learn / (collect + learn),
+        **{
+            f"{part}_share": median(record.shares[part] for record in records)
+            for part in ("physics", "managers", "learner")
+        },
+        "busy_cores": busy,
         "ratio": collect / (collect + learn),
     }
 

@@ -8,6 +8,7 @@ from functools import partial
 from benchmarks import (
     env_workloads,
     lab_workloads,
+    lever_workloads,
     scene_workloads,
     sim_workloads,
     variant_workloads,
@@ -147,6 +148,22 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
             ),
         )
         for widths in ((128, 128, 128), (512, 256, 128))
+    },
+    "train-cpu-go1": (
+        "Go1 PPO with the settings for few CPU cores, collecting / whole iteration",
+        None,
+        lambda seconds: env_workloads.cpu_training("Velocity-Flat-Go1", max(4, int(seconds))),
+    ),
+    **{
+        f"lever-{name}-{robot.lower()}": (
+            f"{robot}, physics of a control step for few CPU cores: {what}",
+            # A lever is kept only if it saves one part in twenty.
+            None if name == "all" else 1.05,
+            partial(lever_workloads.lever, f"Velocity-Flat-{robot}", undo),
+        )
+        for robot in ("Go1", "G1")
+        for name, (what, undo) in lever_workloads.LEVERS.items()
+        if (robot, name) != ("G1", "contacts")  # the same in the task and in its settings
     },
     "start-up": (
         "bare python / import manyworlds, as whole processes",

@@ -14,6 +14,7 @@ from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sensor import BuiltinSensorCfg, ContactMatch, ContactSensorCfg, ObjRef, SensorCfg
 from manyworlds.signals import GaussianNoiseCfg
+from manyworlds.sim import Simulation, SimulationCfg
 from tests.sensor.scenes import BALL, add_floor, build, entity, heap
 
 GYRO = '<gyro name="gyro" site="imu"/>'
@@ -37,6 +38,28 @@ def test_sensors_of_models_are_found_by_entity_and_name():
     assert scene["imu"] is scene["robot/imu"]
     with pytest.raises(KeyError, match=r"Scene element 'x' not found. Available: \['robot', 'rob"):
         scene["x"]
+
+
+def test_sensors_that_are_left_out_cannot_be_read():
+    """Keep one of two sensors of a model: the other is not computed, and reading it says so."""
+    both = GYRO + '<accelerometer name="acc" site="imu"/>'
+    states = []
+    for kept in (None, ("robot/gyro",)):
+        cfg = SceneCfg(num_envs=2, entities={"robot": entity(heap(both))}, kept_sensors=kept)
+        scene = Scene(cfg, "cpu")
+        sim = Simulation(2, SimulationCfg(engine="native"), spec=scene.spec, device="cpu")
+        scene.initialize(sim.mj_model, sim.model, sim.data)
+        sim.data.qvel[:, 3] = 1.0
+        sim.step(20)
+        states.append((sim.get_state()["state"], scene["robot/gyro"].data.clone()))
+        assert sim.mj_model.nsensor == (2 if kept is None else 1)
+    for one, two in zip(*states, strict=True):
+        assert torch.equal(one, two)
+    assert "robot/acc" not in scene.sensors
+    with pytest.raises(KeyError, match="'robot/acc' is left out of the scene: add it to SceneCfg"):
+        scene["robot/acc"]
+    with pytest.raises(ValueError, match=r"kept_sensors names \['robot/giro'\].*choose from"):
+        Scene(SceneCfg(entities={"robot": entity(heap(both))}, kept_sensors=("robot/giro",)))
 
 
 def test_one_name_is_one_sensor():

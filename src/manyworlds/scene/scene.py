@@ -54,6 +54,9 @@ class SceneCfg:
     """Extent of the scene for cameras [m]; None lets MuJoCo compute it."""
     spec_fn: Callable[[mujoco.MjSpec], None] | None = None
     """Function that edits the spec after all entities are attached, such as to add lights."""
+    kept_sensors: tuple[str, ...] | None = None
+    """Names of the entities' own sensors that are kept, as in 'robot/imu'; None keeps all. MuJoCo
+    computes all sensors of a model, read or not; those that are left out cannot be read."""
 
 
 class Scene(Stateful):
@@ -107,6 +110,7 @@ class Scene(Stateful):
             self.spec.stat.extent = self.cfg.extent
         if self.cfg.spec_fn is not None:
             self.cfg.spec_fn(self.spec)
+        self._left_out_sensors = self._leave_out_sensors()
         self._add_keyframe()
         self.sensors = {
             sensor.name: BuiltinSensor.from_existing(sensor.name)
@@ -127,6 +131,11 @@ class Scene(Stateful):
         # Sensors of two entities may have the same name, which is then ambiguous.
         if len(names := self._short_names.get(key, [])) == 1:
             return self.sensors[names[0]]
+        if key in self._left_out_sensors:
+            raise KeyError(
+                f"Sensor '{key}' is left out of the scene: add it to SceneCfg.kept_sensors, which "
+                "a task's settings for a few CPU cores set."
+            )
         available = sorted({*self.entities, *self.sensors})
         raise KeyError(f"Scene element '{key}' not found. Available: {available}")
 
@@ -261,6 +270,23 @@ class Scene(Stateful):
     def _elements(self) -> Iterator[Any]:
         yield from self.entities.values()
         yield from self.sensors.values()
+
+    def _leave_out_sensors(self) -> set[str]:
+        """Delete sensors that are not kept from the spec; return their names."""
+        kept = self.cfg.kept_sensors
+        if kept is None:
+            return set()
+        check_tuple("SceneCfg.kept_sensors", kept, str)
+        names = {sensor.name for sensor in self.spec.sensors}
+        if unknown := sorted(set(kept) - names):
+            raise ValueError(
+                f"SceneCfg.kept_sensors names {unknown}, which are not sensors of any entity's "
+                f"model: choose from {sorted(names)}."
+            )
+        for sensor in list(self.spec.sensors):
+            if sensor.name not in kept:
+                self.spec.delete(sensor)
+        return names - set(kept)
 
     def _add_sensor(self, cfg: SensorCfg) -> None:
         key = cfg.prefixed_name

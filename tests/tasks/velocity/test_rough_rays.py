@@ -10,7 +10,7 @@ import torch
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.sensor import RayCastSensorCfg
 from manyworlds.sim.engines.native_rays import NativeRays, RayRequest
-from manyworlds.tasks import load_env_cfg
+from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
 from tests.robots import robot_file
 from tests.tasks.velocity.test_env_cfgs import FILES, actions
 
@@ -69,3 +69,30 @@ def test_rollouts_are_equal_with_all_rays_cast_by_mujoco(
     assert resets > 10
     for found, wanted in zip(measured, expected, strict=True):
         torch.testing.assert_close(found, wanted, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("robot", ["Quadruped", "Humanoid", "Go1"])
+def test_heights_over_a_plane_need_no_poses_of_many_worlds(
+    robot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Find one plane without MuJoCo, which would compute the pose of each geom in each world."""
+    if robot in FILES:
+        robot_file(FILES[robot])
+    task = f"Velocity-Flat-{robot}"
+    cfg = load_env_cfg(task)
+    use_cpu_preset(task, cfg, load_rl_cfg(task))
+    cfg.scene.num_envs, cfg.seed, cfg.sim.engine, cfg.sim.num_threads = 1024, 5, "native", 2
+    env, calls, mujoco_rays = ManagerBasedRlEnv(cfg), [], NativeRays._mujoco
+
+    def counted(self: NativeRays, request: RayRequest) -> Any:
+        calls.append(request)
+        return mujoco_rays(self, request)
+
+    monkeypatch.setattr(NativeRays, "_mujoco", counted)
+    heights = []
+    for table in (NativeRays._table, lambda *args: None):
+        monkeypatch.setattr(NativeRays, "_table", table)
+        env.sim.forward()
+        heights.append(env.scene["foot_height_scan"].data.heights.clone())
+    assert len(calls) == 1
+    torch.testing.assert_close(*heights, atol=1e-6, rtol=1e-6)

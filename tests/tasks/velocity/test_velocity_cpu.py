@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import mujoco
 import pytest
 import torch
@@ -9,6 +11,8 @@ import torch
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.managers import RewardTermCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
+from tests.robots import robot_file
+from tests.tasks.velocity.test_env_cfgs import FILES
 
 TASK = "Velocity-Flat-Quadruped"
 
@@ -130,3 +134,25 @@ def test_an_odd_number_of_physics_steps_is_refused():
     cfg.decimation = 3
     with pytest.raises(ValueError, match="decimation must be even .* got 3"):
         use_cpu_preset(TASK, cfg, load_rl_cfg(TASK))
+
+
+@pytest.mark.parametrize("robot", ["Quadruped", "Humanoid", "Go1"])
+def test_sensors_that_no_term_reads_are_left_out(robot):
+    """Step without the accelerometer: states, and what the other sensors measure, are the same."""
+    if robot in FILES:
+        robot_file(FILES[robot])
+    task = f"Velocity-Flat-{robot}"
+    cheap, seen = preset(task)[1], []
+    kept = ("robot/imu_ang_vel", "robot/imu_lin_vel", "robot/root_angmom")
+    assert cheap.scene.kept_sensors == kept
+    for names in (kept, None):
+        cfg = copy.deepcopy(cheap)
+        cfg.scene.kept_sensors = names
+        cfg.scene.num_envs, cfg.seed = 4, 1
+        env = ManagerBasedRlEnv(cfg)
+        for _ in range(20):
+            obs, reward, *_ = env.step(torch.ones(4, env.action_manager.total_action_dim))
+        seen.append((obs["actor"], obs["critic"], reward, env.sim.get_state()["state"]))
+        assert ("robot/imu_lin_acc" in env.scene.sensors) == (names is None)
+    for one, two in zip(*seen, strict=True):
+        assert torch.equal(one, two)

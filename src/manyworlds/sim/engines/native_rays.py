@@ -25,9 +25,9 @@ _COLOR_FIELDS = frozenset({"geom_rgba", "mat_rgba"})
 _VISIBILITY_FIELDS = _COLOR_FIELDS | {"geom_group", "geom_matid"}
 _FIELDS = _GEOM_FIELDS | _BODY_FIELDS | _VISIBILITY_FIELDS
 
-# Typical times [ns]: of MuJoCo for a ray and a geom, on one of its threads, and of `VerticalRays`,
-# which uses one thread, for a ray and for a call.
-_GEOM_NS, _RAY_NS, _CALL_NS = 10, 80, 200_000
+# Typical times [ns]: of MuJoCo for the pose of a body or geom of one world, and for a ray and a
+# geom, on one of its threads; of `VerticalRays`, which uses one thread, for a ray and for a call.
+_POSE_NS, _GEOM_NS, _RAY_NS, _CALL_NS = 30, 10, 80, 200_000
 
 
 class RayRequest(NamedTuple):
@@ -77,6 +77,7 @@ class NativeRays:
         self._bodies = compiled["body_weldid"] == 0
         self._geoms = self._bodies[compiled["geom_bodyid"]]
         self._num_fixed = int(self._geoms.sum())
+        self._num_poses = len(self._bodies) + len(self._geoms)
         self._tables: dict[Any, _Table | None] = {}
         self._written: set[str] = set()
         self._moved: set[str] = set()
@@ -153,7 +154,8 @@ class NativeRays:
         """Return whether MuJoCo alone would take longer for rays of shape (n, nray, 3)."""
         worlds, count = pnt.shape[0], pnt.shape[0] * pnt.shape[1]
         threads = max(min(worlds, self._batch.nthread), 1)
-        return _GEOM_NS * count * self._num_fixed / threads > _RAY_NS * count + _CALL_NS
+        theirs = _POSE_NS * worlds * self._num_poses + _GEOM_NS * count * self._num_fixed
+        return theirs / threads > _RAY_NS * count + _CALL_NS
 
     def _fixed_alike(self, rows: Mapping[str, np.ndarray]) -> bool:
         """Return whether fixed geoms are in all worlds as compiled."""
