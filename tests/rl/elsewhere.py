@@ -1,14 +1,15 @@
 """A torch device whose memory is that of the CPU, and that counts what moves to and from it.
 
-As on a GPU, an operation with tensors of this device and of the CPU is an error.
+As on a GPU, an operation with tensors of this device and of the CPU is an error. Import this module
+before torch computes the first gradient of the process, when it makes a list of all devices.
 """
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.backend_registration import (
@@ -19,7 +20,6 @@ from torch.utils.backend_registration import (
 NAME = "elsewhere"
 DEVICE = torch.device("privateuseone", 0)
 _COPIES = (torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default)
-_is_registered = itertools.count()
 
 
 class _Backend(_DummyBackendModule):
@@ -30,6 +30,9 @@ class _Backend(_DummyBackendModule):
 
     def synchronize(self) -> None:
         """Return, since nothing runs in the background."""
+
+
+_setup_privateuseone_for_python_backend(NAME, backend_module=_Backend())
 
 
 class _Tensor(torch.Tensor):
@@ -56,21 +59,45 @@ class _Tensor(torch.Tensor):
         raise AssertionError(f"{func} ran outside of the block `with Elsewhere()`")
 
 
+class _Factories(TorchFunctionMode):
+    """Context that makes tensors from Python's numbers, which torch does out of sight."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func is torch.tensor and torch.device(kwargs.get("device") or "cpu") == DEVICE:
+            return torch.tensor(*args, **{**kwargs, "device": None}).to(DEVICE)
+        return func(*args, **kwargs)
+
+
 class Elsewhere(TorchDispatchMode):
     """Context in which the device works."""
 
     def __init__(self) -> None:
         super().__init__()
-        if next(_is_registered) == 0:
-            _setup_privateuseone_for_python_backend(NAME, backend_module=_Backend())
         self.sent: list[int] = []
         """Bytes of each copy from the CPU to the device, scalars aside."""
         self.fetched: list[int] = []
         """Bytes of each copy from the device to the CPU, scalars aside."""
 
+    def __enter__(self) -> Elsewhere:
+        self._factories = _Factories()
+        self._factories.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self._factories.__exit__(*error)
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation on the values."""
         kwargs = dict(kwargs or {})
+        TorchDispatchMode.__enter__(self)
+        try:  # in inference mode, operations that consist of others arrive as a whole
+            parts = func.decompose(*args, **kwargs)
+        finally:
+            TorchDispatchMode.__exit__(self, None, None, None)
+        if parts is not NotImplemented:
+            return parts
         given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         here = [t for t in given if not isinstance(t, _Tensor) and t.dim() > 0]
         is_there = len(given) > 0 and isinstance(given[0], _Tensor)

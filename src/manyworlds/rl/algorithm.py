@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import torch
 from rsl_rl.storage import RolloutStorage
 from rsl_rl.utils import resolve_callable
 from tensordict import TensorDict
-from torch.utils._pytree import tree_map
+from torch import nn
+from torch.utils._pytree import tree_map_only
 
 from manyworlds.rl.config import NETWORKS
 from manyworlds.rl.rollout import Collector, ShuffledStorage
@@ -34,7 +36,9 @@ class AdjustedAlgorithm:
     collector: Collector | None = None
     """Policy and rollout on the device of the worlds, if that is not the learner's."""
 
-    def __init__(self, first: Any, second: Any, storage: RolloutStorage, **kwargs: Any) -> None:
+    def __init__(
+        self, first: nn.Module, second: nn.Module, storage: RolloutStorage, **kwargs: object
+    ) -> None:
         learner: Any = super()
         learner.__init__(first, second, ShuffledStorage.like(storage), **kwargs)
         optimizer = getattr(self, "optimizer", None)
@@ -98,7 +102,7 @@ class AdjustedAlgorithm:
             return learner.update()
 
     def load(
-        self, loaded_dict: dict[str, Any], load_cfg: dict[str, bool] | None, strict: bool
+        self, loaded_dict: dict[str, object], load_cfg: dict[str, bool] | None, strict: bool
     ) -> bool:
         """Load parts of a checkpoint, and return True if training continues from it.
 
@@ -109,31 +113,36 @@ class AdjustedAlgorithm:
             load_cfg = {"student": load_cfg.get("actor", False), **load_cfg}
         return learner.load(loaded_dict, load_cfg, strict)
 
-    def memory(self) -> dict[str, Any]:
+    def memory(self) -> dict[str, object]:
         """Return what depends on the present episodes: hidden states, and the state of rewards.
 
         rsl_rl does not include them in its checkpoints.
         """
-        state = {name: net.get_hidden_state() for name, net in self._networks().items()}
+        state: dict[str, object] = {
+            name: net.get_hidden_state() for name, net in self._networks().items()
+        }
         if (rnd := getattr(self, "rnd", None)) is not None:
             average = rnd.reward_normalizer.disc_avg.avg if rnd.reward_normalization else None
             state["rnd"] = {"steps": rnd.update_counter, "average": average}
         return state
 
-    def load_memory(self, state: dict[str, Any]) -> None:
+    def load_memory(self, state: Mapping[str, object]) -> None:
         """Load a state that `memory` returned."""
         for name, network in self._networks().items():
             device = next(network.parameters()).device
-            hidden = tree_map(lambda value, to=device: value.to(to), state.get(name))
+            hidden = tree_map_only(
+                torch.Tensor, lambda value, to=device: value.to(to), state.get(name)
+            )
             network.reset(hidden_state=hidden)
         if hasattr(self, "last_hidden_states"):
             networks: Any = self
             pair = networks.student, networks.teacher
             self.last_hidden_states = tuple(network.get_hidden_state() for network in pair)
-        if (rnd := getattr(self, "rnd", None)) is not None and "rnd" in state:
-            rnd.update_counter = state["rnd"]["steps"]
-            if rnd.reward_normalization and state["rnd"]["average"] is not None:
-                rnd.reward_normalizer.disc_avg.avg = state["rnd"]["average"].to(self.device)
+        rnd, rewards = getattr(self, "rnd", None), cast("dict[str, Any] | None", state.get("rnd"))
+        if rnd is not None and rewards is not None:
+            rnd.update_counter = rewards["steps"]
+            if rnd.reward_normalization and rewards["average"] is not None:
+                rnd.reward_normalizer.disc_avg.avg = rewards["average"].to(self.device)
 
     def _networks(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in NETWORKS if hasattr(self, name)}

@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from rsl_rl.models import MLPModel
@@ -19,7 +19,7 @@ _ALIGNMENT = 16  # bytes, for views of any type
 class ShuffledStorage(RolloutStorage):
     """rsl_rl's storage, which shuffles a rollout once instead of once per epoch.
 
-    rsl_rl divides all epochs into the same mini-batches, whose rows it collects anew each time. The
+    rsl_rl divides all epochs into the same mini-batches, whose rows it collects in each epoch. The
     mini-batches have the same values here, as slices of one shuffled copy.
     """
 
@@ -106,7 +106,7 @@ class Block:
         """Tensors, to be written in place."""
 
     def to(self, device: torch.device | str) -> dict[str, torch.Tensor]:
-        """Return the tensors on another device, copied there at once."""
+        """Return the tensors on another device, in their shapes, copied there at once."""
         return self._views(self._memory.to(device))
 
     def _views(self, memory: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -175,7 +175,7 @@ class Collector:
         obs: TensorDict,
         rewards: torch.Tensor,
         dones: torch.Tensor,
-        extras: dict[str, Any],
+        extras: Mapping[str, object],
     ) -> None:
         """Record the result of the actions: next observations, rewards, dones and extras."""
         tensors, step = self._block.tensors, self._step
@@ -183,9 +183,9 @@ class Collector:
         tensors["dones"][step].copy_(dones)
         self._has_time_outs = "time_outs" in extras
         if self._has_time_outs:
-            tensors["time_outs"][step].copy_(extras["time_outs"])
+            tensors["time_outs"][step].copy_(cast("torch.Tensor", extras["time_outs"]))
         if "final_obs" in extras:
-            self._write("final_obs", extras["final_obs"], step)
+            self._write("final_obs", cast("TensorDict", extras["final_obs"]), step)
         self._step += 1
         self._write("obs", obs, self._step)
         self.policy.reset(dones)

@@ -88,22 +88,14 @@ def train(
     _check_counts(rl_cfg)
     deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
     ranks = Ranks.from_environment()
-    if (learner := ranks.device(rl_cfg.device)) is not None:
-        as_device(learner)  # before the worlds, which take longer
+    learner = _learner_device(ranks, rl_cfg)
     env_cfg = copy.deepcopy(env_cfg)
     env_cfg.seed = rl_cfg.seed if env_cfg.seed is None else env_cfg.seed
     env = ManagerBasedRlEnv(_env_cfg_of(ranks, env_cfg), device=ranks.device(device))
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
     runner = runner_cls(wrapped, asdict(rl_cfg), None, learner or str(env.device))
     try:
-        if resume is not None:
-            runner.load(str(resume))
-        remaining = rl_cfg.max_iterations - runner.current_learning_iteration
-        if resume is not None and remaining <= 0:
-            raise ValueError(
-                f"'{resume}' already has {runner.current_learning_iteration} iterations: set "
-                f"--agent.max-iterations (now {rl_cfg.max_iterations}) to more than that."
-            )
+        remaining = _load(runner, resume, rl_cfg.max_iterations)
         result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg, command))
         if resume is not None:
             result.records = _earlier_records(resume, runner.current_learning_iteration)
@@ -154,6 +146,27 @@ def _learn(
             if runner.ranks.is_distributed:
                 raise
             result.stopped = True
+
+
+def _load(runner: OnPolicyRunner, resume: Path | None, max_iterations: int) -> int:
+    """Load the checkpoint to continue from, if any, and return the number of iterations to do."""
+    if resume is None:
+        return max_iterations
+    runner.load(str(resume))
+    done = runner.current_learning_iteration
+    if done >= max_iterations:
+        raise ValueError(
+            f"'{resume}' already has {done} iterations: set --agent.max-iterations (now "
+            f"{max_iterations}) to more than that."
+        )
+    return max_iterations - done
+
+
+def _learner_device(ranks: Ranks, rl_cfg: RslRlBaseRunnerCfg) -> str | None:
+    """Return the learner's own device, if it is configured and available."""
+    if rl_cfg.device is None:
+        return None
+    return str(as_device(ranks.device(rl_cfg.device) or rl_cfg.device))
 
 
 def _env_cfg_of(ranks: Ranks, env_cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnvCfg:
