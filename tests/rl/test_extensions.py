@@ -125,7 +125,8 @@ def test_a_student_resumes_without_the_file_of_its_teacher(env_cfg, student_cfg,
     assert_resumes(env_cfg, student_cfg, log_root)
     student_cfg.teacher_checkpoint = None
     with pytest.raises(ValueError, match="Distillation has no teacher: set --agent.teacher-check"):
-        run(env_cfg, student_cfg, log_root)
+        run(env_cfg, student_cfg, log_root / "none")
+    assert not (log_root / "none").exists()
     student_cfg.obs_groups["teacher"] = ("oracle",)
     with pytest.raises(ValueError, match=r"teacher observes \['oracle'\]"):
         run(env_cfg, student_cfg, log_root)
@@ -168,7 +169,7 @@ def test_settings_of_recurrent_networks_are_checked(env_cfg, memory_cfg):
     """Refuse an unknown kind of memory, and more mini-batches than worlds."""
     memory_cfg.algorithm.num_mini_batches = 5
     with pytest.raises(ValueError, match="num_mini_batches is 5, but there are 4 worlds"):
-        OnPolicyRunner(RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg)), memory_cfg)
+        OnPolicyRunner(RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg)), memory_cfg).learn(1)
     memory_cfg.critic.rnn_type = "rnn"
     with pytest.raises(ValueError, match=r"critic.rnn_type is 'rnn', which must be one of"):
         runner_settings(memory_cfg)

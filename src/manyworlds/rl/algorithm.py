@@ -175,11 +175,11 @@ class AdjustedAlgorithm:
         final = {"final_obs", "time_outs"} <= extras.keys()
         if final and critic is not None and not critic.is_recurrent:
             extras = dict(extras)
-            ended = extras.pop("time_outs")
-            rewards = rewards.clone()
-            # Only these rows, since the final observation of a world that diverged is not finite.
-            final_obs = extras["final_obs"][ended]
-            rewards[ended] += self.gamma * critic(final_obs).detach().squeeze(1)
+            # The value of these worlds only: most calls have few of them, or none.
+            ended = extras.pop("time_outs").nonzero().squeeze(1)
+            if len(ended) > 0:
+                value = critic(extras["final_obs"][ended]).detach().squeeze(1)
+                rewards = rewards.index_add(0, ended, value, alpha=self.gamma)
         learner.process_env_step(obs, rewards, dones, extras)
 
 

@@ -210,7 +210,7 @@ class Collector:
 
     def _write(self, kind: str, obs: TensorDict, step: int) -> None:
         for name, value in obs.items():
-            self._block.tensors[f"{kind}/{name}"][step].copy_(value)
+            self._block.tensors[f"{kind}/{name}"][step].copy_(cast("torch.Tensor", value))
 
     def _fetch_weights(self) -> None:
         for name, value in self._source.state_dict().items():

@@ -192,7 +192,6 @@ class OnPolicyRunner(_RslRlRunner):
     ) -> None:
         settings = runner_settings(train_cfg)
         settings["obs_groups"] = _observed(settings, env)
-        _check_mini_batches(settings, env.num_envs)
         if isinstance(settings.get("logger"), dict):
             require_extra("wandb", "wandb")
         self.ranks = distributed.Ranks.from_environment()
@@ -242,10 +241,10 @@ class OnPolicyRunner(_RslRlRunner):
 
         Raises:
             TrainingStopped: `request_stop` was called; the state is that between two iterations.
-            ValueError: a student has no teacher.
+            ValueError: a student has no teacher, or mini-batches are more than worlds.
         """
-        if not getattr(self.alg, "teacher_loaded", True):
-            self._load_teacher()
+        _check_mini_batches(self.cfg, self.env.num_envs)
+        self.load_teacher()
         if self.ranks.is_distributed:
             self.alg.broadcast_parameters()
         # torchrun sets one thread per process; elsewhere the present number is the user's choice.
@@ -254,7 +253,14 @@ class OnPolicyRunner(_RslRlRunner):
         with torch_threads(1):
             super().learn(num_learning_iterations, init_at_random_ep_len)
 
-    def _load_teacher(self) -> None:
+    def load_teacher(self) -> None:
+        """Load the teacher of a distillation from its checkpoint, unless it is loaded.
+
+        Raises:
+            ValueError: no checkpoint is named, or it is one of another network.
+        """
+        if getattr(self.alg, "teacher_loaded", True):
+            return
         path = self.cfg.get("teacher_checkpoint")
         if path is None:
             raise ValueError(

@@ -151,6 +151,7 @@ def _learn(
 def _load(runner: OnPolicyRunner, resume: Path | None, max_iterations: int) -> int:
     """Load the checkpoint to continue from, if any, and return the number of iterations to do."""
     if resume is None:
+        runner.load_teacher()
         return max_iterations
     runner.load(str(resume))
     done = runner.current_learning_iteration
