@@ -57,6 +57,22 @@ def test_an_algorithm_of_ones_own_is_adjusted(env_cfg, rl_cfg):
     assert alg.threads == torch.get_num_threads()
 
 
+@pytest.mark.parametrize("name", ["adam", "adamw", "sgd", "rmsprop"])
+def test_optimizers_keep_their_settings(env_cfg, rl_cfg, tmp_path, name):
+    """Learn with each optimizer, as one kernel where torch has one; follow the learning rate."""
+    rl_cfg.algorithm.optimizer, rl_cfg.algorithm.learning_rate = name, 0.0007
+    runner = OnPolicyRunner(RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg)), rl_cfg)
+    optimizer: Any = runner.alg.optimizer
+    [group] = optimizer.param_groups
+    assert group["lr"] == 0.0007 and group.get("fused", False) == (name != "rmsprop")
+    parameters = [*runner.alg.actor.parameters(), *runner.alg.critic.parameters()]
+    assert [id(p) for p in group["params"]] == [id(p) for p in parameters]
+    before = [p.detach().clone() for p in parameters]
+    runner.learn(1)
+    assert all(not torch.equal(old, new) for old, new in zip(before, parameters, strict=True))
+    assert optimizer.param_groups[0]["lr"] == runner.alg.learning_rate
+
+
 def test_an_unknown_algorithm_is_named():
     """Say which name is not found."""
     with pytest.raises(ValueError, match="'PPOO'"):

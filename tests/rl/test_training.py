@@ -160,7 +160,7 @@ def test_time_outs_count_on_with_the_value_of_the_final_state(env_cfg, rl_cfg):
         runner.alg.process_env_step(obs, rewards, dones, extras)
         expected = rewards.clone()
         if step == 0:
-            value = runner.alg.critic(extras["final_obs"])[1, 0]
+            value = runner.alg.critic(extras["final_obs"][1:2])[0, 0]
             assert value != runner.alg.critic(obs)[1, 0]
             expected[1] += runner.alg.gamma * value
         assert torch.equal(runner.alg.storage.rewards[step, :, 0], expected)

@@ -12,7 +12,7 @@ import torch
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.rl import RslRlOnPolicyRunnerCfg
+    from manyworlds.rl import RslRlBaseRunnerCfg
     from manyworlds.rl.run_folder import RunFolder
 
 Policy = Callable[[Any], torch.Tensor]
@@ -20,7 +20,7 @@ Policy = Callable[[Any], torch.Tensor]
 
 def load_policy(
     env: ManagerBasedRlEnv,
-    rl_cfg: RslRlOnPolicyRunnerCfg,
+    rl_cfg: RslRlBaseRunnerCfg,
     checkpoint: Path,
     runner_cls: type | None = None,
 ) -> Policy:

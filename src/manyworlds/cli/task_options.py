@@ -9,7 +9,7 @@ from typing import Literal
 from manyworlds.cli.play_options import PlayOptions
 from manyworlds.cli.train_seeds import SeedOptions
 from manyworlds.envs import ManagerBasedRlEnvCfg
-from manyworlds.rl import RslRlOnPolicyRunnerCfg
+from manyworlds.rl import RslRlBaseRunnerCfg
 
 
 @dataclass(kw_only=True)
@@ -54,7 +54,7 @@ class TrainOptions(SeedOptions):
     """Settings of the task for a few CPU cores or for a GPU; auto chooses by the device."""
     env: ManagerBasedRlEnvCfg
     """Environment."""
-    agent: RslRlOnPolicyRunnerCfg
+    agent: RslRlBaseRunnerCfg
     """Learner."""
 
 

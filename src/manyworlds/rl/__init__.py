@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING
 
 from manyworlds.rl.config import (
     RslRlBaseRunnerCfg,
+    RslRlDistillationAlgorithmCfg,
+    RslRlDistillationRunnerCfg,
     RslRlModelCfg,
     RslRlOnPolicyRunnerCfg,
     RslRlPpoAlgorithmCfg,
+    RslRlRndCfg,
     RslRlSymmetryCfg,
 )
 
@@ -26,9 +29,12 @@ __all__ = [
     "OnPolicyRunner",
     "OnnxPolicy",
     "RslRlBaseRunnerCfg",
+    "RslRlDistillationAlgorithmCfg",
+    "RslRlDistillationRunnerCfg",
     "RslRlModelCfg",
     "RslRlOnPolicyRunnerCfg",
     "RslRlPpoAlgorithmCfg",
+    "RslRlRndCfg",
     "RslRlSymmetryCfg",
     "RslRlVecEnvWrapper",
 ]

@@ -2,36 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import torch
 from rsl_rl.extensions import Symmetry
+from rsl_rl.storage import RolloutStorage
 from rsl_rl.utils import resolve_callable
 from tensordict import TensorDict
+from torch import nn
+from torch.utils._pytree import tree_map_only
 
+from manyworlds.rl.config import NETWORKS
+from manyworlds.rl.rollout import Collector, ShuffledStorage
 from manyworlds.rl.symmetry import MirrorSymmetry
 from manyworlds.utils.devices import torch_threads
 
 
 class AdjustedAlgorithm:
-    """Base class that comes before an algorithm of rsl_rl; see `adjusted`."""
+    """Base class that comes before an algorithm of rsl_rl; see `adjusted`.
 
+    Args:
+        first: actor of a reinforcement learner, or student.
+        second: critic or teacher.
+        storage: storage with the sizes of a rollout.
+        kwargs: settings of the algorithm.
+    """
+
+    device: str
     gamma: float
+    storage: RolloutStorage
+    transition: RolloutStorage.Transition
     update_threads: int | None = None
     """Number of torch threads that `update` runs with; None for the present number."""
     symmetry: Symmetry | None
+    collector: Collector | None = None
+    """Policy and rollout on the device of the worlds, if that is not the learner's."""
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
+    def __init__(
+        self, first: nn.Module, second: nn.Module, storage: RolloutStorage, **kwargs: object
+    ) -> None:
         learner: Any = super()
-        learner.__init__(*args, **kwargs)
+        learner.__init__(first, second, ShuffledStorage.like(storage), **kwargs)
         if (symmetry := getattr(self, "symmetry", None)) is not None:
             self.symmetry = MirrorSymmetry(**vars(symmetry))
+        optimizer = getattr(self, "optimizer", None)
+        if isinstance(optimizer, torch.optim.Adam | torch.optim.SGD):
+            # One kernel for all parameters, instead of a dozen for each.
+            groups = [{**group, "fused": True} for group in optimizer.param_groups]
+            self.optimizer = type(optimizer)(groups)
 
-    def update(self) -> dict[str, float]:
-        """Learn from the collected steps; return mean losses."""
+    def collect_on(self, device: torch.device) -> None:
+        """Collect rollouts on another device than the learner's, which gets them as a whole.
+
+        Args:
+            device: device of the worlds.
+
+        Raises:
+            ValueError: the algorithm needs rewards that only the learner computes.
+        """
+        if getattr(self, "rnd", None) is not None:
+            raise ValueError(
+                f"algorithm.rnd_cfg adds rewards that the learner computes in every step, but the "
+                f"learner is on '{self.device}' and the worlds are on '{device}': leave out "
+                "--agent.device, or rnd_cfg."
+            )
+        learner: Any = self
+        st = self.storage
+        obs = cast("TensorDict", st.observations[0])
+        steps, actions = st.num_transitions_per_env, st.actions_shape[0]
+        self.collector = Collector(learner.get_policy(), obs, actions, steps, device)
+
+    def act(self, obs: TensorDict) -> torch.Tensor:
+        """Sample actions, shape [worlds, actions], for observations on the worlds' device."""
+        if self.collector is not None:
+            return self.collector.act(obs)
         learner: Any = super()
-        with torch_threads(self.update_threads or torch.get_num_threads()):
-            return learner.update()
+        return learner.act(obs)
 
     def process_env_step(
         self, obs: TensorDict, rewards: torch.Tensor, dones: torch.Tensor, extras: dict[str, Any]
@@ -41,15 +88,103 @@ class AdjustedAlgorithm:
         rsl_rl takes the value of the observation before it, which is one step old. That remains so
         for a recurrent critic, because a call for its value would advance its memory.
         """
+        if self.collector is not None:
+            self.collector.record(obs, rewards, dones, extras)
+            return
+        self._store(obs, rewards, dones, extras)
+
+    def compute_returns(self, obs: TensorDict) -> None:
+        """Compute the returns of the rollout, whose last observations are given."""
+        learner: Any = super()
+        if self.collector is not None:
+            obs = self._store_rollout(self.collector)
+        learner.compute_returns(obs)
+
+    def update(self) -> dict[str, float]:
+        """Learn from the collected steps; return mean losses."""
+        learner: Any = super()
+        with torch_threads(self.update_threads or torch.get_num_threads()):
+            return learner.update()
+
+    def load(
+        self, loaded_dict: dict[str, object], load_cfg: dict[str, bool] | None, strict: bool
+    ) -> bool:
+        """Load parts of a checkpoint, and return True if training continues from it.
+
+        The part `actor` is the policy, also of a student.
+        """
+        learner: Any = super()
+        if load_cfg is not None and hasattr(self, "student"):
+            load_cfg = {"student": load_cfg.get("actor", False), **load_cfg}
+        return learner.load(loaded_dict, load_cfg, strict)
+
+    def memory(self) -> dict[str, object]:
+        """Return what depends on the present episodes: hidden states, and the state of rewards.
+
+        rsl_rl does not include them in its checkpoints.
+        """
+        state: dict[str, object] = {
+            name: net.get_hidden_state() for name, net in self._networks().items()
+        }
+        if (rnd := getattr(self, "rnd", None)) is not None:
+            average = rnd.reward_normalizer.disc_avg.avg if rnd.reward_normalization else None
+            state["rnd"] = {"steps": rnd.update_counter, "average": average}
+        return state
+
+    def load_memory(self, state: Mapping[str, object]) -> None:
+        """Load a state that `memory` returned."""
+        for name, network in self._networks().items():
+            device = next(network.parameters()).device
+            hidden = tree_map_only(
+                torch.Tensor, lambda value, to=device: value.to(to), state.get(name)
+            )
+            network.reset(hidden_state=hidden)
+        if hasattr(self, "last_hidden_states"):
+            networks: Any = self
+            pair = networks.student, networks.teacher
+            self.last_hidden_states = tuple(network.get_hidden_state() for network in pair)
+        rnd, rewards = getattr(self, "rnd", None), cast("dict[str, Any] | None", state.get("rnd"))
+        if rnd is not None and rewards is not None:
+            rnd.update_counter = rewards["steps"]
+            if rnd.reward_normalization and rewards["average"] is not None:
+                rnd.reward_normalizer.disc_avg.avg = rewards["average"].to(self.device)
+
+    def _networks(self) -> dict[str, Any]:
+        found = {name: getattr(self, name) for name in NETWORKS if hasattr(self, name)}
+        return found if self.collector is None else {**found, "collector": self.collector.policy}
+
+    def _store_rollout(self, collector: Collector) -> TensorDict:
+        """Store the collector's rollout as if it was collected here; return the last observations.
+
+        Whatever the algorithm computes from observations is computed again on its device; the
+        actions are those that were taken.
+        """
+        learner: Any = super()
+        step = None
+        with torch.random.fork_rng(devices=[]):  # the sampled actions are not used
+            for step in collector.take(self.device):
+                learner.act(step.observations)
+                self.transition.actions = step.actions
+                if self.storage.training_type == "rl":
+                    log_prob = learner.get_policy().get_output_log_prob(step.actions)
+                    self.transition.actions_log_prob = log_prob.detach()
+                self._store(step.next_observations, step.rewards, step.dones, step.extras)
+        assert step is not None, "a rollout was collected"
+        return step.next_observations
+
+    def _store(
+        self, obs: TensorDict, rewards: torch.Tensor, dones: torch.Tensor, extras: dict[str, Any]
+    ) -> None:
         critic: Any = getattr(self, "critic", None)
         learner: Any = super()
         final = {"final_obs", "time_outs"} <= extras.keys()
         if final and critic is not None and not critic.is_recurrent:
             extras = dict(extras)
-            value = critic(extras["final_obs"].to(rewards.device)).detach().squeeze(1)
-            time_outs = extras.pop("time_outs").to(rewards.device)
-            # Not a product: the final observation of a world that diverged is not finite.
-            rewards = torch.where(time_outs, rewards + self.gamma * value, rewards)
+            # The value of these worlds only: most calls have few of them, or none.
+            ended = extras.pop("time_outs").nonzero().squeeze(1)
+            if len(ended) > 0:
+                value = critic(extras["final_obs"][ended]).detach().squeeze(1)
+                rewards = rewards.index_add(0, ended, value, alpha=self.gamma)
         learner.process_env_step(obs, rewards, dones, extras)
 
 

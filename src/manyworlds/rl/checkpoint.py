@@ -24,7 +24,8 @@ def load_checkpoint(path: Path, map_location: str = "cpu") -> dict[str, Any]:
         raise FileNotFoundError(f"There is no checkpoint '{path}': give the path of a .pt file.")
     try:
         checkpoint = _migrate(torch.load(path, weights_only=True, map_location=map_location))
-        _ = checkpoint["actor_state_dict"], checkpoint["iter"]
+        _ = checkpoint.get("student_state_dict") or checkpoint["actor_state_dict"]
+        _ = checkpoint["iter"]
     except Exception:
         raise ValueError(
             f"'{path}' is not a checkpoint of a training run, or it is damaged: choose another."

@@ -58,6 +58,31 @@ class RslRlSymmetryCfg:
     """Name `module:function` of the function that appends mirror images to a batch."""
 
 
+@dataclass(kw_only=True)
+class RslRlRndCfg:
+    """Configuration of random network distillation: rewards for observations that are new.
+
+    Two networks observe the groups `obs_groups["rnd_state"]`, by default those of the actor. One
+    keeps its random weights, and the other learns to predict its output; the error is the reward.
+    """
+
+    weight: float = 0.0
+    """Weight of this reward per second, as of the rewards of the environment; 0 for none."""
+    weight_schedule: dict[str, Any] | None = None
+    """Change of the weight with the number of control steps: `mode` ("constant", "step" or
+    "linear"), `final_step` and `final_value`, and for "linear" `initial_step`."""
+    reward_normalization: bool = False
+    """Divide the reward by the standard deviation of its discounted sum."""
+    state_normalization: bool = False
+    """Normalize the observations."""
+    learning_rate: float = 0.001
+    num_outputs: int = 1
+    """Size of the predicted output."""
+    predictor_hidden_dims: tuple[int, ...] = (128, 128)
+    target_hidden_dims: tuple[int, ...] = (128, 128)
+    activation: str = "elu"
+
+
 @dataclass
 class RslRlPpoAlgorithmCfg:
     """Configuration of PPO."""
@@ -82,6 +107,22 @@ class RslRlPpoAlgorithmCfg:
     symmetry_cfg: RslRlSymmetryCfg = field(default_factory=RslRlSymmetryCfg)
     """Uses of the robot's mirror symmetry; none by default."""
     class_name: str = "PPO"
+    rnd_cfg: RslRlRndCfg = field(default_factory=RslRlRndCfg, kw_only=True)
+    """Rewards for new observations; none by default."""
+
+
+@dataclass(kw_only=True)
+class RslRlDistillationAlgorithmCfg:
+    """Configuration of distillation: a student imitates the mean actions of a teacher."""
+
+    num_learning_epochs: int = 5
+    gradient_length: int = 15
+    """Number of control steps that a gradient goes back in time, for a recurrent student."""
+    learning_rate: float = 0.001
+    max_grad_norm: float | None = None
+    loss_type: Literal["mse", "huber"] = "mse"
+    optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
+    class_name: str = "Distillation"
 
 
 def _obs_groups() -> dict[str, tuple[str, ...]]:
@@ -100,6 +141,9 @@ class RslRlBaseRunnerCfg:
     max_minutes: float | None = field(default=None, kw_only=True)
     """Time limit [min]; training stops with a checkpoint before it is exceeded. None for no
     limit."""
+    device: str | None = field(default=None, kw_only=True)
+    """Torch device of the learner, such as cuda for worlds on the CPU; None for that of the
+    worlds."""
     obs_groups: dict[str, tuple[str, ...]] = field(default_factory=_obs_groups)
     """Observation groups of each network."""
     save_interval: int = 50
@@ -137,30 +181,94 @@ class RslRlOnPolicyRunnerCfg(RslRlBaseRunnerCfg):
     algorithm: RslRlPpoAlgorithmCfg = field(default_factory=RslRlPpoAlgorithmCfg)
 
 
+def _student_groups() -> dict[str, tuple[str, ...]]:
+    return {"student": ("actor",), "teacher": ("actor",)}
+
+
+@dataclass(kw_only=True)
+class RslRlDistillationRunnerCfg(RslRlBaseRunnerCfg):
+    """Configuration of a distillation run.
+
+    Observation groups and network of the teacher are those of the actor of its own run. The student
+    acts, with the noise of its distribution, which stays as it is.
+    """
+
+    class_name: str = "DistillationRunner"
+    obs_groups: dict[str, tuple[str, ...]] = field(default_factory=_student_groups)
+    """Observation groups of both networks."""
+    teacher_checkpoint: str | None = None
+    """Checkpoint of the run that trained the teacher."""
+    student: RslRlModelCfg = field(
+        default_factory=lambda: RslRlModelCfg(
+            distribution_cfg={**gaussian_distribution(), "init_std": 0.1}
+        )
+    )
+    teacher: RslRlModelCfg = field(
+        default_factory=lambda: RslRlModelCfg(distribution_cfg=gaussian_distribution())
+    )
+    algorithm: RslRlDistillationAlgorithmCfg = field(default_factory=RslRlDistillationAlgorithmCfg)
+
+
+NETWORKS = ("actor", "critic", "student", "teacher")
+"""Networks of rsl_rl's algorithms."""
+_RNN_TYPES = ("lstm", "gru")
+_WEIGHT_SCHEDULES = {
+    "constant": (),
+    "step": ("final_step", "final_value"),
+    "linear": ("initial_step", "final_step", "final_value"),
+}
+
+
 def runner_settings(cfg: RslRlBaseRunnerCfg | Mapping[str, object]) -> dict[str, Any]:
     """Return a copy of a configuration in rsl_rl's format, which rsl_rl may modify.
 
     Raises:
-        ValueError: a recurrent network is configured with a model that does not support it.
+        ValueError: a recurrent network has a model that does not support it or an unknown type, or
+            the schedule of a weight is incomplete.
     """
     settings: dict[str, Any] = asdict(cfg) if is_dataclass(cfg) else copy.deepcopy(dict(cfg))
-    for name in ("actor", "critic"):
-        model = settings.get(name, {})
-        if model.get("rnn_type") is None:
-            for key in ("rnn_type", "rnn_hidden_dim", "rnn_num_layers"):
-                model.pop(key, None)
-        elif model.get("class_name") == "MLPModel":
-            raise ValueError(
-                f"{name}.rnn_type is '{model['rnn_type']}', but {name}.class_name is 'MLPModel', "
-                "which has no memory: set it to 'RNNModel', or leave out rnn_type."
-            )
-        if model.get("cnn_cfg") is None:
-            model.pop("cnn_cfg", None)
+    for name in NETWORKS:
+        _clean_model(name, settings.get(name, {}))
     algorithm = settings.get("algorithm", {})
     symmetry = algorithm.get("symmetry_cfg") or {}
     if not (symmetry.get("use_data_augmentation") or symmetry.get("use_mirror_loss")):
         algorithm.pop("symmetry_cfg", None)  # rsl_rl would compute the loss to log it
+    rnd = algorithm.get("rnd_cfg") or {}
+    if not rnd.get("weight"):
+        algorithm.pop("rnd_cfg", None)
+    else:
+        _check_schedule(rnd.get("weight_schedule"))
     if settings.get("logger") == "wandb":
         project = settings.get("wandb_project", "manyworlds")
         settings["logger"] = {"class_name": "WandbLogWriter", "project_name": project}
     return settings
+
+
+def _clean_model(name: str, model: dict[str, Any]) -> None:
+    """Remove the settings that a network does not use, which its class does not accept."""
+    rnn_type = model.get("rnn_type")
+    if rnn_type is None:
+        for key in ("rnn_type", "rnn_hidden_dim", "rnn_num_layers"):
+            model.pop(key, None)
+    elif model.get("class_name") == "MLPModel":
+        raise ValueError(
+            f"{name}.rnn_type is '{rnn_type}', but {name}.class_name is 'MLPModel', which has no "
+            "memory: set it to 'RNNModel', or leave out rnn_type."
+        )
+    elif rnn_type not in _RNN_TYPES:
+        raise ValueError(f"{name}.rnn_type is '{rnn_type}', which must be one of {_RNN_TYPES}.")
+    if model.get("cnn_cfg") is None:
+        model.pop("cnn_cfg", None)
+
+
+def _check_schedule(schedule: Mapping[str, Any] | None) -> None:
+    if schedule is None:
+        return
+    mode = schedule.get("mode")
+    wanted = _WEIGHT_SCHEDULES.get(str(mode))
+    if wanted is None or not set(wanted) <= schedule.keys():
+        raise ValueError(
+            f"algorithm.rnd_cfg.weight_schedule is {dict(schedule)}, but needs a mode of "
+            f"{list(_WEIGHT_SCHEDULES)}, 'final_step' and 'final_value' for 'step' and 'linear', "
+            "and 'initial_step' for 'linear'."
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import math
 import os
@@ -13,15 +14,21 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from torch.utils._pytree import tree_map_only
 
 from manyworlds.rl import distributed
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.code_state import write_code_state
-from manyworlds.rl.config import MIRROR_BATCH, RslRlOnPolicyRunnerCfg, runner_settings
+from manyworlds.rl.config import (
+    MIRROR_BATCH,
+    NETWORKS,
+    RslRlBaseRunnerCfg,
+    runner_settings,
+)
 from manyworlds.rl.exporter_utils import Metadata, export_policy
 from manyworlds.rl.progress import IterationRecord
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
-from manyworlds.utils.devices import torch_threads
+from manyworlds.utils.devices import same_device, torch_threads
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import write_atomic
 from manyworlds.utils.wandb import add_wandb_tags
@@ -53,6 +60,8 @@ class _Logger(_RslRlLogger):
     stop_requested = False
     env: RslRlVecEnvWrapper
     """Environment whose time is recorded."""
+    learner_device: str
+    """Device on which processes exchange data."""
     _env_times: tuple[float, float]
 
     def init_logging_writer(self) -> None:
@@ -85,7 +94,7 @@ class _Logger(_RslRlLogger):
                     scalars=scalars,
                 )
             )
-        if distributed.any_rank(self.stop_requested, self.device):
+        if distributed.any_rank(self.stop_requested, self.learner_device):
             raise TrainingStopped
 
     def _read_env_times(self) -> tuple[float, float]:
@@ -105,6 +114,8 @@ class _Logger(_RslRlLogger):
         if self.rewbuffer:
             values["Train/mean_reward"] = mean(self.rewbuffer)
             values["Train/mean_episode_length"] = mean(self.lenbuffer)
+        if getattr(self, "irewbuffer", None):
+            values["Rnd/mean_intrinsic_reward"] = mean(self.irewbuffer)
         return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
     def process_env_step(
@@ -126,15 +137,30 @@ class _Logger(_RslRlLogger):
     def returns_state(self) -> dict[str, Any]:
         """Copy the returns and lengths of recent episodes and of present ones."""
         return {
-            "recent": [list(self.rewbuffer), list(self.lenbuffer)],
-            "present": [self.cur_reward_sum.clone(), self.cur_episode_length.clone()],
+            "recent": [list(getattr(self, name)) for name in self._recent],
+            "present": [getattr(self, name).clone() for name in self._present],
         }
 
     def load_returns_state(self, state: dict[str, Any]) -> None:
         """Load a state that `returns_state` returned."""
-        for buffer, values in zip((self.rewbuffer, self.lenbuffer), state["recent"], strict=True):
-            buffer.extend(values)
-        self.cur_reward_sum, self.cur_episode_length = state["present"]
+        if len(state["recent"]) != len(self._recent):  # of a run with other rewards
+            return
+        for name, values in zip(self._recent, state["recent"], strict=True):
+            getattr(self, name).extend(values)
+        for name, values in zip(self._present, state["present"], strict=True):
+            setattr(self, name, values.to(self.device))
+
+    @property
+    def _recent(self) -> tuple[str, ...]:
+        """Names of rsl_rl's buffers of recent episodes."""
+        names = ("rewbuffer", "lenbuffer", "erewbuffer", "irewbuffer")
+        return names if hasattr(self, "irewbuffer") else names[:2]
+
+    @property
+    def _present(self) -> tuple[str, ...]:
+        """Names of rsl_rl's sums of present episodes."""
+        names = ("cur_reward_sum", "cur_episode_length", "cur_ereward_sum", "cur_ireward_sum")
+        return names if hasattr(self, "irewbuffer") else names[:2]
 
     def _store_code_state(self) -> list[str]:
         """Write the state of the user's code and of this package; return the files."""
@@ -156,7 +182,8 @@ class OnPolicyRunner(_RslRlRunner):
         env: the wrapped environment.
         train_cfg: learning settings, as a config or as a dict, which are copied.
         log_dir: folder for checkpoints and logs; None writes nothing.
-        device: device of the networks.
+        device: device of the learner. If the worlds are on another one, a copy of the policy acts
+            there, and each rollout moves to the learner as a whole.
     """
 
     env: RslRlVecEnvWrapper
@@ -165,19 +192,19 @@ class OnPolicyRunner(_RslRlRunner):
     def __init__(
         self,
         env: RslRlVecEnvWrapper,
-        train_cfg: RslRlOnPolicyRunnerCfg | Mapping[str, object],
+        train_cfg: RslRlBaseRunnerCfg | Mapping[str, object],
         log_dir: str | Path | None = None,
         device: str = "cpu",
     ) -> None:
         settings = runner_settings(train_cfg)
-        settings["obs_groups"] = _observed(settings["obs_groups"], env)
+        settings["obs_groups"] = _observed(settings, env)
         if isinstance(settings.get("logger"), dict):
             require_extra("wandb", "wandb")
         self.ranks = distributed.Ranks.from_environment()
         algorithm = settings["algorithm"]
         name = algorithm["class_name"]
         algorithm["class_name"] = adjusted(name)
-        networks = {name: settings[name] for name in ("actor", "critic") if name in settings}
+        networks = {name: settings[name] for name in NETWORKS if name in settings}
         mirrors = (algorithm.get("symmetry_cfg") or {}).get("data_augmentation_func")
         add_mirror(env, settings["obs_groups"], networks, augments=mirrors == MIRROR_BATCH)
         with contextlib.redirect_stdout(io.StringIO()):
@@ -185,6 +212,12 @@ class OnPolicyRunner(_RslRlRunner):
         algorithm["class_name"] = name  # settings are logged as plain data
         for model in networks.values():
             model.pop("mirror", None)
+        # Made before the first use, after which torch cannot copy it.
+        self._blank_policy = copy.deepcopy(self.alg.get_policy())
+        # rsl_rl moves each step to this device.
+        self.device = str(env.device)
+        if not same_device(env.device, device):
+            cast("AdjustedAlgorithm", self.alg).collect_on(torch.device(env.device))
         self.logger = _Logger(
             log_dir=self.logger.log_dir,
             cfg=self.cfg,
@@ -193,9 +226,10 @@ class OnPolicyRunner(_RslRlRunner):
             is_distributed=self.ranks.is_distributed,
             gpu_world_size=self.gpu_world_size,
             gpu_global_rank=self.gpu_global_rank,
-            device=device,
+            device=self.device,
         )
         self.logger.env = env
+        self.logger.learner_device = device
 
     def _configure_multi_gpu(self) -> None:
         """Connect the processes, also on CPUs, which rsl_rl does not support."""
@@ -218,7 +252,10 @@ class OnPolicyRunner(_RslRlRunner):
 
         Raises:
             TrainingStopped: `request_stop` was called; the state is that between two iterations.
+            ValueError: a student has no teacher, or mini-batches are more than worlds.
         """
+        _check_mini_batches(self.cfg, self.env.num_envs)
+        self.load_teacher()
         if self.ranks.is_distributed:
             self.alg.broadcast_parameters()
         # torchrun sets one thread per process; elsewhere the present number is the user's choice.
@@ -226,6 +263,22 @@ class OnPolicyRunner(_RslRlRunner):
         cast("AdjustedAlgorithm", self.alg).update_threads = threads
         with torch_threads(1):
             super().learn(num_learning_iterations, init_at_random_ep_len)
+
+    def load_teacher(self) -> None:
+        """Load the teacher of a distillation from its checkpoint, unless it is loaded.
+
+        Raises:
+            ValueError: no checkpoint is named, or it is one of another network.
+        """
+        if getattr(self.alg, "teacher_loaded", True):
+            return
+        path = self.cfg.get("teacher_checkpoint")
+        if path is None:
+            raise ValueError(
+                "Distillation has no teacher: set --agent.teacher-checkpoint to a checkpoint of "
+                "its training."
+            )
+        self.load(path, load_cfg={"teacher": True})
 
     def on_iteration(self, callback: Callable[[IterationRecord], None]) -> None:
         """Call `callback` after every iteration."""
@@ -243,6 +296,7 @@ class OnPolicyRunner(_RslRlRunner):
         own = {
             "env_state": self.env.unwrapped.state_dict(),
             "returns": self.logger.returns_state(),
+            "memory": cast("AdjustedAlgorithm", self.alg).memory(),
         }
         states = [own]
         if self.ranks.is_distributed:
@@ -252,7 +306,8 @@ class OnPolicyRunner(_RslRlRunner):
         checkpoint = self.alg.save()
         checkpoint["iter"] = self.current_learning_iteration
         checkpoint["infos"] = {**(infos or {}), **states[0], "other_ranks": states[1:]}
-        write_atomic(Path(path), _to_bytes(checkpoint))
+        on_cpu = tree_map_only(torch.Tensor, torch.Tensor.cpu, checkpoint)
+        write_atomic(Path(path), _to_bytes(on_cpu))
         if self.cfg.get("upload_model", True):
             self.logger.save_model(str(path), self.current_learning_iteration)
 
@@ -304,6 +359,8 @@ class OnPolicyRunner(_RslRlRunner):
                 "and optimizer continue from it, and new episodes begin.",
                 stacklevel=3,
             )
+        if "memory" in own:
+            cast("AdjustedAlgorithm", self.alg).load_memory(own["memory"])
         if "returns" in own:
             self.logger.load_returns_state(own["returns"])
 
@@ -339,35 +396,65 @@ class OnPolicyRunner(_RslRlRunner):
     ) -> Callable[[TensorDict], torch.Tensor]:
         """Return the policy as a function from observations to mean actions.
 
-        These have shape [worlds, actions].
+        These have shape [worlds, actions]. If the learner is on another device than the given one,
+        or the policy is recurrent, the function has a copy of the policy. The memory of a recurrent
+        policy is empty at the start of each episode of the environment.
+
+        Args:
+            device: device of the observations; None for that of the worlds.
         """
-        policy = super().get_inference_policy(device or self.device)
+        self.alg.eval_mode()
+        policy: Any = self.alg.get_policy()
+        device = device or self.device
+        is_recurrent = getattr(policy, "is_recurrent", False)
+        if is_recurrent or not same_device(device, self.alg.device):
+            state = policy.state_dict()
+            policy = copy.deepcopy(self._blank_policy).to(device).eval()
+            policy.load_state_dict(state)
+        env = self.env.unwrapped
 
         def act(obs: TensorDict) -> torch.Tensor:
             with torch.inference_mode():
+                if is_recurrent:
+                    policy.reset(env.episode_length_buf.to(device) == 0)
                 return policy(obs)
 
         return act
 
 
-def _observed(
-    obs_groups: dict[str, tuple[str, ...]], env: RslRlVecEnvWrapper
-) -> dict[str, list[str]]:
+def _check_mini_batches(settings: Mapping[str, Any], num_envs: int) -> None:
+    """Raise an error if worlds are too few: mini-batches of recurrent networks are whole worlds."""
+    count = settings["algorithm"].get("num_mini_batches", 1)
+    has_memory = any(settings.get(name, {}).get("rnn_type") for name in ("actor", "critic"))
+    if has_memory and count > num_envs:
+        raise ValueError(
+            f"algorithm.num_mini_batches is {count}, but there are {num_envs} worlds, of which "
+            "each mini-batch of a recurrent network has at least one: set it to less."
+        )
+
+
+def _observed(settings: Mapping[str, Any], env: RslRlVecEnvWrapper) -> dict[str, list[str]]:
     """Return the groups that each network sees.
 
-    A critic whose groups do not exist sees those of the actor.
+    A critic whose groups do not exist sees those of the actor, as does the network that rewards
+    new observations if no groups are named.
 
     Raises:
-        ValueError: the actor's groups do not exist.
+        ValueError: groups of another network do not exist.
     """
     available = set(env.get_observations().keys())
-    groups = {name: list(names) for name, names in obs_groups.items()}
-    if missing := set(groups.get("actor", ["actor"])) - available:
-        raise ValueError(
-            f"The actor observes {sorted(missing)}, but the environment has observation groups "
-            f"{sorted(available)}: name one of them in obs_groups['actor']."
-        )
-    if not set(groups.get("critic", ["critic"])) <= available:
+    groups = {name: list(names) for name, names in settings["obs_groups"].items()}
+    needed = ("student", "teacher") if "student" in settings else ("actor",)
+    if settings["algorithm"].get("rnd_cfg"):
+        groups.setdefault("rnd_state", groups.get("actor", ["actor"]))
+        needed = (*needed, "rnd_state")
+    for name in needed:
+        if missing := set(groups.get(name, [name])) - available:
+            raise ValueError(
+                f"The {name} observes {sorted(missing)}, but the environment has observation "
+                f"groups {sorted(available)}: name one of them in obs_groups['{name}']."
+            )
+    if "student" not in settings and not set(groups.get("critic", ["critic"])) <= available:
         groups["critic"] = groups.get("actor", ["actor"])
     return groups
 

@@ -76,7 +76,7 @@ def add_mirror(
     for name in networks:
         obs = Reflection.join(mirror.groups[group].to("cpu") for group in obs_groups[name])
         value = Reflection.of([0], [1.0])  # of a state's mirror image, which is as good
-        models[name]["mirror"] = obs, mirror.action.to("cpu") if name == "actor" else value
+        models[name]["mirror"] = obs, value if name == "critic" else mirror.action.to("cpu")
 
 
 def _is_symmetric(model: Mapping[str, object]) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.rl.config import RslRlBaseRunnerCfg
 from manyworlds.rl.curves import plot_learning_curve
 from manyworlds.rl.distributed import Ranks, disconnect, share
 from manyworlds.rl.exporter_utils import export_policy, export_scene
@@ -24,6 +24,7 @@ from manyworlds.rl.run_folder import RunFolder, RunOrigin
 from manyworlds.rl.runner import OnPolicyRunner, TrainingStopped
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.config import to_plain
+from manyworlds.utils.devices import as_device
 from manyworlds.utils.files import write_atomic
 from manyworlds.utils.machine import machine, package_versions
 
@@ -56,7 +57,7 @@ class TrainingResult:
 def train(
     task: str,
     env_cfg: ManagerBasedRlEnvCfg,
-    rl_cfg: RslRlOnPolicyRunnerCfg,
+    rl_cfg: RslRlBaseRunnerCfg,
     log_root: Path,
     *,
     device: str | None = None,
@@ -77,7 +78,7 @@ def train(
         env_cfg: the environment; its seed is set to the learner's if it is None.
         rl_cfg: the learner.
         log_root: folder of the experiments' folders.
-        device: torch device; None for the default.
+        device: torch device of the worlds; None for the default.
         resume: checkpoint to continue from.
         runner_cls: class of the runner, which gets the settings of the learner as a dict.
         on_start: function called with runner and run folder before the first iteration, on rank 0.
@@ -87,20 +88,14 @@ def train(
     _check_counts(rl_cfg)
     deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
     ranks = Ranks.from_environment()
+    learner = _learner_device(ranks, rl_cfg)
     env_cfg = copy.deepcopy(env_cfg)
     env_cfg.seed = rl_cfg.seed if env_cfg.seed is None else env_cfg.seed
     env = ManagerBasedRlEnv(_env_cfg_of(ranks, env_cfg), device=ranks.device(device))
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
-    runner = runner_cls(wrapped, asdict(rl_cfg), None, str(env.device))
+    runner = runner_cls(wrapped, asdict(rl_cfg), None, learner or str(env.device))
     try:
-        if resume is not None:
-            runner.load(str(resume))
-        remaining = rl_cfg.max_iterations - runner.current_learning_iteration
-        if resume is not None and remaining <= 0:
-            raise ValueError(
-                f"'{resume}' already has {runner.current_learning_iteration} iterations: set "
-                f"--agent.max-iterations (now {rl_cfg.max_iterations}) to more than that."
-            )
+        remaining = _load(runner, resume, rl_cfg.max_iterations)
         result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg, command))
         if resume is not None:
             result.records = _earlier_records(resume, runner.current_learning_iteration)
@@ -153,6 +148,28 @@ def _learn(
             result.stopped = True
 
 
+def _load(runner: OnPolicyRunner, resume: Path | None, max_iterations: int) -> int:
+    """Load the checkpoint to continue from, if any, and return the number of iterations to do."""
+    if resume is None:
+        runner.load_teacher()
+        return max_iterations
+    runner.load(str(resume))
+    done = runner.current_learning_iteration
+    if done >= max_iterations:
+        raise ValueError(
+            f"'{resume}' already has {done} iterations: set --agent.max-iterations (now "
+            f"{max_iterations}) to more than that."
+        )
+    return max_iterations - done
+
+
+def _learner_device(ranks: Ranks, rl_cfg: RslRlBaseRunnerCfg) -> str | None:
+    """Return the learner's own device, if it is configured and available."""
+    if rl_cfg.device is None:
+        return None
+    return str(as_device(ranks.device(rl_cfg.device) or rl_cfg.device))
+
+
 def _env_cfg_of(ranks: Ranks, env_cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnvCfg:
     """Return the configuration of this process, with its own seed and share of the cores."""
     if not ranks.is_distributed:
@@ -169,7 +186,7 @@ def _start_run(
     log_root: Path,
     task: str,
     env_cfg: ManagerBasedRlEnvCfg,
-    rl_cfg: RslRlOnPolicyRunnerCfg,
+    rl_cfg: RslRlBaseRunnerCfg,
     command: str | None,
 ) -> RunFolder:
     """Create the run's folder, once for all processes, and pass it to the writers of files."""
@@ -202,7 +219,7 @@ def _earlier_records(checkpoint: Path, iterations: int) -> list[IterationRecord]
     return [item for item in records if item.iteration <= iterations]
 
 
-def _check_counts(rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
+def _check_counts(rl_cfg: RslRlBaseRunnerCfg) -> None:
     for name in ("max_iterations", "num_steps_per_env", "save_interval"):
         if (value := getattr(rl_cfg, name)) < 1:
             raise ValueError(f"The learner's {name} must be at least 1, got {value}.")

@@ -12,13 +12,13 @@ import importlib.metadata
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
-    from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+    from manyworlds.rl.config import RslRlBaseRunnerCfg, RslRlOnPolicyRunnerCfg
 
     CpuPreset = Callable[[ManagerBasedRlEnvCfg, RslRlOnPolicyRunnerCfg], None]
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class _Task:
     env_cfg: ManagerBasedRlEnvCfg
     play_env_cfg: ManagerBasedRlEnvCfg
-    rl_cfg: RslRlOnPolicyRunnerCfg
+    rl_cfg: RslRlBaseRunnerCfg
     runner_cls: type | str | None
     """Runner class, or its location as 'module:name', because it needs the extra `train`."""
     cpu_preset: CpuPreset | None = None
@@ -125,7 +125,7 @@ def register_task(
     task_id: str,
     env_cfg: ManagerBasedRlEnvCfg,
     play_env_cfg: ManagerBasedRlEnvCfg,
-    rl_cfg: RslRlOnPolicyRunnerCfg,
+    rl_cfg: RslRlBaseRunnerCfg,
     runner_cls: type | None = None,
     *,
     cpu_preset: CpuPreset | None = None,
@@ -199,10 +199,12 @@ def load_env_cfg(task_name: str, play: bool = False) -> ManagerBasedRlEnvCfg:
 def load_rl_cfg(task_name: str) -> RslRlOnPolicyRunnerCfg:
     """Return a copy of a task's learner configuration.
 
+    It is the one that was registered, which is that of a distillation in tasks for students.
+
     Raises:
         KeyError: the task does not exist.
     """
-    return copy.deepcopy(_find(task_name).rl_cfg)
+    return cast("RslRlOnPolicyRunnerCfg", copy.deepcopy(_find(task_name).rl_cfg))
 
 
 def load_runner_cls(task_name: str) -> type | None:

@@ -26,13 +26,24 @@ def as_device(device: str | torch.device) -> torch.device:
     try:
         found = torch.device(device)
     except RuntimeError:
-        raise ValueError(f"There is no device '{device}': use 'cpu' or 'cuda'.") from None
+        raise ValueError(f"There is no device '{device}': use 'cpu', 'cuda' or 'mps'.") from None
     if found.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"PyTorch finds no GPU for device '{device}': use device='cpu', or install a driver "
             "and a CUDA build of PyTorch."
         )
+    if found.type == "mps" and not torch.backends.mps.is_available():
+        raise ValueError(
+            f"PyTorch finds no GPU of Apple for device '{device}': use 'cpu', or 'cuda' for one of "
+            "NVIDIA."
+        )
     return found
+
+
+def same_device(a: str | torch.device, b: str | torch.device) -> bool:
+    """Return True if both name one device; a type without an index is its first device."""
+    first, second = torch.device(a), torch.device(b)
+    return first.type == second.type and (first.index or 0) == (second.index or 0)
 
 
 def configure_torch_backends(allow_tf32: bool = True, deterministic: bool = False) -> None:

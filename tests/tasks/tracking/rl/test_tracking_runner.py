@@ -100,6 +100,19 @@ def test_an_environment_without_a_motion_is_refused(env_cfg):
         _runner(env_cfg, obs_groups={"actor": ("actor",), "critic": ("critic",)}).onnx_metadata()
 
 
+def test_a_recurrent_policy_is_refused_before_training(make_cfg):
+    """Name the setting before the first iteration, not at the export after the last."""
+    rl_cfg = load_rl_cfg("Tracking-Flat-Humanoid")
+    rl_cfg.actor.class_name, rl_cfg.actor.rnn_type = "RNNModel", "lstm"
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(make_cfg(num_envs=4)))
+    runner = MotionTrackingOnPolicyRunner(env, rl_cfg)
+    with pytest.raises(
+        ValueError, match=r"not one with inputs .*'h_in'.* use class_name='MLPModel'"
+    ):
+        runner.learn(1)
+    assert env.unwrapped.common_step_counter == 0
+
+
 def test_a_run_declares_its_motion(make_cfg, tmp_path, monkeypatch):
     """Declare the motion's artifact once, with the first checkpoint of a run that logs there."""
     env = RslRlVecEnvWrapper(ManagerBasedRlEnv(make_cfg(num_envs=1)))

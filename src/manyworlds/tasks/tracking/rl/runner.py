@@ -75,7 +75,8 @@ class MotionTrackingOnPolicyRunner(OnPolicyRunner):
             checkpoint of a run that logs there declares the use; None declares nothing.
 
     Raises:
-        ValueError: at export, the environment has no motion command, or the policy is recurrent.
+        ValueError: at the start of training or at export, the environment has no motion command,
+            or the policy is recurrent.
     """
 
     def __init__(
@@ -88,6 +89,11 @@ class MotionTrackingOnPolicyRunner(OnPolicyRunner):
     ) -> None:
         super().__init__(env, train_cfg, log_dir, device)
         self.registry_name = registry_name
+
+    def learn(self, num_learning_iterations: int, init_at_random_ep_len: bool = False) -> None:
+        """Run iterations; see `OnPolicyRunner.learn`."""
+        self.onnx_model()  # an error before training, not after it
+        super().learn(num_learning_iterations, init_at_random_ep_len)
 
     def save(self, path: str | Path, infos: dict[str, Any] | None = None) -> None:
         """Write a checkpoint; see `OnPolicyRunner.save`."""
