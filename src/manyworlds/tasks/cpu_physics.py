@@ -12,7 +12,8 @@ def use_cheap_physics(cfg: ManagerBasedRlEnvCfg, iterations: int) -> None:
 
     The control period, the friction cones and the contacts stay the same. Sensors of the robot's
     model that no term names are left out. `docs/performance.md` lists what each change gains, and
-    how far motions deviate from the task's own.
+    how far motions deviate from the task's own. What counts physics steps covers twice the time:
+    histories of contact sensors, and delays of actuators.
 
     Args:
         cfg: the environment, with an even decimation; it is modified.
@@ -47,5 +48,6 @@ def _named_sensors(cfg: ManagerBasedRlEnvCfg) -> Iterator[str]:
     for terms in (*groups, *managers):
         for term in filter(None, terms.values()):
             for key, value in term.params.items():
-                if "sensor" in key and value is not None:
-                    yield from (value,) if isinstance(value, str) else value
+                names = (value,) if isinstance(value, str) else value
+                if "sensor" in key and isinstance(names, tuple | list):
+                    yield from names
