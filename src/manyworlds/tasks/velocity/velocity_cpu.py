@@ -19,7 +19,7 @@ _WEIGHTS = {
     "track_linear_velocity": (4.0, 3.0, 3.0),
     "track_angular_velocity": (3.0, 2.5, None),
     "air_time": (1.0, 0.5, None),
-    "action_rate_l2": (-0.01, -0.04, -0.15),
+    "action_rate_l2": (-0.01, -0.04, -0.16),
 }
 # Iterations of the solver. Flat feet and collisions between legs need more of them.
 _SOLVER_ITERATIONS, _BIPED_SOLVER_ITERATIONS = 5, 10
@@ -43,7 +43,7 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
     _simplify_contacts(env_cfg, self_collisions=False)
     _change(env_cfg, rl_cfg, _STAGES)
     rl_cfg.max_iterations = 700
-    rl_cfg.algorithm.entropy_coef = 0.006
+    rl_cfg.algorithm.entropy_coef = 0.012
 
 
 def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
