@@ -52,6 +52,9 @@ def test_the_preset_is_the_same_task_in_the_end(task):
     assert period(cheap) == period(own)
     for name in ("cone", "impratio", "integrator", "gravity"):
         assert getattr(cheap.sim.mujoco, name) == getattr(own.sim.mujoco, name)
+    for ours, theirs in zip(cheap.scene.sensors, own.scene.sensors, strict=True):
+        if steps := getattr(theirs, "history_length", 0):
+            assert steps == own.decimation and ours.history_length == cheap.decimation
     assert weights_at(cheap, 0) != weights_at(own, 0)
     last, own_last = weights_at(cheap, 10**9), weights_at(own, 10**9)
     differ = {name for name, weight in last.items() if weight != own_last[name]}
