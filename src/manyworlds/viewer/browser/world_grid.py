@@ -13,6 +13,8 @@ import numpy as np
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.viewer_config import ViewerConfig
+from manyworlds.viewer.browser import geom_meshes
+from manyworlds.viewer.browser.ground import Ground
 from manyworlds.viewer.browser.layout import (
     bounding_box,
     default_position,
@@ -25,7 +27,6 @@ from manyworlds.viewer.browser.per_world_appearance import PerWorldAppearance
 from manyworlds.viewer.browser.shapes import (
     SOLID_GEOMS,
     ShapeLayer,
-    linear_colors,
     merge_instances,
     simplified,
 )
@@ -40,7 +41,6 @@ GroupKind = Literal["geom", "site"]
 """Kinds of elements that are drawn by groups."""
 _ROOT = "/worlds"
 _ACCENT = (38, 132, 255)
-_GROUND = (228, 232, 236)
 _IDENTITY = (1.0, 0.0, 0.0, 0.0)
 _MAX_FACES = 2_000_000
 """Number of triangles that a usual graphics card draws smoothly: the selected world has all of
@@ -110,7 +110,7 @@ class WorldGrid:
         }
         """Groups of geoms and sites that are drawn; call `rebuild` after a change."""
         self._model = _with_own_colors(model)
-        self._conversions = require_extra("mjviser.conversions", "lab")
+        require_extra("trimesh", "lab")
         self._on_click = on_click
         self._can_select = can_select
         self._on_mesh = on_mesh
@@ -126,7 +126,10 @@ class WorldGrid:
         self._place(cfg)
         with server.atomic():
             self._light()
-            self._add_ground()
+            size, shown = (float(np.ptp(box, axis=0).max()) for box in (self.box, self.shown_box()))
+            self.ground = Ground(
+                server, f"{_ROOT}/ground", self._model, size, shown, shared=count > 1
+            )
             self._labels = self._add_labels()
             self._outline = self._add_outline()
 
@@ -228,6 +231,7 @@ class WorldGrid:
             for node in [*self._nodes, *(batch.handle for batch in self._batches)]:
                 node.remove()
             self._shapes.remove()
+            self.ground.remove()
             self._nodes.clear()
             self._batches.clear()
 
@@ -276,31 +280,8 @@ class WorldGrid:
         return [site for site in range(self._model.nsite) if self._shown("site", site)]
 
     def _light(self) -> None:
-        self.server.scene.configure_environment_map("studio", environment_intensity=0.8)
+        self.server.scene.configure_environment_map("studio", environment_intensity=0.4)
         self.server.scene.configure_default_lights(enabled=True, cast_shadow=True)
-
-    def _add_ground(self) -> None:
-        """Add one infinite grid under all worlds, at the height of the lowest floor."""
-        if not self._planes:
-            return
-        height = min(float(bounding_box(self._model, [p])[0, 2]) for p in self._planes)
-        self._nodes.append(
-            self.server.scene.add_grid(
-                f"{_ROOT}/ground",
-                infinite_grid=True,
-                cell_size=0.5,
-                section_size=1.0,
-                cell_color=(214, 219, 224),
-                section_color=(190, 197, 204),
-                cell_thickness=0.6,
-                section_thickness=1.0,
-                plane_color=_GROUND,
-                plane_opacity=1.0,
-                shadow_opacity=0.25,
-                fade_distance=8.0 * float(np.ptp(self.shown_box(), axis=0).max()) + 10.0,
-                position=(0.0, 0.0, height - 0.002),
-            )
-        )
 
     def _add_meshes(self) -> list[_Batch]:
         by_body: dict[int, list[int]] = {}
@@ -310,7 +291,10 @@ class WorldGrid:
         alike: dict[Hashable, tuple[list[int], list[int]]] = {}
         for body, own in by_body.items():
             # Geoms with different textures cannot share a mesh.
-            for group in self._conversions.group_geoms_by_visual_compat(self._model, own):
+            by_look: dict[geom_meshes.Look, list[int]] = {}
+            for geom in own:
+                by_look.setdefault(geom_meshes.look_of(self._model, geom), []).append(geom)
+            for group in by_look.values():
                 key = static_body(self._model, body), self._look("geom", group)
                 alike.setdefault(key, ([], group))[0].append(body)
         meshes = [(bodies, self._merged(group)) for bodies, group in alike.values()]
@@ -346,8 +330,7 @@ class WorldGrid:
 
     def _merged(self, geoms: list[int]) -> trimesh.Trimesh:
         if tuple(geoms) not in self._meshes:
-            mesh = self._conversions.merge_geoms(self._model, geoms)
-            self._meshes[tuple(geoms)] = _make_colors_linear(mesh)
+            self._meshes[tuple(geoms)] = geom_meshes.merge_geoms(self._model, geoms)
         return self._meshes[tuple(geoms)]
 
     def _add_sites(self) -> list[_Batch]:
@@ -357,11 +340,7 @@ class WorldGrid:
             if model.site_rgba[site, 3] > 0 and not self._appearance.varied["site"][site]:
                 by_body.setdefault(int(model.site_bodyid[site]), []).append(site)
         return [
-            self._add_batch(
-                f"sites_{body}",
-                _make_colors_linear(self._conversions.merge_sites(model, own)),
-                (body,),
-            )
+            self._add_batch(f"sites_{body}", geom_meshes.merge_sites(model, own), (body,))
             for body, own in by_body.items()
         ]
 
@@ -377,9 +356,9 @@ class WorldGrid:
         static = self.landscape and static_body(self._model, bodies[0])
         copies = 1 if static or detail else self.count
         rows = copies * len(bodies)
-        handle = self.server.scene.add_batched_meshes_trimesh(
+        handle = self.server.scene.add_batched_glb(
             f"{_ROOT}/{name}",
-            mesh,
+            geom_meshes.to_glb(mesh),
             batched_wxyzs=np.tile(_IDENTITY, (rows, 1)),
             batched_positions=np.zeros((rows, 3)),
             batched_scales=np.ones(rows) if coarse else None,
@@ -446,14 +425,3 @@ def _with_own_colors(model: mujoco.MjModel) -> mujoco.MjModel:
     own[own] &= ~textured[model.geom_matid[own]]
     model.geom_matid[own] = -1
     return model
-
-
-def _make_colors_linear(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
-    """Convert the colors of vertices to linear light, which browsers expect."""
-    from trimesh.visual import ColorVisuals
-
-    if isinstance(mesh.visual, ColorVisuals) and mesh.visual.kind == "vertex":
-        colors = np.array(mesh.visual.vertex_colors)
-        colors[:, :3] = linear_colors(colors / 255.0)
-        mesh.visual.vertex_colors = colors
-    return mesh
