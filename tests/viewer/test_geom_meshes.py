@@ -89,6 +89,7 @@ SHAPES = [
     *(f'type="{kind}" size=".5 .8 .3"' for kind in ("box", "ellipsoid", "plane")),
     *(f'type="{kind}" size=".4 .3"' for kind in ("capsule", "cylinder")),
     'type="mesh" mesh="gem"',
+    'type="mesh" mesh="printed"',
     'type="hfield" hfield="hills"',
 ]
 SCENE = """
@@ -104,6 +105,8 @@ SCENE = """
     {texture}
     <material name="m" texture="t" specular="0" {material}/>
     <mesh name="gem" vertex=".5 0 0 -.5 0 0 0 .8 0 0 -.8 0 0 0 .3 0 0 -.3"/>
+    <mesh name="printed" inertia="shell" vertex="-.5 -.8 0 .5 -.8 0 -.5 .8 0 .5 .8 0 0 0 .3"
+      texcoord="0 1 1 1 0 0 1 0 .5 .5" face="0 2 1 1 2 3 0 1 4 1 3 4 3 2 4 2 0 4"/>
     <hfield name="hills" nrow="5" ncol="7" size=".5 .8 .3 .1"
       elevation="0 1 2 3 2 1 0 1 2 3 4 3 2 1 2 3 4 5 4 3 2 1 2 3 4 3 2 1 0 1 2 3 2 1 0"/>
   </asset>
@@ -116,8 +119,8 @@ SCENE = """
 @pytest.mark.parametrize("material", ["", 'texrepeat="1 2" texuniform="true"'])
 def test_textures_are_where_mujoco_renders_them(kind, material):
     """Compare the middle of each triangle that is seen with MuJoCo's picture of the geoms."""
-    # Planes are too thin for a texture that surrounds them.
-    shapes = [s for s in SHAPES if kind == "2d" or "plane" not in s]
+    # Flat things have no sides for a texture that surrounds them.
+    shapes = [s for s in SHAPES if kind == "2d" or not ("plane" in s or "printed" in s)]
     places = [f"{2.2 * (i % 3 - 1)} {2.2 * (i // 3 - 1)} 0" for i in range(len(shapes))]
     geoms = [f'<geom {s} pos="{p}" material="m"/>' for s, p in zip(shapes, places, strict=True)]
     xml = SCENE.format(texture=TEXTURES[kind], material=material, geoms="".join(geoms))

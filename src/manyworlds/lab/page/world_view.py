@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -12,7 +11,7 @@ from manyworlds.lab.snapshot import Snapshot
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.browser.cameras import point_cameras
 from manyworlds.viewer.browser.layout import box_around, static_body
-from manyworlds.viewer.browser.world_grid import WorldGrid
+from manyworlds.viewer.browser.world_grid import BodyAt, OnMesh, WorldGrid
 
 if TYPE_CHECKING:
     import viser
@@ -21,8 +20,6 @@ _ASPECT = 1.3  # width of the view by its height
 _AZIMUTH, _ELEVATION = 130.0, -20.0
 _AROUND = 1.35
 """Size of the view relative to that of the moving bodies."""
-OnMesh = Callable[["viser.BatchedGlbHandle", tuple[int, ...]], None]
-"""Called with the handle of a mesh and the bodies that it draws, one instance each."""
 
 
 class WorldView:
@@ -44,9 +41,9 @@ class WorldView:
     ) -> None:
         self.server = server
         self.model = model
-        self.on_mesh: OnMesh = lambda handle, bodies: None
+        self.on_mesh: OnMesh = lambda handle, body_at: None
         """Called for each mesh that is created from now on."""
-        self.meshes: list[tuple[viser.BatchedGlbHandle, tuple[int, ...]]] = []
+        self.meshes: list[tuple[viser.BatchedGlbHandle | viser.MeshHandle, BodyAt]] = []
         """Handles of meshes, and the bodies that each draws."""
         self.follow = 0
         """Id of the body that stays in the center of the view; 0 for none."""
@@ -83,9 +80,11 @@ class WorldView:
         self.grid.groups["geom"][group] = on
         self._outdated = True
 
-    def _note_mesh(self, handle: viser.BatchedGlbHandle, bodies: tuple[int, ...]) -> None:
-        self.meshes.append((handle, bodies))
-        self.on_mesh(handle, bodies)
+    def _note_mesh(
+        self, handle: viser.BatchedGlbHandle | viser.MeshHandle, body_at: BodyAt
+    ) -> None:
+        self.meshes.append((handle, body_at))
+        self.on_mesh(handle, body_at)
 
     def _look(self, snapshot: Snapshot) -> None:
         """Point the camera at the box of all moving bodies."""

@@ -96,7 +96,7 @@ def geom_surface(model: mujoco.MjModel, geom: int) -> Surface:
     else:
         surface = _UNIT[kind]()
     if texture >= 0:
-        surface = textures.place_texture(model, material, surface, kind, size)
+        surface = textures.place_texture(model, material, surface, size)
     return _scaled(kind, surface, size)
 
 

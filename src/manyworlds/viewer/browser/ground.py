@@ -94,9 +94,7 @@ class Ground:
     ) -> viser.SceneNodeHandle:
         material = int(model.geom_matid[plane])
         own = model.geom_size[plane]
-        surface = textures.place_texture(
-            model, material, surfaces.unit_plane(), int(model.geom_type[plane]), own
-        )
+        surface = textures.place_texture(model, material, surfaces.unit_plane(), own)
         half = own[:2].copy()
         if shared or half.min() <= 0:
             # The texture continues beyond the sides of the plane.

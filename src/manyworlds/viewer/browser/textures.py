@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _Role = mujoco.mjtTextureRole
 _2D = mujoco.mjtTexture.mjTEXTURE_2D
-_PRESCALED = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_HFIELD)
 _LEAST_FACES = 400
 """Number of triangles from which on the sides of a cube are printed on them without distortion."""
 # For each side of a cube (+x, -x, +y, ...): the direction's components that count along the
@@ -55,7 +54,7 @@ def image_of(model: mujoco.MjModel, texture: int) -> Image:
 
 
 def place_texture(
-    model: mujoco.MjModel, material: int, surface: Surface, kind: int, size: np.ndarray
+    model: mujoco.MjModel, material: int, surface: Surface, size: np.ndarray
 ) -> Surface:
     """Return a surface with the coordinates that a material's texture has on it.
 
@@ -64,7 +63,6 @@ def place_texture(
         material: a material with a texture.
         surface: surface of a geom: a unit shape, or the vertices of a mesh or a height field with
             the texture coordinates of a mesh, if it has any; otherwise NaN.
-        kind: type of the geom.
         size: sizes of the geom as an `MjvGeom` has them, shape (3,).
     """
     uniform = bool(model.mat_texuniform[material])
@@ -74,9 +72,7 @@ def place_texture(
         return _on_cube(surface, directions, model, texture)
     repeat = model.mat_texrepeat[material]
     infinite = size[:2].min() <= 0
-    if kind == mujoco.mjtGeom.mjGEOM_MESH and np.isfinite(surface.uv).all():
-        uv = surface.uv
-    elif kind in _PRESCALED or infinite:
+    if infinite or not np.isfinite(surface.uv).all():
         along = surface.vertices[:, :2] / (1.0 if uniform or infinite else size[:2])
         uv = 0.5 + 0.5 * repeat * along * (1.0, -1.0)
     else:

@@ -14,6 +14,7 @@ import numpy as np
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.browser import geom_meshes
+from manyworlds.viewer.browser.deformables import Deformables
 from manyworlds.viewer.browser.ground import Ground
 from manyworlds.viewer.browser.layout import (
     bounding_box,
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
     from manyworlds.viewer.model_sync import WorldArrays
 
+BodyAt = Callable[[int | None, np.ndarray], int]
+"""Body of an instance of a mesh, or at a point of a skin or flex."""
+OnMesh = Callable[["viser.BatchedGlbHandle | viser.MeshHandle", BodyAt], None]
+"""Called with the handle of a mesh that was added, and the bodies that it draws."""
 GroupKind = Literal["geom", "site"]
 """Kinds of elements that are drawn by groups."""
 _ROOT = "/worlds"
@@ -82,8 +87,8 @@ class WorldGrid:
         expanded_fields: `sim.expanded_fields`, the fields that differ.
         on_click: called with the index, among those shown, of a world that was clicked.
         can_select: whether worlds have labels, and the selected one is marked and has all faces.
-        on_mesh: called with each mesh's handle and the bodies that it draws, one instance each in
-            each world.
+        on_mesh: called with each mesh's handle, and a function that returns the body of an
+            instance, or of a point of a skin or flex [m], shape (3,).
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -100,7 +105,7 @@ class WorldGrid:
         expanded_fields: Set[str] | None = None,
         on_click: Callable[[int], None] | None = None,
         can_select: bool = True,
-        on_mesh: Callable[[viser.BatchedGlbHandle, tuple[int, ...]], None] | None = None,
+        on_mesh: OnMesh | None = None,
     ) -> None:
         self.server = server
         self.count = count
@@ -122,6 +127,10 @@ class WorldGrid:
         self._shapes = ShapeLayer(
             server, f"{_ROOT}/varied", self._model, on_click, cast_shadow=True
         )
+        self.deformables = Deformables(
+            server, f"{_ROOT}/soft", self._model, count, self._note_deformable
+        )
+        """Skins and flexes."""
         self._drawable = self._drawable_geoms()
         self._place(cfg)
         with server.atomic():
@@ -184,7 +193,8 @@ class WorldGrid:
             quaternions = np.where(finite, quaternions, _IDENTITY)
             safe = np.where(np.isfinite(anchors), anchors, 0.0)
             positions = np.where(finite, positions, safe[:, None])
-        drawn = (positions + self.offsets(anchors)[:, None]).astype(np.float32)
+        offsets = self.offsets(anchors)
+        drawn = (positions + offsets[:, None]).astype(np.float32)
         quaternions = quaternions.astype(np.float32)
         varied = [
             *self._appearance.instances("geom", self._drawable, drawn, quaternions),
@@ -202,6 +212,7 @@ class WorldGrid:
                     scales[selected] = 0.0
                     batch.handle.batched_scales = scales.reshape(-1)
             self._shapes.show(merge_instances(varied))
+            self.deformables.update(positions, quaternions, offsets, selected)
             if self.landscape:
                 self.places = drawn[:, self._lead_body].astype(np.float64)
                 for label, place in zip(self._labels, self.places, strict=False):
@@ -218,6 +229,7 @@ class WorldGrid:
         """Show or hide the meshes; the ground stays."""
         for batch in self._batches:
             batch.handle.visible = visible
+        self.deformables.show(visible)
 
     def show_labels(self, visible: bool) -> None:
         """Show or hide the labels of the worlds."""
@@ -232,6 +244,7 @@ class WorldGrid:
                 node.remove()
             self._shapes.remove()
             self.ground.remove()
+            self.deformables.remove()
             self._nodes.clear()
             self._batches.clear()
 
@@ -367,7 +380,7 @@ class WorldGrid:
         )
         batch = _Batch(handle, bodies, copies, len(mesh.faces), coarse, detail)
         if self._on_mesh is not None:
-            self._on_mesh(handle, bodies)
+            self._on_mesh(handle, lambda index, point: bodies[(index or 0) % len(bodies)])
         if self._on_click is not None and self.count > 1 and not (static or detail):
             on_click = self._on_click
 
@@ -377,6 +390,12 @@ class WorldGrid:
                     on_click(event.instance_index // len(bodies))
 
         return batch
+
+    def _note_deformable(
+        self, handle: viser.MeshHandle, body_at: Callable[[np.ndarray], int]
+    ) -> None:
+        if self._on_mesh is not None:
+            self._on_mesh(handle, lambda index, point: body_at(point))
 
     def _add_labels(self) -> list[viser.LabelHandle]:
         labelled = self._can_select and 1 < self.count <= MAX_LABELS
