@@ -86,6 +86,14 @@ class SoftBodies:
             mujoco.mj_flex(model, data)
         self._draw()
 
+    def points_at(self, xpos: np.ndarray, xquat: np.ndarray) -> np.ndarray:
+        """Return the vertices of all skins and flexes at poses of the bodies [m], shape (n, 3)."""
+        if not (self.pieces or self.cables):
+            return np.zeros((0, 3))
+        self.compute(xpos, xquat)
+        own = [self.skin[piece.vertices] for piece in self.pieces if piece.skin]
+        return np.concatenate([self.points, *own])
+
     def _draw(self) -> None:
         nothing = 0  # no geoms
         mujoco.mjv_updateScene(

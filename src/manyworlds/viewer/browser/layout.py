@@ -45,6 +45,14 @@ def box_around(
     model: mujoco.MjModel, geoms: list[int], xpos: np.ndarray, xmat: np.ndarray
 ) -> np.ndarray:
     """Return the box around some geoms [m], shape (2, 3), from the poses of all geoms."""
+    boxes = geom_boxes(model, geoms, xpos, xmat)
+    return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
+
+
+def geom_boxes(
+    model: mujoco.MjModel, geoms: list[int], xpos: np.ndarray, xmat: np.ndarray
+) -> np.ndarray:
+    """Return the box around each of some geoms [m], shape (n, 2, 3), from the poses of all."""
     rotation = xmat[geoms].reshape(-1, 3, 3)
     middle, half = np.split(model.geom_aabb[geoms], 2, axis=1)
     planes = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_PLANE
@@ -52,7 +60,7 @@ def box_around(
     middle[planes], half[planes] = 0.0, model.geom_size[geoms][planes] * (1.0, 1.0, 0.0)
     center = xpos[geoms] + (rotation @ middle[:, :, None])[:, :, 0]
     reach = (np.abs(rotation) @ half[:, :, None])[:, :, 0]
-    return np.array([(center - reach).min(axis=0), (center + reach).max(axis=0)])
+    return np.stack([center - reach, center + reach], axis=1)
 
 
 def default_position(model: mujoco.MjModel, body_id: int) -> np.ndarray:

@@ -44,6 +44,11 @@ class Poses(Protocol):
         ...
 
     @property
+    def xpos(self) -> np.ndarray:
+        """Positions of the bodies [m], shape (nbody, 3)."""
+        ...
+
+    @property
     def xquat(self) -> np.ndarray:
         """Orientations of the bodies (w, x, y, z), shape (nbody, 4)."""
         ...

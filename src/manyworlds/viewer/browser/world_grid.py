@@ -17,6 +17,7 @@ from manyworlds.viewer.browser import geom_meshes
 from manyworlds.viewer.browser.deformables import Deformables
 from manyworlds.viewer.browser.ground import Ground
 from manyworlds.viewer.browser.layout import (
+    at_default,
     bounding_box,
     default_position,
     grid_slots,
@@ -152,6 +153,11 @@ class WorldGrid:
         places = self.places if world is None else self.places[world : world + 1]
         return np.array([places.min(axis=0) + self.box[0], places.max(axis=0) + self.box[1]])
 
+    @property
+    def drawn_geoms(self) -> list[int]:
+        """Geoms that are drawn, apart from the ground."""
+        return list(self._drawable)
+
     def offsets(self, anchors: np.ndarray) -> np.ndarray:
         """Return the displacement of each world in the drawing [m], shape (count, 3)."""
         anchors = np.where(np.isfinite(anchors), anchors, 0.0)
@@ -259,8 +265,18 @@ class WorldGrid:
             self.box = bounding_box(model, moving) - default_position(model, self._lead_body)
             self.places = np.zeros((self.count, 3))
         else:
-            self.box = bounding_box(model, geoms)
+            self.box = self._box_of_world(geoms)
             self.places = grid_slots(self.count, np.ptp(self.box, axis=0), cfg.azimuth)
+
+    def _box_of_world(self, geoms: list[int]) -> np.ndarray:
+        """Return the box around a world at its default state [m], shape (2, 3)."""
+        data = at_default(self._model)
+        points = self.deformables.bodies.points_at(data.xpos, data.xquat)
+        if not len(points):
+            return bounding_box(self._model, geoms)
+        if geoms:
+            points = np.concatenate([points, bounding_box(self._model, geoms)])
+        return np.array([points.min(axis=0), points.max(axis=0)])
 
     def _shown(self, kind: GroupKind, element: int) -> bool:
         group = int(getattr(self._model, f"{kind}_group")[element])
