@@ -124,6 +124,35 @@ def test_the_body_under_the_mouse():
         assert data.xpos[body] == pytest.approx(bodies.flex[cloth.vertices[vertex]], abs=0.02)
 
 
+def test_each_world_has_its_own_skin():
+    """Draw the skins of several worlds at their places, moved as their bodies are, or hide them."""
+    import viser
+
+    from manyworlds.utils.viewer_config import ViewerConfig
+    from manyworlds.viewer.browser.world_grid import WorldGrid
+
+    model = mujoco.MjModel.from_xml_string(SKIN)
+    states = [moved(model), mujoco.MjData(model)]
+    mujoco.mj_forward(model, states[1])
+    server = viser.ViserServer("127.0.0.1", free_port(), verbose=False)
+    try:
+        grid = WorldGrid(server, model, ViewerConfig(), 2)
+        assert grid.box[1, 0] >= 2.0 and grid.box[1, 1] >= 1.0  # the skin is larger than the geoms
+        xpos = np.array([state.xpos for state in states])
+        xquat = np.array([state.xquat for state in states])
+        grid.update(xpos, xquat, np.zeros((2, 3)), 0)
+        bodies = SoftBodies(model)
+        handles = {tuple(handle.position): handle for handle in grid.deformables.handles}
+        assert len(handles) == 2
+        for world, place in enumerate(grid.places):
+            bodies.compute(xpos[world], xquat[world])
+            assert np.array_equal(handles[tuple(place)].vertices, bodies.skin)
+        grid.show(False)
+        assert not any(handle.visible for handle in handles.values())
+    finally:
+        server.stop()
+
+
 def test_only_as_many_worlds_as_a_browser_can_receive():
     """Count the bytes: the dog's skin in a few worlds of many, the selected one among them."""
     import viser

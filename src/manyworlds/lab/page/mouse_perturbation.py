@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from manyworlds.viewer.browser.world_grid import BodyAt
 
-    DragEvent = viser.SceneNodeDragEvent[viser.BatchedGlbHandle | viser.MeshHandle]
+    DragEvent = viser.SceneNodeDragEvent[Any]
 
 _TURN_PER_SCREEN = 2 * np.pi
 """Angle by which a body turns while the mouse crosses the whole view [rad]."""

@@ -272,12 +272,12 @@ class Deformables:
         if handle is not None:
             handle.vertices, handle.position = vertices, offset
             return
-        opacity = piece.rgba[3]
+        red, green, blue, opacity = piece.rgba
         handle = self._server.scene.add_mesh_simple(
             f"{self._path}/{slot}_{number}",
             vertices,
             piece.faces,
-            color=tuple(round(255 * value) for value in piece.rgba[:3]),
+            color=(round(255 * red), round(255 * green), round(255 * blue)),
             opacity=None if opacity >= 1 else opacity,
             side="double",
             position=offset,
@@ -357,8 +357,9 @@ def _divided(
     if texture < 0 or uv is None or textures.is_cube(model, texture):
         return [(faces, tuple(rgba.tolist()))]
     image = textures.pixels(model, texture)
-    uv = uv * model.mat_texrepeat[material]
-    at = np.einsum("sc,mck->msk", _SAMPLES, uv) % 1.0 * (image.shape[1], image.shape[0])
+    repeated: np.ndarray = uv * model.mat_texrepeat[material]
+    at = np.einsum("sc,mck->msk", _SAMPLES, repeated) % 1.0
+    at = at * (image.shape[1], image.shape[0])
     column, row = np.moveaxis(at.astype(int), -1, 0)
     color = image[row % image.shape[0], column % image.shape[1]].mean(axis=1)
     color = np.broadcast_to(color[:, :3], (len(faces), 3)).round().astype(np.uint8)

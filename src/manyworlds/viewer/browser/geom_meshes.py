@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
 import numpy as np
@@ -14,6 +14,7 @@ from manyworlds.viewer.browser.surfaces import Surface
 
 if TYPE_CHECKING:
     import trimesh
+    from trimesh.visual import ColorVisuals
 
 _Geom = mujoco.mjtGeom
 _UNIT: dict[int, Callable[[], Surface]] = {
@@ -130,7 +131,7 @@ def to_glb(mesh: trimesh.Trimesh) -> bytes:
         material: dict[str, Any] = {
             "pbrMetallicRoughness": {"metallicFactor": 0.0, "roughnessFactor": 1.0}
         }
-        if (mesh.visual.vertex_colors[:, 3] < 255).any():
+        if (_vertex_colors(mesh)[:, 3] < 255).any():
             material["alphaMode"] = "BLEND"
         tree["materials"] = [material]
         for one in tree["meshes"]:
@@ -145,16 +146,27 @@ def to_glb(mesh: trimesh.Trimesh) -> bytes:
 
 
 def linear(rgb: np.ndarray) -> np.ndarray:
-    """Convert MuJoCo's screen colors, from 0 to 1, to linear light, which browsers expect."""
+    """Convert MuJoCo's screen colors, from 0 to 1, to linear light, which browsers expect.
+
+    Args:
+        rgb: colors, shape (..., 3).
+
+    Returns:
+        Colors from 0 to 1, shape (..., 3).
+    """
     return np.clip(rgb, 0.0, 1.0) ** 2.2
 
 
 def sharpened(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
     """Return a mesh with colors of vertices whose sharp edges are drawn sharp."""
     module = require_extra("trimesh", "lab")
-    colors = np.asarray(mesh.visual.vertex_colors)
+    colors = _vertex_colors(mesh)
     old, faces = surfaces.split_sharp_edges(mesh.vertices, mesh.faces, colors)
     return module.Trimesh(mesh.vertices[old], faces, vertex_colors=colors[old], process=False)
+
+
+def _vertex_colors(mesh: trimesh.Trimesh) -> np.ndarray:
+    return np.asarray(cast("ColorVisuals", mesh.visual).vertex_colors)
 
 
 def _colored(parts: list[Surface], colors: list[np.ndarray]) -> trimesh.Trimesh:

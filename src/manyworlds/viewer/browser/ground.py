@@ -44,6 +44,8 @@ class Ground:
         *,
         shared: bool,
     ) -> None:
+        self.height = -np.inf
+        """Height of the ground [m]; -inf without one."""
         self._node: viser.SceneNodeHandle | None = None
         self._period: np.ndarray | None = None
         planes = ground_planes(model)
@@ -53,6 +55,7 @@ class Ground:
         plane = min(planes, key=lambda geom: float(data.geom_xpos[geom, 2]))
         below = min(_BELOW, 1e-3 * size)
         self._position = data.geom_xpos[plane] - (0.0, 0.0, below)
+        self.height = float(self._position[2])
         self._rotation = data.geom_xmat[plane].reshape(3, 3)
         texture = textures.texture_of(model, int(model.geom_matid[plane]))
         if texture >= 0 and not textures.is_cube(model, texture):

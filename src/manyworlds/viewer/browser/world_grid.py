@@ -434,7 +434,9 @@ class WorldGrid:
         half = np.maximum((high - low) / 2, 0.3 * (high - low).max())
         center = (low + high) / 2
         corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * half + center
-        points = np.column_stack([corners, np.full(4, self.box[0, 2] + 0.004)])
+        points = np.column_stack(
+            [corners, np.full(4, max(self.box[0, 2], self.ground.height) + 0.004)]
+        )
         outline = self.server.scene.add_line_segments(
             f"{_ROOT}/selected",
             points=np.stack([points, np.roll(points, -1, axis=0)], axis=1).astype(np.float32),
