@@ -201,10 +201,10 @@ class WorldGrid:
             positions = np.where(finite, positions, safe[:, None])
         offsets = self.offsets(anchors)
         drawn = (positions + offsets[:, None]).astype(np.float32)
-        quaternions = quaternions.astype(np.float32)
+        turned = quaternions.astype(np.float32)
         varied = [
-            *self._appearance.instances("geom", self._drawable, drawn, quaternions),
-            *self._appearance.instances("site", self._drawable_sites(), drawn, quaternions),
+            *self._appearance.instances("geom", self._drawable, drawn, turned),
+            *self._appearance.instances("site", self._drawable_sites(), drawn, turned),
         ]
         # Viser sends only changes.
         with self.server.atomic():
@@ -212,7 +212,7 @@ class WorldGrid:
                 bodies = list(batch.body_ids)
                 rows = slice(selected, selected + 1) if batch.detail else slice(batch.copies)
                 batch.handle.batched_positions = drawn[rows, bodies].reshape(-1, 3)
-                batch.handle.batched_wxyzs = quaternions[rows, bodies].reshape(-1, 4)
+                batch.handle.batched_wxyzs = turned[rows, bodies].reshape(-1, 4)
                 if batch.coarse:
                     scales = np.ones((batch.copies, len(bodies)), np.float32)
                     scales[selected] = 0.0
