@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from manyworlds.sim import RecomputeLevel, Simulation
-from manyworlds.viewer.browser import shapes
+from manyworlds.viewer.browser import geom_meshes, shapes
 from manyworlds.viewer.browser.per_world_appearance import PerWorldAppearance
 
 pytest.importorskip("mjviser", reason="needs the extra 'lab'")
@@ -154,7 +154,7 @@ def test_pieces_fill_the_geom(kind):
     """Take geoms apart into shapes that reach as far as MuJoCo's bounding box."""
     xml = f'<mujoco><worldbody><geom type="{kind}" size=".1 .2 .3"/></worldbody></mujoco>'
     model = mujoco.MjModel.from_xml_string(xml)
-    size = shapes.drawn_size(int(model.geom_type[0]), model.geom_size[:1])
+    size = geom_meshes.drawn_size(int(model.geom_type[0]), model.geom_size[:1])
     reach = np.zeros(3)
     for _, along, scale in shapes.pieces(int(model.geom_type[0]), -1, size):
         reach = np.maximum(reach, scale[0] + [0, 0, abs(along[0])])

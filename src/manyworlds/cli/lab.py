@@ -7,7 +7,7 @@ import signal
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -45,6 +45,9 @@ class LabOptions:
     """Add a floor to a model file without one."""
     paused: bool = False
     """Start paused."""
+    start: Literal["drawn", "now"] = "drawn"
+    """Moment when time starts: when the first browser has drawn the world, or now; without a page
+    it is now."""
     speed: float = 1.0
     """Simulated seconds per second, 0.05 to 10; inf runs as fast as possible."""
     headless: bool = False
@@ -88,16 +91,26 @@ def _serve(cfg: LabOptions) -> None:
     from manyworlds.lab.page import ReloadablePage
 
     page = ReloadablePage(
-        lambda: open_lab(cfg), host=cfg.host, port=cfg.port, collapsed=cfg.collapsed
+        lambda: open_lab(cfg),
+        host=cfg.host,
+        port=cfg.port,
+        collapsed=cfg.collapsed,
+        play_when_drawn=_waits(cfg),
     )
     try:
         page.open()
         if page.error:
             print(f"{cfg.target} does not compile: {page.error}", flush=True)
-        print(f"lab at {page.url} (Ctrl-C stops)", flush=True)
+        start = "; time starts when a browser has drawn the world" if _waits(cfg) else ""
+        print(f"lab at {page.url} (Ctrl-C stops{start})", flush=True)
         wait(cfg.seconds)
     finally:
         page.close()
+
+
+def _waits(cfg: LabOptions) -> bool:
+    """Return True if time starts with the first browser."""
+    return cfg.start == "drawn" and not cfg.headless and not cfg.paused
 
 
 def wait(seconds: float | None) -> None:
@@ -121,7 +134,7 @@ def open_lab(cfg: LabOptions) -> LiveLab:
         raise ValueError(
             "--command sets commands of a policy, and there is none: name a run, or give --policy."
         )
-    lab = LiveLab(world, LabCfg(start_paused=cfg.paused, speed=cfg.speed))
+    lab = LiveLab(world, LabCfg(start_paused=cfg.paused or _waits(cfg), speed=cfg.speed))
     if policy is not None:
         law = lab.run_policy(policy, commands=cfg.command)
         if law.differences:

@@ -16,11 +16,11 @@ from tests.lab.conftest import ARM
 PATIENCE_S = 90.0
 
 
-def serve(lab: LiveLab, port: int):
+def serve(lab: LiveLab, port: int, **options):
     """Serve a page that is drawn with little effort: no shadows, no reflections, few pictures."""
     from manyworlds.lab.page import LabPage
 
-    page = LabPage(lab, port=port, frame_rate=5.0)
+    page = LabPage(lab, port=port, frame_rate=5.0, **options)
     page.server.scene.configure_default_lights(enabled=True, cast_shadow=False)
     page.server.scene.configure_environment_map(None)
     page.start()
@@ -150,3 +150,32 @@ def test_the_page_comes_back(arm, browser):
         until(browser, lambda: again.server.get_clients(), "the browser is back")
     finally:
         again.close()
+
+
+def _throw(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    data.qpos[2:5] = 30.0, 0.0, 0.3  # the ball
+    mujoco.mj_forward(model, data)
+
+
+def test_time_starts_when_the_world_is_drawn(browser):
+    """Wait for the first browser; after a reload, look at where everything is by then."""
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM)), LabCfg(start_paused=True))
+    with lab:
+        page = serve(lab, free_port(), play_when_drawn=True)
+        try:
+            time.sleep(0.3)
+            assert lab.paused and lab.snapshot.time == 0.0
+            browser.goto(page.url)
+            until(browser, lambda: lab.snapshot.time > 0.0, "time starts")
+            lab.pause()
+            lab.loop.do(_throw)
+            browser.reload()
+            until(
+                browser,
+                lambda: any(c.camera.look_at[0] > 5.0 for c in page.server.get_clients().values()),
+                "the camera looks at the ball",
+            )
+            assert lab.paused  # only the first browser starts the time
+        finally:
+            page.close()

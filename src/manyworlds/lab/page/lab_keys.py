@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from manyworlds.lab.page.camera_controls import CameraPart
 from manyworlds.lab.page.overlay_controls import OverlayPart
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.page.top_bar import TopBar
@@ -18,6 +19,7 @@ class LabKeys:
         ctx: context of the page.
         top_bar: part with the play button.
         overlays: part with the overlays; None for none.
+        camera: part that moves the camera; None for none.
         collapsed: whether the panel is hidden at first.
     """
 
@@ -26,6 +28,7 @@ class LabKeys:
         ctx: PageContext,
         top_bar: TopBar,
         overlays: OverlayPart | None,
+        camera: CameraPart | None,
         collapsed: bool = False,
     ) -> None:
         self._panel = ctx.gui.main_panel
@@ -38,6 +41,8 @@ class LabKeys:
             Key("R", "Reset", lab.reset),
             Key("tab", "Show or hide the panel", self._collapse),
         ]
+        if camera is not None:
+            keys.append(Key("F", "Frame the selected body, or all", camera.frame))
         if overlays is not None:
             keys += _overlay_keys(overlays)
         self.actions: dict[str, Callable[[], Any]] = {key.name: key.action for key in keys}

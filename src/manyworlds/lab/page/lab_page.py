@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.body_tree import TreePart
+from manyworlds.lab.page.camera_controls import CameraPart
 from manyworlds.lab.page.keyframes import KeyframePart
 from manyworlds.lab.page.lab_keys import LabKeys
 from manyworlds.lab.page.mocap_handles import MocapPart
@@ -35,7 +36,7 @@ PartMaker = Callable[[PageContext], Part]
 TABS: dict[str, tuple[PartMaker, ...]] = {
     "Robot": (RobotPart, SequencePart),
     "Watch": (PlotPart, ReadoutPart),
-    "View": (OverlayPart, MocapPart),
+    "View": (CameraPart, OverlayPart, MocapPart),
     "World": (TreePart, OptionsPart),
     "States": (KeyframePart, SavedStatePart),
     "Record": (RecordPart,),
@@ -44,6 +45,9 @@ TABS: dict[str, tuple[PartMaker, ...]] = {
 _SHARE_BESIDE_STEPS = 0.01
 """Share of a core for drawing while a caller waits for steps, because drawing delays them: each
 unit of drawing time costs about four of the steps."""
+
+_PROBE_PX, _PROBE_S = 16, 5.0
+"""Size of the picture that tells that a browser has drawn the world, and time to wait for it."""
 
 
 class LabPage:
@@ -63,6 +67,7 @@ class LabPage:
         tabs: parts of each tab; see `TABS`.
         server: draw in this server instead of a new one; it is not stopped on `close`.
         on_build: called when the parts were created, at first and after each `LiveLab.rebuild`.
+        play_when_drawn: whether a paused lab plays as soon as a browser has drawn the world.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -80,6 +85,7 @@ class LabPage:
         tabs: dict[str, tuple[PartMaker, ...]] = TABS,
         server: viser.ViserServer | None = None,
         on_build: Callable[[], None] = lambda: None,
+        play_when_drawn: bool = False,
     ) -> None:
         self.lab = lab
         self._own_server = server is None
@@ -93,7 +99,10 @@ class LabPage:
         self._thread: threading.Thread | None = None
         self._tabs, self._collapsed = dict(tabs), collapsed
         self._on_build = on_build
+        self._waits = play_when_drawn
         self._build()
+        self.context.view.look(lab.snapshot, move_open=True)
+        self.server.on_client_connect(self._welcome)
 
     def _build(self) -> None:
         """Create all parts for the present world."""
@@ -111,10 +120,27 @@ class LabPage:
                         part = make(self.context)
                         self.parts[type(part).__name__] = part
             overlays: Any = self.parts.get("OverlayPart")
-            self.keys = LabKeys(self.context, top_bar, overlays, self._collapsed)
+            camera: Any = self.parts.get("CameraPart")
+            self.keys = LabKeys(self.context, top_bar, overlays, camera, self._collapsed)
             self._on_build()
         self._due = dict.fromkeys(self.parts, 0.0)
         self.update()
+
+    def _welcome(self, client: viser.ClientHandle) -> None:
+        """Point the camera of a new browser at the present state; play when it has drawn that."""
+        if self._stopping.is_set():
+            return  # another page uses the server
+        self.context.view.look_from(client, self.lab.snapshot)
+        while self._waits and not self._stopping.is_set():
+            try:
+                client.get_render(_PROBE_PX, _PROBE_PX, timeout=_PROBE_S)
+            except TimeoutError:
+                continue  # a tab in the background draws nothing
+            except RuntimeError:
+                return  # the browser was closed
+            if self._waits and not self._stopping.is_set():
+                self._waits = False
+                self.lab.play()
 
     def start(self) -> None:
         """Keep the page up to date, from its own thread, while a browser is connected."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -15,7 +15,9 @@ from manyworlds.lab.snapshot import Snapshot
 if TYPE_CHECKING:
     import viser
 
-    DragEvent = viser.SceneNodeDragEvent[viser.BatchedGlbHandle]
+    from manyworlds.viewer.browser.world_grid import BodyAt
+
+    DragEvent = viser.SceneNodeDragEvent[Any]
 
 _TURN_PER_SCREEN = 2 * np.pi
 """Angle by which a body turns while the mouse crosses the whole view [rad]."""
@@ -38,8 +40,8 @@ class PullPart:
         self._quat: np.ndarray | None = None
         self._start: tuple[np.ndarray, np.ndarray] | None = None
         ctx.view.on_mesh = self.attach
-        for handle, bodies in ctx.view.meshes:
-            self.attach(handle, bodies)
+        for handle, body_at in ctx.view.meshes:
+            self.attach(handle, body_at)
         server = ctx.server
         size = float(np.clip(ctx.lab.world.model.stat.meansize, 0.03, 0.3))
         self.mark = server.scene.add_frame(
@@ -55,17 +57,19 @@ class PullPart:
             if client.client_id == self._client:
                 self.end()
 
-    def attach(self, handle: viser.BatchedGlbHandle, bodies: tuple[int, ...]) -> None:
+    def attach(self, handle: viser.BatchedGlbHandle | viser.MeshHandle, body_at: BodyAt) -> None:
         """Make a mesh draggable.
 
         Args:
             handle: handle of the mesh.
-            bodies: bodies that it draws, one instance each.
+            body_at: function that returns the body of an instance, or at a point of the mesh.
         """
 
         async def drag(event: DragEvent) -> None:
-            body = bodies[event.instance_index or 0]
-            self._ctx.attempt(lambda: self.drag(event, body))
+            point = np.array(event.start_position) - self._ctx.view.offset
+            body = self._ctx.attempt(lambda: body_at(event.instance_index, point))
+            if body is not None:
+                self._ctx.attempt(lambda: self.drag(event, body))
 
         handle.on_drag("right", modifier="cmd/ctrl")(drag)
         handle.on_drag("left", modifier="cmd/ctrl")(drag)
@@ -81,12 +85,16 @@ class PullPart:
         along = np.array(direction, float)
         groups = np.array(self._ctx.view.grid.groups["geom"], np.uint8)
 
-        def hit(model: mujoco.MjModel, data: mujoco.MjData) -> int:
+        def hit(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[float, int]:
             geom = np.full(1, -1, np.int32)
-            mujoco.mj_ray(model, data, start, along, groups, True, -1, geom)
-            return int(model.geom_bodyid[geom[0]]) if geom[0] >= 0 else 0
+            distance = mujoco.mj_ray(model, data, start, along, groups, True, -1, geom)
+            return distance, int(model.geom_bodyid[geom[0]]) if geom[0] >= 0 else 0
 
-        self._ctx.body = self._ctx.lab.loop.do(hit)
+        hits = [
+            self._ctx.lab.loop.do(hit),
+            self._ctx.view.grid.deformables.bodies.hit(start, along),
+        ]
+        self._ctx.body = min((h for h in hits if h[0] >= 0), default=(0.0, 0))[1]
 
     def drag(self, event: DragEvent, body: int) -> None:
         """Handle an event of a drag: grab the body, pull or turn it, release it."""

@@ -89,7 +89,8 @@ class OverlayPart:
         self.see_through = gui.add_checkbox("Transparent", False)
         self.coloring = gui.add_dropdown("Colors by", COLORINGS, hint="Sleeping bodies are dim.")
         names = {model.body(body).name: body for body in range(1, model.nbody)}
-        self.follow = gui.add_dropdown("Follow", ("nothing", *names))
+        self._followed = {0: "nothing"} | {body: name for name, body in names.items()}
+        self.follow = gui.add_dropdown("Follow", tuple(self._followed.values()))
         ctx.on_change(self.follow, lambda name: setattr(ctx.view, "follow", names.get(name, 0)))
         with gui.add_folder("Geom groups", expand_by_default=False):
             for group, shown in enumerate(ctx.view.grid.groups["geom"]):
@@ -122,6 +123,7 @@ class OverlayPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Draw the overlays that are on; nothing is copied or computed while all are off."""
+        self.follow.value = self._followed[self._ctx.view.follow]
         for robot, folder in self._folders.items():
             folder.visible = robot == self._ctx.robot and len(self._folders) > 1
         on, coloring = self.enabled, self.coloring.value

@@ -26,6 +26,7 @@ class ReloadablePage:
         host: see `LabPage`.
         port: see `LabPage`.
         collapsed: see `LabPage`.
+        play_when_drawn: see `LabPage`.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class ReloadablePage:
         host: str = "127.0.0.1",
         port: int = 8080,
         collapsed: bool = False,
+        play_when_drawn: bool = False,
     ) -> None:
         self.server: viser.ViserServer = new_server(host, port)
         self.url = page_url(self.server)
@@ -44,6 +46,7 @@ class ReloadablePage:
         self.error = ""
         """Reason why the last world did not compile; empty if it did."""
         self._open_lab, self._collapsed = open_lab, collapsed
+        self._play_when_drawn = play_when_drawn
         self._add_card()
 
     def open(self) -> None:
@@ -59,7 +62,11 @@ class ReloadablePage:
             return
         self._end()
         self.page = LabPage(
-            lab, server=self.server, collapsed=self._collapsed, on_build=self._add_card
+            lab,
+            server=self.server,
+            collapsed=self._collapsed,
+            on_build=self._add_card,
+            play_when_drawn=self._play_when_drawn,
         )
         self._show("")
         lab.start()

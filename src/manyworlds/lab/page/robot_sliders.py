@@ -43,7 +43,7 @@ class RobotPart:
         self._ctx = ctx
         gui, lab = ctx.gui, ctx.lab
         if not ctx.robots:
-            gui.add_markdown("This world has no actuators.")
+            gui.add_markdown(_without_actuators(lab.world.model))
             return
         self._owners = {PANEL, NOBODY, *(robot.owner for robot in lab.controls)}
         self.owner = gui.add_dropdown(
@@ -197,3 +197,20 @@ def actuator_kind(model: mujoco.MjModel, actuator: int) -> tuple[str, str]:
         scale = float(gain[0] * model.actuator_gear[actuator, 0])
         return "motor", effort if scale == 1.0 else f"{scale:g} {effort}"
     return "general", "1"
+
+
+def _without_actuators(model: mujoco.MjModel) -> str:
+    """Return a text that says what one can do with a world without actuators."""
+    if not (model.njnt or model.nmocap):
+        return "Nothing in this world can move: it has no joints, no actuators and no mocap bodies."
+    ways = []
+    if model.njnt:
+        ways.append(
+            "Hold **Ctrl** (or Cmd) and drag a body with the right mouse button to pull it, with "
+            "the left one to turn it; while the world is paused, the body moves with the mouse."
+        )
+    if model.nmocap:
+        ways.append("Switch on *Mocap handles* in the tab *View* to move mocap bodies.")
+    if model.nkey:
+        ways.append("The tab *States* has poses of the model.")
+    return "This world has no actuators.\n\n" + "\n\n".join(ways)

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, cast
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.browser.cameras import point_cameras
-from manyworlds.viewer.browser.layout import box_around, static_body
-from manyworlds.viewer.browser.world_grid import WorldGrid
+from manyworlds.viewer.browser.cameras import FOVY, camera_to_see, move_camera, point_cameras
+from manyworlds.viewer.browser.deformables import SoftBodies
+from manyworlds.viewer.browser.framing import frame_all, frame_body
+from manyworlds.viewer.browser.world_grid import BodyAt, OnMesh, WorldGrid
 
 if TYPE_CHECKING:
     import viser
+
+    from manyworlds.viewer.browser.overlay_shapes import Poses
 
 _ASPECT = 1.3  # width of the view by its height
 _AZIMUTH, _ELEVATION = 130.0, -20.0
 _AROUND = 1.35
 """Size of the view relative to that of the moving bodies."""
-OnMesh = Callable[["viser.BatchedGlbHandle", tuple[int, ...]], None]
-"""Called with the handle of a mesh and the bodies that it draws, one instance each."""
 
 
 class WorldView:
@@ -44,9 +45,9 @@ class WorldView:
     ) -> None:
         self.server = server
         self.model = model
-        self.on_mesh: OnMesh = lambda handle, bodies: None
+        self.on_mesh: OnMesh = lambda handle, body_at: None
         """Called for each mesh that is created from now on."""
-        self.meshes: list[tuple[viser.BatchedGlbHandle, tuple[int, ...]]] = []
+        self.meshes: list[tuple[viser.BatchedGlbHandle | viser.MeshHandle, BodyAt]] = []
         """Handles of meshes, and the bodies that each draws."""
         self.follow = 0
         """Id of the body that stays in the center of the view; 0 for none."""
@@ -60,7 +61,10 @@ class WorldView:
         self.grid = WorldGrid(
             server, model, ViewerConfig(), 1, can_select=False, on_mesh=self._note_mesh
         )
-        self._look(snapshot)
+        # Not those of the drawing: framing runs in the threads of browsers.
+        self._points, self._points_lock = SoftBodies(model), threading.Lock()
+        self._home = self._wide_box(snapshot, 0).mean(axis=0)
+        self.look(snapshot)
 
     def update(self, snapshot: Snapshot) -> None:
         """Draw a snapshot; viser sends only changes."""
@@ -70,8 +74,9 @@ class WorldView:
             self.grid.rebuild()
         self.grid.update(snapshot.xpos[None], snapshot.xquat[None], np.zeros((1, 3)), 0)
         offset = np.zeros(3)
-        if self.follow:
+        if self.follow and np.isfinite(snapshot.xpos[self.follow]).all():
             offset[:2] = self._home[:2] - snapshot.xpos[self.follow, :2]
+        self.grid.ground.center(self._home - offset)
         if (offset != self.offset).any():
             self.offset = offset
             with self.server.atomic():
@@ -83,22 +88,36 @@ class WorldView:
         self.grid.groups["geom"][group] = on
         self._outdated = True
 
-    def _note_mesh(self, handle: viser.BatchedGlbHandle, bodies: tuple[int, ...]) -> None:
-        self.meshes.append((handle, bodies))
-        self.on_mesh(handle, bodies)
+    def _note_mesh(
+        self, handle: viser.BatchedGlbHandle | viser.MeshHandle, body_at: BodyAt
+    ) -> None:
+        self.meshes.append((handle, body_at))
+        self.on_mesh(handle, body_at)
 
-    def _look(self, snapshot: Snapshot) -> None:
-        """Point the camera at the box of all moving bodies."""
-        box = moving_box(self.model, snapshot)
-        self._home = box.mean(axis=0)
-        wide = self._home + _AROUND * (box - self._home)
-        point_cameras(self.server, wide, _AZIMUTH, _ELEVATION, aspect=_ASPECT)
+    def look(self, snapshot: Snapshot, body: int = 0, *, move_open: bool = False) -> None:
+        """Point the camera at a body, or at everything that moves and the floor below it.
 
+        Args:
+            snapshot: present state.
+            body: the body; 0 for everything.
+            move_open: whether to move the cameras of connected browsers, too.
+        """
+        box = self._wide_box(snapshot, body) + self.offset
+        view = (self.server, box, _AZIMUTH, _ELEVATION, FOVY, _ASPECT)
+        point_cameras(*view, move_open=move_open)
 
-def moving_box(model: mujoco.MjModel, snapshot: Snapshot) -> np.ndarray:
-    """Return the box around the geoms that can move [m], shape [2, 3]."""
-    body = model.geom_bodyid.tolist()
-    geoms = [geom for geom in range(model.ngeom) if not static_body(model, body[geom])]
-    if not geoms:
-        return np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]])
-    return box_around(model, geoms, snapshot.geom_xpos, snapshot.geom_xmat)
+    def look_from(self, client: viser.ClientHandle, snapshot: Snapshot) -> None:
+        """Point the camera of one browser at everything that moves."""
+        box = self._wide_box(snapshot, 0) + self.offset
+        move_camera(client, *camera_to_see(box, _AZIMUTH, _ELEVATION, FOVY, _ASPECT))
+
+    def _wide_box(self, snapshot: Snapshot, body: int) -> np.ndarray:
+        poses = cast("Poses", snapshot)  # its fields are those of `mujoco.MjData`
+        if body:
+            box = frame_body(self.model, poses, body)
+        else:
+            with self._points_lock:
+                points = self._points.points_at(snapshot.xpos, snapshot.xquat)
+            box = frame_all(self.model, poses, self.grid.drawn_geoms, points)
+        middle = box.mean(axis=0)
+        return middle + _AROUND * (box - middle)

@@ -39,7 +39,7 @@ def camera_to_see(
     offset = corners - center
     tangent = math.tan(math.radians(fovy) / 2)
     needed = np.maximum(np.abs(offset @ up) / tangent, np.abs(offset @ right) / (tangent * aspect))
-    distance = max(float((needed - offset @ forward).max()), 0.1)
+    distance = max(float((needed - offset @ forward).max()), 1e-3)
     return center - distance * forward, center
 
 
@@ -66,9 +66,27 @@ def point_cameras(
             applies only to browsers that connect later.
     """
     position, look_at = camera_to_see(box, azimuth, elevation, fovy, aspect)
+    distance = float(np.linalg.norm(look_at - position))
     initial = server.initial_camera
     initial.fov = math.radians(fovy)
+    initial.near, initial.far = clipping_distances(distance)
     initial.position, initial.look_at = position, look_at
     for client in server.get_clients().values() if move_open else ():
-        with client.atomic():
-            client.camera.position, client.camera.look_at = position, look_at
+        move_camera(client, position, look_at)
+
+
+def move_camera(client: viser.ClientHandle, position: np.ndarray, look_at: np.ndarray) -> None:
+    """Point the camera of one browser; positions are in the scene [m], each of shape (3,)."""
+    with client.atomic():
+        near, far = clipping_distances(float(np.linalg.norm(look_at - position)))
+        client.camera.near, client.camera.far = near, far
+        client.camera.position, client.camera.look_at = position, look_at
+
+
+def clipping_distances(distance: float) -> tuple[float, float]:
+    """Return the nearest and the farthest distance that is drawn [m].
+
+    Args:
+        distance: distance of what the camera looks at [m].
+    """
+    return min(0.01, distance / 50.0), max(1000.0, 50.0 * distance)

@@ -20,7 +20,7 @@ def static_body(model: mujoco.MjModel, body_id: int) -> bool:
 
 def ground_planes(model: mujoco.MjModel) -> list[int]:
     """Return the geoms that are level floors of the world."""
-    data = _at_default(model)
+    data = at_default(model)
     return [
         geom
         for geom in range(model.ngeom)
@@ -37,7 +37,7 @@ def bounding_box(model: mujoco.MjModel, geoms: list[int]) -> np.ndarray:
     """
     if not geoms:
         return np.array([[-0.5] * 3, [0.5] * 3])
-    data = _at_default(model)
+    data = at_default(model)
     return box_around(model, geoms, data.geom_xpos, data.geom_xmat)
 
 
@@ -45,6 +45,14 @@ def box_around(
     model: mujoco.MjModel, geoms: list[int], xpos: np.ndarray, xmat: np.ndarray
 ) -> np.ndarray:
     """Return the box around some geoms [m], shape (2, 3), from the poses of all geoms."""
+    boxes = geom_boxes(model, geoms, xpos, xmat)
+    return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
+
+
+def geom_boxes(
+    model: mujoco.MjModel, geoms: list[int], xpos: np.ndarray, xmat: np.ndarray
+) -> np.ndarray:
+    """Return the box around each of some geoms [m], shape (n, 2, 3), from the poses of all."""
     rotation = xmat[geoms].reshape(-1, 3, 3)
     middle, half = np.split(model.geom_aabb[geoms], 2, axis=1)
     planes = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_PLANE
@@ -52,12 +60,12 @@ def box_around(
     middle[planes], half[planes] = 0.0, model.geom_size[geoms][planes] * (1.0, 1.0, 0.0)
     center = xpos[geoms] + (rotation @ middle[:, :, None])[:, :, 0]
     reach = (np.abs(rotation) @ half[:, :, None])[:, :, 0]
-    return np.array([(center - reach).min(axis=0), (center + reach).max(axis=0)])
+    return np.stack([center - reach, center + reach], axis=1)
 
 
 def default_position(model: mujoco.MjModel, body_id: int) -> np.ndarray:
     """Return the position of a body at the default state [m], shape (3,)."""
-    return _at_default(model).xpos[body_id].copy()
+    return at_default(model).xpos[body_id].copy()
 
 
 def is_landscape(model: mujoco.MjModel, geoms: list[int]) -> bool:
@@ -112,7 +120,8 @@ def own_origins(origins: np.ndarray, roots: np.ndarray) -> np.ndarray:
     return origins if np.linalg.norm(apart - wanted) < np.linalg.norm(apart) else 0.0 * origins
 
 
-def _at_default(model: mujoco.MjModel) -> mujoco.MjData:
+def at_default(model: mujoco.MjModel) -> mujoco.MjData:
+    """Return data with the poses of the first keyframe, or of the model's initial state."""
     data = mujoco.MjData(model)
     if model.nkey:
         # The initial state of a scene's entities: a robot stands on the ground, not in it.

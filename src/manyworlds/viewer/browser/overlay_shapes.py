@@ -10,11 +10,11 @@ import mujoco
 import numpy as np
 
 from manyworlds.viewer.browser.captures import CapturedContacts, CapturedJoints, CapturedTendons
+from manyworlds.viewer.browser.geom_meshes import drawn_size
 from manyworlds.viewer.browser.line_groups import Lines
 from manyworlds.viewer.browser.shapes import (
     Instances,
     Shape,
-    drawn_size,
     linear_colors,
     pieces,
     rotate,
@@ -41,6 +41,11 @@ class Poses(Protocol):
     @property
     def qpos(self) -> np.ndarray:
         """Joint positions [rad or m], shape (nq,)."""
+        ...
+
+    @property
+    def xpos(self) -> np.ndarray:
+        """Positions of the bodies [m], shape (nbody, 3)."""
         ...
 
     @property

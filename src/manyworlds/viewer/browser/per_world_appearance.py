@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
-from manyworlds.utils.extras import require_extra
-from manyworlds.viewer.browser.shapes import Instances, Shape, compose, drawn_size, pieces, rotate
+from manyworlds.viewer.browser.geom_meshes import DEFAULT_RGBA, drawn_size
+from manyworlds.viewer.browser.shapes import Instances, Shape, compose, pieces, rotate
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ _FIELDS = {
 }
 _MATERIAL_FIELDS = ("mat_rgba", "mat_texid")
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
-_DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 _EPSILON = 1e-5
 
 
@@ -141,15 +140,21 @@ class PerWorldAppearance:
         body = int(getattr(model, f"{kind}_bodyid")[element])
         found = []
         for geom_type, one_mesh in sorted(set(zip(types.tolist(), mesh_id.tolist(), strict=True))):
-            size = drawn_size(geom_type, sizes)
-            for shape, along, scale in pieces(geom_type, one_mesh, size):
-                here = (types == geom_type) & (mesh_id == one_mesh) & (rgba[:, 3] > 0)
+            here = (types == geom_type) & (mesh_id == one_mesh) & (rgba[:, 3] > 0)
+            alike = self._textured(
+                element, geom_type, one_mesh, sizes, here & textured, rgba, material
+            )
+            for own, shape, scale in alike:
+                worlds = np.flatnonzero(own)
+                values = (position, quaternion, scale, rgba)
+                found.append(_Piece(shape, body, worlds, *(v[own] for v in values)))
+            worlds = np.flatnonzero(here & ~textured)
+            if not len(worlds):
+                continue
+            for shape, along, scale in pieces(geom_type, one_mesh, drawn_size(geom_type, sizes)):
                 offset = rotate(quaternion, np.column_stack([0 * along, 0 * along, along]))
                 values = (position + offset, quaternion, scale, rgba)
-                for own_shape, own in self._textured(shape, element, here, material, textured):
-                    worlds = np.flatnonzero(own)
-                    if len(worlds):
-                        found.append(_Piece(own_shape, body, worlds, *(v[own] for v in values)))
+                found.append(_Piece(shape, body, worlds, *(v[worlds] for v in values)))
         return found
 
     def _colors(
@@ -161,7 +166,7 @@ class PerWorldAppearance:
         for one in np.unique(material[material >= 0]).tolist():
             here = material == one
             # As in MuJoCo, an element's own color takes precedence if it is not the default.
-            plain = here & np.isclose(rgba, _DEFAULT_RGBA).all(axis=1)
+            plain = here & np.isclose(rgba, DEFAULT_RGBA).all(axis=1)
             rgba[plain] = self._row("mat_rgba", one, count)[plain]
             if kind == "geom":
                 textured |= here & (self._row("mat_texid", one, count) >= 0).any(axis=1)
@@ -169,30 +174,40 @@ class PerWorldAppearance:
 
     def _textured(
         self,
-        shape: Shape,
         geom: int,
+        kind: int,
+        mesh: int,
+        sizes: np.ndarray,
         here: np.ndarray,
+        rgba: np.ndarray,
         material: np.ndarray,
-        textured: np.ndarray,
-    ) -> Iterator[tuple[Shape, np.ndarray]]:
-        """Split worlds by the texture that a mesh has there; others have none."""
-        conversions = require_extra("mjviser.conversions", "lab")
-        if shape[0] != "mesh" or conversions.get_geom_texture_id(self._model, geom) < 0:
-            yield shape, here
-            return
-        yield shape, here & ~textured
-        looks: dict[Shape, np.ndarray] = {}
-        for world in np.flatnonzero(here & textured).tolist():
+    ) -> Iterator[tuple[np.ndarray, Shape, np.ndarray]]:
+        """Return a mask of the worlds with each look of a geom with a texture, and its scales.
+
+        In worlds where the geom is larger than compiled, its texture is stretched.
+        """
+        size = self._model.geom_size[geom]
+        same = kind == self._model.geom_type[geom] and (size[size > 0].size > 0)
+        looks: dict[Shape, list[int]] = {}
+        for world in np.flatnonzero(here).tolist():
             one = int(material[world])
-            color = self._row("mat_rgba", one, len(here))[world]
-            textures = self._row("mat_texid", one, len(here))[world]
+            base = size if same else sizes[world]
             look = (
                 "textured",
                 geom,
-                shape[1],
+                kind,
+                mesh,
+                tuple(base.tolist()),
                 one,
-                tuple(color.tolist()),
-                tuple(textures.tolist()),
+                tuple(np.round(rgba[world], 6).tolist()),
+                tuple(self._row("mat_texid", one, len(here))[world].tolist()),
             )
-            looks.setdefault(look, np.zeros(len(here), bool))[world] = True
-        yield from looks.items()
+            looks.setdefault(look, []).append(world)
+        for look, worlds in looks.items():
+            own = np.zeros(len(here), bool)
+            own[worlds] = True
+            scale = np.ones((len(here), 3))
+            if mesh < 0:
+                base = drawn_size(kind, np.array(look[4])[None])
+                scale = drawn_size(kind, sizes) / np.where(base > 0, base, 1.0)
+            yield own, look, scale

@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.utils.extras import require_extra
+from manyworlds.viewer.browser import geom_meshes, surfaces, textures
 
 if TYPE_CHECKING:
     import trimesh
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 Shape = tuple[Any, ...]
 """Key of one handle: ('sphere',), ('box',), ('cylinder',), ('cone',), ('mesh', mesh id),
-or ('textured', geom id, mesh id, material id, its color, its textures)."""
+or ('textured', geom id, its type, mesh id, size, material id, color, textures of the material)."""
 
 _Geom = mujoco.mjtGeom
 SOLID_GEOMS = tuple(
@@ -35,6 +36,12 @@ SOLID_GEOMS = tuple(
     )
 )
 """Types of solid geoms, as opposed to planes, height fields and MuJoCo's symbols."""
+_UNIT: dict[str, Callable[[], surfaces.Surface]] = {
+    "sphere": surfaces.unit_sphere,
+    "box": surfaces.unit_box,
+    "cylinder": surfaces.unit_cylinder,
+    "cone": surfaces.unit_cone,
+}
 _LEAST_CELLS = 3
 _HEAD = 0.2
 """Length of an arrow's head, as a share of the arrow's, as drawn by MuJoCo."""
@@ -95,15 +102,6 @@ def pieces(kind: int, mesh_id: int, size: np.ndarray) -> list[tuple[Shape, np.nd
     return []
 
 
-def drawn_size(kind: int, size: np.ndarray) -> np.ndarray:
-    """Return sizes of a model's geoms or sites as an `MjvGeom` has them, shape (n, 3)."""
-    if kind == _Geom.mjGEOM_SPHERE:
-        return np.repeat(size[:, :1], 3, axis=1)
-    if kind in (_Geom.mjGEOM_CAPSULE, _Geom.mjGEOM_CYLINDER):
-        return size[:, [0, 0, 1]]
-    return size
-
-
 class ShapeLayer:
     """Draws instances of shapes, in place of those drawn before.
 
@@ -162,8 +160,8 @@ class ShapeLayer:
         options |= _properties(shape, instances)
         scene = self._server.scene
         if shape[0] == "textured":
-            mesh = _textured(self._model, shape)
-            handle: BatchedHandle = scene.add_batched_meshes_trimesh(name, mesh, **options)
+            glb = geom_meshes.to_glb(_textured(self._model, shape))
+            handle: BatchedHandle = scene.add_batched_glb(name, glb, **options)
         else:
             vertices, faces = _unit_mesh(self._model, shape)
             handle = scene.add_batched_meshes_simple(name, vertices, faces, **options)
@@ -208,7 +206,7 @@ def _columns(instances: Instances) -> tuple[np.ndarray, ...]:
 
 def linear_colors(rgba: np.ndarray) -> np.ndarray:
     """Convert MuJoCo's screen colors to linear light, which browsers expect; uint8, (n, 3)."""
-    return (255 * np.clip(rgba[:, :3], 0.0, 1.0) ** 2.2).round().astype(np.uint8)
+    return (255 * geom_meshes.linear(rgba[:, :3])).round().astype(np.uint8)
 
 
 def compose(
@@ -263,27 +261,14 @@ def simplified(mesh: trimesh.Trimesh, faces: int) -> trimesh.Trimesh:
     count = np.bincount(cell)[:, None]
     middle = np.stack([np.bincount(cell, vertices[:, i]) for i in range(3)], axis=1) / count
     colors = np.asarray(mesh.visual.vertex_colors)[first]
-    return Trimesh(middle, corners, vertex_colors=colors, process=False)
+    return geom_meshes.sharpened(Trimesh(middle, corners, vertex_colors=colors, process=False))
 
 
 def _unit_mesh(model: mujoco.MjModel, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    if shape[0] == "mesh":
-        mesh = model.mesh(shape[1])
-        vertices, faces = int(mesh.vertadr[0]), int(mesh.faceadr[0])
-        return (
-            model.mesh_vert[vertices : vertices + int(mesh.vertnum[0])],
-            model.mesh_face[faces : faces + int(mesh.facenum[0])],
-        )
-    creation = require_extra("trimesh", "lab").creation
-    if shape[0] == "sphere":
-        mesh = creation.icosphere(subdivisions=2, radius=1.0)
-    elif shape[0] == "box":
-        mesh = creation.box(extents=(2.0, 2.0, 2.0))
-    elif shape[0] == "cylinder":
-        mesh = creation.cylinder(radius=1.0, height=2.0, sections=24)
-    else:
-        mesh = creation.cone(radius=1.0, height=1.0, sections=24)
-    return np.asarray(mesh.vertices), np.asarray(mesh.faces)
+    is_mesh = shape[0] == "mesh"
+    surface = geom_meshes.mesh_surface(model, shape[1]) if is_mesh else _UNIT[shape[0]]()
+    old, faces = surfaces.split_sharp_edges(surface.vertices, surface.faces)
+    return surface.vertices[old], faces
 
 
 def convex_hull(model: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, np.ndarray]:
@@ -307,9 +292,12 @@ def convex_hull(model: mujoco.MjModel, mesh: int) -> tuple[np.ndarray, np.ndarra
 
 
 def _textured(model: mujoco.MjModel, shape: Shape) -> trimesh.Trimesh:
-    _, geom, mesh_id, material, color, textures = shape
+    """Return the mesh of a geom as it is in some worlds."""
+    _, geom, kind, mesh_id, size, material, color, ids = shape
     own = copy.copy(model)
-    own.geom_dataid[geom], own.geom_matid[geom] = mesh_id, material
-    own.mat_rgba[material], own.mat_texid[material] = color, textures
-    conversions = require_extra("mjviser.conversions", "lab")
-    return conversions.mujoco_mesh_to_trimesh(own, geom)
+    own.geom_type[geom], own.geom_dataid[geom] = kind, mesh_id
+    own.geom_size[geom], own.geom_matid[geom] = size, material
+    own.mat_texid[material] = ids
+    texture = textures.texture_of(own, material)
+    surface = geom_meshes.geom_surface(own, geom)
+    return geom_meshes.textured_mesh(own, texture, surface, np.array(color))

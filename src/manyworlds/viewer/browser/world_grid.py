@@ -13,7 +13,11 @@ import numpy as np
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.viewer_config import ViewerConfig
+from manyworlds.viewer.browser import geom_meshes
+from manyworlds.viewer.browser.deformables import Deformables
+from manyworlds.viewer.browser.ground import Ground
 from manyworlds.viewer.browser.layout import (
+    at_default,
     bounding_box,
     default_position,
     grid_slots,
@@ -25,7 +29,6 @@ from manyworlds.viewer.browser.per_world_appearance import PerWorldAppearance
 from manyworlds.viewer.browser.shapes import (
     SOLID_GEOMS,
     ShapeLayer,
-    linear_colors,
     merge_instances,
     simplified,
 )
@@ -36,11 +39,14 @@ if TYPE_CHECKING:
 
     from manyworlds.viewer.model_sync import WorldArrays
 
+BodyAt = Callable[[int | None, np.ndarray], int]
+"""Body of an instance of a mesh, or at a point of a skin or flex."""
+OnMesh = Callable[["viser.BatchedGlbHandle | viser.MeshHandle", BodyAt], None]
+"""Called with the handle of a mesh that was added, and the bodies that it draws."""
 GroupKind = Literal["geom", "site"]
 """Kinds of elements that are drawn by groups."""
 _ROOT = "/worlds"
 _ACCENT = (38, 132, 255)
-_GROUND = (228, 232, 236)
 _IDENTITY = (1.0, 0.0, 0.0, 0.0)
 _MAX_FACES = 2_000_000
 """Number of triangles that a usual graphics card draws smoothly: the selected world has all of
@@ -82,8 +88,8 @@ class WorldGrid:
         expanded_fields: `sim.expanded_fields`, the fields that differ.
         on_click: called with the index, among those shown, of a world that was clicked.
         can_select: whether worlds have labels, and the selected one is marked and has all faces.
-        on_mesh: called with each mesh's handle and the bodies that it draws, one instance each in
-            each world.
+        on_mesh: called with each mesh's handle, and a function that returns the body of an
+            instance, or of a point of a skin or flex [m], shape (3,).
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -100,7 +106,7 @@ class WorldGrid:
         expanded_fields: Set[str] | None = None,
         on_click: Callable[[int], None] | None = None,
         can_select: bool = True,
-        on_mesh: Callable[[viser.BatchedGlbHandle, tuple[int, ...]], None] | None = None,
+        on_mesh: OnMesh | None = None,
     ) -> None:
         self.server = server
         self.count = count
@@ -110,7 +116,7 @@ class WorldGrid:
         }
         """Groups of geoms and sites that are drawn; call `rebuild` after a change."""
         self._model = _with_own_colors(model)
-        self._conversions = require_extra("mjviser.conversions", "lab")
+        require_extra("trimesh", "lab")
         self._on_click = on_click
         self._can_select = can_select
         self._on_mesh = on_mesh
@@ -122,11 +128,18 @@ class WorldGrid:
         self._shapes = ShapeLayer(
             server, f"{_ROOT}/varied", self._model, on_click, cast_shadow=True
         )
+        self.deformables = Deformables(
+            server, f"{_ROOT}/soft", self._model, count, self._note_deformable
+        )
+        """Skins and flexes."""
         self._drawable = self._drawable_geoms()
         self._place(cfg)
         with server.atomic():
             self._light()
-            self._add_ground()
+            size, shown = (float(np.ptp(box, axis=0).max()) for box in (self.box, self.shown_box()))
+            self.ground = Ground(
+                server, f"{_ROOT}/ground", self._model, size, shown, shared=count > 1
+            )
             self._labels = self._add_labels()
             self._outline = self._add_outline()
 
@@ -139,6 +152,11 @@ class WorldGrid:
         """Return the box around all worlds shown, or around one of them [m], shape (2, 3)."""
         places = self.places if world is None else self.places[world : world + 1]
         return np.array([places.min(axis=0) + self.box[0], places.max(axis=0) + self.box[1]])
+
+    @property
+    def drawn_geoms(self) -> list[int]:
+        """Geoms that are drawn, apart from the ground."""
+        return list(self._drawable)
 
     def offsets(self, anchors: np.ndarray) -> np.ndarray:
         """Return the displacement of each world in the drawing [m], shape (count, 3)."""
@@ -181,11 +199,12 @@ class WorldGrid:
             quaternions = np.where(finite, quaternions, _IDENTITY)
             safe = np.where(np.isfinite(anchors), anchors, 0.0)
             positions = np.where(finite, positions, safe[:, None])
-        drawn = (positions + self.offsets(anchors)[:, None]).astype(np.float32)
-        quaternions = quaternions.astype(np.float32)
+        offsets = self.offsets(anchors)
+        drawn = (positions + offsets[:, None]).astype(np.float32)
+        turned = quaternions.astype(np.float32)
         varied = [
-            *self._appearance.instances("geom", self._drawable, drawn, quaternions),
-            *self._appearance.instances("site", self._drawable_sites(), drawn, quaternions),
+            *self._appearance.instances("geom", self._drawable, drawn, turned),
+            *self._appearance.instances("site", self._drawable_sites(), drawn, turned),
         ]
         # Viser sends only changes.
         with self.server.atomic():
@@ -193,12 +212,13 @@ class WorldGrid:
                 bodies = list(batch.body_ids)
                 rows = slice(selected, selected + 1) if batch.detail else slice(batch.copies)
                 batch.handle.batched_positions = drawn[rows, bodies].reshape(-1, 3)
-                batch.handle.batched_wxyzs = quaternions[rows, bodies].reshape(-1, 4)
+                batch.handle.batched_wxyzs = turned[rows, bodies].reshape(-1, 4)
                 if batch.coarse:
                     scales = np.ones((batch.copies, len(bodies)), np.float32)
                     scales[selected] = 0.0
                     batch.handle.batched_scales = scales.reshape(-1)
             self._shapes.show(merge_instances(varied))
+            self.deformables.update(positions, quaternions, offsets, selected)
             if self.landscape:
                 self.places = drawn[:, self._lead_body].astype(np.float64)
                 for label, place in zip(self._labels, self.places, strict=False):
@@ -215,6 +235,7 @@ class WorldGrid:
         """Show or hide the meshes; the ground stays."""
         for batch in self._batches:
             batch.handle.visible = visible
+        self.deformables.show(visible)
 
     def show_labels(self, visible: bool) -> None:
         """Show or hide the labels of the worlds."""
@@ -228,6 +249,8 @@ class WorldGrid:
             for node in [*self._nodes, *(batch.handle for batch in self._batches)]:
                 node.remove()
             self._shapes.remove()
+            self.ground.remove()
+            self.deformables.remove()
             self._nodes.clear()
             self._batches.clear()
 
@@ -242,8 +265,18 @@ class WorldGrid:
             self.box = bounding_box(model, moving) - default_position(model, self._lead_body)
             self.places = np.zeros((self.count, 3))
         else:
-            self.box = bounding_box(model, geoms)
+            self.box = self._box_of_world(geoms)
             self.places = grid_slots(self.count, np.ptp(self.box, axis=0), cfg.azimuth)
+
+    def _box_of_world(self, geoms: list[int]) -> np.ndarray:
+        """Return the box around a world at its default state [m], shape (2, 3)."""
+        data = at_default(self._model)
+        points = self.deformables.bodies.points_at(data.xpos, data.xquat)
+        if not len(points):
+            return bounding_box(self._model, geoms)
+        if geoms:
+            points = np.concatenate([points, bounding_box(self._model, geoms)])
+        return np.array([points.min(axis=0), points.max(axis=0)])
 
     def _shown(self, kind: GroupKind, element: int) -> bool:
         group = int(getattr(self._model, f"{kind}_group")[element])
@@ -276,31 +309,8 @@ class WorldGrid:
         return [site for site in range(self._model.nsite) if self._shown("site", site)]
 
     def _light(self) -> None:
-        self.server.scene.configure_environment_map("studio", environment_intensity=0.8)
+        self.server.scene.configure_environment_map("studio", environment_intensity=0.4)
         self.server.scene.configure_default_lights(enabled=True, cast_shadow=True)
-
-    def _add_ground(self) -> None:
-        """Add one infinite grid under all worlds, at the height of the lowest floor."""
-        if not self._planes:
-            return
-        height = min(float(bounding_box(self._model, [p])[0, 2]) for p in self._planes)
-        self._nodes.append(
-            self.server.scene.add_grid(
-                f"{_ROOT}/ground",
-                infinite_grid=True,
-                cell_size=0.5,
-                section_size=1.0,
-                cell_color=(214, 219, 224),
-                section_color=(190, 197, 204),
-                cell_thickness=0.6,
-                section_thickness=1.0,
-                plane_color=_GROUND,
-                plane_opacity=1.0,
-                shadow_opacity=0.25,
-                fade_distance=8.0 * float(np.ptp(self.shown_box(), axis=0).max()) + 10.0,
-                position=(0.0, 0.0, height - 0.002),
-            )
-        )
 
     def _add_meshes(self) -> list[_Batch]:
         by_body: dict[int, list[int]] = {}
@@ -310,7 +320,10 @@ class WorldGrid:
         alike: dict[Hashable, tuple[list[int], list[int]]] = {}
         for body, own in by_body.items():
             # Geoms with different textures cannot share a mesh.
-            for group in self._conversions.group_geoms_by_visual_compat(self._model, own):
+            by_look: dict[geom_meshes.Look, list[int]] = {}
+            for geom in own:
+                by_look.setdefault(geom_meshes.look_of(self._model, geom), []).append(geom)
+            for group in by_look.values():
                 key = static_body(self._model, body), self._look("geom", group)
                 alike.setdefault(key, ([], group))[0].append(body)
         meshes = [(bodies, self._merged(group)) for bodies, group in alike.values()]
@@ -346,8 +359,7 @@ class WorldGrid:
 
     def _merged(self, geoms: list[int]) -> trimesh.Trimesh:
         if tuple(geoms) not in self._meshes:
-            mesh = self._conversions.merge_geoms(self._model, geoms)
-            self._meshes[tuple(geoms)] = _make_colors_linear(mesh)
+            self._meshes[tuple(geoms)] = geom_meshes.merge_geoms(self._model, geoms)
         return self._meshes[tuple(geoms)]
 
     def _add_sites(self) -> list[_Batch]:
@@ -357,11 +369,7 @@ class WorldGrid:
             if model.site_rgba[site, 3] > 0 and not self._appearance.varied["site"][site]:
                 by_body.setdefault(int(model.site_bodyid[site]), []).append(site)
         return [
-            self._add_batch(
-                f"sites_{body}",
-                _make_colors_linear(self._conversions.merge_sites(model, own)),
-                (body,),
-            )
+            self._add_batch(f"sites_{body}", geom_meshes.merge_sites(model, own), (body,))
             for body, own in by_body.items()
         ]
 
@@ -377,9 +385,9 @@ class WorldGrid:
         static = self.landscape and static_body(self._model, bodies[0])
         copies = 1 if static or detail else self.count
         rows = copies * len(bodies)
-        handle = self.server.scene.add_batched_meshes_trimesh(
+        handle = self.server.scene.add_batched_glb(
             f"{_ROOT}/{name}",
-            mesh,
+            geom_meshes.to_glb(mesh),
             batched_wxyzs=np.tile(_IDENTITY, (rows, 1)),
             batched_positions=np.zeros((rows, 3)),
             batched_scales=np.ones(rows) if coarse else None,
@@ -388,7 +396,7 @@ class WorldGrid:
         )
         batch = _Batch(handle, bodies, copies, len(mesh.faces), coarse, detail)
         if self._on_mesh is not None:
-            self._on_mesh(handle, bodies)
+            self._on_mesh(handle, lambda index, point: bodies[(index or 0) % len(bodies)])
         if self._on_click is not None and self.count > 1 and not (static or detail):
             on_click = self._on_click
 
@@ -398,6 +406,12 @@ class WorldGrid:
                     on_click(event.instance_index // len(bodies))
 
         return batch
+
+    def _note_deformable(
+        self, handle: viser.MeshHandle, body_at: Callable[[np.ndarray], int]
+    ) -> None:
+        if self._on_mesh is not None:
+            self._on_mesh(handle, lambda index, point: body_at(point))
 
     def _add_labels(self) -> list[viser.LabelHandle]:
         labelled = self._can_select and 1 < self.count <= MAX_LABELS
@@ -420,7 +434,9 @@ class WorldGrid:
         half = np.maximum((high - low) / 2, 0.3 * (high - low).max())
         center = (low + high) / 2
         corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * half + center
-        points = np.column_stack([corners, np.full(4, self.box[0, 2] + 0.004)])
+        points = np.column_stack(
+            [corners, np.full(4, max(self.box[0, 2], self.ground.height) + 0.004)]
+        )
         outline = self.server.scene.add_line_segments(
             f"{_ROOT}/selected",
             points=np.stack([points, np.roll(points, -1, axis=0)], axis=1).astype(np.float32),
@@ -446,14 +462,3 @@ def _with_own_colors(model: mujoco.MjModel) -> mujoco.MjModel:
     own[own] &= ~textured[model.geom_matid[own]]
     model.geom_matid[own] = -1
     return model
-
-
-def _make_colors_linear(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
-    """Convert the colors of vertices to linear light, which browsers expect."""
-    from trimesh.visual import ColorVisuals
-
-    if isinstance(mesh.visual, ColorVisuals) and mesh.visual.kind == "vertex":
-        colors = np.array(mesh.visual.vertex_colors)
-        colors[:, :3] = linear_colors(colors / 255.0)
-        mesh.visual.vertex_colors = colors
-    return mesh

@@ -1,0 +1,67 @@
+"""Controls of the camera: framing, and following what a policy controls."""
+
+from __future__ import annotations
+
+import mujoco
+
+from manyworlds.lab.control import POLICY
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.widgets import add_choice
+
+
+class CameraPart:
+    """Buttons that frame everything or the selected body; follows a robot with a policy.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.25
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._followed = False
+        actions = {"All": self.frame_all, "Selected": self.frame_selected}
+        self.choice = add_choice(ctx.gui, "Frame", actions, ctx.attempt)
+
+    def frame_all(self) -> None:
+        """Point all cameras at everything that moves, and the floor below it."""
+        self._ctx.view.look(self._ctx.lab.snapshot, move_open=True)
+
+    def frame_selected(self) -> None:
+        """Point all cameras at the selected body.
+
+        Raises:
+            ValueError: no body is selected.
+        """
+        if not self._ctx.body:
+            raise ValueError("No body is selected: click one, or choose it in the tab World.")
+        self._ctx.view.look(self._ctx.lab.snapshot, self._ctx.body, move_open=True)
+
+    def frame(self) -> None:
+        """Point all cameras at the selected body, or at everything."""
+        (self.frame_selected if self._ctx.body else self.frame_all)()
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Follow the first robot that a policy controls, once, unless a user follows a body."""
+        if self._followed:
+            return
+        for robot in self._ctx.lab.controls:
+            if robot.owner != POLICY:
+                continue
+            self._followed = True
+            root = _floating_root(self._ctx.lab.world.model, self._ctx.lab.world.robots[robot.name])
+            if root and not self._ctx.view.follow:
+                self._ctx.view.follow = root
+            return
+
+
+def _floating_root(model: mujoco.MjModel, prefix: str) -> int:
+    """Return the body of a robot's free joint; 0 for none."""
+    for body in range(1, model.nbody):
+        joint = int(model.body_jntadr[body])
+        if model.body(body).name.startswith(prefix) and joint >= 0:
+            free = model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE
+            return body if free else 0
+    return 0

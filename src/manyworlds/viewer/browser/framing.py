@@ -1,0 +1,76 @@
+"""Part of a world that a camera should show."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from manyworlds.viewer.browser.layout import geom_boxes, ground_planes, static_body
+from manyworlds.viewer.browser.overlay_shapes import Poses
+
+_LARGE = 3.0
+"""Size of fixed things, relative to what moves, from which on they are surroundings."""
+_FLAT = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+_NOTHING = np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]])
+
+
+def frame_all(
+    model: mujoco.MjModel, poses: Poses, drawn: list[int], points: np.ndarray
+) -> np.ndarray:
+    """Return the box around what moves, small fixed things beside it, and the floor below it.
+
+    Args:
+        model: the model.
+        poses: state of the world.
+        drawn: geoms that are drawn; if none moves, those that are not drawn count, too.
+        points: vertices of skins and flexes [m], shape (n, 3).
+
+    Returns:
+        Lowest and highest corner [m], shape (2, 3); a cube of 1 m if there is nothing.
+    """
+    solid = [geom for geom in drawn if model.geom_type[geom] not in _FLAT]
+    moves = [geom for geom in solid if _moves(model, geom)]
+    if not moves and not len(points):
+        moves = [geom for geom in range(model.ngeom) if _moves(model, geom)] or solid
+    fixed = [geom for geom in solid if not _moves(model, geom)]
+    box = _around(geom_boxes(model, moves, poses.geom_xpos, poses.geom_xmat), points)
+    if box is None:
+        return _NOTHING
+    size = float(np.linalg.norm(box[1] - box[0]))
+    beside = geom_boxes(model, fixed, poses.geom_xpos, poses.geom_xmat)
+    small = np.linalg.norm(beside[:, 1] - beside[:, 0], axis=1) < _LARGE * size
+    near = ((beside[:, 0] < box[1] + size) & (beside[:, 1] > box[0] - size)).all(axis=1)
+    whole = _around(beside[small & near], box)
+    assert whole is not None
+    for plane in ground_planes(model):
+        height = float(poses.geom_xpos[plane, 2])
+        if box[0, 2] - size < height < box[0, 2]:
+            whole[0, 2] = min(whole[0, 2], height)
+    return whole
+
+
+def frame_body(model: mujoco.MjModel, poses: Poses, body: int) -> np.ndarray:
+    """Return the box around a body and those below it in the tree [m], shape (2, 3)."""
+    bodies = {body}
+    for child in range(body + 1, model.nbody):
+        if int(model.body_parentid[child]) in bodies:
+            bodies.add(child)
+    geoms = [geom for geom in range(model.ngeom) if int(model.geom_bodyid[geom]) in bodies]
+    around = 0.5 * float(model.stat.meansize)
+    point = poses.xpos[body]
+    box = _around(geom_boxes(model, geoms, poses.geom_xpos, poses.geom_xmat), point[None])
+    assert box is not None
+    return box + np.array([[-around], [around]])
+
+
+def _moves(model: mujoco.MjModel, geom: int) -> bool:
+    return not static_body(model, int(model.geom_bodyid[geom]))
+
+
+def _around(boxes: np.ndarray, points: np.ndarray) -> np.ndarray | None:
+    """Return the box around boxes, shape (n, 2, 3), and points, shape (n, 3)."""
+    corners = np.concatenate([boxes.reshape(-1, 3), points])
+    corners = corners[np.isfinite(corners).all(axis=1)]
+    if not len(corners):
+        return None
+    return np.array([corners.min(axis=0), corners.max(axis=0)])

@@ -1,0 +1,216 @@
+"""Triangle surfaces of simple shapes, with texture coordinates, and their sharp edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+SECTIONS = 32
+"""Number of faces around a round shape."""
+_SHARP = np.cos(np.radians(40.0))
+"""Cosine of the angle between faces from which on an edge is drawn as an edge."""
+
+
+@dataclass
+class Surface:
+    """Triangles, and a texture coordinate of each vertex."""
+
+    vertices: np.ndarray
+    """Positions, shape (n, 3)."""
+    faces: np.ndarray
+    """Vertices of each triangle, counterclockwise from outside, shape (m, 3)."""
+    uv: np.ndarray
+    """Texture coordinates as MuJoCo counts them: v is 0 in the first row of the image; (n, 2)."""
+
+
+def join(parts: Iterable[Surface]) -> Surface:
+    """Return one surface that consists of some surfaces."""
+    parts = list(parts)
+    starts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
+    return Surface(
+        np.concatenate([part.vertices for part in parts]),
+        np.concatenate(
+            [part.faces + start for part, start in zip(parts, starts.tolist(), strict=True)]
+        ),
+        np.concatenate([part.uv for part in parts]),
+    )
+
+
+def unit_sphere() -> Surface:
+    """Return a sphere of radius 1."""
+    latitude = np.linspace(-0.5, 0.5, SECTIONS // 2 + 1) * np.pi
+    return _revolved(np.cos(latitude), np.sin(latitude), 0.5 - latitude / np.pi)
+
+
+def unit_cylinder() -> Surface:
+    """Return a closed cylinder of radius 1 from -1 to 1."""
+    return join([_tube(), _disk(1.0), _disk(-1.0)])
+
+
+def unit_cone() -> Surface:
+    """Return a closed cone of radius 1 from 0 to 1."""
+    side = _revolved(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([1.0, 0.0]))
+    base = _disk(-1.0)
+    base.vertices[:, 2] = 0.0
+    return join([side, base])
+
+
+def unit_capsule() -> Surface:
+    """Return a cylinder of radius 1 from -1 to 1 with half spheres on it, to be stretched."""
+    angle = np.linspace(0.0, 0.5, SECTIONS // 4 + 1) * np.pi
+    top = _revolved(np.cos(angle), 1.0 + np.sin(angle), 1.0 - 2.0 * angle / np.pi)
+    below = angle[::-1]
+    bottom = _revolved(np.cos(below), -1.0 - np.sin(below), 2.0 * below / np.pi)
+    return join([bottom, _tube(), top])
+
+
+def unit_box() -> Surface:
+    """Return a box from -1 to 1 in all directions."""
+    return join(_square(axis, side) for axis in range(3) for side in (-1.0, 1.0))
+
+
+def unit_plane() -> Surface:
+    """Return a square from -1 to 1 at height 0, visible from both sides."""
+    top, bottom = _square(2, 1.0), _square(2, -1.0)
+    top.vertices[:, 2] = bottom.vertices[:, 2] = 0.0
+    return join([top, bottom])
+
+
+def grid_faces(rows: int, columns: int, *, mirrored: bool = False) -> np.ndarray:
+    """Return the triangles between the points of a grid, row by row, shape (m, 3).
+
+    Args:
+        rows: number of rows.
+        columns: number of columns.
+        mirrored: whether the diagonals of neighboring columns mirror each other, so that the
+            normals of all vertices of a round surface point straight outwards.
+    """
+    row, column = np.mgrid[: rows - 1, : columns - 1]
+    corner = (row * columns + column).ravel()
+    odd = mirrored & (column.ravel() % 2 == 1)
+    right, up, over = corner + 1, corner + columns, corner + columns + 1
+    return np.concatenate(
+        [
+            np.column_stack([corner, right, np.where(odd, up, over)]),
+            np.column_stack([np.where(odd, right, corner), over, up]),
+        ]
+    )
+
+
+def _revolved(radius: np.ndarray, height: np.ndarray, v: np.ndarray) -> Surface:
+    """Rotate a profile, given upwards, about the z axis; u is the angle."""
+    u = np.linspace(0.0, 1.0, SECTIONS + 1)
+    ring = np.column_stack([np.cos(2 * np.pi * u), np.sin(2 * np.pi * u)])
+    ring[-1] = ring[0]
+    xy = radius[:, None, None] * ring
+    z = np.broadcast_to(height[:, None, None], (*xy.shape[:2], 1))
+    uv = np.stack(np.broadcast_arrays(u[None], v[:, None]), axis=-1)
+    vertices = np.concatenate([xy, z], axis=-1).reshape(-1, 3)
+    faces = grid_faces(len(radius), SECTIONS + 1, mirrored=True)
+    return Surface(vertices, faces, uv.reshape(-1, 2))
+
+
+def _tube() -> Surface:
+    ends = np.array([-1.0, 1.0])
+    return _revolved(np.ones(2), ends, 0.5 - ends / 2)
+
+
+def _disk(side: float) -> Surface:
+    profile = np.array([1.0, 0.0]) if side > 0 else np.array([0.0, 1.0])
+    disk = _revolved(profile, np.full(2, side), np.zeros(2))
+    disk.uv = 0.5 + disk.vertices[:, :2] / 2
+    return disk
+
+
+def _square(axis: int, side: float) -> Surface:
+    """Return a side of a box."""
+    a, b = np.array([-1.0, 1.0, -1.0, 1.0]), np.array([-1.0, -1.0, 1.0, 1.0])
+    vertices = np.insert(np.column_stack([a, b]), axis, side, axis=1)
+    faces = grid_faces(2, 2)
+    outside = side if axis != 1 else -side  # x, z is a left-handed pair of axes
+    if outside < 0:
+        faces = faces[:, ::-1]
+    return Surface(vertices, faces, np.column_stack([0.5 + a / 2, 0.5 - b / 2]))
+
+
+def split_sharp_edges(
+    vertices: np.ndarray, faces: np.ndarray, attributes: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Divide vertices so that a browser draws sharp edges sharp and everything else smooth.
+
+    Browsers compute a vertex's normal from all faces that share the vertex.
+
+    Args:
+        vertices: positions, shape (n, 3); equal positions count as one vertex.
+        faces: triangles, shape (m, 3).
+        attributes: values by which vertices differ apart from their positions, such as texture
+            coordinates, shape (n, k).
+
+    Returns:
+        For each new vertex one of the given ones, shape (new,), and triangles of new vertices;
+        those without an area are left out.
+    """
+    _, point = np.unique(_rounded(vertices), axis=0, return_inverse=True)
+    corners = point.ravel()[faces]
+    whole = (corners != np.roll(corners, 1, axis=1)).all(axis=1)
+    faces, corners = faces[whole], corners[whole]
+    groups = _smooth_groups(_unit(_face_normals(vertices, faces)), corners)
+    own = faces.ravel()
+    if attributes is not None:
+        _, kind = np.unique(_rounded(attributes), axis=0, return_inverse=True)
+        groups = groups * (int(kind.max(initial=0)) + 1) + kind.ravel()[own]
+    _, first, new = np.unique(groups, return_index=True, return_inverse=True)
+    return own[first], new.reshape(-1, 3)
+
+
+def vertex_normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Return the mean normal of the faces of each vertex, weighted by their areas, (n, 3)."""
+    corners = np.repeat(_face_normals(vertices, faces), 3, axis=0)
+    index, count = faces.ravel(), len(vertices)
+    return _unit(np.stack([np.bincount(index, corners[:, i], count) for i in range(3)], axis=1))
+
+
+def _face_normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Return normals as long as twice the area of each face, shape (m, 3)."""
+    a, b, c = (vertices[faces[:, i]].astype(np.float64) for i in range(3))
+    return np.cross(b - a, c - a)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """Round values to a millionth of the largest one."""
+    return (values * (1e6 / max(float(np.abs(values).max(initial=0.0)), 1e-300))).round()
+
+
+def _smooth_groups(normals: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Return a number of each corner of each face, equal for those with one smooth normal."""
+    # The edge i of a face begins at its corner i.
+    begin, end = corners.ravel(), np.roll(corners, -1, axis=1).ravel()
+    low, high = np.minimum(begin, end), np.maximum(begin, end)
+    order = np.lexsort((high, low))
+    same = (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0)
+    a, b = order[:-1][same], order[1:][same]
+    smooth = (normals[a // 3] * normals[b // 3]).sum(axis=1) > _SHARP
+    a, b = a[smooth], b[smooth]
+    after_a, after_b = a - a % 3 + (a + 1) % 3, b - b % 3 + (b + 1) % 3
+    opposite = begin[a] == end[b]  # as it should be between neighbors with one orientation
+    pairs = np.concatenate(
+        [
+            np.column_stack([a, np.where(opposite, after_b, b)]),
+            np.column_stack([after_a, np.where(opposite, b, after_b)]),
+        ]
+    )
+    groups = np.arange(corners.size)
+    while True:  # as often as the longest chain of faces around a vertex
+        lowest = np.minimum(groups[pairs[:, 0]], groups[pairs[:, 1]])
+        before = groups.copy()
+        np.minimum.at(groups, pairs[:, 0], lowest)
+        np.minimum.at(groups, pairs[:, 1], lowest)
+        groups = groups[groups]
+        if (groups == before).all():
+            return groups

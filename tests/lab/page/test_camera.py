@@ -1,0 +1,135 @@
+"""The camera of a lab's page: what it frames, and which robot it follows."""
+
+from __future__ import annotations
+
+import math
+
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.lab import LiveLab, world_from_scene
+from manyworlds.lab.control import POLICY
+from manyworlds.tasks import load_env_cfg
+from manyworlds.viewer.browser.framing import frame_all, frame_body
+from tests.browser import free_port
+from tests.lab.conftest import ARM
+
+BALLS = """
+<mujoco>
+  <worldbody>
+    <geom type="plane" size="0 0 1"/>
+    <body name="a" pos="0 0 {high}"><freejoint/><geom size="{size}"/>
+      <body name="b" pos="{size} 0 {size}"><geom size="{size}"/></body></body>
+    <geom name="table" type="box" size="{size} {size} {size}" pos="{far} 0 {size}"/>
+    <geom name="wall" type="box" size="{wide} {size} {wide}" pos="0 {far} 0"/>
+  </worldbody>
+</mujoco>
+"""
+
+
+def balls(size: float) -> str:
+    """Return a body of two balls above a floor, with a table and a long wall beside it."""
+    return BALLS.format(size=size, high=4 * size, far=4 * size, wide=40 * size)
+
+
+def picture(camera, points) -> np.ndarray:
+    """Return places in a picture, from -1 to 1 of its height, and distances [m], shape (n, 3)."""
+    forward = camera.look_at - camera.position
+    forward = forward / np.linalg.norm(forward)
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    right /= np.linalg.norm(right)
+    offset = np.array(points) - camera.position
+    depth = offset @ forward
+    scale = math.tan(camera.fov / 2) * depth
+    up = np.cross(right, forward)
+    return np.column_stack([offset @ right / scale, offset @ up / scale, depth])
+
+
+@pytest.mark.parametrize("size", [0.005, 0.3, 20.0])
+def test_all_sizes_are_framed(open_page, size):
+    """See bodies, the table and the floor below, large in the picture and within what is drawn."""
+    camera = open_page(balls(size)).server.initial_camera
+    corners = [[0, 0, 0], [-size, -size, 3 * size], [2 * size, size, 6 * size], [5 * size, 0, 0]]
+    x, y, depth = picture(camera, corners).T
+    assert np.abs(y).max() < 1 and np.abs(x).max() < 1.3
+    assert np.ptp(picture(camera, [[0, 0, 0], [0, 0, 6 * size]])[:, 1]) > 0.5
+    assert camera.near < depth.min() / 10 and camera.far > 10 * depth.max()
+
+
+def test_a_frame_leaves_out_surroundings():
+    """Frame a table beside the balls and the floor, not the long wall; or one body."""
+    model = mujoco.MjModel.from_xml_string(balls(0.1))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    drawn, none = list(range(model.ngeom)), np.zeros((0, 3))
+    box = frame_all(model, data, drawn, none)
+    assert box == pytest.approx(np.array([[-0.1, -0.1, 0.0], [0.5, 0.1, 0.6]]), abs=1e-6)
+    data.qpos[2] = 50.0
+    mujoco.mj_forward(model, data)
+    assert frame_all(model, data, drawn, none)[0, 2] == pytest.approx(49.9)
+    low, high = frame_body(model, data, model.body("b").id)
+    assert (low + high) / 2 == pytest.approx([0.1, 0.0, 50.1]) and (high - low).max() < 0.6
+    data.xpos[1:], data.geom_xpos[1:] = np.nan, np.nan
+    assert np.isfinite(frame_all(model, data, drawn, none)).all()
+
+
+def test_buttons_and_a_key_frame(page):
+    """Frame the ball where it is now, then everything again; without a selection, say so."""
+    part, ctx = page.parts["CameraPart"], page.context
+    before = page.server.initial_camera.look_at.copy()
+    page.lab.post(lambda model, data: data.qpos.__setitem__(slice(2, 5), (8.0, 0, 0.3)))
+    page.lab.loop.iterate_once()
+    ctx.attempt(part.frame_selected)
+    assert "No body is selected" in ctx.message
+    ctx.body = page.lab.world.model.body("ball").id
+    page.keys.actions["F"]()
+    assert page.server.initial_camera.look_at == pytest.approx([8.0, 0, 0.3], abs=0.05)
+    ctx.body = 0
+    page.keys.actions["F"]()
+    assert 2.0 < page.server.initial_camera.look_at[0] < 6.0 and before[0] < 1.0
+
+
+@pytest.mark.parametrize(
+    ("task", "floats"), [("Velocity-Flat-Quadruped", True), ("Cartpole-Balance", False)]
+)
+def test_a_robot_with_a_policy_is_followed(task, floats):
+    """Follow the base of a floating robot as soon as a policy controls it; a user may stop it."""
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
+    from manyworlds.lab.page import LabPage
+
+    cfg = load_env_cfg(task, play=True)
+    lab = LiveLab(world_from_scene(cfg.scene, cfg.sim.mujoco))
+    page = LabPage(lab, port=free_port())
+    try:
+        camera, overlays = page.parts["CameraPart"], page.parts["OverlayPart"]
+        camera.update(lab.snapshot)
+        assert page.context.view.follow == 0
+        next(iter(lab.controls)).take(POLICY)
+        camera.update(lab.snapshot)
+        overlays.update(lab.snapshot)
+        model, root = lab.world.model, page.context.view.follow
+        assert (root != 0) == floats
+        if floats:
+            assert model.jnt_type[model.body_jntadr[root]] == mujoco.mjtJoint.mjJNT_FREE
+            assert overlays.follow.value == model.body(root).name
+        page.context.view.follow = 0
+        camera.update(lab.snapshot)
+        assert page.context.view.follow == 0
+    finally:
+        page.close()
+        lab.stop()
+
+
+def test_a_world_without_actuators_says_what_to_do(open_page, monkeypatch):
+    """Say that bodies can be pulled and mocap bodies moved, or that nothing can move."""
+    import viser
+
+    said = []
+    monkeypatch.setattr(viser.GuiApi, "add_markdown", lambda self, text, **_: said.append(text))
+    start, end = ARM.index("<actuator>"), ARM.index("</actuator>") + len("</actuator>")
+    open_page(ARM[:start] + ARM[end:])
+    open_page("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
+    pull, still = said
+    assert "Ctrl" in pull and "Mocap handles" in pull and "States" not in pull
+    assert "no joints" in still and "Ctrl" not in still
