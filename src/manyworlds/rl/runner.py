@@ -19,6 +19,7 @@ from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.code_state import write_code_state
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg, runner_settings
 from manyworlds.rl.exporter_utils import Metadata, export_policy
+from manyworlds.rl.inference import InferencePolicy
 from manyworlds.rl.progress import IterationRecord
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.devices import torch_threads
@@ -34,7 +35,7 @@ from rsl_rl.utils.logger import Logger as _RslRlLogger
 from manyworlds.rl.algorithm import AdjustedAlgorithm, adjusted
 
 if TYPE_CHECKING:
-    from tensordict import TensorDict
+    pass
 
 
 class TrainingStopped(Exception):  # noqa: N818 - not an error
@@ -330,18 +331,12 @@ class OnPolicyRunner(_RslRlRunner):
 
     def get_inference_policy(  # type: ignore[override]
         self, device: str | None = None
-    ) -> Callable[[TensorDict], torch.Tensor]:
+    ) -> InferencePolicy:
         """Return the policy as a function from observations to mean actions.
 
         These have shape [worlds, actions].
         """
-        policy = super().get_inference_policy(device or self.device)
-
-        def act(obs: TensorDict) -> torch.Tensor:
-            with torch.inference_mode():
-                return policy(obs)
-
-        return act
+        return InferencePolicy(super().get_inference_policy(device or self.device))
 
 
 def _observed(
