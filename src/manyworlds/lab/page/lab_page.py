@@ -105,7 +105,7 @@ class LabPage:
             top_bar, pull = TopBar(self.context), PullPart(self.context)
             self.parts: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
             group = self.server.gui.add_tab_group()
-            for title, makers in self._tabs.items():
+            for title, makers in {**_task_tab(lab), **self._tabs}.items():
                 with group.add_tab(title):
                     for make in makers:
                         part = make(self.context)
@@ -159,3 +159,13 @@ class LabPage:
             if self.lab.loop.has_requests:
                 rest = budget.rest(time.thread_time() - busy)
             self._stopping.wait(max(0.0, rest))
+
+
+def _task_tab(lab: LiveLab) -> dict[str, tuple[PartMaker, ...]]:
+    """Return the tab of the task whose environment drives the world, if one does."""
+    driver = lab.environment
+    if driver is None:
+        return {}
+    from manyworlds.lab.page.task_panel import TaskPart
+
+    return {"Task": (lambda ctx: TaskPart(ctx, driver),)}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from manyworlds.lab.drivers import ENVIRONMENT
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
 """Available speeds, in simulated seconds per second."""
+
+DRIVERS = {"physics": "plain MuJoCo", ENVIRONMENT: "the task's environment"}
+"""Labels of drivers, by name; the others are shown by their names."""
 
 _STILL = 0.01  # speed below which a robot counts as not moving [m/s or rad/s]
 PANEL_PX = 360
@@ -76,6 +80,7 @@ class TopBar:
         notes = []
         if ctx.robot:
             rows.append(("Owner", lab[ctx.robot].owner))
+            rows.append(("Driver", DRIVERS.get(snapshot.driver, snapshot.driver)))
             notes = self._notes(snapshot)
         wrong = [f"{name} was left out: {why}" for name, why in lab.world.errors.items()]
         if ctx.message:
