@@ -348,3 +348,33 @@ def test_several_worlds_are_refused():
     with pytest.raises(ValueError, match=r"one world, got 2: set cfg\.scene\.num_envs = 1"):
         LiveLab.driven_by(env)
     env.close()
+
+
+def test_without_a_policy_actions_are_zero():
+    """Open a task without a policy: the quadruped stands; the panel holds the same pose."""
+    env = make_env("Velocity-Flat-Quadruped", episode_s=100.0)
+    lab = LiveLab.driven_by(env, None, LabCfg(mode="direct"))
+    robot = lab["robot"]
+    assert robot.owner == "policy" and robot.neutral.any()
+    lab.step(200)
+    height = lab.snapshot.qpos[2]
+    robot.take("panel")
+    lab.step(200)
+    assert lab.environment.report.episodes == 0
+    assert lab.snapshot.qpos[2] == pytest.approx(height, abs=0.02)
+    with pytest.raises(RuntimeError, match="environment drives this world, with a policy of its"):
+        lab.run_policy("policy.onnx")
+    lab.stop()
+
+
+def test_the_physics_thread_steps_the_environment():
+    """Step, save, restore and reset from another thread than that of physics."""
+    env = make_env("Cartpole-Balance", episode_s=100.0)
+    with LiveLab.driven_by(env, LinearPolicy(env), LabCfg(speed=float("inf"))) as lab:
+        lab.loop.mode = "direct"
+        assert lab.step(50).step >= 50
+        lab.states.save("here")
+        lab.loop.mode = "live"
+        lab.states.restore("here")
+        lab.reset()
+    assert lab.loop.state == "stopped" and not lab.loop.fault and lab.environment is None

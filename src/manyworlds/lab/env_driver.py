@@ -30,8 +30,12 @@ _INPUTS = int(
 )
 """Parts of the state that no position or velocity depends on before the next step."""
 _FAILED = (
-    *(WorldStatus.BAD_QPOS, WorldStatus.BAD_QVEL, WorldStatus.BAD_QACC, WorldStatus.NAN),
-    *(WorldStatus.ENGINE_ERROR, WorldStatus.MEMORY),
+    WorldStatus.BAD_QPOS
+    | WorldStatus.BAD_QVEL
+    | WorldStatus.BAD_QACC
+    | WorldStatus.NAN
+    | WorldStatus.ENGINE_ERROR
+    | WorldStatus.MEMORY
 )
 _REFUSED = mujoco.mjtEnableBit.mjENBL_SLEEP | mujoco.mjtEnableBit.mjENBL_IPC
 
@@ -140,7 +144,7 @@ class EnvironmentDriver:
         self._last_end = ""
         self._error: Exception | None = None
         self._drive: Drive | None = None
-        self._reference, self._reference_data = next(iter(env.sim.world_copies([0])))
+        self._reference, self._reference_data = next(iter(env.sim.world_copies()))
         self.report = self._report()
 
     def start(self, loop: PhysicsLoop) -> None:
@@ -148,8 +152,7 @@ class EnvironmentDriver:
         self._loop = loop
         for robot in loop.controls:
             robot.controller = EnvironmentLaw(robot)
-            if self.policy is not None:
-                robot.take(POLICY)
+            robot.take(POLICY)
 
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             self._compare(model)
@@ -314,11 +317,10 @@ class EnvironmentDriver:
 
     def _check(self) -> None:
         """Raise an error if the last physics step failed."""
-        status = int(self.env.sim.status[0])
-        if failed := [str(bit.name).lower() for bit in _FAILED if status & bit]:
+        if failed := WorldStatus(int(self.env.sim.status[0])) & _FAILED:
+            names = ", ".join(str(bit.name).lower() for bit in WorldStatus if bit & failed)
             raise RuntimeError(
-                f"the state diverged ({', '.join(failed)}): reset the world, or restore a saved "
-                "state."
+                f"the state diverged ({names}): reset the world, or restore a saved state."
             )
 
     def _compare(self, model: mujoco.MjModel) -> None:
@@ -369,7 +371,7 @@ class EnvironmentDriver:
             row = state[f"model.{name}"]
             row.copy_(torch.from_numpy(np.array(value)).reshape(row.shape))
         sim.set_state(state)
-        next(iter(sim.world_copies([0])))  # brings the reference up to date
+        next(iter(sim.world_copies()))  # brings the reference up to date
         self._note_expanded()
 
     def _import_state(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -401,7 +403,7 @@ class EnvironmentDriver:
         mujoco.mj_setState(model, data, self._row, STATE)  # the solver's warm start, too
 
     def _export_model(self, model: mujoco.MjModel) -> None:
-        next(iter(self.env.sim.world_copies([0])))  # into the reference
+        next(iter(self.env.sim.world_copies()))  # into the reference
         self._note_expanded()
         for _, own, other in self._own_fields:
             np.copyto(own, other)

@@ -145,7 +145,7 @@ class LiveLab:
         """Open an environment of one world as a lab that the environment drives.
 
         The world then has the task's commands, rewards, terminations and randomization; see
-        `EnvironmentDriver`. `policy` owns all robots if one is given.
+        `EnvironmentDriver`. The owner of all robots is `policy`.
 
         Args:
             env: the environment; `stop` closes it.
@@ -158,7 +158,11 @@ class LiveLab:
         from manyworlds.lab.env_driver import EnvironmentDriver
 
         driver = EnvironmentDriver(env, policy)
-        world = dataclasses.replace(world_from_env(env, 0), shared=env.sim.mj_model)
+        world = dataclasses.replace(
+            world_from_env(env, 0),
+            shared=env.sim.mj_model,
+            start=None,  # resets are the environment's; `neutral` controls are the scene's
+        )
         lab = cls(world, cfg)
         driver.start(lab.loop)
         lab.environment = driver
@@ -312,8 +316,15 @@ class LiveLab:
             ValueError: the policy does not fit it, or there are several robots and none is named.
             FileNotFoundError: there is no such policy.
             MissingExtraError: the extra 'train' is not installed.
+            RuntimeError: a task's environment drives the world.
         """
         from manyworlds.lab.policy import PolicyController
+
+        if self.environment is not None:
+            raise RuntimeError(
+                "A task's environment drives this world, with a policy of its own: open the scene "
+                "in plain MuJoCo, or give the policy to LiveLab.driven_by."
+            )
 
         control = self._only(robot)
         law = PolicyController(path, self.world.model, control, commands)

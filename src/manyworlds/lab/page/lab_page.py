@@ -23,7 +23,7 @@ from manyworlds.lab.page.readouts import ReadoutPart
 from manyworlds.lab.page.record_and_replay import RecordPart
 from manyworlds.lab.page.robot_sliders import RobotPart
 from manyworlds.lab.page.saved_states import SavedStatePart
-from manyworlds.lab.page.top_bar import PANEL_PX, TopBar
+from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 from manyworlds.viewer.cpu_share import CpuShare
@@ -99,7 +99,8 @@ class LabPage:
         """Create all parts for the present world."""
         lab, self._world = self.lab, self.lab.world
         with self.server.atomic():
-            self.server.gui.main_panel.set_width(PANEL_PX)
+            width = PANEL_PX if lab.environment is None else TASK_PANEL_PX
+            self.server.gui.main_panel.set_width(width)
             view = WorldView(self.server, lab.world.model, lab.snapshot)
             self.context = PageContext(lab, self.server, view)
             top_bar, pull = TopBar(self.context), PullPart(self.context)

@@ -74,9 +74,7 @@ class TaskPart:
         """Show the last control step."""
         if snapshot.paused != self._paused:
             self._paused = paused = snapshot.paused
-            self._ctx.lab.post(
-                lambda model, data: self.env.command_manager.on_viewer_pause(paused)
-            )
+            self._ctx.lab.post(lambda model, data: self.env.command_manager.on_viewer_pause(paused))
         self.commands.update()
         self.auto_reset.value = self._driver.auto_reset
         report = self._driver.report

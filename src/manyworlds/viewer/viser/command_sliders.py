@@ -147,9 +147,7 @@ class MotionSlider:
         term: the term.
     """
 
-    def __init__(
-        self, gui: viser.GuiApi, viewer: CommandHost, name: str, term: Seekable
-    ) -> None:
+    def __init__(self, gui: viser.GuiApi, viewer: CommandHost, name: str, term: Seekable) -> None:
         self._viewer, self._name, self._term = viewer, name, term
         self._next = 0.0
         self.slider = gui.add_slider(f"Frame of '{name}'", 0, term.num_frames - 1, 1, 0)
