@@ -19,6 +19,7 @@ from manyworlds.sim.diagnostics.status import WorldStatus
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.envs.types import VecEnvObs
     from manyworlds.lab.drivers import Drive
     from manyworlds.lab.physics_loop import PhysicsLoop
 
@@ -47,7 +48,7 @@ class EnvironmentPolicy(Protocol):
     [num_envs], and `state_dict` and `load_state_dict`.
     """
 
-    def __call__(self, obs: Any, /) -> torch.Tensor:
+    def __call__(self, obs: VecEnvObs, /) -> torch.Tensor:
         """Return the actions, shape [num_envs, num_actions]."""
         ...
 
@@ -55,8 +56,8 @@ class EnvironmentPolicy(Protocol):
 @runtime_checkable
 class _Recurrent(Protocol):
     def reset(self, dones: torch.Tensor | None = None) -> object: ...
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state: dict[str, Any], /) -> object: ...
+    def state_dict(self) -> dict[str, object]: ...
+    def load_state_dict(self, state: dict[str, object], /) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -328,10 +329,11 @@ class EnvironmentDriver:
 
         Bounding volumes are left out: they are large, and derive from other fields.
         """
-        self._model = model
         names = [name for name in dir(self.env.sim.model) if not name.startswith(("_", "bvh_"))]
-        pairs = ((n, getattr(model, n, None), getattr(self._reference, n, None)) for n in names)
-        self._fields = [(n, a, b) for n, a, b in pairs if isinstance(a, np.ndarray)]
+        names = [name for name in names if isinstance(getattr(model, name, None), np.ndarray)]
+        self._fields: list[tuple[str, np.ndarray, np.ndarray]] = [
+            (name, getattr(model, name), getattr(self._reference, name)) for name in names
+        ]
         options = (name for name in dir(self.env.sim.model.opt) if not name.startswith("_"))
         self._options = [name for name in options if hasattr(model.opt, name)]
         self._own_fields: list[tuple[str, np.ndarray, np.ndarray]] = []

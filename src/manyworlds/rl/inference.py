@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
+
+if TYPE_CHECKING:
+    from rsl_rl.models import MLPModel
+    from tensordict import TensorDict
+
+    from manyworlds.envs.types import VecEnvObs
 
 
 class InferencePolicy:
@@ -15,14 +21,14 @@ class InferencePolicy:
         clip_actions: bound on the magnitude of actions; None for no bound.
     """
 
-    def __init__(self, actor: Any, clip_actions: float | None = None) -> None:
+    def __init__(self, actor: MLPModel, clip_actions: float | None = None) -> None:
         self.actor = actor
         self.clip_actions = clip_actions
 
     @torch.inference_mode()
-    def __call__(self, obs: Any) -> torch.Tensor:
+    def __call__(self, obs: TensorDict | VecEnvObs) -> torch.Tensor:
         """Return the mean actions, shape [worlds, actions]."""
-        actions = self.actor(obs)
+        actions = self.actor(obs)  # type: ignore[arg-type]  # a mapping is enough
         clip = self.clip_actions
         return actions if clip is None else actions.clamp(-clip, clip)
 
@@ -31,8 +37,8 @@ class InferencePolicy:
         """Clear the memory of the worlds in a mask of shape [worlds]; None for all."""
         self.actor.reset(dones)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return a copy of the memory; empty for a policy without one."""
+    def state_dict(self) -> dict[str, list[torch.Tensor]]:
+        """Return a copy of the memory, each part of shape [layers, worlds, size]; or nothing."""
         hidden = self.actor.get_hidden_state()
         if hidden is None:
             return {}
@@ -40,9 +46,11 @@ class InferencePolicy:
         return {"hidden": [part.clone() for part in parts]}
 
     @torch.inference_mode()
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, list[torch.Tensor]]) -> None:
         """Restore a memory that `state_dict` returned."""
-        hidden = tuple(part.clone() for part in state.get("hidden", ()))
         self.actor.reset()
-        if hidden:
-            self.actor.reset(hidden_state=hidden if len(hidden) > 1 else hidden[0])
+        match [part.clone() for part in state.get("hidden", ())]:
+            case [hidden]:
+                self.actor.reset(hidden_state=hidden)
+            case [hidden, cell]:
+                self.actor.reset(hidden_state=(hidden, cell))

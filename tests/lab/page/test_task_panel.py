@@ -48,9 +48,7 @@ def test_commands_rewards_and_ends_are_shown(open_task_page):
     part, driver = page.parts["TaskPart"], page.lab.environment
     assert ">environment<" in page.parts["TopBar"].status.content
     part.request_action("gui_reset")
-    from manyworlds.viewer.viser.requests import SteerCommand
-
-    part.request(SteerCommand("twist", (0.5, 0.0, 0.25)))
+    part.request(requests.SteerCommand("twist", (0.5, 0.0, 0.25)))
     show(page, 2)
     assert driver.report.commands["twist"] == (0.5, 0.0, 0.25)
     assert "0.50, 0.00, 0.25" in part.status.content
@@ -78,13 +76,11 @@ def test_debug_shapes_are_drawn(open_task_page):
 
 def test_motions_can_be_sought(open_task_page):
     """Move a tracked motion to a frame: the robot is there at once, also while paused."""
-    from manyworlds.viewer.viser.requests import SeekMotion
-
     page = open_task_page("Tracking-Flat-Humanoid", reach=0.1)
     page.lab.pause()
     page.lab.loop.iterate_once()
     before = page.lab.snapshot.qpos.copy()
-    page.parts["TaskPart"].request(SeekMotion("motion", 40))
+    page.parts["TaskPart"].request(requests.SeekMotion("motion", 40))
     assert not page.context.message
     page.lab.loop.iterate_once()
     term = page.lab.environment.env.command_manager.get_term("motion")

@@ -11,13 +11,12 @@ from manyworlds.lab.env_driver import EnvironmentDriver, StepReport
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer import requests
+from manyworlds.viewer.browser.command_sliders import CommandTab
 from manyworlds.viewer.browser.markup import status_html
 from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
-from manyworlds.viewer.requests import ViewerRequest
-from manyworlds.viewer.viser.command_sliders import CommandTab
-from manyworlds.viewer.viser.requests import SeekMotion, SteerCommand
-from manyworlds.viewer.viser.reward_bar_panel import RewardBarPanel
-from manyworlds.viewer.viser.term_plotter import ViserTermPlotter
+from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
+from manyworlds.viewer.browser.term_plotter import ViserTermPlotter
+from manyworlds.viewer.requests import SeekMotion, SteerCommand, ViewerRequest
 from manyworlds.viewer.world_mirror import WorldMirror
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Sliders of the play page that set commands and seek motions in the selected world."""
+"""Sliders that set commands and seek motions in one world."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from manyworlds.utils.overrides import overrides
 from manyworlds.viewer.browser.widgets import on_change, on_click
-from manyworlds.viewer.viser.requests import SeekMotion, SteerCommand
+from manyworlds.viewer.requests import SeekMotion, SteerCommand
 
 if TYPE_CHECKING:
     import viser
@@ -53,7 +53,7 @@ class Seekable(Protocol):
 
 
 class CommandHost(Protocol):
-    """Page that carries out the requests of command controls: the play page, or a lab's."""
+    """Page that carries out the requests of command controls."""
 
     env: Any
     """The environment, bare or in a wrapper."""
