@@ -14,7 +14,7 @@ import torch
 from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller
 from manyworlds.lab.drivers import ENVIRONMENT
-from manyworlds.lab.world import STATE
+from manyworlds.lab.world import INITIAL_KEYFRAME, STATE, World, world_from_env
 from manyworlds.sim.diagnostics.status import WorldStatus
 
 if TYPE_CHECKING:
@@ -102,6 +102,22 @@ class EnvironmentLaw(Controller):
         if self._robot.owner == POLICY:
             return data.ctrl[self._robot.actuators.ids]
         return target
+
+
+def world_of_environment(env: ManagerBasedRlEnv) -> World:
+    """Copy the only world of an environment, with the scene's controls as neutral ones.
+
+    At the beginning of an episode, the environment's own controls are zero.
+    """
+    world = world_from_env(env, 0)
+    world.shared, model = env.sim.mj_model, world.model
+    data = world.new_data()
+    key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, INITIAL_KEYFRAME)
+    if key >= 0:
+        data.ctrl[:] = model.key_ctrl[key]
+    assert world.start is not None
+    mujoco.mj_getState(model, data, world.start, STATE)
+    return world
 
 
 class EnvironmentDriver:

@@ -155,15 +155,10 @@ class LiveLab:
         Raises:
             ValueError: the environment has several worlds, or its engine is not bit-exact.
         """
-        from manyworlds.lab.env_driver import EnvironmentDriver
+        from manyworlds.lab.env_driver import EnvironmentDriver, world_of_environment
 
         driver = EnvironmentDriver(env, policy)
-        world = dataclasses.replace(
-            world_from_env(env, 0),
-            shared=env.sim.mj_model,
-            start=None,  # resets are the environment's; `neutral` controls are the scene's
-        )
-        lab = cls(world, cfg)
+        lab = cls(world_of_environment(env), cfg)
         driver.start(lab.loop)
         lab.environment = driver
         return lab
