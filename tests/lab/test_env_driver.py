@@ -378,3 +378,23 @@ def test_the_physics_thread_steps_the_environment():
         lab.states.restore("here")
         lab.reset()
     assert lab.loop.state == "stopped" and not lab.loop.fault and lab.environment is None
+
+
+def test_a_policy_may_only_have_a_reset():
+    """Reset, and end an episode: a policy that is a function with `reset` is told."""
+    told = []
+
+    class Counting:
+        def __call__(self, obs):
+            return torch.zeros(1, 1)
+
+        def reset(self, dones=None):
+            told.append(dones)
+
+    env = make_env("Cartpole-Balance", episode_s=0.2)
+    lab = LiveLab.driven_by(env, Counting(), LabCfg(mode="direct"))
+    lab.reset()
+    assert told == [None]
+    lab.step(5 * env.cfg.decimation)
+    assert len(told) == 2 and told[1].tolist() == [True]
+    lab.stop()

@@ -44,8 +44,8 @@ _REFUSED = mujoco.mjtEnableBit.mjENBL_SLEEP | mujoco.mjtEnableBit.mjENBL_IPC
 class EnvironmentPolicy(Protocol):
     """Map from the observations of an environment to its actions.
 
-    It may also have `reset(dones)`, which clears its memory of the worlds in a mask of shape
-    [num_envs], and `state_dict` and `load_state_dict`.
+    It may also have `reset(dones=None)`, which clears its memory of the worlds in a mask of shape
+    [num_envs], or of all; and `state_dict` and `load_state_dict`, which saved states then include.
     """
 
     def __call__(self, obs: VecEnvObs, /) -> torch.Tensor:
@@ -54,8 +54,12 @@ class EnvironmentPolicy(Protocol):
 
 
 @runtime_checkable
-class _Recurrent(Protocol):
+class _Resettable(Protocol):
     def reset(self, dones: torch.Tensor | None = None) -> object: ...
+
+
+@runtime_checkable
+class _Recurrent(_Resettable, Protocol):
     def state_dict(self) -> dict[str, object]: ...
     def load_state_dict(self, state: dict[str, object], /) -> object: ...
 
@@ -300,8 +304,7 @@ class EnvironmentDriver:
         if dones.any() and self.auto_reset:
             self._episodes += 1
             self._last_end = ", ".join(self._ended_by())
-            if isinstance(self.policy, _Recurrent):
-                self.policy.reset(dones)
+            self._forget(dones)
         self.report = self._report(float(reward))
 
     def _restart(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
@@ -310,13 +313,16 @@ class EnvironmentDriver:
         try:
             with torch.no_grad():
                 self.env.reset()
-                if isinstance(self.policy, _Recurrent):
-                    self.policy.reset()
+                self._forget()
             self._substep = 0
             self.report = self._report()
             self._show(model, data)
         except Exception as error:  # of a term from outside this package
             self._error = error  # the next step reports it
+
+    def _forget(self, dones: torch.Tensor | None = None) -> None:
+        if isinstance(self.policy, _Resettable):
+            self.policy.reset(dones)
 
     def _steer(self, name: str, values: Sequence[float] | None) -> None:
         term: Any = self.env.command_manager.get_term(name)
