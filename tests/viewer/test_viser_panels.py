@@ -10,8 +10,10 @@ import pytest
 import torch
 
 from manyworlds.rl.run_folder import RunFolder
+from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
 from manyworlds.viewer.browser.server import new_server, stop_server
-from manyworlds.viewer.requests import SelectEnv, ViewerRequest
+from manyworlds.viewer.browser.term_plotter import ViserTermPlotter
+from manyworlds.viewer.requests import SelectEnv, SteerCommand, ViewerRequest
 from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
 from manyworlds.viewer.viser.checkpoints import checkpoints_of, format_time_ago
 from manyworlds.viewer.viser.overlays import SelectedWorldOverlays
@@ -22,10 +24,7 @@ from manyworlds.viewer.viser.requests import (
     ShowFrames,
     ShowGroup,
     ShowMujocoOverlay,
-    SteerCommand,
 )
-from manyworlds.viewer.viser.reward_bar_panel import RewardBarPanel
-from manyworlds.viewer.viser.term_plotter import ViserTermPlotter
 from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")

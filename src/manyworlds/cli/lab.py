@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from manyworlds.cli.lab_environment import open_environment
 from manyworlds.cli.parsing import Modules, load_modules, parse
 from manyworlds.cli.runs import find_run, play_env_cfg
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
-    from manyworlds.lab import LiveLab, World
+    from manyworlds.lab import LabCfg, LiveLab, World
     from manyworlds.rl.run_folder import RunFolder
 
 _HEARTBEAT_S = 0.2
@@ -37,6 +38,10 @@ class LabOptions:
     """World of the task or run, with its variants and randomization; None takes neither."""
     policy: Path | None = None
     """ONNX file or checkpoint of a policy that controls the robot; None takes that of the run."""
+    driver: Literal["auto", "plain", "environment"] = "auto"
+    """`plain` runs a policy in plain MuJoCo, as a check of its deployment; `environment` steps the
+    environment of the task, with its commands, rewards, terminations and randomization; `auto`
+    takes the environment for policies that plain MuJoCo cannot run."""
     command: Annotated[
         dict[str, tuple[float, ...]], tyro.conf.UsePythonSyntaxForLiteralCollections
     ] = field(default_factory=dict)
@@ -64,6 +69,17 @@ class LabOptions:
     """Folder of all runs."""
     load: Modules = ()
     """Python file, or module, that registers tasks."""
+
+    @property
+    def waits(self) -> bool:
+        """True if time starts with the first browser."""
+        return self.start == "drawn" and not self.headless and not self.paused
+
+    def lab_cfg(self) -> LabCfg:
+        """Return the configuration of the lab."""
+        from manyworlds.lab import LabCfg
+
+        return LabCfg(start_paused=self.paused or self.waits, speed=self.speed)
 
 
 def main(argv: list[str]) -> int:
@@ -95,22 +111,17 @@ def _serve(cfg: LabOptions) -> None:
         host=cfg.host,
         port=cfg.port,
         collapsed=cfg.collapsed,
-        play_when_drawn=_waits(cfg),
+        play_when_drawn=cfg.waits,
     )
     try:
         page.open()
         if page.error:
             print(f"{cfg.target} does not compile: {page.error}", flush=True)
-        start = "; time starts when a browser has drawn the world" if _waits(cfg) else ""
+        start = "; time starts when a browser has drawn the world" if cfg.waits else ""
         print(f"lab at {page.url} (Ctrl-C stops{start})", flush=True)
         wait(cfg.seconds)
     finally:
         page.close()
-
-
-def _waits(cfg: LabOptions) -> bool:
-    """Return True if time starts with the first browser."""
-    return cfg.start == "drawn" and not cfg.headless and not cfg.paused
 
 
 def wait(seconds: float | None) -> None:
@@ -120,6 +131,18 @@ def wait(seconds: float | None) -> None:
         time.sleep(_HEARTBEAT_S)
 
 
+@dataclass(frozen=True)
+class Target:
+    """Model file, task or run that a lab shows, and its policy."""
+
+    file: Path | None = None
+    """Model file; None for a task or a run."""
+    task: str = ""
+    run: RunFolder | None = None
+    policy: Path | None = None
+    """Exported policy or checkpoint that controls the robot; None for none."""
+
+
 def open_lab(cfg: LabOptions) -> LiveLab:
     """Build the world of the target, and start its policy if there is one.
 
@@ -127,26 +150,41 @@ def open_lab(cfg: LabOptions) -> LiveLab:
         FileNotFoundError: the target is no file, task or run.
         ValueError: the world does not compile, or the policy does not fit it.
     """
-    from manyworlds.lab import LabCfg, LiveLab
+    from manyworlds.rl.policy_description import NeedsEnvironmentError
 
-    world, policy = find_world(cfg)
-    if cfg.command and policy is None:
+    target = find_target(cfg)
+    if cfg.command and target.policy is None and cfg.driver != "environment":
         raise ValueError(
             "--command sets commands of a policy, and there is none: name a run, or give --policy."
         )
-    lab = LiveLab(world, LabCfg(start_paused=cfg.paused or _waits(cfg), speed=cfg.speed))
-    if policy is not None:
-        law = lab.run_policy(policy, commands=cfg.command)
+    if cfg.driver == "environment":
+        return open_environment(cfg, target)
+    try:
+        return _open_plain(cfg, target)
+    except NeedsEnvironmentError as error:
+        if cfg.driver == "plain" or not target.task or cfg.world is not None:
+            raise
+        print(f"{error}\nThe environment of {target.task} drives the world.", flush=True)
+        return open_environment(cfg, target)
+
+
+def _open_plain(cfg: LabOptions, target: Target) -> LiveLab:
+    """Open a lab in plain MuJoCo."""
+    from manyworlds.lab import LiveLab
+
+    lab = LiveLab(_world_of(target, cfg), cfg.lab_cfg())
+    if target.policy is not None:
+        law = lab.run_policy(target.policy, commands=cfg.command)
         if law.differences:
             print(
-                f"differences from the training of {policy}: {'; '.join(law.differences)}",
+                f"differences from the training of {target.policy}: {'; '.join(law.differences)}",
                 flush=True,
             )
     return lab
 
 
-def find_world(cfg: LabOptions) -> tuple[World, Path | None]:
-    """Find the world of the target, and the path of its policy, if any."""
+def find_target(cfg: LabOptions) -> Target:
+    """Find what the command line names."""
     from manyworlds.tasks import list_tasks
 
     path = Path(cfg.target)
@@ -155,15 +193,13 @@ def find_world(cfg: LabOptions) -> tuple[World, Path | None]:
             raise ValueError(
                 "--world selects a world of a task, but a model file has one: leave --world out."
             )
-        return _world_of_file(path, cfg.plane), cfg.policy
+        return Target(file=path, policy=cfg.policy)
     if cfg.plane:
         raise ValueError(
             "--plane is for model files, because scenes of tasks have a floor: leave --plane out."
         )
     if cfg.target in list_tasks():
-        from manyworlds.tasks import load_env_cfg
-
-        return _world_of_task(load_env_cfg(cfg.target, play=True), cfg.world), cfg.policy
+        return Target(task=cfg.target, policy=cfg.policy)
     try:
         checkpoint, run = find_run(path, cfg.log_root, None)
     except FileNotFoundError:
@@ -178,7 +214,22 @@ def find_world(cfg: LabOptions) -> tuple[World, Path | None]:
     policy = run.path / "policy.onnx"
     if path.suffix in (".pt", ".onnx") or not policy.is_file():
         policy = checkpoint
-    return _world_of_run(run, cfg.world), cfg.policy or policy
+    return Target(task=run.task, run=run, policy=cfg.policy or policy)
+
+
+def _world_of(target: Target, cfg: LabOptions) -> World:
+    """Build the world of a target in plain MuJoCo."""
+    from manyworlds.lab import world_from_file
+    from manyworlds.tasks import load_env_cfg
+
+    if target.file is not None:
+        return _world_of_file(target.file, cfg.plane)
+    if target.run is None:
+        return _world_of_task(load_env_cfg(target.task, play=True), cfg.world)
+    scene = target.run.path / "scene" / "scene.xml"
+    if cfg.world is None and scene.is_file():
+        return world_from_file(scene, by_prefix=True)
+    return _world_of_task(play_env_cfg(target.task, target.run), cfg.world)
 
 
 def _world_of_file(path: Path, plane: bool) -> World:
@@ -206,14 +257,3 @@ def _world_of_task(env_cfg: ManagerBasedRlEnvCfg, world: int | None) -> World:
         return world_from_env(env, world)
     finally:
         env.close()
-
-
-def _world_of_run(run: RunFolder, world: int | None) -> World:
-    """Load the scene that the run exported, or build a world of its environment."""
-    from manyworlds.lab import world_from_file
-
-    scene = run.path / "scene" / "scene.xml"
-    if world is None and scene.is_file():
-        return world_from_file(scene, by_prefix=True)
-    assert run.task is not None
-    return _world_of_task(play_env_cfg(run.task, run), world)

@@ -29,14 +29,18 @@ def load_policy(
     Raises:
         ValueError: the checkpoint does not fit the environment and the networks.
     """
+    from manyworlds.rl.inference import InferencePolicy
     from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 
     make = runner_cls or OnPolicyRunner
     runner = make(RslRlVecEnvWrapper(env), asdict(rl_cfg), log_dir=None, device=str(env.device))
     runner.load(str(checkpoint), load_cfg={"actor": True})
-    policy = runner.get_inference_policy()
+    policy: Any = runner.get_inference_policy()
     clip = rl_cfg.clip_actions
+    if isinstance(policy, InferencePolicy):
+        policy.clip_actions = clip
+        return policy
     return policy if clip is None else lambda obs: policy(obs).clamp(-clip, clip)
 
 

@@ -325,9 +325,62 @@ class ManagerBasedRlEnv(Stateful):
             RuntimeError: without auto_reset, a finished world was not reset.
         """
         self._check_all_reset()
+        self.begin_step(action)
+        if self._needs_substeps:
+            for substep in range(self.cfg.decimation):
+                self.write_controls(substep)
+                self.step_physics(substep)
+        else:
+            self.write_controls(0)
+            self.sim.step(self.cfg.decimation, refresh=True)
+            self.scene.update(self.step_dt)
+        return self.end_step()
+
+    def begin_step(self, action: torch.Tensor) -> None:
+        """Process an action: the first part of `step`, for callers that see each physics step.
+
+        These call `begin_step`, then `write_controls` and `step_physics` for each of the
+        `decimation` physics steps, and `end_step`. The result is that of `step`, bit for bit,
+        except that worlds whose episode ended may continue without a reset if `auto_reset` is off.
+
+        Args:
+            action: unprocessed actions, shape [num_envs, total_action_dim].
+
+        Raises:
+            ValueError: the action has the wrong shape or is not finite.
+        """
         action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
         self.action_manager.process_action(action.detach())
-        self._step_physics()
+        self._physics_timer.start()
+
+    def write_controls(self, substep: int) -> None:
+        """Write the controls of one physics step, if they may differ from those of the last one.
+
+        Args:
+            substep: index of the physics step in the control step.
+        """
+        if substep == 0 or self._needs_substeps:
+            self.action_manager.apply_action()
+            self.scene.write_data_to_sim()
+
+    def step_physics(self, substep: int) -> None:
+        """Run one physics step.
+
+        Args:
+            substep: index of the physics step in the control step.
+        """
+        last = substep == self.cfg.decimation - 1
+        self.sim.step(refresh=last)
+        if self._needs_substeps:
+            self.scene.update(self.physics_dt)
+            if self.metrics_manager.needs_substeps:
+                self.metrics_manager.compute_substep()
+        elif last:
+            self.scene.update(self.step_dt)
+
+    def end_step(self) -> VecEnvStepReturn:
+        """Compute terminations, rewards and observations, and reset finished worlds; see `step`."""
+        self._physics_timer.stop()
         self.episode_length_buf += 1
         self.common_step_counter += 1
         self.reset_buf = self.termination_manager.compute()
@@ -397,26 +450,6 @@ class ManagerBasedRlEnv(Stateful):
         """Close the recorders and release the renderer's OpenGL context."""
         self.recorder_manager.close()
         self.renderer = None
-
-    def _step_physics(self) -> None:
-        self._physics_timer.start()
-        self._run_substeps()
-        self._physics_timer.stop()
-
-    def _run_substeps(self) -> None:
-        if self._needs_substeps:
-            for substep in range(self.cfg.decimation):
-                self.action_manager.apply_action()
-                self.scene.write_data_to_sim()
-                self.sim.step(refresh=substep == self.cfg.decimation - 1)
-                self.scene.update(self.physics_dt)
-                if self.metrics_manager.needs_substeps:
-                    self.metrics_manager.compute_substep()
-            return
-        self.action_manager.apply_action()
-        self.scene.write_data_to_sim()
-        self.sim.step(self.cfg.decimation, refresh=True)
-        self.scene.update(self.step_dt)
 
     def _check_all_reset(self) -> None:
         if not self.cfg.auto_reset and self._must_reset.numpy().any():

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import mujoco
 import numpy as np
+
+ENVIRONMENT = "environment"
+"""Name of the driver that steps a task's environment."""
+PHYSICS = ("physics", ENVIRONMENT)
+"""Names of the drivers that integrate physics."""
 
 
 class Driver(Protocol):
@@ -17,6 +22,19 @@ class Driver(Protocol):
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """Advance the world; return True if it did. Runs in the physics thread."""
+        ...
+
+
+@runtime_checkable
+class DriverWithMemory(Protocol):
+    """Driver that saved states must include, so that a restored world continues exactly."""
+
+    def memory(self) -> bytes:
+        """Return what the driver remembers."""
+        ...
+
+    def recall(self, memory: bytes, model: mujoco.MjModel) -> None:
+        """Continue from what `memory` returned. Runs in the physics thread."""
         ...
 
 
@@ -94,6 +112,12 @@ class DriverStack:
     def top(self) -> Drive:
         """The driver that advances the world."""
         return self._stack[-1]
+
+    @property
+    def with_memory(self) -> DriverWithMemory | None:
+        """The driver that saved states include, on top of the stack or not; None without one."""
+        drivers = (drive.driver for drive in self._stack)
+        return next((driver for driver in drivers if isinstance(driver, DriverWithMemory)), None)
 
     def push(self, driver: Driver, owner: str) -> Drive:
         """Add a driver, which then advances the world.

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from manyworlds import __version__
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
+from manyworlds.lab.drivers import PHYSICS
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.options import explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
@@ -37,6 +38,7 @@ from manyworlds.utils.newton import avoid_sparse_newton
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.lab.env_driver import EnvironmentDriver, EnvironmentPolicy
     from manyworlds.lab.policy import PolicyController
 
 
@@ -85,6 +87,8 @@ class LiveLab:
         """Steps of starting and stopping, in the order in which they were carried out."""
         self.last_compile_error = ""
         """Reason why the last `rebuild` failed; empty if it did not."""
+        self.environment: EnvironmentDriver | None = None
+        """The task's environment that drives the world; None in plain MuJoCo."""
         self._cfg = dataclasses.replace(cfg)
         self._rebuild_calls: list[Callable[[], None]] = []
         self._views: weakref.WeakSet[ElementView] = weakref.WeakSet()
@@ -131,6 +135,34 @@ class LiveLab:
         cfg = LabCfg(mode="direct", start_owner=NOBODY) if cfg is None else cfg
         return cls(world_from_env(env, env_id), cfg)
 
+    @classmethod
+    def driven_by(
+        cls,
+        env: ManagerBasedRlEnv,
+        policy: EnvironmentPolicy | None = None,
+        cfg: LabCfg | None = None,
+    ) -> LiveLab:
+        """Open an environment of one world as a lab that the environment drives.
+
+        The world then has the task's commands, rewards, terminations and randomization; see
+        `EnvironmentDriver`. The owner of all robots is `policy`.
+
+        Args:
+            env: the environment; `stop` closes it.
+            policy: maps observations to actions; None takes actions of zero.
+            cfg: settings of the lab.
+
+        Raises:
+            ValueError: the environment has several worlds, or its engine is not bit-exact.
+        """
+        from manyworlds.lab.env_driver import EnvironmentDriver, world_of_environment
+
+        driver = EnvironmentDriver(env, policy)
+        lab = cls(world_of_environment(env), cfg)
+        driver.start(lab.loop)
+        lab.environment = driver
+        return lab
+
     def __enter__(self) -> LiveLab:
         """Start the lab."""
         self.start()
@@ -163,6 +195,7 @@ class LiveLab:
             self.loop.stop()
         finally:
             self.recorder.stop()
+            self._leave_environment()
             atexit.unregister(self.stop)
         if self.phases[-1] != "stopped":
             self.phases.append("stopped")
@@ -173,7 +206,7 @@ class LiveLab:
         Joints, actuators and mocap bodies of the same name keep their state; robots keep their
         owners, targets and control laws; callbacks, drivers, time, mode and speed stay. A recording
         ends, saved states are deleted, and element views expire, because they belong to the old
-        model.
+        model. A task's environment stops driving: plain MuJoCo advances the new world.
 
         Args:
             world: the new world, or a function that builds it.
@@ -201,6 +234,7 @@ class LiveLab:
             desk, dropped = carry_controls(self.controls, controls, fresh.model)
             bindings = self.replay.bindings
             self.perturbation.close()
+            self._leave_environment()
             self.world = fresh
             self.loop.swap(fresh.model, data, desk, fresh.reset)
             self._bind(fresh)
@@ -277,8 +311,15 @@ class LiveLab:
             ValueError: the policy does not fit it, or there are several robots and none is named.
             FileNotFoundError: there is no such policy.
             MissingExtraError: the extra 'train' is not installed.
+            RuntimeError: a task's environment drives the world.
         """
         from manyworlds.lab.policy import PolicyController
+
+        if self.environment is not None:
+            raise RuntimeError(
+                "A task's environment drives this world, with a policy of its own: open the scene "
+                "in plain MuJoCo, or give the policy to LiveLab.driven_by."
+            )
 
         control = self._only(robot)
         law = PolicyController(path, self.world.model, control, commands)
@@ -396,7 +437,7 @@ class LiveLab:
             reasons.append("the world is paused")
         if loop.mode == "direct":
             reasons.append("the world waits for steps (direct mode)")
-        if (driver := loop.drivers.top).driver.name != "physics":
+        if (driver := loop.drivers.top).driver.name not in PHYSICS:
             reasons.append(f"'{driver.owner}' replaces physics ({driver.driver.name})")
         if loop.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
             reasons.append("actuation is switched off in the options")
@@ -448,6 +489,11 @@ class LiveLab:
     def on_rebuild(self, call: Callable[[], None]) -> None:
         """Register a function to call after each `rebuild`, in the thread that requested it."""
         self._rebuild_calls.append(call)
+
+    def _leave_environment(self) -> None:
+        driver, self.environment = self.environment, None
+        if driver is not None:
+            driver.close()
 
     def _only(self, robot: str) -> RobotControl:
         """Return the controls of the named robot, or of the only one."""

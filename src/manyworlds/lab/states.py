@@ -17,7 +17,8 @@ from manyworlds.lab.world import STATE
 from manyworlds.utils.files import write_atomic
 
 _META = ("name", "time", "model_hash", "memory")
-_ARRAYS = ("state", "sensordata")
+_ARRAYS = ("state", "sensordata", "driver")
+_NO_DRIVER = np.zeros(0, np.uint8)
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
 
 
@@ -38,6 +39,8 @@ class SavedState:
     """Hash of the model that the state belongs to."""
     memory: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The `law` of each robot by its name, and the law's internal `state`, as plain data."""
+    driver: np.ndarray = field(default_factory=_NO_DRIVER.copy)
+    """Memory of a task's environment that drives the world, uint8, shape [num_bytes]."""
 
 
 class SavedStates:
@@ -136,7 +139,7 @@ class SavedStates:
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
                 meta = json.loads(str(archive["meta"]))
-                arrays = {key: archive[key] for key in _ARRAYS}
+                arrays = {key: archive[key] for key in _ARRAYS if key in archive.files}
                 targets = {
                     key.removeprefix("target:"): archive[key]
                     for key in archive.files
@@ -169,11 +172,18 @@ class SavedStates:
             for robot in robots
         }
         sensordata = data.sensordata.copy()
-        return SavedState(name, float(data.time), state, sensordata, targets, self._hash, memory)
+        driver = self._loop.drivers.with_memory
+        kept = _NO_DRIVER if driver is None else np.frombuffer(driver.memory(), np.uint8)
+        return SavedState(
+            name, float(data.time), state, sensordata, targets, self._hash, memory, kept
+        )
 
     def put(self, saved: SavedState, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Return to a state; runs in the physics thread."""
         self._loop.clear_fault()
+        driver = self._loop.drivers.with_memory
+        if driver is not None and saved.driver.size:
+            driver.recall(saved.driver.tobytes(), model)
         mujoco.mj_setState(model, data, saved.state, STATE)
         # Compute derived fields for readers before the next step. This would change the solver's
         # warm start, which is part of the state and is set again.

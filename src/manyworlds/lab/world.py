@@ -71,6 +71,7 @@ class World:
         option_sources: robot whose model set each of MuJoCo's options that are not the default, by
             the option's name, where it is known.
         errors: reasons why entities were left out, by name.
+        shared: model whose fields a task randomizes to get `model`; None if nothing is randomized.
     """
 
     spec: mujoco.MjSpec
@@ -80,16 +81,19 @@ class World:
     sources: dict[str, str] = field(default_factory=dict)
     option_sources: dict[str, str] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    shared: mujoco.MjModel | None = None
 
     @functools.cached_property
     def model_hash(self) -> str:
         """Hash of the compiled model; models of the same hash can exchange states.
 
         It covers all fields except the shapes of meshes and textures, which are most of a model;
-        sizes, masses and bounds of meshes are covered.
+        sizes, masses and bounds of meshes are covered. Where a task's environment drives the world,
+        it is the hash of `shared`, because a saved state includes what was randomized.
         """
         digest = hashlib.sha256()
-        for part in (self.model, self.model.opt):
+        model = self.model if self.shared is None else self.shared
+        for part in (model, model.opt):
             for name in dir(part):
                 value = None if name.startswith(_BULK) else getattr(part, name)
                 if name == "jacobian":

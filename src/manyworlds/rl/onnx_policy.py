@@ -15,7 +15,12 @@ from numpy.typing import ArrayLike
 
 from manyworlds.rl.plain_actuators import PlainActuators
 from manyworlds.rl.plain_motion import PlainMotion
-from manyworlds.rl.policy_description import VERSION, EntityDescription, ExportedDescription
+from manyworlds.rl.policy_description import (
+    VERSION,
+    EntityDescription,
+    ExportedDescription,
+    NeedsEnvironmentError,
+)
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.newton import avoid_sparse_newton
 
@@ -43,8 +48,8 @@ class OnnxPolicy:
 
     Raises:
         ValueError: the file is not a policy, or its description is missing or of a newer version;
-            the model lacks an object that the policy names; a term or an actuator is not supported
-            here; a command is unknown.
+            the model lacks an object that the policy names; a command is unknown.
+        NeedsEnvironmentError: a term or an actuator is not supported here.
     """
 
     def __init__(
@@ -261,7 +266,7 @@ class OnnxPolicy:
         known = {**_functions_of(module), **OBSERVATION_FNS, **self._fns}
         found = self._fns.get(name) or known.get(function)
         if found is None:
-            raise ValueError(
+            raise NeedsEnvironmentError(
                 f"Observation term '{name}' of '{self.path}' is computed by {term['function']}, "
                 "which plain MuJoCo does not provide: pass observation_fns={"
                 f"'{name}': function}} with function(policy, data, params) -> array of shape "

@@ -17,6 +17,7 @@ from manyworlds.actuator.pd_actuator import IdealPdActuator
 from manyworlds.actuator.targets import COMMAND_FIELDS
 from manyworlds.rl.policy_description import (
     ActuatorDescription,
+    NeedsEnvironmentError,
     PolicyDescription,
     TargetActionDescription,
 )
@@ -33,7 +34,7 @@ class PlainActuators:
 
     Raises:
         KeyError: the model lacks a target or an actuator.
-        ValueError: an action or an actuator is of a kind that is not supported here.
+        NeedsEnvironmentError: an action or an actuator is of a kind that is not supported here.
     """
 
     def __init__(self, model: mujoco.MjModel, description: PolicyDescription) -> None:
@@ -41,7 +42,7 @@ class PlainActuators:
         self._actuators = [_PlainActuator(model, item) for item in description["actuators"]]
         for name, action in description["actions"].items():
             if "command" not in action:
-                raise ValueError(
+                raise NeedsEnvironmentError(
                     f"Action term '{name}' is a {action['type']}, which plain MuJoCo cannot run: "
                     "use a joint, tendon or site action, or run the policy in its environment."
                 )
@@ -116,7 +117,7 @@ class _PlainActuator:
         self._item = item
         self._law = _LAWS.get(item["type"])
         if item["commands"] is None and self._law is None:
-            raise ValueError(
+            raise NeedsEnvironmentError(
                 f"The actuator of {item['targets']} is a {item['type']}, whose control law is not "
                 "available in plain MuJoCo: run the policy in its environment."
             )

@@ -23,6 +23,10 @@ VERSION = 1
 """Version of the layout of `describe_policy`."""
 
 
+class NeedsEnvironmentError(ValueError):
+    """Error of a policy that runs in its environment only, not in plain MuJoCo."""
+
+
 class ObservationGroupDescription(TypedDict):
     """Description of an observation group."""
 

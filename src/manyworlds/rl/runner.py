@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import torch
 from torch.utils._pytree import tree_map_only
@@ -26,6 +26,7 @@ from manyworlds.rl.config import (
     runner_settings,
 )
 from manyworlds.rl.exporter_utils import Metadata, export_policy
+from manyworlds.rl.inference import InferencePolicy
 from manyworlds.rl.progress import IterationRecord
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.devices import same_device, torch_threads
@@ -40,9 +41,6 @@ from rsl_rl.utils.logger import Logger as _RslRlLogger
 
 from manyworlds.rl.algorithm import AdjustedAlgorithm, adjusted
 from manyworlds.rl.symmetry import add_mirror
-
-if TYPE_CHECKING:
-    from tensordict import TensorDict
 
 
 class TrainingStopped(Exception):  # noqa: N818 - not an error
@@ -393,7 +391,7 @@ class OnPolicyRunner(_RslRlRunner):
 
     def get_inference_policy(  # type: ignore[override]
         self, device: str | None = None
-    ) -> Callable[[TensorDict], torch.Tensor]:
+    ) -> InferencePolicy:
         """Return the policy as a function from observations to mean actions.
 
         These have shape [worlds, actions]. If the learner is on another device than the given one,
@@ -406,20 +404,11 @@ class OnPolicyRunner(_RslRlRunner):
         self.alg.eval_mode()
         policy: Any = self.alg.get_policy()
         device = device or self.device
-        is_recurrent = getattr(policy, "is_recurrent", False)
-        if is_recurrent or not same_device(device, self.alg.device):
+        if getattr(policy, "is_recurrent", False) or not same_device(device, self.alg.device):
             state = policy.state_dict()
             policy = copy.deepcopy(self._blank_policy).to(device).eval()
             policy.load_state_dict(state)
-        env = self.env.unwrapped
-
-        def act(obs: TensorDict) -> torch.Tensor:
-            with torch.inference_mode():
-                if is_recurrent:
-                    policy.reset(env.episode_length_buf.to(device) == 0)
-                return policy(obs)
-
-        return act
+        return InferencePolicy(policy, env=self.env.unwrapped)
 
 
 def _check_mini_batches(settings: Mapping[str, Any], num_envs: int) -> None:

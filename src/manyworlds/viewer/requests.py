@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +102,22 @@ class FetchCheckpoint(ViewerRequest):
 @dataclass(frozen=True)
 class ApplyGuiReset(ViewerRequest):
     """Reset the selected world to the state that a user requested of command terms."""
+
+
+@dataclass(frozen=True)
+class SteerCommand(ViewerRequest):
+    """Set the command of the selected world, or let it be sampled again."""
+
+    term: str
+    values: Sequence[float] | None
+
+
+@dataclass(frozen=True)
+class SeekMotion(ViewerRequest):
+    """Set the selected world's robot to a frame of its motion."""
+
+    term: str
+    frame: int
 
 
 @dataclass(frozen=True)

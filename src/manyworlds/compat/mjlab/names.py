@@ -54,6 +54,10 @@ def run_command(name: str, arguments: Sequence[str] | None = None) -> None:
 _FACADES = "manyworlds.compat.mjlab.facades.tasks"
 
 MODULES: dict[str, str | tuple[str, ...]] = {
+    **{
+        f"mjlab.viewer.viser.{name}": f"manyworlds.viewer.browser.{name}"
+        for name in ("reward_bar_panel", "term_plotter")
+    },
     "mjlab.asset_zoo.robots": "manyworlds.asset_zoo.third_party",
     **{
         f"mjlab.asset_zoo.robots.{folder}.{robot}_constants": "manyworlds.asset_zoo.third_party"
@@ -217,10 +221,10 @@ NAMES: dict[str, Any] = {
         for name in names
     },
     "mjlab.viewer.viser:RewardBarPanel": (
-        "manyworlds.viewer.viser.reward_bar_panel:RewardBarPanel"
+        "manyworlds.viewer.browser.reward_bar_panel:RewardBarPanel"
     ),
     "mjlab.viewer.viser:ViserTermPlotter": (
-        "manyworlds.viewer.viser.term_plotter:ViserTermPlotter"
+        "manyworlds.viewer.browser.term_plotter:ViserTermPlotter"
     ),
 }
 """mjlab's `module:name` to ours; what is not a string is the value itself."""

@@ -24,7 +24,7 @@ from manyworlds.lab.page.readouts import ReadoutPart
 from manyworlds.lab.page.record_and_replay import RecordPart
 from manyworlds.lab.page.robot_sliders import RobotPart
 from manyworlds.lab.page.saved_states import SavedStatePart
-from manyworlds.lab.page.top_bar import PANEL_PX, TopBar
+from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 from manyworlds.viewer.cpu_share import CpuShare
@@ -108,13 +108,14 @@ class LabPage:
         """Create all parts for the present world."""
         lab, self._world = self.lab, self.lab.world
         with self.server.atomic():
-            self.server.gui.main_panel.set_width(PANEL_PX)
+            width = PANEL_PX if lab.environment is None else TASK_PANEL_PX
+            self.server.gui.main_panel.set_width(width)
             view = WorldView(self.server, lab.world.model, lab.snapshot)
             self.context = PageContext(lab, self.server, view)
             top_bar, pull = TopBar(self.context), PullPart(self.context)
             self.parts: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
             group = self.server.gui.add_tab_group()
-            for title, makers in self._tabs.items():
+            for title, makers in {**_task_tab(lab), **self._tabs}.items():
                 with group.add_tab(title):
                     for make in makers:
                         part = make(self.context)
@@ -185,3 +186,13 @@ class LabPage:
             if self.lab.loop.has_requests:
                 rest = budget.rest(time.thread_time() - busy)
             self._stopping.wait(max(0.0, rest))
+
+
+def _task_tab(lab: LiveLab) -> dict[str, tuple[PartMaker, ...]]:
+    """Return the tab of the task whose environment drives the world, if one does."""
+    driver = lab.environment
+    if driver is None:
+        return {}
+    from manyworlds.lab.page.task_panel import TaskPart
+
+    return {"Task": (lambda ctx: TaskPart(ctx, driver),)}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from manyworlds.lab.drivers import ENVIRONMENT, PHYSICS
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
@@ -18,9 +19,14 @@ if TYPE_CHECKING:
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
 """Available speeds, in simulated seconds per second."""
 
+DRIVERS = {"physics": "plain MuJoCo", ENVIRONMENT: "environment"}
+"""Labels of drivers, by name; the others are shown by their names."""
+
 _STILL = 0.01  # speed below which a robot counts as not moving [m/s or rad/s]
 PANEL_PX = 360
 """Width of the panel, in which all tabs fit into one row [pixel]."""
+TASK_PANEL_PX = 420
+"""Width of the panel with the tab of a task [pixel]."""
 
 
 class TopBar:
@@ -76,6 +82,7 @@ class TopBar:
         notes = []
         if ctx.robot:
             rows.append(("Owner", lab[ctx.robot].owner))
+            rows.append(("Driver", DRIVERS.get(snapshot.driver, snapshot.driver)))
             notes = self._notes(snapshot)
         wrong = [f"{name} was left out: {why}" for name, why in lab.world.errors.items()]
         if ctx.message:
@@ -111,5 +118,5 @@ def _banner(snapshot: Snapshot, fault: str) -> str:
         return banner_html("STOPPED", ERROR_COLOR, PANEL_PX)
     if snapshot.paused:
         return banner_html("PAUSED", "rgba(33,37,41,.82)", PANEL_PX)
-    text = "" if snapshot.driver == "physics" else snapshot.driver.upper()
+    text = "" if snapshot.driver in PHYSICS else snapshot.driver.upper()
     return banner_html(text, "rgba(25,113,194,.82)", PANEL_PX) if text else ""

@@ -12,6 +12,8 @@ import numpy as np
 from manyworlds.viewer.browser.captures import capture
 from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
 from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
+from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
+from manyworlds.viewer.browser.term_plotter import ViserTermPlotter
 from manyworlds.viewer.browser.world_overlays import (
     CAPTURES,
     LABELS,
@@ -21,8 +23,6 @@ from manyworlds.viewer.browser.world_overlays import (
     default_force_scale,
 )
 from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
-from manyworlds.viewer.viser.reward_bar_panel import RewardBarPanel
-from manyworlds.viewer.viser.term_plotter import ViserTermPlotter
 from manyworlds.viewer.world_mirror import WorldMirror
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -85,22 +84,6 @@ class ShowGroup(ViewerRequest):
     kind: GroupKind
     group: int
     on: bool
-
-
-@dataclass(frozen=True)
-class SteerCommand(ViewerRequest):
-    """Set the command of the selected world, or let it be sampled again."""
-
-    term: str
-    values: Sequence[float] | None
-
-
-@dataclass(frozen=True)
-class SeekMotion(ViewerRequest):
-    """Set the selected world's robot to a frame of its motion."""
-
-    term: str
-    frame: int
 
 
 @dataclass(frozen=True)

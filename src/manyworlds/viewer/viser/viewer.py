@@ -14,6 +14,7 @@ from manyworlds.utils.extras import require_extra
 from manyworlds.viewer import requests
 from manyworlds.viewer.base import BaseViewer, EnvProtocol, PolicyProtocol, VerbosityLevel
 from manyworlds.viewer.browser.cameras import FOVY, point_cameras
+from manyworlds.viewer.browser.command_sliders import CommandTab
 from manyworlds.viewer.browser.layout import own_origins, static_body
 from manyworlds.viewer.browser.server import new_server, page_url, stop_server
 from manyworlds.viewer.browser.world_grid import GroupKind, WorldGrid
@@ -21,7 +22,6 @@ from manyworlds.viewer.camera import first_free_body, tracked_body_id
 from manyworlds.viewer.requests import ViewerRequest
 from manyworlds.viewer.viser import requests as page_requests
 from manyworlds.viewer.viser.checkpoints import CheckpointManager, format_time_ago
-from manyworlds.viewer.viser.command_sliders import CommandTab
 from manyworlds.viewer.viser.overlays import (
     SelectedWorldOverlays,
     ViserCameraOverlays,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import viser
 
     from manyworlds.managers import CommandTerm
-    from manyworlds.viewer.viser.command_sliders import Seekable, Steerable
+    from manyworlds.viewer.browser.command_sliders import Seekable, Steerable
 
 __all__ = ["CheckpointManager", "UpdateReason", "ViserPlayViewer", "format_time_ago"]
 
@@ -377,9 +377,9 @@ class ViserPlayViewer(BaseViewer):
             case page_requests.ShowGroup(kind, group, on):
                 self.groups[kind][group] = on
                 self.grid.rebuild()
-            case page_requests.SteerCommand(term, values):
+            case requests.SteerCommand(term, values):
                 cast("Steerable", self._command_term(term)).steer(self.env_idx, values)
-            case page_requests.SeekMotion(term, frame):
+            case requests.SeekMotion(term, frame):
                 cast("Seekable", self._command_term(term)).seek(self.env_idx, frame)
             case requests.ApplyGuiReset():
                 ids = torch.tensor([self.env_idx], device=self.env.unwrapped.device)

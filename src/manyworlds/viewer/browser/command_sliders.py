@@ -1,20 +1,20 @@
-"""Sliders of the play page that set commands and seek motions in the selected world."""
+"""Sliders that set commands and seek motions in one world."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from manyworlds.utils.overrides import overrides
 from manyworlds.viewer.browser.widgets import on_change, on_click
-from manyworlds.viewer.viser.requests import SeekMotion, SteerCommand
+from manyworlds.viewer.requests import SeekMotion, SteerCommand
 
 if TYPE_CHECKING:
     import viser
 
     from manyworlds.managers import CommandManager, CommandTerm
-    from manyworlds.viewer.viser.viewer import ViserPlayViewer
+    from manyworlds.viewer.requests import ViewerRequest
 
 _GAMEPAD = cast("viser.IconName", "device-gamepad-2")
 _HOLD_SECONDS = 1.0  # time after a move of a slider by a user in which it is not updated
@@ -52,6 +52,27 @@ class Seekable(Protocol):
         ...
 
 
+class CommandHost(Protocol):
+    """Page that carries out the requests of command controls."""
+
+    env: Any
+    """The environment, bare or in a wrapper."""
+    env_idx: int
+    """Index of the selected world."""
+
+    def request(self, action: ViewerRequest) -> None:
+        """Request an action."""
+        ...
+
+    def request_redraw(self) -> None:
+        """Request a frame."""
+        ...
+
+    def request_action(self, name: str, payload: object = None) -> None:
+        """Request an action by its name."""
+        ...
+
+
 class CommandTab:
     """Sliders of commands that can be set or sought, and controls of command terms.
 
@@ -59,12 +80,12 @@ class CommandTab:
 
     Args:
         server: server of the page.
-        viewer: viewer that carries out the requests.
+        viewer: page that carries out the requests.
         tabs: tabs of the page.
     """
 
     def __init__(
-        self, server: viser.ViserServer, viewer: ViserPlayViewer, tabs: viser.GuiTabGroupHandle
+        self, server: viser.ViserServer, viewer: CommandHost, tabs: viser.GuiTabGroupHandle
     ) -> None:
         self._viewer = viewer
         self._sought: list[MotionSlider] = []
@@ -121,14 +142,12 @@ class MotionSlider:
 
     Args:
         gui: GUI of the page.
-        viewer: viewer that carries out the requests.
+        viewer: page that carries out the requests.
         name: name of the command term.
         term: the term.
     """
 
-    def __init__(
-        self, gui: viser.GuiApi, viewer: ViserPlayViewer, name: str, term: Seekable
-    ) -> None:
+    def __init__(self, gui: viser.GuiApi, viewer: CommandHost, name: str, term: Seekable) -> None:
         self._viewer, self._name, self._term = viewer, name, term
         self._next = 0.0
         self.slider = gui.add_slider(f"Frame of '{name}'", 0, term.num_frames - 1, 1, 0)

@@ -1,0 +1,457 @@
+"""Driver that advances a world as the environment of a task does."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import mujoco
+import numpy as np
+import torch
+
+from manyworlds.lab.control import POLICY, RobotControl
+from manyworlds.lab.controllers import Controller
+from manyworlds.lab.drivers import ENVIRONMENT
+from manyworlds.lab.world import INITIAL_KEYFRAME, STATE, World, world_from_env
+from manyworlds.sim.diagnostics.status import WorldStatus
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.envs.types import VecEnvObs
+    from manyworlds.lab.drivers import Drive
+    from manyworlds.lab.physics_loop import PhysicsLoop
+
+_INPUTS = int(
+    mujoco.mjtState.mjSTATE_CTRL
+    | mujoco.mjtState.mjSTATE_QFRC_APPLIED
+    | mujoco.mjtState.mjSTATE_XFRC_APPLIED
+    | mujoco.mjtState.mjSTATE_WARMSTART
+)
+"""Parts of the state that no position or velocity depends on before the next step."""
+_FAILED = (
+    WorldStatus.BAD_QPOS
+    | WorldStatus.BAD_QVEL
+    | WorldStatus.BAD_QACC
+    | WorldStatus.NAN
+    | WorldStatus.ENGINE_ERROR
+    | WorldStatus.MEMORY
+)
+_REFUSED = mujoco.mjtEnableBit.mjENBL_SLEEP | mujoco.mjtEnableBit.mjENBL_IPC
+
+
+class EnvironmentPolicy(Protocol):
+    """Map from the observations of an environment to its actions.
+
+    It may also have `reset(dones=None)`, which clears its memory of the worlds in a mask of shape
+    [num_envs], or of all; and `state_dict` and `load_state_dict`, which saved states then include.
+    """
+
+    def __call__(self, obs: VecEnvObs, /) -> torch.Tensor:
+        """Return the actions, shape [num_envs, num_actions]."""
+        ...
+
+
+@runtime_checkable
+class _Resettable(Protocol):
+    def reset(self, dones: torch.Tensor | None = None) -> object: ...
+
+
+@runtime_checkable
+class _Recurrent(_Resettable, Protocol):
+    def state_dict(self) -> dict[str, object]: ...
+    def load_state_dict(self, state: dict[str, object], /) -> object: ...
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """Results of the last control step."""
+
+    step: int
+    """Number of control steps since the episode began."""
+    rewards: dict[str, float]
+    """Weighted reward terms, not scaled by the control period."""
+    total: float
+    """Reward of the step."""
+    ended_by: tuple[str, ...]
+    """Names of the termination terms that were true."""
+    episodes: int
+    """Number of episodes that ended since the lab was opened."""
+    last_end: str
+    """Termination terms of the last episode's end, as text; empty before the first."""
+    metrics: dict[str, float]
+    """Metric terms."""
+    commands: dict[str, tuple[float, ...]]
+    """Values of the command terms."""
+
+
+class EnvironmentLaw(Controller):
+    """Leaves a robot's controls to the environment while `policy` owns the robot.
+
+    The targets of other owners are the controls.
+
+    Args:
+        robot: controls of the robot.
+    """
+
+    name = ENVIRONMENT
+    owner = POLICY
+
+    def __init__(self, robot: RobotControl) -> None:
+        self._robot = robot
+
+    def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
+        """Return the controls, shape [num_controls]."""
+        if self._robot.owner == POLICY:
+            return data.ctrl[self._robot.actuators.ids]
+        return target
+
+
+def world_of_environment(env: ManagerBasedRlEnv) -> World:
+    """Copy the only world of an environment, with the scene's controls as neutral ones.
+
+    At the beginning of an episode, the environment's own controls are zero.
+    """
+    world = world_from_env(env, 0)
+    world.shared, model = env.sim.mj_model, world.model
+    data = world.new_data()
+    key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, INITIAL_KEYFRAME)
+    if key >= 0:
+        data.ctrl[:] = model.key_ctrl[key]
+    assert world.start is not None
+    mujoco.mj_getState(model, data, world.start, STATE)
+    return world
+
+
+class EnvironmentDriver:
+    """Advances a world by the physics steps of a one-world environment.
+
+    The environment has the authoritative state, which is bit for bit that of the same environment
+    outside of a lab. After each physics step its state and its model rows are copied to the lab's
+    model and data, and derived fields are computed there. Before each physics step, everything in
+    the lab's data that differs from this copy is written to the environment: forces, positions,
+    controls of robots that the policy does not own. Changes of the lab's model are written at the
+    beginning of a control step.
+
+    Args:
+        env: the environment; the lab closes it.
+        policy: maps observations to actions; None takes actions of zero.
+
+    Raises:
+        ValueError: the environment has several worlds, or its engine is not bit-exact.
+    """
+
+    name = ENVIRONMENT
+
+    def __init__(self, env: ManagerBasedRlEnv, policy: EnvironmentPolicy | None = None) -> None:
+        if env.num_envs != 1:
+            raise ValueError(
+                f"A lab is driven by an environment of one world, got {env.num_envs}: set "
+                "cfg.scene.num_envs = 1."
+            )
+        if not env.sim.is_bit_exact:
+            raise ValueError(
+                f"A lab is driven by MuJoCo C, but this environment's engine is {env.sim.engine}: "
+                "set cfg.sim.engine = 'native'."
+            )
+        self.env = env
+        self.policy = policy
+        self.steered: dict[str, tuple[float, ...]] = {}
+        """Commands that a user has set, by name of the term."""
+        self._row = np.empty(mujoco.mj_stateSize(env.sim.mj_model, STATE))
+        self._now = np.empty_like(self._row)
+        self._substep = self._episodes = 0
+        self._last_end = ""
+        self._error: Exception | None = None
+        self._drive: Drive | None = None
+        self._reference, self._reference_data = next(iter(env.sim.world_copies()))
+        self.report = self._report()
+
+    def start(self, loop: PhysicsLoop) -> None:
+        """Drive the world of a loop, whose model was copied from the environment."""
+        self._loop = loop
+        for robot in loop.controls:
+            robot.controller = EnvironmentLaw(robot)
+            robot.take(POLICY)
+
+        def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            self._compare(model)
+            self._import_model(model)  # options that the lab's config changes
+            self._drive = loop.drivers.push(self, self.name)
+            self._show(model, data)
+
+        loop.do(begin)
+        self._handle = loop.on_reset(self._restart)
+
+    def close(self) -> None:
+        """Stop driving, and close the environment; for the physics thread, or without one."""
+        if self._drive is not None:
+            self._loop.drivers.remove(self._drive)
+            self._handle.remove()
+            self._drive = None
+            self.env.close()
+
+    @property
+    def auto_reset(self) -> bool:
+        """True if the end of an episode resets the world; otherwise it is only reported."""
+        return self.env.cfg.auto_reset
+
+    @auto_reset.setter
+    def auto_reset(self, on: bool) -> None:
+        self._loop.do(lambda model, data: setattr(self.env.cfg, "auto_reset", on))
+
+    @property
+    def substep(self) -> int:
+        """Number of physics steps since the control step began."""
+        return self._substep
+
+    def steer(self, name: str, values: Sequence[float] | None) -> None:
+        """Hold a command at values; None lets the task sample it again.
+
+        Raises:
+            ValueError: the task has no such command, it cannot be set, or the number of values is
+                wrong.
+        """
+        terms = {n: self.env.command_manager.get_term(n) for n in self._command_names}
+        known = [n for n, term in terms.items() if hasattr(term, "steer")]
+        if name not in known:
+            raise ValueError(
+                f"The environment has no command '{name}' that can be set; it has: "
+                f"{', '.join(known) or 'none'}."
+            )
+        term: Any = terms[name]
+        if values is not None and len(values) != len(term.steering):
+            raise ValueError(
+                f"The command '{name}' has {len(term.steering)} values "
+                f"({', '.join(term.steering)}), got {len(values)}."
+            )
+        self._loop.do(lambda model, data: self._steer(name, values))
+
+    def seek(self, name: str, frame: int) -> None:
+        """Set the robot to a frame of the motion that a command term plays."""
+        term: Any = self.env.command_manager.get_term(name)
+
+        def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            with torch.no_grad():
+                self._import_state(model, data)
+                term.seek(0, frame)
+            self._show(model, data)
+
+        self._loop.do(go)
+
+    def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+        """Advance the world by one physics step; called by the loop."""
+        if self._error is not None:
+            raise self._error
+        with torch.no_grad():
+            self._import_model(model, shared=self._substep == 0)
+            self._import_state(model, data)
+            if self._substep == 0:
+                self.env.begin_step(self._act())
+            self.env.write_controls(self._substep)
+            self._write_targets(data)
+            self.env.step_physics(self._substep)
+            self._check()
+            self._substep += 1
+            if self._substep == self.env.cfg.decimation:
+                self._substep = 0
+                self._end_step()
+        self._show(model, data)
+        return True
+
+    def memory(self) -> bytes:
+        """Return everything from which the environment and the policy continue exactly."""
+        own = [self._substep, self._episodes, self._last_end, dict(self.steered)]
+        memory = {"env": self.env.state_dict(), "own": own}
+        if isinstance(self.policy, _Recurrent):
+            memory["policy"] = self.policy.state_dict()
+        buffer = io.BytesIO()
+        torch.save(memory, buffer)
+        return buffer.getvalue()
+
+    def recall(self, memory: bytes, model: mujoco.MjModel) -> None:
+        """Continue from what `memory` returned; the model takes the environment's rows.
+
+        Raises:
+            ValueError: it does not fit this environment.
+        """
+        saved = torch.load(io.BytesIO(memory), weights_only=True)
+        with torch.no_grad():
+            self.env.load_state_dict(saved["env"])
+            if isinstance(self.policy, _Recurrent) and "policy" in saved:
+                self.policy.load_state_dict(saved["policy"])
+        self._substep, self._episodes, self._last_end, steered = saved["own"]
+        for name in {*self.steered, *steered}:
+            self._steer(name, steered.get(name))
+        self._error = None
+        self._export_model(model)
+        mujoco.mj_getState(self._reference, self._reference_data, self._row, STATE)
+        self.report = self._report()
+
+    @property
+    def _command_names(self) -> list[str]:
+        return list(self.env.command_manager.active_terms)
+
+    def _act(self) -> torch.Tensor:
+        if self.policy is None:
+            return torch.zeros(1, self.env.action_manager.total_action_dim)
+        return self.policy(self.env.get_observations())
+
+    def _end_step(self) -> None:
+        _, reward, terminated, truncated, _ = self.env.end_step()
+        dones = terminated | truncated
+        if dones.any() and self.auto_reset:
+            self._episodes += 1
+            self._last_end = ", ".join(self._ended_by())
+            self._forget(dones)
+        self.report = self._report(float(reward))
+
+    def _restart(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
+        """Start a new episode after a reset of the lab."""
+        self._error = None
+        try:
+            with torch.no_grad():
+                self.env.reset()
+                self._forget()
+            self._substep = 0
+            self.report = self._report()
+            self._show(model, data)
+        except Exception as error:  # of a term from outside this package
+            self._error = error  # the next step reports it
+
+    def _forget(self, dones: torch.Tensor | None = None) -> None:
+        if isinstance(self.policy, _Resettable):
+            self.policy.reset(dones)
+
+    def _steer(self, name: str, values: Sequence[float] | None) -> None:
+        term: Any = self.env.command_manager.get_term(name)
+        term.steer(0, values)
+        self.steered.pop(name, None)
+        if values is not None:
+            self.steered[name] = tuple(values)
+
+    def _write_targets(self, data: mujoco.MjData) -> None:
+        """Write the controls of robots that the policy does not control."""
+        for robot in self._loop.controls:
+            if not robot.enabled or robot.owner != POLICY:
+                ids = robot.actuators.ids
+                self.env.sim.data.ctrl[0, ids] = torch.from_numpy(data.ctrl[ids]).float()
+
+    def _check(self) -> None:
+        """Raise an error if the last physics step failed."""
+        if failed := WorldStatus(int(self.env.sim.status[0])) & _FAILED:
+            names = ", ".join(str(bit.name).lower() for bit in WorldStatus if bit & failed)
+            raise RuntimeError(
+                f"the state diverged ({names}): reset the world, or restore a saved state."
+            )
+
+    def _compare(self, model: mujoco.MjModel) -> None:
+        """Find the arrays of a model that may differ between worlds, beside the reference's.
+
+        Bounding volumes are left out: they are large, and derive from other fields.
+        """
+        names = [name for name in dir(self.env.sim.model) if not name.startswith(("_", "bvh_"))]
+        names = [name for name in names if isinstance(getattr(model, name, None), np.ndarray)]
+        self._fields: list[tuple[str, np.ndarray, np.ndarray]] = [
+            (name, getattr(model, name), getattr(self._reference, name)) for name in names
+        ]
+        options = (name for name in dir(self.env.sim.model.opt) if not name.startswith("_"))
+        self._options = [name for name in options if hasattr(model.opt, name)]
+        self._own_fields: list[tuple[str, np.ndarray, np.ndarray]] = []
+        self._own_options: list[str] = []
+        self._expanded: set[str] = set()
+        self._note_expanded()
+
+    def _note_expanded(self) -> None:
+        """Find the fields of which the environment has rows of its own."""
+        if len(self._expanded) != len(expanded := self.env.sim.expanded_fields):
+            self._expanded = expanded
+            self._own_fields = [field for field in self._fields if field[0] in expanded]
+            self._own_options = [name for name in self._options if f"opt.{name}" in expanded]
+
+    def _import_model(self, model: mujoco.MjModel, shared: bool = True) -> None:
+        """Write what differs in the lab's model from the environment's to the latter.
+
+        Args:
+            model: the lab's model.
+            shared: whether to compare the fields of which the environment has no rows, too.
+        """
+        fields = self._fields if shared else self._own_fields
+        new = {name: own for name, own, other in fields if own.tobytes() != other.tobytes()}
+        for name in self._options if shared else self._own_options:
+            own, other = (np.asarray(getattr(m.opt, name)) for m in (model, self._reference))
+            if own.tobytes() != other.tobytes():
+                new[f"opt.{name}"] = own
+        if not new:
+            return
+        if int(model.opt.enableflags) & _REFUSED:
+            model.opt.enableflags = self._reference.opt.enableflags
+            raise ValueError("sleeping bodies are not available in an environment.")
+        sim = self.env.sim
+        sim.expand_model_fields(tuple(new))
+        state = sim.get_state()
+        for name, value in new.items():
+            row = state[f"model.{name}"]
+            row.copy_(torch.from_numpy(np.array(value)).reshape(row.shape))
+        sim.set_state(state)
+        next(iter(sim.world_copies()))  # brings the reference up to date
+        self._note_expanded()
+
+    def _import_state(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Write the lab's state to the environment, if it is not that of the last step."""
+        mujoco.mj_getState(model, data, self._now, STATE)
+        if np.array_equal(self._now, self._row, equal_nan=True):
+            return
+        sim = self.env.sim
+        state = sim.get_state()
+        state["state"].copy_(torch.from_numpy(self._now))
+        sim.set_state(state)
+        if not np.array_equal(self._essence(model, self._now), self._essence(model, self._row)):
+            sim.forward()
+
+    @staticmethod
+    def _essence(model: mujoco.MjModel, row: np.ndarray) -> np.ndarray:
+        """Return the part of a state that positions and velocities depend on."""
+        kept = STATE & ~_INPUTS
+        part = np.empty(mujoco.mj_stateSize(model, kept))
+        mujoco.mj_extractState(model, row, STATE, part, kept)
+        return part
+
+    def _show(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Copy the environment's world to the lab's, and compute derived fields there."""
+        self._export_model(model)
+        mujoco.mj_getState(self._reference, self._reference_data, self._row, STATE)
+        mujoco.mj_setState(model, data, self._row, STATE)
+        mujoco.mj_forward(model, data)
+        mujoco.mj_setState(model, data, self._row, STATE)  # the solver's warm start, too
+
+    def _export_model(self, model: mujoco.MjModel) -> None:
+        next(iter(self.env.sim.world_copies()))  # into the reference
+        self._note_expanded()
+        for _, own, other in self._own_fields:
+            np.copyto(own, other)
+        for name in self._own_options:
+            setattr(model.opt, name, getattr(self._reference.opt, name))
+
+    def _ended_by(self) -> list[str]:
+        terms = self.env.termination_manager.get_active_iterable_terms(0)
+        return [name for name, (value,) in terms if value]
+
+    def _report(self, total: float = 0.0) -> StepReport:
+        env = self.env
+        rewards, metrics = (
+            {name: float(np.ravel(value)[0]) for name, value in m.get_active_iterable_terms(0)}
+            for m in (env.reward_manager, env.metrics_manager)
+        )
+        commands = env.command_manager.get_active_iterable_terms(0)
+        return StepReport(
+            step=int(env.episode_length_buf[0]),
+            rewards=rewards,
+            total=total,
+            ended_by=tuple(self._ended_by()),
+            episodes=self._episodes,
+            last_end=self._last_end,
+            metrics=metrics,
+            commands={name: tuple(values) for name, values in commands},
+        )

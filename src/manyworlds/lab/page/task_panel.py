@@ -1,0 +1,145 @@
+"""Commands, rewards, ends of episodes and debug shapes of the environment that drives a world."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from manyworlds.lab.env_driver import EnvironmentDriver, StepReport
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer import requests
+from manyworlds.viewer.browser.command_sliders import CommandTab
+from manyworlds.viewer.browser.markup import status_html
+from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
+from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
+from manyworlds.viewer.browser.term_plotter import ViserTermPlotter
+from manyworlds.viewer.requests import SeekMotion, SteerCommand, ViewerRequest
+from manyworlds.viewer.world_mirror import WorldMirror
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+
+class TaskPart:
+    """The task of the environment that drives the world, with the panels of the play page.
+
+    Args:
+        ctx: context of the page.
+        driver: driver of the world.
+    """
+
+    period = 0.1
+    env_idx = 0
+
+    def __init__(self, ctx: PageContext, driver: EnvironmentDriver) -> None:
+        self._ctx, self._driver = ctx, driver
+        self.env: ManagerBasedRlEnv = driver.env
+        self._seen: StepReport | None = None
+        self._drawn = -1
+        self._paused: bool | None = None
+        gui, server = ctx.gui, ctx.server
+        self.status = gui.add_html("")
+        self.auto_reset = gui.add_checkbox(
+            "Reset at the end of an episode",
+            driver.auto_reset,
+            hint="Off: terminations are shown, and the world continues.",
+        )
+        ctx.on_change(self.auto_reset, lambda on: setattr(driver, "auto_reset", on))
+        self.shapes = gui.add_checkbox("Debug shapes", True, hint="Goals, commands, sensors ...")
+        ctx.on_change(self.shapes, lambda on: self.request_redraw())
+        self.env.command_manager.create_debug_vis_gui(server, self.request_redraw)
+        tabs = gui.add_tab_group()
+        self.commands = CommandTab(server, self, tabs)
+        report = driver.report
+        self._panels: list[tuple[str, Any]] = []
+        if report.rewards:
+            names = [*report.rewards]
+            with tabs.add_tab("Rewards"):
+                most = self.env.cfg.viewer.reward_bar_max_terms
+                bars = RewardBarPanel(server, names, self.period, most)
+                plots = ViserTermPlotter(server, names, "Reward")
+            self._panels += [("rewards", bars), ("rewards", plots)]
+        if report.metrics:
+            with tabs.add_tab("Metrics"):
+                plots = ViserTermPlotter(server, [*report.metrics], "Metric")
+            self._panels.append(("metrics", plots))
+        # A model of its own: drawing changes the sizes of MuJoCo's symbols.
+        self._overlays = MujocoOverlays(server, WorldMirror(ctx.lab.world.model))
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the last control step."""
+        if snapshot.paused != self._paused:
+            self._paused = paused = snapshot.paused
+            self._ctx.lab.post(lambda model, data: self.env.command_manager.on_viewer_pause(paused))
+        self.commands.update()
+        self.auto_reset.value = self._driver.auto_reset
+        report = self._driver.report
+        if report is not self._seen:
+            self._seen = report
+            self.status.content = status_html(_rows(report, self.env), name_em=6.0)
+            for name, panel in self._panels:
+                terms = getattr(report, name)
+                panel.update([(term, np.array([value])) for term, value in terms.items()])
+        if snapshot.frame_id != self._drawn:
+            self._drawn = snapshot.frame_id
+            self._draw()
+
+    def request(self, action: ViewerRequest) -> None:
+        """Carry out an action of the play page's controls; show an error if that fails."""
+        self._ctx.attempt(lambda: self._carry_out(action))
+
+    def request_redraw(self) -> None:
+        """Draw debug shapes again at the next update."""
+        self._drawn = -1
+
+    def request_action(self, name: str, payload: object = None) -> None:
+        """Carry out an action by its name; see `BaseViewer.request_action`."""
+        self.request(requests.action_of(name, payload))
+
+    def _carry_out(self, action: ViewerRequest) -> None:
+        lab, driver = self._ctx.lab, self._driver
+        match action:
+            case SteerCommand(term, values):
+                driver.steer(term, values)
+            case SeekMotion(term, frame):
+                driver.seek(term, frame)
+            case requests.ApplyGuiReset():
+                ids = torch.zeros(1, dtype=torch.long)
+                lab.post(lambda model, data: self.env.command_manager.apply_gui_reset(ids))
+            case requests.Reset():
+                lab.reset()
+            case requests.TogglePause():
+                lab.loop.paused = not lab.paused
+            case requests.SingleStep():
+                lab.pause()
+                lab.step(self.env.cfg.decimation - driver.substep)
+            case _:
+                raise ValueError(f"The lab has no action {action}.")
+
+    def _draw(self) -> None:
+        """Draw debug shapes, of a moment between two steps."""
+        debug, offset = self._overlays.debug, self._ctx.view.offset
+        debug.clear()
+        debug.shown, debug.offsets = range(1), offset[None]
+        debug.select(0)
+        if self.shapes.value:
+            with self._ctx.lab.lock():
+                self.env.update_visualizers(debug)
+        self._overlays.show(offset)
+
+
+def _rows(report: StepReport, env: ManagerBasedRlEnv) -> list[tuple[str, str]]:
+    """Return the lines of the status."""
+    rows = [
+        ("Episode", f"{report.step * env.step_dt:.1f} s, {report.episodes} ended before"),
+        ("Last ended by", report.last_end or "none"),
+        ("Terminations", ", ".join(report.ended_by) or "none now"),
+        ("Reward", f"{report.total:.4f}"),
+    ]
+    for name, values in report.commands.items():
+        shown = ", ".join(f"{value:.2f}" for value in values[:6])
+        rows.append((name, shown + (" ..." if len(values) > 6 else "")))
+    return rows

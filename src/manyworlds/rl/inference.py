@@ -1,0 +1,67 @@
+"""Trained policy without its training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from rsl_rl.models import MLPModel
+    from tensordict import TensorDict
+
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.envs.types import VecEnvObs
+
+
+class InferencePolicy:
+    """Function from observations to mean actions, shape [worlds, actions].
+
+    Args:
+        actor: network of the policy; a recurrent one remembers each world's past.
+        clip_actions: bound on the magnitude of actions; None for no bound.
+        env: environment at whose starts of episodes the memory of a world is cleared; None leaves
+            this to `reset`.
+    """
+
+    def __init__(
+        self,
+        actor: MLPModel,
+        clip_actions: float | None = None,
+        env: ManagerBasedRlEnv | None = None,
+    ) -> None:
+        self.actor = actor
+        self.clip_actions = clip_actions
+        self.env = env
+
+    @torch.inference_mode()
+    def __call__(self, obs: TensorDict | VecEnvObs) -> torch.Tensor:
+        """Return the mean actions, shape [worlds, actions]."""
+        if self.env is not None and getattr(self.actor, "is_recurrent", False):
+            self.actor.reset(self.env.episode_length_buf == 0)
+        actions = self.actor(obs)  # type: ignore[arg-type]  # a mapping is enough
+        clip = self.clip_actions
+        return actions if clip is None else actions.clamp(-clip, clip)
+
+    @torch.inference_mode()
+    def reset(self, dones: torch.Tensor | None = None) -> None:
+        """Clear the memory of the worlds in a mask of shape [worlds]; None for all."""
+        self.actor.reset(dones)
+
+    def state_dict(self) -> dict[str, list[torch.Tensor]]:
+        """Return a copy of the memory, each part of shape [layers, worlds, size]; or nothing."""
+        hidden = self.actor.get_hidden_state()
+        if hidden is None:
+            return {}
+        parts = hidden if isinstance(hidden, tuple) else (hidden,)
+        return {"hidden": [part.clone() for part in parts]}
+
+    @torch.inference_mode()
+    def load_state_dict(self, state: dict[str, list[torch.Tensor]]) -> None:
+        """Restore a memory that `state_dict` returned."""
+        self.actor.reset()
+        match [part.clone() for part in state.get("hidden", ())]:
+            case [hidden]:
+                self.actor.reset(hidden_state=hidden)
+            case [hidden, cell]:
+                self.actor.reset(hidden_state=(hidden, cell))

@@ -1,0 +1,95 @@
+"""The tab of a task whose environment drives the world, without a browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyworlds.viewer import requests
+from tests.browser import free_port
+from tests.lab.page.conftest import give
+from tests.lab.test_env_driver import open_task
+
+
+@pytest.fixture
+def open_task_page():
+    """Open pages of tasks, whose worlds wait for steps."""
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
+    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    from manyworlds.lab.page import LabPage
+
+    opened = []
+
+    def make(task: str, **kwargs) -> LabPage:
+        page = LabPage(open_task(task, **kwargs), port=free_port())
+        for part in page.parts.values():
+            part.period = float("-inf")
+        show(page)
+        opened.append(page)
+        return page
+
+    yield make
+    for page in opened:
+        page.close()
+        page.lab.stop()
+
+
+def show(page, num_steps: int = 0) -> None:
+    """Take some control steps, and let the page show them."""
+    if num_steps:
+        page.lab.step(num_steps * page.lab.environment.env.cfg.decimation)
+    page._due = dict.fromkeys(page.parts, float("-inf"))
+    page.update()
+    assert not page.errors, page.errors[-1]
+
+
+def test_commands_rewards_and_ends_are_shown(open_task_page):
+    """Steer a quadruped with the sliders of the play page; see rewards and the end of episodes."""
+    page = open_task_page("Velocity-Flat-Quadruped", reach=0.1, episode_s=0.2)
+    part, driver = page.parts["TaskPart"], page.lab.environment
+    assert ">environment<" in page.parts["TopBar"].status.content
+    part.request_action("gui_reset")
+    part.request(requests.SteerCommand("twist", (0.5, 0.0, 0.25)))
+    show(page, 2)
+    assert driver.report.commands["twist"] == (0.5, 0.0, 0.25)
+    assert "0.50, 0.00, 0.25" in part.status.content
+    assert all(name in part._panels[0][1]._html.content for name in driver.report.rewards)
+    show(page, 10)
+    assert "1 ended before" in part.status.content and "time_out" in part.status.content
+    give(part.auto_reset, False)
+    show(page, 10)
+    assert not driver.auto_reset and driver.report.episodes == 1
+    part.request(requests.NextEnv())
+    assert "The lab has no action NextEnv()" in page.context.message
+
+
+def test_debug_shapes_are_drawn(open_task_page):
+    """Draw the goal of a task at the place of the followed view, and hide it."""
+    page = open_task_page("Lift-Cube-Arm")
+    part = page.parts["TaskPart"]
+    show(page, 1)
+    drawn = part._overlays.debug.scn.ngeom
+    assert drawn > 0
+    give(part.shapes, False)
+    show(page)
+    assert part._overlays.debug.scn.ngeom == 0
+
+
+def test_motions_can_be_sought(open_task_page):
+    """Move a tracked motion to a frame: the robot is there at once, also while paused."""
+    page = open_task_page("Tracking-Flat-Humanoid", reach=0.1)
+    page.lab.pause()
+    page.lab.loop.iterate_once()
+    before = page.lab.snapshot.qpos.copy()
+    page.parts["TaskPart"].request(requests.SeekMotion("motion", 40))
+    assert not page.context.message
+    page.lab.loop.iterate_once()
+    term = page.lab.environment.env.command_manager.get_term("motion")
+    assert term.frame_of(0) == 40 and (page.lab.snapshot.qpos != before).any()
+    show(page, 1)
+
+
+def test_a_plain_world_has_no_task(open_page):
+    """Open a model: there is no such tab, and the bar names plain MuJoCo."""
+    page = open_page()
+    assert "TaskPart" not in page.parts
+    assert "plain MuJoCo" in page.parts["TopBar"].status.content
