@@ -31,6 +31,7 @@ def test_a_memory_is_cleared_and_restored(kind, tmp_path):
     policy = load_policy(env, rl_cfg, tmp_path / "model_0.pt")
     obs = env.get_observations()
     policy.clip_actions = None  # the other bound hides the memory
+    env.episode_length_buf[:] = 1
     first = [policy(obs).clone() for _ in range(3)]
     assert not torch.equal(first[0], first[1])
     saved = policy.state_dict()
@@ -41,6 +42,9 @@ def test_a_memory_is_cleared_and_restored(kind, tmp_path):
     assert torch.equal(policy(obs), following)
     policy.reset()
     assert torch.equal(policy(obs), first[0])
+    policy.load_state_dict(saved)
+    env.episode_length_buf[0] = 0  # the start of an episode
+    assert torch.equal(policy(obs), torch.stack([first[0][0], following[1]]))
     assert load_policy(env, rl_cfg, tmp_path / "model_0.pt")(obs).abs().max() <= 0.01
     env.close()
 
