@@ -79,7 +79,7 @@ class TaskPart:
         report = self._driver.report
         if report is not self._seen:
             self._seen = report
-            self.status.content = status_html(_rows(report, self.env), name_em=6.0)
+            self.status.content = status_html(_rows(report, self.env), name_em=7.0)
             for name, panel in self._panels:
                 terms = getattr(report, name)
                 panel.update([(term, np.array([value])) for term, value in terms.items()])
