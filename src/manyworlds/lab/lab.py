@@ -8,7 +8,6 @@ import dataclasses
 import platform
 import weakref
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -17,6 +16,7 @@ import mujoco
 from numpy.typing import ArrayLike
 
 from manyworlds import __version__
+from manyworlds.lab.commands import CommandFuture
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.keyframes import Keyframes
@@ -94,7 +94,6 @@ class LiveLab:
             world.model, data, world.controls(data), world.reset, cfg.start_paused
         )
         self.loop.mode, self.loop.speed = cfg.mode, cfg.speed
-        self.loop.do(lambda model, data: None)  # the mode takes effect from the start
         self.loop.mode_locked = cfg.mode_lock
         self._bind(world)
         for robot in self.controls:
@@ -211,7 +210,7 @@ class LiveLab:
             self._views.clear()
             return dataclasses.replace(result, dropped_laws=dropped)
 
-        result = self.loop.do(swap)
+        result = self.loop.do(swap, edits_model=False)  # `PhysicsLoop.swap` raises the version
         for call in list(self._rebuild_calls):
             call()
         return result
@@ -237,7 +236,7 @@ class LiveLab:
         """Advance the world by some steps, paused or not; see `PhysicsLoop.step`."""
         return self.loop.step(num_steps)
 
-    def post(self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T]) -> Future[_T]:
+    def post(self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T]) -> CommandFuture[_T]:
         """Queue a change of the world; see `PhysicsLoop.post`."""
         return self.loop.post(command)
 

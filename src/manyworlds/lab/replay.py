@@ -203,13 +203,13 @@ class Replay:
             self._show(model, data)
             self._drive = self._loop.drivers.push(self, self.name)
 
-        self._loop.do(begin)
+        self._loop.do(begin, edits_model=False)
         return report
 
     def stop(self) -> None:
         """End the replay; restore the previous state if `start` had `restore`; or do nothing."""
         if self.is_active:
-            self._loop.do(self._end)
+            self._loop.do(self._end, edits_model=False)
 
     def _end(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         drive, self._drive = self._drive, None
@@ -360,7 +360,7 @@ class Replay:
                 raise RuntimeError("Nothing is played: start a replay first.")
             command(model, data)
 
-        self._loop.do(checked)
+        self._loop.do(checked, edits_model=False)
 
     def _robot_of(self, name: str) -> str | None:
         return robot_of(name, self._prefixes)

@@ -84,7 +84,9 @@ class SavedStates:
             raise ValueError(
                 f"'{name}' is no valid name of a state: use letters, digits, spaces, dots, hyphens."
             )
-        saved: SavedState = self._loop.do(lambda model, data: self.capture(name, model, data))
+        saved: SavedState = self._loop.do(
+            lambda model, data: self.capture(name, model, data), edits_model=False
+        )
         self._states[name] = saved
         return saved
 
@@ -95,7 +97,7 @@ class SavedStates:
             KeyError: there is none of this name.
         """
         saved = self[name]
-        self._loop.do(lambda model, data: self.put(saved, model, data))
+        self._loop.do(lambda model, data: self.put(saved, model, data), edits_model=False)
 
     def write(self, name: str, folder: Path) -> Path:
         """Write a saved state into a folder as `NAME.npz`."""
@@ -152,7 +154,9 @@ class SavedStates:
                 f"'{file}' is a state of another model ({saved.model_hash[:12]}, this one is "
                 f"{self._hash[:12]}): open the model that it was saved from."
             )
-        present: SavedState = self._loop.do(lambda model, data: self.capture("", model, data))
+        present: SavedState = self._loop.do(
+            lambda model, data: self.capture("", model, data), edits_model=False
+        )
         if _shapes(saved) != _shapes(present):
             raise ValueError(f"'{file}' is no saved state: its arrays are of other sizes.")
         self._states[saved.name] = saved
