@@ -14,16 +14,31 @@ _MOST = 1e6
 """Largest control, relative to the range of its actuator."""
 _MOST_WITHOUT_RANGE = 1e10  # MuJoCo's mjMAXVAL, above which it ignores all controls
 
+_HUGE = 1e100
 _DIVERGED = {
     "badqpos": "positions",
     "badqvel": "velocities",
     "badqacc": "accelerations",
+}
+_MEANINGS = {
+    "inertia": "the inertia matrix is too close to singular: check masses and inertias",
+    "contactfull": "contacts were dropped: raise the memory of the model, <size memory>",
+    "cnstrfull": "constraints were dropped: raise the memory of the model, <size memory>",
+    "badqpos": "positions were not numbers",
+    "badqvel": "velocities were not numbers",
+    "badqacc": "accelerations were not numbers",
+    "badctrl": "a control was no number, or far out of its range",
 }
 _KINDS = [
     name.removeprefix("mjWARN_").lower()
     for name in mujoco.mjtWarning.__members__
     if name.startswith("mjWARN_")
 ]
+
+
+def describe_warning(kind: str) -> str:
+    """Return a type of warning, with its meaning."""
+    return f"{kind} ({_MEANINGS[kind]})" if kind in _MEANINGS else kind
 
 
 class FaultError(RuntimeError):
@@ -132,7 +147,7 @@ def find_divergence(
 
 
 def find_bad_state(model: mujoco.MjModel, data: mujoco.MjData, who: str) -> str:
-    """Return a sentence about the first number of the state that is not finite; empty if none is.
+    """Return a sentence about the first number of the state that is not finite, or is huge.
 
     Args:
         model: the model.
@@ -153,14 +168,14 @@ def find_bad_state(model: mujoco.MjModel, data: mujoco.MjData, who: str) -> str:
         return f"The time is {data.time}, written by {who}: {REMEDY}."
     for field, describe in owners.items():
         values = getattr(data, field)
-        bad = np.argwhere(~np.isfinite(values))
+        bad = np.argwhere(~(np.abs(values) < _HUGE))  # nan, too
         if len(bad):
             row = tuple(bad[0].tolist())
             return (
                 f"{field} of {describe(row)} is {values[row]} at {data.time:.3f} s, written by "
                 f"{who}: {REMEDY}."
             )
-    return ""
+    return f"The state has a huge number at {data.time:.3f} s, written by {who}: {REMEDY}."
 
 
 def _actuator(model: mujoco.MjModel, control: int) -> str:

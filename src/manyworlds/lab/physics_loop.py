@@ -345,6 +345,7 @@ class PhysicsLoop:
         with self._request_lock:
             waiting += [request.future for request in self._requests]
             self._requests.clear()
+        self.pacer.restart()
         for future in waiting:
             if future.set_running_or_notify_cancel():
                 future.set_exception(RuntimeError("The loop was stopped before this command ran."))

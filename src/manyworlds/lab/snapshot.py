@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -85,7 +86,7 @@ class SnapshotTaker:
         }
         # Views of the data's memory; one call copies all of them.
         self._sources = [source.reshape(-1) for source in sources]
-        self._zeros = np.zeros(ends[len(_STATE)])
+        self._num_state = ends[len(_STATE)]
 
     def take(self) -> np.ndarray:
         """Copy all present fields into a new block of memory, shape [num_values]."""
@@ -94,9 +95,9 @@ class SnapshotTaker:
         return block
 
     def is_finite(self, block: np.ndarray) -> bool:
-        """Return True if all numbers of the state in a block are finite."""
-        state = block[: self._zeros.size]
-        return self._zeros.dot(state) == 0.0  # nan and infinities times zero are nan
+        """Return True if all numbers of the state in a block are finite, and none is huge."""
+        state = block[: self._num_state]
+        return math.isfinite(state.dot(state))
 
     def put_back(self, block: np.ndarray) -> None:
         """Write the fields of a block that `take` returned into the data."""

@@ -12,7 +12,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.physics_loop import PhysicsLoop
+from manyworlds.lab.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.world import STATE
 from manyworlds.utils.files import write_atomic
 
@@ -52,6 +52,8 @@ class SavedStates:
         self._loop = loop
         self._hash = model_hash
         self._states: dict[str, SavedState] = {}
+        self.before_restore: WorldEdit = lambda model, data: None
+        """Called by `restore` in the physics thread, before the state changes."""
 
     @property
     def names(self) -> list[str]:
@@ -91,13 +93,26 @@ class SavedStates:
         return saved
 
     def restore(self, name: str) -> None:
-        """Return to a saved state; clears a fault.
+        """Return to a saved state; clear a fault, and end a replay.
 
         Raises:
             KeyError: there is none of this name.
         """
         saved = self[name]
-        self._loop.do(lambda model, data: self.put(saved, model, data), edits_model=False)
+
+        def put(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            self.before_restore(model, data)
+            self.put(saved, model, data)
+
+        self._loop.do(put, edits_model=False)
+
+    def drop(self, name: str) -> None:
+        """Delete a saved state.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        del self._states[self[name].name]
 
     def write(self, name: str, folder: Path) -> Path:
         """Write a saved state into a folder as `NAME.npz`."""
