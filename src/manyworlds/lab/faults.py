@@ -157,12 +157,12 @@ def find_bad_state(model: mujoco.MjModel, data: mujoco.MjData, who: str) -> str:
     owners = {
         "qpos": lambda row: f"body '{_body_of_qpos(model, row[0])}'",
         "qvel": lambda row: f"body '{_body_of_dof(model, row[0])}'",
-        "qacc": lambda row: f"body '{_body_of_dof(model, row[0])}'",
         "act": lambda row: f"actuator '{_actuator_of_act(model, row[0])}'",
         "ctrl": lambda row: f"actuator '{_actuator(model, row[0])}'",
         "xfrc_applied": lambda row: f"body '{model.body(row[0]).name}'",
         "mocap_pos": lambda row: f"body '{_mocap_body(model, row[0])}'",
         "mocap_quat": lambda row: f"body '{_mocap_body(model, row[0])}'",
+        "qacc": lambda row: f"body '{_body_of_dof(model, row[0])}'",
     }
     if not math.isfinite(data.time):
         return f"The time is {data.time}, written by {who}: {REMEDY}."

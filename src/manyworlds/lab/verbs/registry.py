@@ -107,9 +107,11 @@ class Verb:
         """Return name, meaning, fields and reply as plain data."""
         fields = []
         for name, field in self.fields.items():
-            rest = {"required": True}
+            rest: Reply = {"required": True}
             if name in self.defaults:
-                rest = {"required": False, "default": self.defaults[name]}
+                default = self.defaults[name]
+                plain = list(default) if isinstance(default, tuple) else default
+                rest = {"required": False, "default": plain}
             fields.append({"name": name, **field.describe(), **rest})
         reply = [{"name": name, **f.describe()} for name, f in {**self.reply, **ALWAYS}.items()]
         return {"name": self.name, "text": self.text, "fields": fields, "reply": reply}
