@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import math
+import re
 from pathlib import Path
 
 import mujoco
@@ -226,6 +227,13 @@ def test_the_catalogue_is_plain_data():
     for name, verb in VERBS.items():
         parameters = list(inspect.signature(verb.call).parameters)
         assert parameters[0] == "lab" and parameters[1:] == list(verb.fields), name
+
+
+def test_the_documentation_names_all_verbs():
+    """Compare the table of docs/lab.md with the registry."""
+    text = (Path(__file__).parents[2] / "docs" / "lab.md").read_text()
+    table = text.partition("| verbs | |")[2].partition("## Time")[0]
+    assert sorted(re.findall(r"`(\w+)`", table)) == sorted(VERBS)
 
 
 @pytest.mark.parametrize("name", ["unitree_go1/go1.xml", "unitree_g1/g1.xml", "i2rt_yam/yam.xml"])

@@ -71,7 +71,7 @@ class CommandQueue:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: deque[Command[Any]] = deque()
+        self._waiting: deque[Command] = deque()
         self._closed = False
 
     @property
@@ -79,7 +79,7 @@ class CommandQueue:
         """True if it takes no commands any more."""
         return self._closed
 
-    def put(self, command: Command[Any]) -> None:
+    def put(self, command: Command) -> None:
         """Add a command.
 
         Raises:
@@ -89,7 +89,7 @@ class CommandQueue:
             self.refuse_if_closed()
             self._waiting.append(command)
 
-    def take(self) -> deque[Command[Any]]:
+    def take(self) -> deque[Command]:
         """Remove and return all waiting commands, in their order."""
         if not self._waiting:
             return deque()
@@ -97,11 +97,11 @@ class CommandQueue:
             waiting, self._waiting = self._waiting, deque()
         return waiting
 
-    def close(self) -> list[Future[Any]]:
+    def close(self) -> list[Future]:
         """Take no more commands; return the futures of those that did not run."""
         with self._lock:
             self._closed = True
-            waiting = [command.future for command in self._waiting]
+            waiting: list[Future] = [command.future for command in self._waiting]
             self._waiting.clear()
         return waiting
 

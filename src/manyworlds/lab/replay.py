@@ -205,9 +205,7 @@ class Replay:
             self._time, self._playing = 0.0, True
             self._show(model, data)
             self._drive = self._loop.drivers.push(self, self.name)
-            self._on_reset = self._loop.on_reset(
-                lambda model, data, moved: self._give_way(model, data)
-            )
+            self._on_reset = self._loop.on_reset(self._interrupt)
 
         self._loop.do(begin, edits_model=False)
         return report
@@ -234,6 +232,9 @@ class Replay:
         if self._before is not None:
             self._loop.set_paused(self._was_paused)
         return True
+
+    def _interrupt(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
+        self._give_way(model, data)
 
     def play(self) -> None:
         """Continue; from the beginning if it was at the end."""

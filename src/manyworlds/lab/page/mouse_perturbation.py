@@ -53,7 +53,7 @@ class PullPart:
         @server.on_client_disconnect
         def _(client: viser.ClientHandle) -> None:
             if client.client_id == self._client:
-                self.end()
+                ctx.attempt(self.end)
 
     def attach(self, handle: viser.BatchedGlbHandle, bodies: tuple[int, ...]) -> None:
         """Make a mesh draggable.

@@ -179,7 +179,8 @@ class Body(Field):
         if isinstance(value, str) and value in names and value:
             found = names.index(value)
         elif isinstance(value, numbers.Real) and not isinstance(value, bool):
-            found = int(value) if float(value).is_integer() and 0 < value < model.nbody else -1
+            number = float(value)
+            found = int(number) if number.is_integer() and 0 < number < model.nbody else -1
         if found <= 0:
             what = f"the name of a body, or an id from 1 to {model.nbody - 1}"
             raise bad(what, value, near(value, names), code="unknown_body")

@@ -15,7 +15,7 @@ from manyworlds.lab.verbs.fields import (
     Texts,
     VerbError,
 )
-from manyworlds.lab.verbs.registry import Reply, verb
+from manyworlds.lab.verbs.registry import Reply, between_steps, verb
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -200,10 +200,14 @@ def set_replay(
     """Set how recordings are played; what is left out stays."""
     if rate == 0.0:
         raise VerbError("bad_value", "set_replay: rate must not be 0; replay_pause stops playback.")
-    if rate is not None:
-        lab.replay.rate = rate
-    if loop is not None:
-        lab.replay.loop = loop
+
+    def change() -> None:
+        if rate is not None:
+            lab.replay.rate = rate
+        if loop is not None:
+            lab.replay.loop = loop
+
+    between_steps(lab, change)
     return {"rate": lab.replay.rate, "loop": lab.replay.loop}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from manyworlds.lab.faults import FaultError
 from manyworlds.lab.verbs.fields import Field, Integer, Number, VerbError, near
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Reply = dict[str, object]
 _Call = Callable[..., Reply]
+_T = TypeVar("_T")
 
 _CODES: tuple[tuple[type[Exception], str], ...] = (
     (FaultError, "faulted"),
@@ -33,7 +34,7 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
 """Codes of the errors that the parts of a lab raise, by their types."""
 
 ALWAYS: Mapping[str, Field] = {
-    "frame_id": Integer(text="number of a snapshot that contains the effect"),
+    "frame_id": Integer(text="number of a snapshot that shows the effect on the world"),
     "time": Number(unit="s", text="simulated time of that snapshot"),
 }
 """Fields of every reply."""
@@ -70,6 +71,8 @@ class Verb:
         except tuple(kind for kind, _ in _CODES) as error:
             code = next(code for kind, code in _CODES if isinstance(error, kind))
             text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
+            if isinstance(error, TimeoutError):
+                text = f"{self.name} was not carried out in time: the physics thread is busy."
             raise VerbError(code, str(text) or type(error).__name__) from error
         snapshot = lab.snapshot
         return reply | {"frame_id": snapshot.frame_id, "time": snapshot.time}
@@ -149,6 +152,11 @@ def _field(hint: Any) -> Field:
     parts = get_args(hint)
     found = [part for part in parts if isinstance(part, Field)]
     return found[0] if found else next(_field(part) for part in parts if get_args(part))
+
+
+def between_steps(lab: LiveLab, change: Callable[[], _T]) -> _T:
+    """Make a change that leaves the model as it is between two steps, and wait for its snapshot."""
+    return lab.loop.do(lambda model, data: change(), edits_model=False)
 
 
 def find_verb(name: str) -> Verb:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, get_args
 
-import mujoco
 import numpy as np
 
 from manyworlds.lab.control import PANEL
@@ -20,7 +19,7 @@ from manyworlds.lab.verbs.fields import (
     Texts,
     VerbError,
 )
-from manyworlds.lab.verbs.registry import Reply, verb
+from manyworlds.lab.verbs.registry import Reply, between_steps, verb
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -36,14 +35,14 @@ _ROOT = Choice(options=get_args(Root), text="pose of a free root")
 @verb(previous_owner=_OWNER, owner=_OWNER)
 def take_robot(lab: LiveLab, robot: _Robot, owner: _Owner) -> Reply:
     """Make a client the owner of a robot; targets stay until the first write."""
-    before = lab.loop.do(lambda model, data: lab[robot].take(owner), edits_model=False)
+    before = between_steps(lab, lambda: lab[robot].take(owner))
     return {"previous_owner": before, "owner": lab[robot].owner}
 
 
 @verb(owner=_OWNER)
 def release_robot(lab: LiveLab, robot: _Robot, owner: _Owner) -> Reply:
     """End the ownership of a client, if it owns the robot."""
-    lab.loop.do(lambda model, data: lab[robot].release(owner), edits_model=False)
+    between_steps(lab, lambda: lab[robot].release(owner))
     return {"owner": lab[robot].owner}
 
 
@@ -55,7 +54,7 @@ def set_targets(
     owner: _Owner = PANEL,
 ) -> Reply:
     """Set targets of actuators; those of clients that do not own the robot are ignored."""
-    accepted = lab.loop.do(lambda model, data: lab[robot].write(owner, targets), edits_model=False)
+    accepted = between_steps(lab, lambda: lab[robot].write(owner, targets))
     return {"accepted": accepted, "owner": lab[robot].owner}
 
 
@@ -63,9 +62,7 @@ def set_targets(
 def set_neutral_targets(lab: LiveLab, robot: _Robot, owner: _Owner = PANEL) -> Reply:
     """Set all targets of a robot to their initial values."""
     control = lab[robot]
-    accepted = lab.loop.do(
-        lambda model, data: control.write(owner, control.neutral), edits_model=False
-    )
+    accepted = between_steps(lab, lambda: control.write(owner, control.neutral))
     return {"accepted": accepted, "owner": control.owner}
 
 
@@ -76,7 +73,7 @@ def enable_controller(
     enabled: Annotated[bool, Flag(text="false to pass targets to the actuators unchanged")],
 ) -> Reply:
     """Switch the control law of a robot on or off."""
-    lab.loop.do(lambda model, data: setattr(lab[robot], "enabled", enabled), edits_model=False)
+    between_steps(lab, lambda: setattr(lab[robot], "enabled", enabled))
     return {"enabled": lab[robot].enabled}
 
 
@@ -101,10 +98,7 @@ def set_command(
             f"The command '{command}' has {present.size} values, got {values.size}.",
         )
 
-    def change(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        present[...] = values.reshape(present.shape)
-
-    lab.loop.do(change, edits_model=False)
+    between_steps(lab, lambda: np.copyto(present, values.reshape(present.shape)))
     return {"values": present.ravel().tolist()}
 
 
@@ -115,7 +109,8 @@ def play_sequence(
     sequence: Annotated[str, Field(text="pose sequence of `find_presets`")],
 ) -> Reply:
     """Move a robot through a pose sequence."""
-    return {"poses": [pose.name for pose in lab.run_sequence(sequence, robot).poses]}
+    played = between_steps(lab, lambda: lab.run_sequence(sequence, robot))
+    return {"poses": [pose.name for pose in played.poses]}
 
 
 @verb(owner=_OWNER)
@@ -123,7 +118,7 @@ def stop_sequence(lab: LiveLab, robot: _Robot) -> Reply:
     """Return a robot to the owner that it had before its pose sequence; its targets stay."""
     law = lab[robot].controller
     if isinstance(law, PoseSequencer):
-        law.stop()
+        between_steps(lab, law.stop)
     return {"owner": lab[robot].owner}
 
 
@@ -148,12 +143,12 @@ def apply_keyframe(
 @verb()
 def hold_keyframe(lab: LiveLab, robot: _Entity, keyframe_name: _Keyframe = "") -> Reply:
     """Keep the joints of a robot, except a free root, at a keyframe."""
-    lab.keyframes.hold(robot, keyframe_name)
+    between_steps(lab, lambda: lab.keyframes.hold(robot, keyframe_name))
     return {}
 
 
 @verb()
 def stop_hold(lab: LiveLab, robot: _Entity) -> Reply:
     """Stop holding a robot; the previous owner owns it again."""
-    lab.keyframes.stop_hold(robot)
+    between_steps(lab, lambda: lab.keyframes.stop_hold(robot))
     return {}

@@ -10,7 +10,7 @@ import numpy as np
 
 from manyworlds.lab.options import FLAGS, check_option, set_flag, set_option
 from manyworlds.lab.verbs.fields import Body, Choice, Field, Flag, Integer, Numbers, Values
-from manyworlds.lab.verbs.registry import Reply, verb
+from manyworlds.lab.verbs.registry import Reply, between_steps, verb
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -92,21 +92,21 @@ def grab_body(lab: LiveLab, body: _Body, point: _Point) -> Reply:
 @verb()
 def pull_body(lab: LiveLab, target: _Point) -> Reply:
     """Pull the grabbed point to a position by a spring; renew it while the pull lasts."""
-    lab.perturbation.pull(target)
+    between_steps(lab, lambda: lab.perturbation.pull(target))
     return {}
 
 
 @verb()
 def turn_body(lab: LiveLab, quat: _Quat) -> Reply:
     """Turn the grabbed body to an orientation by a spring; renew it while the turn lasts."""
-    lab.perturbation.turn(quat)
+    between_steps(lab, lambda: lab.perturbation.turn(quat))
     return {}
 
 
 @verb()
 def release_body(lab: LiveLab) -> Reply:
     """Let go of the grabbed body: no force is left at the next step."""
-    lab.perturbation.release()
+    between_steps(lab, lab.perturbation.release)
     return {}
 
 
