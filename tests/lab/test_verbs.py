@@ -152,6 +152,7 @@ WRONG = (
     ("set_sim_options", {"options": {"timestp": 1}}, "bad_value", "did you mean 'timestep'"),
     ("set_sim_options", {"options": {"timestep": 0}}, "bad_value", "above 0 s, got 0"),
     ("set_sim_options", {"options": {"gravity": [1, 2]}}, "bad_value", r"has shape \(3,\)"),
+    ("set_sim_options", {"options": {"timestep": "fast"}}, "bad_value", "a number, got 'fast'"),
     ("set_sim_options", {"options": {"solver": 9}}, "bad_value", "solver must be one of"),
     ("apply_keyframe", {"robot": "arm", "keyframe_name": "x"}, "bad_value", "available: up"),
     ("restore_state", {"label": "x"}, "unknown_state", r"name of a state \(there is none\)"),

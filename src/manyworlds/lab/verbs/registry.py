@@ -28,7 +28,6 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
     (OSError, "path_not_readable"),
     (RuntimeError, "not_ready"),
     (KeyError, "bad_value"),
-    (TypeError, "bad_value"),
     (ValueError, "bad_value"),
 )
 """Codes of the errors that the parts of a lab raise, by their types."""

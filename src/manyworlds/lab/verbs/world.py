@@ -9,7 +9,16 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.options import FLAGS, check_option, set_flag, set_option
-from manyworlds.lab.verbs.fields import Body, Choice, Field, Flag, Integer, Numbers, Values
+from manyworlds.lab.verbs.fields import (
+    Body,
+    Choice,
+    Field,
+    Flag,
+    Integer,
+    Numbers,
+    Values,
+    VerbError,
+)
 from manyworlds.lab.verbs.registry import Reply, between_steps, verb
 
 if TYPE_CHECKING:
@@ -32,7 +41,10 @@ def set_sim_options(
 ) -> Reply:
     """Change options of MuJoCo from the next step on, all or none."""
     for name, value in options.items():
-        check_option(name, value)
+        try:
+            check_option(name, value)
+        except TypeError as error:
+            raise VerbError("bad_value", str(error)) from error
 
     def change(model: mujoco.MjModel, data: mujoco.MjData) -> Reply:
         for name, value in options.items():
