@@ -60,6 +60,7 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("release_body", {}),
     ("recording_start", {"name": "a.mcap"}),
     ("step", {"n_steps": 20}),
+    ("read_status", {}),
     ("recording_stop", {}),
     ("capture_state", {"label": "here"}),
     ("list_states", {}),
@@ -120,6 +121,28 @@ def test_effects_are_seen(lab):
     assert lab.world.model.opt.enableflags == mujoco.mjtEnableBit.mjENBL_SLEEP
     before = lab.snapshot.step
     assert lab.call("step", n_steps=3.0)["step"] == before + 3
+
+
+def test_the_status_has_what_snapshots_have_not(lab):
+    """Change owners, recordings and replays, and let a callback fail: the status is plain data."""
+    lab.call("take_robot", robot="arm", owner="script")
+    lab.call("set_targets", robot="arm", owner="script", targets={"elbow": 2.0})
+    lab.call("set_targets", robot="arm", targets={"elbow": 3.0})
+    lab.loop.on_pre_step(lambda *_: 1 / 0)
+    lab.call("recording_start", name="a.mcap")
+    lab.call("step", n_steps=5)
+    status = lab.call("read_status")
+    assert json.loads(json.dumps(status)) == status
+    arm = status["robots"]["arm"]
+    assert arm["owner"] == "script" and arm["targets"] == {"shoulder": 0.0, "elbow": 2.0}
+    assert arm["ignored"] == {"panel": 1} and arm["reasons"] == lab.why_not_moving("arm")
+    assert status["recording"]["num_frames"] == 5 and status["recording"]["file"] == "a.mcap"
+    assert "ZeroDivisionError" in status["failures"][0] and status["state"] == "running"
+    lab.call("hold_keyframe", robot="arm")
+    lab.call("replay_start", session="Live")
+    status = lab.call("read_status")
+    assert status["held"] == ["arm"] and status["replay"]["session"] == "Live"
+    assert status["driver"] == {"name": "replay", "owner": "replay"}
 
 
 WRONG = (
