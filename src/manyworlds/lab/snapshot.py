@@ -86,6 +86,7 @@ class SnapshotTaker:
         }
         # Views of the data's memory; one call copies all of them.
         self._sources = [source.reshape(-1) for source in sources]
+        self._warmstart = data.qacc_warmstart
         self._num_state = ends[len(_STATE)]
 
     def take(self) -> np.ndarray:
@@ -101,5 +102,6 @@ class SnapshotTaker:
 
     def put_back(self, block: np.ndarray) -> None:
         """Write the fields of a block that `take` returned into the data."""
+        np.nan_to_num(self._warmstart, copy=False)  # no field, but part of a state
         for source, (place, _) in zip(self._sources, self.layout.values(), strict=True):
             np.copyto(source, block[place])
