@@ -399,7 +399,10 @@ ROWS = {
     "AB8": "lab/page/test_overlays.py::test_sites_and_tendons",
     "AB9": "lab/page/test_overlays.py::test_robots_have_overlays_of_their_own",
     # AD
-    "AD1": "lab/page/test_reload.py::test_what_does_not_compile_is_a_card",
+    "AD1": (
+        "lab/page/test_reload.py::test_what_does_not_compile_is_a_card "
+        "lab/page/test_failures.py::test_the_command_opens_the_page_of_a_broken_model"
+    ),
     "AD2": "not here: other formats than MuJoCo's own come with the import of meshes",
     "AD3": "viewer/test_viser_viewer.py::test_taken_port",
     "AD4": "not here: there is no socket but the page's; states of sockets come with networking",
@@ -418,12 +421,18 @@ ROWS = {
         "lab/test_stress.py::test_poses_and_joints_are_of_one_step"
     ),
     "BA2": "lab/test_physics_loop.py::test_readers_take_no_lock",
-    "BA3": "lab/test_physics_loop.py::test_commands_of_many_threads_keep_their_order",
+    "BA3": (
+        "lab/test_physics_loop.py::test_commands_of_many_threads_keep_their_order "
+        "lab/test_reads.py::test_commands_of_one_drain_share_a_snapshot"
+    ),
     "BA4": (
         "lab/test_physics_loop.py::test_mujocos_own_errors_are_faults "
         "lab/page/test_page.py::test_a_fault_is_told_and_mended"
     ),
-    "BA5": "lab/test_physics_loop.py::test_warnings_are_counted",
+    "BA5": (
+        "lab/test_physics_loop.py::test_warnings_are_counted "
+        "lab/test_bad_values.py::test_all_warnings_are_counted"
+    ),
     "BA6": "lab/test_physics_loop.py::test_helping_threads_change_nothing",
     "BA7": (
         "lab/test_pacing.py::test_the_timestep_may_change "

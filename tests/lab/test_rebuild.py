@@ -16,6 +16,7 @@ from manyworlds.lab import (
     RecorderCfg,
     StaleViewError,
     World,
+    world_from_file,
     world_from_spec,
 )
 from tests.lab.conftest import ARM
@@ -170,3 +171,26 @@ def test_a_hundred_rebuilds_are_one_thread():
         for thread in threads:
             thread.join()
         assert not errors and lab.loop.state == "running" and not lab.loop.callback_errors
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<mujoco><worldbody>", "XML"),
+        ("<mujoco><nonsense/></mujoco>", "nonsense"),
+        ('<mujoco><include file="gone.xml"/></mujoco>', "gone.xml"),
+        ("", ""),
+    ],
+)
+def test_worlds_that_cannot_be_read_change_nothing(lab, tmp_path, text, message):
+    """Rebuild from files that are no XML, no MJCF, or gone: an error, and the old world goes on."""
+    path, world = tmp_path / "new.xml", lab.world
+    if text:
+        path.write_text(text)
+    builders = [lambda: world_from_spec(mujoco.MjSpec.from_file(str(path)))]
+    builders.append(lambda: world_from_file(path))
+    for build in builders:
+        result = lab.rebuild(build)
+        assert not result and message in result.error == lab.last_compile_error != ""
+        assert lab.world is world and lab.step().step > 0
+    assert lab.rebuild(lambda: arm()) and lab.last_compile_error == ""

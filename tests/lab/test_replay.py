@@ -250,17 +250,33 @@ def test_an_hour_does_not_drift(world, tmp_path):
 
 
 def test_a_pause_stays(lab):
-    """Pause the replay in a world that goes on, reset it, and play on."""
+    """Pause the replay in a world that goes on, and play on."""
     elbow = lab.recorder.load(LIVE).columns("qpos", "elbow")[:, 0]
     lab.replay.start()
     lab.step(10)
     lab.replay.pause()
     steps = lab.loop.num_steps
     assert lab.step(4).qpos[1] == elbow[10] and lab.loop.num_steps == steps
-    lab.reset()
-    assert lab.step().qpos[1] == elbow[10]
     lab.replay.play()
     assert lab.step().qpos[1] == elbow[11]
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_reset_ends_a_replay_and_says_so(lab, paused):
+    """Reset, or return to a saved state, during a replay: it ends, and the reply names it."""
+    (lab.pause if paused else lab.play)()
+    saved = lab.states.save("before")
+    calls = [("reset", {}, 0.0), ("restore_state", {"label": "before"}, saved.time)]
+    for verb, fields, moment in calls:
+        lab.replay.start()
+        lab.step(10)
+        assert lab.call(verb, **fields)["ended_replay"] == LIVE
+        assert not lab.replay.is_active and not lab.replay.playing and lab.paused is paused
+        assert lab.snapshot.driver == "physics" and lab.snapshot.time == moment
+        lab.replay.stop()
+        assert lab.snapshot.time == moment and lab.call(verb, **fields)["ended_replay"] == ""
+    lab.replay.start()
+    assert lab.reset() == LIVE and lab.reset() == ""
 
 
 def test_a_running_world_replays(lab):

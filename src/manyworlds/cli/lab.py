@@ -233,13 +233,16 @@ def _world_of(target: Target, cfg: LabOptions) -> World:
 
 
 def _world_of_file(path: Path, plane: bool) -> World:
-    from manyworlds.cli.validate import compile_spec, load_spec
-    from manyworlds.lab import world_from_file
+    from manyworlds.cli.validate import ModelFileError, compile_spec, load_spec
+    from manyworlds.lab import CompileError, world_from_file
 
     try:
         return world_from_file(path, plane=plane)
-    except ValueError:
-        compile_spec(load_spec(path), path)  # has a better message if the file is wrong
+    except CompileError as error:
+        try:
+            compile_spec(load_spec(path), path)
+        except ModelFileError as explained:  # has a better message
+            raise CompileError(str(explained)) from error
         raise
 
 

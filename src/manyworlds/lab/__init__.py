@@ -1,5 +1,6 @@
 """The live lab: one world that runs in real time."""
 
+from manyworlds.lab.commands import CommandFuture
 from manyworlds.lab.control import RobotControl, RobotControls
 from manyworlds.lab.controllers import Controller, Passthrough, PdController
 from manyworlds.lab.drivers import Driver, Puppet
@@ -14,6 +15,7 @@ from manyworlds.lab.replay import Binding, Replay
 from manyworlds.lab.sequence import SEQUENCE, Pose, PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedState, SavedStates
+from manyworlds.lab.verbs import VerbError, describe_verbs
 from manyworlds.lab.views import ElementView, StaleViewError
 from manyworlds.lab.world import (
     CompileError,
@@ -30,6 +32,7 @@ __all__ = [
     "PRESETS",
     "SEQUENCE",
     "Binding",
+    "CommandFuture",
     "CompileError",
     "Controller",
     "Driver",
@@ -57,8 +60,10 @@ __all__ = [
     "SavedStates",
     "Snapshot",
     "StaleViewError",
+    "VerbError",
     "World",
     "add_entities",
+    "describe_verbs",
     "find_presets",
     "world_from_env",
     "world_from_file",

@@ -7,9 +7,10 @@ from typing import Literal
 import mujoco
 import numpy as np
 
+from manyworlds.lab.callbacks import Handle
 from manyworlds.lab.control import RobotControl
 from manyworlds.lab.controllers import Controller
-from manyworlds.lab.physics_loop import Handle, PhysicsLoop, WorldEdit
+from manyworlds.lab.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.spec.elements import dof_width, qpos_width
 
 Root = Literal["keep", "placed", "authored"]
@@ -90,7 +91,9 @@ class Keyframes:
             KeyError: there is no such robot, or no such keyframe.
         """
         key = self._find(robot, name)
-        self._loop.do(lambda model, data: self._put(model, data, robot, key, root))
+        self._loop.do(
+            lambda model, data: self._put(model, data, robot, key, root), edits_model=False
+        )
 
     def hold(self, robot: str, name: str = "") -> None:
         """Keep the joints of a robot, except a free root, at a keyframe against all forces.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import atexit
 import contextlib
 import dataclasses
+import functools
 import platform
 import weakref
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -17,11 +17,13 @@ import mujoco
 from numpy.typing import ArrayLike
 
 from manyworlds import __version__
+from manyworlds.lab.commands import CommandFuture
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.drivers import PHYSICS
+from manyworlds.lab.faults import describe_warning
 from manyworlds.lab.keyframes import Keyframes
-from manyworlds.lab.options import explain_options, read_options, set_option
+from manyworlds.lab.options import check_option, explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import Mode, PhysicsLoop
 from manyworlds.lab.presets import PRESETS, find_presets
@@ -31,8 +33,9 @@ from manyworlds.lab.replay import Replay
 from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
+from manyworlds.lab.verbs import Reply, find_verb
 from manyworlds.lab.views import ElementView, make_view
-from manyworlds.lab.world import CompileError, World, world_from_env
+from manyworlds.lab.world import World, world_from_env
 from manyworlds.utils.extras import installed_version
 from manyworlds.utils.newton import avoid_sparse_newton
 
@@ -98,7 +101,6 @@ class LiveLab:
             world.model, data, world.controls(data), world.reset, cfg.start_paused
         )
         self.loop.mode, self.loop.speed = cfg.mode, cfg.speed
-        self.loop.do(lambda model, data: None)  # the mode takes effect from the start
         self.loop.mode_locked = cfg.mode_lock
         self._bind(world)
         for robot in self.controls:
@@ -212,13 +214,13 @@ class LiveLab:
             world: the new world, or a function that builds it.
 
         Returns:
-            The joints that were kept, new and removed; or the error if the new world does not
-            compile, in which case the old one continues.
+            The joints that were kept, new and removed; or the error if the new world cannot be
+            read or does not compile, in which case the old one continues.
         """
         self.last_compile_error = ""
         try:
             fresh = world() if callable(world) else world
-        except CompileError as error:
+        except (ValueError, OSError, mujoco.FatalError) as error:
             self.last_compile_error = str(error)
             return Rebuilt(error=str(error))
         self._set_options(fresh)
@@ -245,9 +247,9 @@ class LiveLab:
             self._views.clear()
             return dataclasses.replace(result, dropped_laws=dropped)
 
-        result = self.loop.do(swap)
+        result = self.loop.do(swap, edits_model=False)  # `PhysicsLoop.swap` raises the version
         for call in list(self._rebuild_calls):
-            call()
+            self.loop.reports.attempt(call)
         return result
 
     @property
@@ -263,17 +265,46 @@ class LiveLab:
         """Let the world run."""
         self.loop.paused = False
 
-    def reset(self) -> None:
-        """Return to the initial state."""
+    def reset(self) -> str:
+        """Return to the initial state; clear all targets and a fault, and end a replay.
+
+        Returns:
+            The session of the replay that the reset ended; empty if there was none.
+        """
+        ended = self.replay.session if self.replay.is_active else ""
         self.loop.reset()
+        return ended
 
     def step(self, num_steps: int = 1) -> Snapshot:
         """Advance the world by some steps, paused or not; see `PhysicsLoop.step`."""
         return self.loop.step(num_steps)
 
-    def post(self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T]) -> Future[_T]:
-        """Queue a change of the world; see `PhysicsLoop.post`."""
+    def post(self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T]) -> CommandFuture[_T]:
+        """Queue a change of the world by a program, which may also change the model.
+
+        It raises `Snapshot.model_version`, because nothing else knows what it changes; see
+        `PhysicsLoop.post`.
+        """
         return self.loop.post(command)
+
+    def read(self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T]) -> CommandFuture[_T]:
+        """Queue a function that reads the world between two steps and changes nothing."""
+        return self.loop.post(command, edits_model=False)
+
+    def call(self, verb: str, **fields: object) -> Reply:
+        """Carry out a verb, as the page and network clients do; see `manyworlds.lab.verbs`.
+
+        Args:
+            verb: name of the verb.
+            **fields: its fields.
+
+        Returns:
+            The fields of the reply, among them the `frame_id` of a snapshot with the effect.
+
+        Raises:
+            VerbError: there is no such verb, a field is missing or wrong, or the lab refuses.
+        """
+        return find_verb(verb)(self, fields)
 
     def lock(self) -> contextlib.AbstractContextManager[None]:
         """Prevent iterations while the lock is held; see `PhysicsLoop.lock`."""
@@ -339,7 +370,7 @@ class LiveLab:
         if law.policy.motion is not None:
             # A motion starts in its own pose, not in that of the model.
             self.loop.on_reset(lambda model, data, moved: law.policy.reset(data))
-        self.loop.do(begin)
+        self.loop.do(begin)  # may change the model's timestep and gains
         self.reset()
         return law
 
@@ -404,7 +435,7 @@ class LiveLab:
             ValueError: MuJoCo has no such option, or the value is invalid.
             TypeError: the value has the wrong type.
         """
-        _check_option(name)
+        check_option(name, value)
         self.loop.do(lambda model, data: set_option(model.opt, name, value))
 
     @property
@@ -442,7 +473,14 @@ class LiveLab:
         if loop.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
             reasons.append("actuation is switched off in the options")
         reasons += robot.reasons(loop.model, loop.snapshot)
-        return reasons
+        return reasons + self.explain_warnings()
+
+    def explain_warnings(self) -> list[str]:
+        """Return the number and the meaning of MuJoCo's warnings since the last reset, as text."""
+        return [
+            f"{count} warnings since the reset: {describe_warning(kind)}"
+            for kind, count in self.snapshot.warnings.items()
+        ]
 
     def dump(self, folder: str | Path) -> Path:
         """Write the compiled model to files; see `World.dump`."""
@@ -484,7 +522,12 @@ class LiveLab:
 
     def on_reset(self, call: Callable[[], None]) -> None:
         """Register a function to call after each reset, in the physics thread."""
-        self.loop.on_reset(lambda model, data, moved: call())
+
+        @functools.wraps(call)
+        def after(model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
+            call()
+
+        self.loop.on_reset(after)
 
     def on_rebuild(self, call: Callable[[], None]) -> None:
         """Register a function to call after each `rebuild`, in the thread that requested it."""
@@ -509,11 +552,5 @@ class LiveLab:
     def _set_options(self, world: World) -> None:
         self._model_options = read_options(world.model.opt)
         for name, value in self._cfg.options.items():
-            _check_option(name)
             set_option(world.model.opt, name, value)
         avoid_sparse_newton(world.model)
-
-
-def _check_option(name: str) -> None:
-    if name.startswith("_") or not hasattr(mujoco.MjOption, name):
-        raise ValueError(f"MuJoCo has no option '{name}'.")

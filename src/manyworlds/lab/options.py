@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Mapping, Sequence
 
@@ -10,6 +11,32 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from manyworlds.utils.table import render_table
+
+_DEFAULTS = mujoco.MjOption()
+_CHOICES = {
+    "integrator": mujoco.mjtIntegrator,
+    "solver": mujoco.mjtSolver,
+    "cone": mujoco.mjtCone,
+    "jacobian": mujoco.mjtJacobian,
+}
+_AT_LEAST_0 = (
+    "iterations",
+    "ls_iterations",
+    "noslip_iterations",
+    "ccd_iterations",
+    "impratio",
+    "density",
+    "viscosity",
+    "tolerance",
+    "sleep_tolerance",
+)
+FLAGS: Mapping[str, mujoco.mjtDisableBit | mujoco.mjtEnableBit] = {
+    name.partition("_")[2].lower(): bit
+    for kind in (mujoco.mjtDisableBit, mujoco.mjtEnableBit)
+    for name, bit in kind.__members__.items()
+    if name.startswith(("mjDSBL_", "mjENBL_"))
+}
+"""Features of MuJoCo that can be switched on and off, by name: `contact`, `gravity`, `sleep` ..."""
 
 
 def resolve_options(
@@ -62,16 +89,63 @@ def set_option(option: mujoco.MjOption, name: str, value: ArrayLike) -> None:
     """Change one of MuJoCo's options.
 
     Raises:
-        ValueError: the timestep is not positive.
+        ValueError: there is no such option, or the value is not valid for it.
         TypeError: the value has the wrong type.
     """
-    if name == "timestep" and not np.asarray(value) > 0.0:
-        raise ValueError(f"The timestep must be above 0 s, got {value}.")
+    check_option(name, value)
     current = getattr(option, name)
     if isinstance(current, np.ndarray):
         current[:] = value
     else:
-        setattr(option, name, value)
+        setattr(option, name, type(current)(value))  # type: ignore[arg-type]
+
+
+def check_option(name: str, value: object) -> None:
+    """Check the value of one of MuJoCo's options.
+
+    Raises:
+        ValueError: there is no such option, or the value is not valid for it.
+        TypeError: the value has the wrong type.
+    """
+    if name.startswith("_") or not hasattr(_DEFAULTS, name):
+        close = difflib.get_close_matches(name, read_options(_DEFAULTS), n=1)
+        hint = f"; did you mean '{close[0]}'?" if close else "."
+        raise ValueError(f"MuJoCo has no option '{name}'{hint}")
+    default = getattr(_DEFAULTS, name)
+    try:
+        numbers = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise TypeError(f"The option {name} must be a number, got {value!r}.") from None
+    if numbers.shape not in ((), np.shape(default)):
+        raise ValueError(f"The option {name} has shape {np.shape(default)}, got {value!r}.")
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"The option {name} must be finite, got {value}.")
+    if isinstance(default, int) and float(numbers) != int(numbers):
+        raise ValueError(f"The option {name} must be a whole number, got {value}.")
+    if name == "timestep" and not numbers > 0.0:
+        raise ValueError(f"The timestep must be above 0 s, got {value}.")
+    if name in _CHOICES and int(numbers) not in _CHOICES[name].__members__.values():
+        known = ", ".join(f"{int(v)} ({n})" for n, v in _CHOICES[name].__members__.items())
+        raise ValueError(f"The option {name} must be one of {known}, got {value}.")
+    if name in _AT_LEAST_0 and numbers < 0.0:
+        raise ValueError(f"The option {name} must be at least 0, got {value}.")
+
+
+def set_flag(option: mujoco.MjOption, name: str, on: bool) -> None:
+    """Switch one of the features of `FLAGS` on or off."""
+    bit = FLAGS[name]
+    enables = isinstance(bit, mujoco.mjtEnableBit)
+    field, mask = "enableflags" if enables else "disableflags", int(bit)
+    flags = getattr(option, field)
+    setattr(option, field, flags | mask if on == enables else flags & ~mask)
+
+
+def read_flag(option: mujoco.MjOption, name: str) -> bool:
+    """Return whether one of the features of `FLAGS` is on."""
+    bit = FLAGS[name]
+    enables = isinstance(bit, mujoco.mjtEnableBit)
+    flags = option.enableflags if enables else option.disableflags
+    return bool(flags & int(bit)) is enables
 
 
 def read_options(option: mujoco.MjOption) -> dict[str, np.ndarray]:

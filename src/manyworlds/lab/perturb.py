@@ -57,7 +57,7 @@ class Perturbation:
                 f"There is no body {body} to grab: give an id in [1, {self._loop.model.nbody})."
             )
         point = np.array(point, float)
-        self._loop.do(lambda model, data: self._grab(model, data, body, point))
+        self._loop.do(lambda model, data: self._grab(model, data, body, point), edits_model=False)
 
     def pull(self, target: np.ndarray) -> None:
         """Pull the grabbed point to a position in the world [m]; renew the pull while it lasts."""

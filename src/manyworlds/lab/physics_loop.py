@@ -8,18 +8,24 @@ import math
 import sys
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 import mujoco
 import numpy as np
 
+from manyworlds.lab.callbacks import Callback, CallbackReports, Handle, register
+from manyworlds.lab.commands import Command, CommandFuture, CommandQueue, StepRequest
 from manyworlds.lab.control import RobotControls
 from manyworlds.lab.drivers import Drive, Driver, DriverStack
+from manyworlds.lab.faults import (
+    ControlLimits,
+    FaultError,
+    WarningCounter,
+    find_bad_state,
+    find_divergence,
+)
 from manyworlds.lab.pacing import Pace, Pacer
 from manyworlds.lab.snapshot import Snapshot, SnapshotTaker
 from manyworlds.utils.newton import avoid_sparse_newton
@@ -31,8 +37,6 @@ State = Literal["ready", "running", "faulted", "stopped"]
 _T = TypeVar("_T")
 WorldEdit = Callable[[mujoco.MjModel, mujoco.MjData], object]
 """Change of a world, run in the physics thread."""
-Callback = Callable[[mujoco.MjModel, mujoco.MjData, bool], None]
-"""Called with the model, the data, and whether the world was advanced."""
 
 _IDLE_S = 0.1  # longest wait of the thread in direct mode without requests
 _PAUSED_S = 1.0 / 30.0  # period of the iterations of a paused world
@@ -40,43 +44,6 @@ _JOIN_S = 3.0
 _COMMAND_S = 5.0  # longest wait for a command
 _YIELD_S = 0.0001
 _SWITCH_S = 0.0005  # time for which another thread may keep the interpreter from physics
-_BAD = {
-    mujoco.mjtWarning.mjWARN_BADQPOS: "positions",
-    mujoco.mjtWarning.mjWARN_BADQVEL: "velocities",
-    mujoco.mjtWarning.mjWARN_BADQACC: "accelerations",
-}
-
-
-_WARNINGS = [
-    name.removeprefix("mjWARN_").lower()
-    for name in mujoco.mjtWarning.__members__
-    if name.startswith("mjWARN_")
-]
-
-
-class FaultError(RuntimeError):
-    """Error of a world that is stopped until it is reset or restored."""
-
-
-class Handle:
-    """Registered callback, which `remove` unregisters."""
-
-    def __init__(self, callbacks: list[Handle], call: Callback) -> None:
-        self.call = call
-        self._callbacks = callbacks
-
-    def remove(self) -> None:
-        """Unregister the callback; a second call does nothing."""
-        if self in self._callbacks:
-            self._callbacks.remove(self)
-
-
-@dataclass
-class _Request:
-    """Steps that a caller waits for."""
-
-    left: int
-    future: Future[Snapshot] = field(default_factory=Future)
 
 
 class PhysicsLoop:
@@ -115,9 +82,10 @@ class PhysicsLoop:
         self._lock = threading.RLock()
         self._holder: int | None = None  # id of the thread that holds `lock`
         self._waiting: deque[None] = deque()  # one entry per thread that waits for the lock
-        self._requests: deque[_Request] = deque()
-        self._queue: deque[tuple[WorldEdit, Future[Any]]] = deque()
-        self._queue_lock = threading.Lock()
+        self._requests: deque[StepRequest] = deque()
+        self._request_lock = threading.Lock()
+        self._queue = CommandQueue()
+        self._ran: list[Command[Any]] = []  # commands whose effect no snapshot shows yet
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -130,18 +98,18 @@ class PhysicsLoop:
         self.mode_locked = False
         """True to refuse changes of the mode."""
         self._fault = ""
-        self._stopped = False
         self.num_steps = 0
         """Number of physics steps since the loop was created."""
-        self.callback_errors: deque[str] = deque(maxlen=20)
-        """Tracebacks of callbacks that failed, the newest last."""
+        self.model_version = 0
+        """Number of changes of the model."""
+        self.reports = CallbackReports()
+        """Failures of callbacks."""
         self.num_threads = 0
         """Number of MuJoCo's additional threads for one step; 0 for none."""
         if data is None:
             data = mujoco.MjData(model)
             self._reset_data(model, data)
-        self.data = data
-        self._taker = SnapshotTaker(self.data)
+        self._bind(data)
         avoid_sparse_newton(model)
         mujoco.mj_forward(model, self.data)
         self.controls.reset()
@@ -157,7 +125,7 @@ class PhysicsLoop:
         """Readiness of the world to advance."""
         if self._fault:
             return "faulted"
-        if self._stopped:
+        if self._queue.is_closed:
             return "stopped"
         if self._thread is None:
             return "ready"
@@ -180,7 +148,7 @@ class PhysicsLoop:
 
     @paused.setter
     def paused(self, paused: bool) -> None:
-        self.post(lambda model, data: self.set_paused(paused))
+        self.do(lambda model, data: self.set_paused(paused), edits_model=False)
 
     @property
     def has_requests(self) -> bool:
@@ -201,7 +169,7 @@ class PhysicsLoop:
             raise RuntimeError(
                 f"The mode is locked to '{self._mode}' (LabCfg.mode_lock): it cannot be '{mode}'."
             )
-        self.post(lambda model, data: self._set_mode(chosen))
+        self.do(lambda model, data: self._set_mode(chosen), edits_model=False)
 
     @property
     def speed(self) -> float:
@@ -212,13 +180,17 @@ class PhysicsLoop:
     def speed(self, speed: float) -> None:
         if math.isnan(speed):
             raise ValueError("The speed must be a number, got nan.")
-        self.post(lambda model, data: setattr(self.pacer, "speed", speed))
+        self.do(lambda model, data: setattr(self.pacer, "speed", speed), edits_model=False)
 
     @property
     def warnings(self) -> dict[str, int]:
         """Number of MuJoCo's warnings since the last reset, by type (`contactfull` ...)."""
-        counts = zip(_WARNINGS, self.data.warning.number.tolist(), strict=True)
-        return {name: count for name, count in counts if count}
+        return dict(self._warnings.counts)
+
+    @property
+    def callback_errors(self) -> deque[str]:
+        """Tracebacks of callbacks that failed, the newest last."""
+        return self.reports.tracebacks
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -235,56 +207,66 @@ class PhysicsLoop:
 
     def on_pre_step(self, call: Callback) -> Handle:
         """Register a function to call before each iteration's controls, in the physics thread."""
-        return _register(self._pre, call)
+        return register(self._pre, call)
 
     def on_post_step(self, call: Callback) -> Handle:
         """Register a function to call after each iteration, in the physics thread."""
-        return _register(self._post, call)
+        return register(self._post, call)
 
     def on_reset(self, call: Callback) -> Handle:
         """Register a function to call after each reset, in the physics thread."""
-        return _register(self._on_reset, call)
+        return register(self._on_reset, call)
 
-    def post(self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T]) -> Future[_T]:
+    def post(
+        self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T], *, edits_model: bool = True
+    ) -> CommandFuture[_T]:
         """Queue a command; commands run in the order in which they were posted.
 
         Without a running thread it runs in the next `iterate_once` or `step`.
 
+        Args:
+            command: the command.
+            edits_model: whether it may change the model, which raises `model_version`.
+
         Returns:
-            A future with the command's result or error.
+            A future with the command's result or error. When it is done, `snapshot` is the state
+            after the command, and its `frame_id` is the number of the first such snapshot.
 
         Raises:
             RuntimeError: the loop was stopped.
         """
-        future: Future[_T] = Future()
-        with self._queue_lock:
-            self._refuse_if_stopped()
-            self._queue.append((command, future))
+        queued = Command(command, edits_model)
+        self._queue.put(queued)
         self._wake.set()
-        return future
+        return queued.future
 
     def do(
-        self, command: Callable[[mujoco.MjModel, mujoco.MjData], _T], timeout: float | None = None
+        self,
+        command: Callable[[mujoco.MjModel, mujoco.MjData], _T],
+        timeout: float | None = None,
+        *,
+        edits_model: bool = True,
     ) -> _T:
         """Post a command, wait for it, and return its result.
 
         Args:
             command: the command.
             timeout: longest wait [s]; None waits 5 s.
+            edits_model: see `post`.
 
         Raises:
             TimeoutError: it did not run in time.
         """
-        future = self.post(command)
+        future = self.post(command, edits_model=edits_model)
         if self._is_mine():
             with self._lock:
-                if self._drain():
-                    self._take_snapshot()
+                self._drain()
+                self._show_commands()
         return future.result(_COMMAND_S if timeout is None else timeout)
 
     def reset(self) -> None:
         """Return to the initial state, and clear all targets and a fault."""
-        self.do(self._reset)
+        self.do(self._reset, edits_model=False)
 
     def step(self, num_steps: int = 1, timeout: float | None = None) -> Snapshot:
         """Run whole iterations that advance the world, paused or not, and wait for them.
@@ -303,9 +285,9 @@ class PhysicsLoop:
         """
         if num_steps < 1:
             raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
-        request = _Request(num_steps)
-        with self._queue_lock:
-            self._refuse_if_stopped()
+        request = StepRequest(num_steps)
+        with self._request_lock:
+            self._queue.refuse_if_closed()
             self._requests.append(request)
         self._wake.set()
         if self._is_mine():
@@ -314,6 +296,7 @@ class PhysicsLoop:
                     self._drain()
                     if self._requests:
                         self._serve()
+                    self._show_commands()
         try:
             longest = _COMMAND_S + num_steps / 100.0 if timeout is None else timeout
             return request.future.result(longest)
@@ -326,11 +309,11 @@ class PhysicsLoop:
         Raises:
             RuntimeError: it is on the stack already.
         """
-        return self.do(lambda model, data: self.drivers.push(driver, owner))
+        return self.do(lambda model, data: self.drivers.push(driver, owner), edits_model=False)
 
     def release(self, drive: Drive) -> None:
         """Remove a driver; the one below it continues."""
-        self.do(lambda model, data: self.drivers.remove(drive))
+        self.do(lambda model, data: self.drivers.remove(drive), edits_model=False)
 
     def start(self) -> None:
         """Start the physics thread.
@@ -338,7 +321,7 @@ class PhysicsLoop:
         Raises:
             RuntimeError: the loop was started or stopped before.
         """
-        if self._thread is not None or self._stopped:
+        if self._thread is not None or self._queue.is_closed:
             raise RuntimeError("A loop starts only once: create a new one.")
         sys.setswitchinterval(min(_SWITCH_S, sys.getswitchinterval()))
         self._thread = threading.Thread(target=self._run, name="manyworlds-physics", daemon=True)
@@ -358,12 +341,11 @@ class PhysicsLoop:
             thread.join(_JOIN_S)
             if thread.is_alive():
                 raise TimeoutError(f"The physics thread did not end within {_JOIN_S} s.")
-        with self._queue_lock:
-            self._stopped = True
-            waiting = [future for _, future in self._queue]
-            self._queue.clear()
+        waiting = self._queue.close()
+        with self._request_lock:
             waiting += [request.future for request in self._requests]
             self._requests.clear()
+        self.pacer.restart()
         for future in waiting:
             if future.set_running_or_notify_cancel():
                 future.set_exception(RuntimeError("The loop was stopped before this command ran."))
@@ -390,9 +372,10 @@ class PhysicsLoop:
         reset_data: WorldEdit,
     ) -> None:
         """Replace the world by another; for commands. Callbacks and drivers stay."""
-        self.model, self.data, self.controls = model, data, controls
+        self.model, self.controls = model, controls
         self._reset_data = reset_data
-        self._taker = SnapshotTaker(data)
+        self._bind(data)
+        self.model_version += 1
         if self.num_threads:
             mujoco.mju_threadpool(data, self.num_threads)
         self.clear_fault()
@@ -414,22 +397,21 @@ class PhysicsLoop:
             mujoco.mju_threadpool(data, num_threads)
             self.num_threads = num_threads
 
-        self.do(change)
+        self.do(change, edits_model=False)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             if not self._lock.acquire(timeout=_IDLE_S):
                 continue  # another thread holds the lock, and may want to stop the loop
             try:
-                changed = self._drain()
+                self._drain()
                 asked = bool(self._requests)
                 live = self._mode == "live" and not self._stopping.is_set()
                 if asked:
                     self._serve()
                 elif live:
                     self._iterate(force=False)
-                elif changed:
-                    self._take_snapshot()
+                self._show_commands()
             finally:
                 self._lock.release()
             if self._waiting:
@@ -457,7 +439,7 @@ class PhysicsLoop:
             error = RuntimeError("The loop is being stopped.")
         if error is None and request.left > 0:
             return
-        with self._queue_lock:
+        with self._request_lock:
             if request not in self._requests:  # `stop` was called in a callback
                 return
             self._requests.remove(request)
@@ -467,8 +449,11 @@ class PhysicsLoop:
             request.future.set_result(self._snapshot)
 
     def _iterate(self, force: bool) -> None:
+        if self._ran and not self._diverged(self.data.time):
+            self._keep(self._taker.take())
         self._call(self._pre, False)
-        self._control()
+        if not self._fault:
+            self._control()
         moved = False
         if (force or not self._paused) and not self._fault:
             moved = self._move()
@@ -480,36 +465,55 @@ class PhysicsLoop:
             try:
                 robot.apply(self.model, self.data)
             except Exception as error:  # of a control law from outside this package
-                self._fault = self._fault or (
+                self._fail(
                     f"The control law '{robot.controller.name}' of '{robot.name}' failed at "
                     f"{self.data.time:.3f} s: {error}"
                 )
+                return
+        if bad := self._limits.find_bad(self.model, self.data, self.controls):
+            self._warnings.add("badctrl")
+            self._fail(bad)
 
     def _move(self) -> bool:
-        driver = self.drivers.top.driver
-        warned, time = self.data.warning.number, self.data.time
-        before = warned.copy()
+        driver, time = self.drivers.top.driver, self.data.time
         avoid_sparse_newton(self.model)  # commands and callbacks may have changed its options
         try:
             moved = driver.step(self.model, self.data)
         except Exception as error:  # of MuJoCo, or of a driver from outside this package
-            self._fault = f"The {driver.name} failed at {time:.3f} s: {error}"
+            self._fail(f"The {driver.name} failed at {time:.3f} s: {error}")
             return False
-        if (warned > before).any():
-            for kind, what in _BAD.items():
-                if warned[kind] <= before[kind]:
-                    continue
-                body = _body_of(self.model, kind, int(self.data.warning[kind].lastinfo))
-                self._fault = (
-                    f"The {what} diverged at {time:.3f} s, first of body '{body}': "
-                    "reset the world, or restore a saved state."
-                )
-                return False
+        if self._diverged(time):
+            return False
         self.num_steps += moved
         return moved
 
+    def _diverged(self, time: float) -> bool:
+        """Count MuJoCo's new warnings; stop the world if it has reset bad data."""
+        kinds = self._warnings.update()
+        reason = find_divergence(self.model, self.data, kinds, time) if kinds else ""
+        if reason:
+            self._fail(reason)
+        return bool(reason)
+
+    def _fail(self, reason: str) -> None:
+        """Stop the world in its last valid state, because of bad values in the present one."""
+        self._fault = self._fault or reason
+        self.pacer.restart()
+        if self._valid is not None:
+            self.data.time, block = self._valid
+            self._taker.put_back(block)
+
+    def _keep(self, block: np.ndarray) -> bool:
+        """Keep a block of the present state for `_fail`; return False if the state is not valid."""
+        if not self._taker.is_finite(block) or not math.isfinite(self.data.time):
+            return False
+        self._valid = self.data.time, block
+        return True
+
     def _reset(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         self._reset_data(model, data)
+        self._warnings.clear()
+        self.reports.clear()
         mujoco.mj_forward(model, data)
         self.controls.reset()
         self.clear_fault()
@@ -529,39 +533,60 @@ class PhysicsLoop:
         self._mode = mode
         self.pacer.restart()
 
-    def _drain(self) -> bool:
-        """Run the commands that are queued now; return True if there were any."""
-        with self._queue_lock:
-            queue, self._queue = self._queue, deque()
-        for command, future in queue:
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                future.set_result(command(self.model, self.data))
-            except Exception as error:
-                future.set_exception(error)
-        return bool(queue)
+    def _bind(self, data: mujoco.MjData) -> None:
+        """Create the parts that belong to one model and its data."""
+        self.data = data
+        self._taker = SnapshotTaker(data)
+        self._warnings = WarningCounter(data)
+        self._limits = ControlLimits(self.model)
+        self._valid: tuple[float, np.ndarray] | None = None  # time [s] and block of a valid state
+
+    def _drain(self) -> None:
+        """Run the commands that are queued now; the next snapshot ends their futures."""
+        for command in self._queue.take():
+            if command.run(self.model, self.data):
+                self.model_version += command.edits_model
+                self._ran.append(command)
+
+    def _show_commands(self) -> None:
+        """Take a snapshot unless all commands that ran are in one."""
+        if self._ran:
+            self._take_snapshot()
 
     def _call(self, callbacks: list[Handle], moved: bool) -> None:
         for handle in list(callbacks):
-            try:
-                handle.call(self.model, self.data, moved)
-            except Exception:
-                self.callback_errors.append(traceback.format_exc())
+            self.reports.attempt(handle.call, self.model, self.data, moved)
 
     def _take_snapshot(self) -> None:
-        # After a fault the last valid snapshot stays: MuJoCo has reset the data.
-        block = self._snapshot.block if self._fault else self._taker.take()
+        self._diverged(self.data.time)  # in a command, a control law or a callback
+        block = self._taker.take()
+        if not self._keep(block):
+            self._fail(find_bad_state(self.model, self.data, self._writer()))
+            block = self._taker.take()
         self._snapshot = Snapshot(
             frame_id=next(self._frames),
             step=self.num_steps,
-            time=self._snapshot.time if self._fault else float(self.data.time),
+            time=float(self.data.time),
             paused=self._paused,
             mode=self._mode,
             driver=self.drivers.top.driver.name,
+            fault=self._fault,
+            warnings=self._warnings.counts,
+            model_version=self.model_version,
             block=block,
             layout=self._taker.layout,
         )
+        ran, self._ran = self._ran, []
+        for command in ran:
+            command.finish(self._snapshot.frame_id)
+
+    def _writer(self) -> str:
+        """Return the possible writers of a bad state, for a message."""
+        drive = self.drivers.top
+        writers = [f"the command '{command.name}'" for command in self._ran]
+        if drive.driver.name != "physics":
+            writers.append(f"the {drive.driver.name} of '{drive.owner}'")
+        return " or ".join(writers) or "a callback"
 
     def _is_running(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
@@ -571,23 +596,3 @@ class PhysicsLoop:
         me = threading.get_ident()
         thread = self._thread
         return not self._is_running() or me == self._holder or thread is threading.current_thread()
-
-    def _refuse_if_stopped(self) -> None:
-        if self._stopped:
-            raise RuntimeError("The loop was stopped and takes no commands: create a new one.")
-
-
-def _register(callbacks: list[Handle], call: Callback) -> Handle:
-    handle = Handle(callbacks, call)
-    callbacks.append(handle)
-    return handle
-
-
-def _body_of(model: mujoco.MjModel, kind: mujoco.mjtWarning, number: int) -> str:
-    """Return the name of the body that has a bad position or a bad degree of freedom."""
-    if kind == mujoco.mjtWarning.mjWARN_BADQPOS:
-        joint = int(np.searchsorted(model.jnt_qposadr, number, side="right")) - 1
-        body = model.jnt_bodyid[joint]
-    else:
-        body = model.dof_bodyid[number]
-    return model.body(int(body)).name

@@ -16,7 +16,8 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from manyworlds.lab.physics_loop import Handle, PhysicsLoop
+from manyworlds.lab.callbacks import Handle
+from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.record_mcap import RecordingFile, read_mcap, write_mcap
 from manyworlds.lab.record_text import read_csv, read_json, write_csv, write_json
 from manyworlds.lab.recording import CAMERA, Recording, joint_types, state_index

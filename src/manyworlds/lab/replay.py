@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from manyworlds.lab.callbacks import Handle
 from manyworlds.lab.drivers import Drive
 from manyworlds.lab.matching import MatchReport, match_joints
 from manyworlds.lab.physics_loop import PhysicsLoop, WorldEdit
@@ -67,7 +68,7 @@ class Placement:
 
 
 class Replay:
-    """Plays recordings, as the driver of the world.
+    """Plays recordings, as the driver of the world, until `stop`, a reset or a restored state.
 
     Only recorded elements that the world has are moved: joints by `match_joints`, controls and
     mocap bodies by their names; all others keep their state. `mj_forward` computes derived fields,
@@ -100,6 +101,8 @@ class Replay:
         self.report = MatchReport()
         """Recorded and moved joints of the newest replay."""
         self._loop, self._recorder, self._states = loop, recorder, states
+        states.before_restore = self._give_way
+        self._on_reset: Handle | None = None
         self._prefixes, self._reset_data = dict(prefixes), reset_data
         self._recording: Recording | None = None
         self._drive: Drive | None = None
@@ -202,24 +205,36 @@ class Replay:
             self._time, self._playing = 0.0, True
             self._show(model, data)
             self._drive = self._loop.drivers.push(self, self.name)
+            self._on_reset = self._loop.on_reset(self._interrupt)
 
-        self._loop.do(begin)
+        self._loop.do(begin, edits_model=False)
         return report
 
     def stop(self) -> None:
         """End the replay; restore the previous state if `start` had `restore`; or do nothing."""
         if self.is_active:
-            self._loop.do(self._end)
+            self._loop.do(self._end, edits_model=False)
 
     def _end(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        before = self._before
+        if self._give_way(model, data) and before is not None:
+            self._states.put(before, model, data)
+
+    def _give_way(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+        """End the replay in the present state, as for a reset; return False if there is none."""
         drive, self._drive = self._drive, None
         if drive is None:
-            return
+            return False
         self._playing = False
         self._loop.drivers.remove(drive)
+        if self._on_reset is not None:
+            self._on_reset.remove()
         if self._before is not None:
-            self._states.put(self._before, model, data)
             self._loop.set_paused(self._was_paused)
+        return True
+
+    def _interrupt(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
+        self._give_way(model, data)
 
     def play(self) -> None:
         """Continue; from the beginning if it was at the end."""
@@ -360,7 +375,7 @@ class Replay:
                 raise RuntimeError("Nothing is played: start a replay first.")
             command(model, data)
 
-        self._loop.do(checked)
+        self._loop.do(checked, edits_model=False)
 
     def _robot_of(self, name: str) -> str | None:
         return robot_of(name, self._prefixes)

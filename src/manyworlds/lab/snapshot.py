@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 
+_STATE = ("qpos", "qvel", "qacc", "act", "ctrl", "xfrc_applied", "mocap_pos", "mocap_quat")
 FIELDS = (
-    "qpos",
-    "qvel",
-    "qacc",
-    "act",
-    "ctrl",
+    *_STATE,
     "actuator_force",
     "sensordata",
-    "xfrc_applied",
-    "mocap_pos",
-    "mocap_quat",
     "xpos",
     "xquat",
     "geom_xpos",
@@ -57,6 +52,12 @@ class Snapshot:
     """`live`, or `direct` if the world advances by calls of `step` only."""
     driver: str
     """Name of the driver that advanced the world: `physics`, `puppet`, `replay` ..."""
+    fault: str
+    """Reason why the world stopped; empty if it can advance."""
+    warnings: Mapping[str, int]
+    """Number of MuJoCo's warnings since the last reset, by type (`contactfull` ...)."""
+    model_version: int
+    """Number of changes of the model; copies of the model from another version are outdated."""
     block: np.ndarray
     """All fields, one after the other, float64."""
     layout: Layout
@@ -83,17 +84,24 @@ class SnapshotTaker:
             name: (slice(start, end), source.shape)
             for name, source, start, end in zip(FIELDS, sources, ends[:-1], ends[1:], strict=True)
         }
-        self._staged = np.empty(ends[-1])
-        self._copies = [
-            (self._staged[place].reshape(shape), source)
-            for (place, shape), source in zip(self.layout.values(), sources, strict=True)
-            if source.size
-        ]
+        # Views of the data's memory; one call copies all of them.
+        self._sources = [source.reshape(-1) for source in sources]
+        self._warmstart = data.qacc_warmstart
+        self._num_state = ends[len(_STATE)]
 
     def take(self) -> np.ndarray:
         """Copy all present fields into a new block of memory, shape [num_values]."""
-        for copy, source in self._copies:
-            np.copyto(copy, source)
-        block = self._staged.copy()
+        block = np.concatenate(self._sources)
         block.flags.writeable = False
         return block
+
+    def is_finite(self, block: np.ndarray) -> bool:
+        """Return True if all numbers of the state in a block are finite, and none is huge."""
+        state = block[: self._num_state]
+        return math.isfinite(state.dot(state))
+
+    def put_back(self, block: np.ndarray) -> None:
+        """Write the fields of a block that `take` returned into the data."""
+        np.nan_to_num(self._warmstart, copy=False)  # no field, but part of a state
+        for source, (place, _) in zip(self._sources, self.layout.values(), strict=True):
+            np.copyto(source, block[place])

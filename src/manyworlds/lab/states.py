@@ -12,7 +12,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.physics_loop import PhysicsLoop
+from manyworlds.lab.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.world import STATE
 from manyworlds.utils.files import write_atomic
 
@@ -55,6 +55,8 @@ class SavedStates:
         self._loop = loop
         self._hash = model_hash
         self._states: dict[str, SavedState] = {}
+        self.before_restore: WorldEdit = lambda model, data: None
+        """Called by `restore` in the physics thread, before the state changes."""
 
     @property
     def names(self) -> list[str]:
@@ -87,18 +89,33 @@ class SavedStates:
             raise ValueError(
                 f"'{name}' is no valid name of a state: use letters, digits, spaces, dots, hyphens."
             )
-        saved: SavedState = self._loop.do(lambda model, data: self.capture(name, model, data))
+        saved: SavedState = self._loop.do(
+            lambda model, data: self.capture(name, model, data), edits_model=False
+        )
         self._states[name] = saved
         return saved
 
     def restore(self, name: str) -> None:
-        """Return to a saved state; clears a fault.
+        """Return to a saved state; clear a fault, and end a replay.
 
         Raises:
             KeyError: there is none of this name.
         """
         saved = self[name]
-        self._loop.do(lambda model, data: self.put(saved, model, data))
+
+        def put(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            self.before_restore(model, data)
+            self.put(saved, model, data)
+
+        self._loop.do(put, edits_model=False)
+
+    def drop(self, name: str) -> None:
+        """Delete a saved state.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        del self._states[self[name].name]
 
     def write(self, name: str, folder: Path) -> Path:
         """Write a saved state into a folder as `NAME.npz`."""
@@ -155,7 +172,9 @@ class SavedStates:
                 f"'{file}' is a state of another model ({saved.model_hash[:12]}, this one is "
                 f"{self._hash[:12]}): open the model that it was saved from."
             )
-        present: SavedState = self._loop.do(lambda model, data: self.capture("", model, data))
+        present: SavedState = self._loop.do(
+            lambda model, data: self.capture("", model, data), edits_model=False
+        )
         if _shapes(saved) != _shapes(present):
             raise ValueError(f"'{file}' is no saved state: its arrays are of other sizes.")
         self._states[saved.name] = saved

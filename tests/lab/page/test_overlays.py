@@ -348,7 +348,12 @@ def test_overlays_cost_nothing_when_off(page, monkeypatch):
     """Ask the loop for nothing while all is off, and at most once a picture while one is on."""
     posts = []
     post = page.lab.loop.post
-    monkeypatch.setattr(page.lab.loop, "post", lambda command: posts.append(1) or post(command))
+
+    def count(command, **options):
+        posts.append(1)
+        return post(command, **options)
+
+    monkeypatch.setattr(page.lab.loop, "post", count)
     iterate_once(page, 5)
     assert not posts
     page.parts["OverlayPart"].boxes["contact_points"].value = True

@@ -49,11 +49,13 @@ class KeyframePart:
 
     def _put(self) -> None:
         root = _ROOTS[self.root.value]
-        self._ctx.lab.keyframes.reset(self._ctx.robot, self.choice.value, root)
+        self._ctx.call(
+            "apply_keyframe", robot=self._ctx.robot, keyframe_name=self.choice.value, root=root
+        )
 
     def _hold(self) -> None:
-        frames, robot = self._ctx.lab.keyframes, self._ctx.robot
-        if frames.is_holding(robot):
-            frames.stop_hold(robot)
+        robot = self._ctx.robot
+        if self._ctx.lab.keyframes.is_holding(robot):
+            self._ctx.call("stop_hold", robot=robot)
         else:
-            frames.hold(robot, self.choice.value)
+            self._ctx.call("hold_keyframe", robot=robot, keyframe_name=self.choice.value)

@@ -33,12 +33,11 @@ class LabKeys:
     ) -> None:
         self._panel = ctx.gui.main_panel
         self._collapsed = False
-        lab = ctx.lab
         keys = [
             Key("P", "Pause or play", top_bar.toggle),
             Key("space", "Pause or play", top_bar.toggle),
-            Key("N", "Single step", lambda: lab.step(1)),
-            Key("R", "Reset", lab.reset),
+            Key("N", "Single step", lambda: ctx.call("step")),
+            Key("R", "Reset", top_bar.reset),
             Key("tab", "Show or hide the panel", self._collapse),
         ]
         if camera is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import traceback
@@ -32,6 +33,7 @@ from manyworlds.viewer.cpu_share import CpuShare
 if TYPE_CHECKING:
     import viser
 
+_LOG = logging.getLogger(__name__)
 PartMaker = Callable[[PageContext], Part]
 TABS: dict[str, tuple[PartMaker, ...]] = {
     "Robot": (RobotPart, SequencePart),
@@ -161,8 +163,7 @@ class LabPage:
             try:
                 self.parts[name].update(snapshot)
             except Exception:
-                self.errors.append(traceback.format_exc())
-                self.context.message = f"{name} failed: {self.errors[-1].splitlines()[-1]}"
+                self._report(name)
                 del self._due[name]
 
     def close(self) -> None:
@@ -176,12 +177,21 @@ class LabPage:
         else:
             clear(self.server)
 
+    def _report(self, name: str) -> None:
+        """Log the present exception, and show it on the page from now on."""
+        _LOG.exception("%s failed.", name)
+        self.errors.append(traceback.format_exc())
+        self.context.failures.append(f"{name} failed: {self.errors[-1].splitlines()[-1]}")
+
     def _run(self) -> None:
         budget = CpuShare(_SHARE_BESIDE_STEPS, self._period)
         while not self._stopping.is_set():
             begun, busy = time.monotonic(), time.thread_time()
             if self.server.get_clients():
-                self.update()
+                try:
+                    self.update()
+                except Exception:  # of a part that cannot show the rebuilt world
+                    self._report("The page")
             rest = begun + self._period - time.monotonic()
             if self.lab.loop.has_requests:
                 rest = budget.rest(time.thread_time() - busy)

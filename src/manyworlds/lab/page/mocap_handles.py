@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import mujoco
 import numpy as np
 
 from manyworlds.lab.page.page_context import PageContext
@@ -62,10 +61,6 @@ class MocapPart:
             position: position of the handle [m], shape [3].
             quat: orientation of the handle (wxyz), shape [4].
         """
-
-        def move(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-            data.mocap_pos[mocap], data.mocap_quat[mocap] = position, quat
-            mujoco.mj_kinematics(model, data)  # shows the move in a paused world, too
-
         (self._held.discard if phase == "end" else self._held.add)(mocap)
-        self._ctx.lab.post(move)
+        body = int(np.flatnonzero(self._ctx.lab.world.model.body_mocapid == mocap)[0])
+        self._ctx.call("set_mocap_pose", body=body, pos=position, quat=quat)

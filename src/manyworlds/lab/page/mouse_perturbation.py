@@ -55,7 +55,7 @@ class PullPart:
         @server.on_client_disconnect
         def _(client: viser.ClientHandle) -> None:
             if client.client_id == self._client:
-                self.end()
+                ctx.attempt(self.end)
 
     def attach(self, handle: viser.BatchedGlbHandle | viser.MeshHandle, body_at: BodyAt) -> None:
         """Make a mesh draggable.
@@ -83,15 +83,10 @@ class PullPart:
         """
         start = np.array(origin, float) - self._ctx.view.offset
         along = np.array(direction, float)
-        groups = np.array(self._ctx.view.grid.groups["geom"], np.uint8)
-
-        def hit(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[float, int]:
-            geom = np.full(1, -1, np.int32)
-            distance = mujoco.mj_ray(model, data, start, along, groups, True, -1, geom)
-            return distance, int(model.geom_bodyid[geom[0]]) if geom[0] >= 0 else 0
-
+        groups = np.array(self._ctx.view.grid.groups["geom"], float)
+        geom = self._ctx.call("pick_body", origin=start, direction=along, groups=groups)
         hits = [
-            self._ctx.lab.loop.do(hit),
+            (float(str(geom["distance"])), int(str(geom["body_id"]))),
             self._ctx.view.grid.deformables.bodies.hit(start, along),
         ]
         self._ctx.body = min((h for h in hits if h[0] >= 0), default=(0.0, 0))[1]
@@ -109,7 +104,7 @@ class PullPart:
         """Release the body."""
         with self._lock:
             self._client = self._target = self._quat = None
-        self._ctx.lab.perturbation.release()
+        self._ctx.call("release_body")
 
     def update(self, snapshot: Snapshot) -> None:
         """Mark the selected body; renew the pull while the mouse does not move."""
@@ -117,19 +112,18 @@ class PullPart:
         self.mark.visible = bool(body)
         if body:
             self.mark.position, self.mark.wxyz = snapshot.xpos[body], snapshot.xquat[body]
-        pert = self._ctx.lab.perturbation
         with self._lock:
             target, quat = self._target, self._quat
         if target is not None:
-            pert.pull(target)
+            self._ctx.call("pull_body", target=target)
         if quat is not None:
-            pert.turn(quat)
+            self._ctx.call("turn_body", quat=quat)
 
     def _begin(self, event: DragEvent, body: int) -> None:
         point = np.array(event.start_position) - self._ctx.view.offset
         snapshot = self._ctx.lab.snapshot
         self._ctx.body = body
-        self._ctx.lab.perturbation.grab(body, point)
+        self._ctx.call("grab_body", body=body, point=point)
         with self._lock:
             self._client = event.client_id
             self._start = np.array(event.end_screen_pos), snapshot.xquat[body].copy()
@@ -139,7 +133,7 @@ class PullPart:
         if event.button == "right":
             with self._lock:
                 self._target = np.array(event.end_position) - self._ctx.view.offset
-            self._ctx.lab.perturbation.pull(self._target)
+            self._ctx.call("pull_body", target=self._target)
             return
         assert self._start is not None
         start, quat = self._start
@@ -149,7 +143,7 @@ class PullPart:
         turned = _turned(_turned(quat, -camera[:, 1], right), camera[:, 0], -down)
         with self._lock:
             self._quat = turned
-        self._ctx.lab.perturbation.turn(turned)
+        self._ctx.call("turn_body", quat=turned)
 
 
 def _matrix(quat: np.ndarray) -> np.ndarray:

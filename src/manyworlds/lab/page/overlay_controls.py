@@ -149,7 +149,7 @@ class OverlayPart:
             self._captured = self._future.result()
             self._future = None
         if kinds:
-            self._future = self._ctx.lab.post(lambda model, data: capture(model, data, kinds))
+            self._future = self._ctx.lab.read(lambda model, data: capture(model, data, kinds))
 
     def _selection(self, on: set[str]) -> Selection:
         model = self._model

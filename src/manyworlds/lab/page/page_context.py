@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.verbs import Reply
+from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import on_change, on_click
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ _Input = TypeVar("_Input", bound="viser.GuiInputHandle[Any]")
 class Part(Protocol):
     """A part of the page; it adds its controls to the tab that is open while it is made.
 
-    It reads snapshots, and changes the world through the lab's methods.
+    It reads snapshots, and changes the world through verbs: `PageContext.call`.
     """
 
     period: float
@@ -57,12 +59,17 @@ class PageContext:
         """The selected body; 0 for none."""
         self.message = ""
         """Error of the user's last action; empty if there was none."""
+        self.failures: list[str] = []
+        """Sentences about parts of the page that failed."""
+        self.note = ""
+        """Remark on the user's last action; empty if there is none."""
 
     def attempt(self, action: Callable[[], _T]) -> _T | None:
         """Run an action of a user; show an error instead of raising it.
 
         Errors that invalid input does not explain are also printed, with their traceback.
         """
+        self.note = ""
         try:
             result = action()
         except _INPUT_ERRORS as error:
@@ -75,6 +82,24 @@ class PageContext:
             return None
         self.message = ""
         return result
+
+    def attempt_at(self, note: viser.GuiHtmlHandle, action: Callable[[], str]) -> None:
+        """Run an action of a user; show its outcome, or its error, beside its controls, too.
+
+        Args:
+            note: place of the outcome.
+            action: returns the outcome, as a sentence.
+        """
+        outcome = self.attempt(action)
+        note.content = note_html(outcome or self.message, error=outcome is None)
+
+    def call(self, verb: str, **fields: object) -> Reply:
+        """Carry out a verb of the lab; all that the page changes in the world, it changes so.
+
+        Raises:
+            VerbError: a field is wrong, or the lab refuses.
+        """
+        return self.lab.call(verb, **fields)
 
     def on_click(self, handle: _Button, action: Callable[[], object]) -> _Button:
         """Run an action when a button is clicked; return the button."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 from numpy.typing import ArrayLike
 
-from manyworlds.lab.options import set_option
+from manyworlds.lab.options import read_flag
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 
@@ -27,17 +27,17 @@ _NUMBERS = {
     "sleep_tolerance": ("Sleep [m/s]", 0.0, 1.0, 1e-4),
 }
 _SWITCHES = {
-    "Contacts": mujoco.mjtDisableBit.mjDSBL_CONTACT,
-    "Gravity": mujoco.mjtDisableBit.mjDSBL_GRAVITY,
-    "Joint limits": mujoco.mjtDisableBit.mjDSBL_LIMIT,
-    "Actuation": mujoco.mjtDisableBit.mjDSBL_ACTUATION,
-    "Multiple contacts per geom pair": mujoco.mjtDisableBit.mjDSBL_MULTICCD,
-    "Sleep": mujoco.mjtEnableBit.mjENBL_SLEEP,
+    "Contacts": "contact",
+    "Gravity": "gravity",
+    "Joint limits": "limit",
+    "Actuation": "actuation",
+    "Multiple contacts per geom pair": "multiccd",
+    "Sleep": "sleep",
 }
 
 
 class OptionsPart:
-    """Options of the model; each change is a command, and changes by other clients are shown.
+    """Options of the model; each change is a verb, and changes by other clients are shown.
 
     Args:
         ctx: context of the page.
@@ -66,10 +66,10 @@ class OptionsPart:
             gravity = tuple(self._option.gravity.tolist())
             handle = gui.add_vector3("Gravity [m/s²]", gravity, step=0.01)
             self._add("gravity", handle, lambda value: value)
-            for label, bit in _SWITCHES.items():
+            for label, flag in _SWITCHES.items():
                 box = gui.add_checkbox(label, True)
                 self.inputs[label] = ctx.on_change(
-                    box, lambda on, bit=bit: self._post(lambda: self._switch(bit, on))
+                    box, lambda on, flag=flag: ctx.call("set_sim_flag", flag=flag, on=on)
                 )
         self.update(ctx.lab.snapshot)
 
@@ -80,10 +80,8 @@ class OptionsPart:
         for name, (_, kind, prefix) in _CHOICES.items():
             present = kind(getattr(self._option, name)).name
             values[name] = present.removeprefix(prefix).lower()
-        for label, bit in _SWITCHES.items():
-            enables = isinstance(bit, mujoco.mjtEnableBit)
-            flags = self._option.enableflags if enables else self._option.disableflags
-            values[label] = bool(flags & int(bit)) is enables
+        for label, flag in _SWITCHES.items():
+            values[label] = read_flag(self._option, flag)
         for name, value in values.items():
             self.inputs[name].value = value
 
@@ -91,16 +89,6 @@ class OptionsPart:
         self, name: str, handle: viser.GuiInputHandle[Any], convert: Callable[[Any], ArrayLike]
     ) -> None:
         def change(value: Any) -> None:
-            converted = convert(value)
-            self._post(lambda: set_option(self._option, name, converted))
+            self._ctx.call("set_sim_options", options={name: convert(value)})
 
         self.inputs[name] = self._ctx.on_change(handle, change)
-
-    def _switch(self, bit: mujoco.mjtDisableBit | mujoco.mjtEnableBit, on: bool) -> None:
-        enables = isinstance(bit, mujoco.mjtEnableBit)
-        field, mask = "enableflags" if enables else "disableflags", int(bit)
-        flags = getattr(self._option, field)
-        setattr(self._option, field, flags | mask if on == enables else flags & ~mask)
-
-    def _post(self, action: Callable[[], object]) -> None:
-        self._ctx.lab.post(lambda model, data: action())

@@ -37,11 +37,11 @@ class SequencePart:
         relabel(self.play, label)
 
     def _toggle(self) -> None:
-        sequence, lab = self._sequence(), self._ctx.lab
-        if sequence is None:
-            lab.run_sequence(self.choice.value, self._ctx.robot)
+        robot = self._ctx.robot
+        if self._sequence() is None:
+            self._ctx.call("play_sequence", robot=robot, sequence=self.choice.value)
         else:
-            sequence.stop()
+            self._ctx.call("stop_sequence", robot=robot)
 
     def _sequence(self) -> PoseSequencer | None:
         """Return the sequence that controls the selected robot."""

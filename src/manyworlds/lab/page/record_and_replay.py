@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.replay import Binding
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import PLAY, add_choice, relabel, show_playing
@@ -65,7 +64,8 @@ class RecordPart:
             self.download = gui.add_button("Download session")
             self.download.on_click(lambda event: ctx.attempt(lambda: self._download(event.client)))
             self.upload = gui.add_upload_button("Import file", mime_type=".mcap,.csv,.json")
-            self.upload.on_upload(lambda _: ctx.attempt(self._import))
+            self.upload.on_upload(lambda _: ctx.attempt_at(self.imported, self._import))
+            self.imported = gui.add_html("")
 
     def _add_replay(self, gui: viser.GuiApi) -> None:
         ctx, replay = self._ctx, self._replay
@@ -73,16 +73,18 @@ class RecordPart:
         self.session = gui.add_dropdown("Session", names, initial_value=self._recorder.active)
         ctx.on_change(self.session, self._choose)
         self.play = ctx.on_click(gui.add_button("Play", icon=PLAY), self.toggle)
-        self.stop = ctx.on_click(gui.add_button("Stop", icon=_STOP, color="gray"), replay.stop)
+        self.stop = ctx.on_click(
+            gui.add_button("Stop", icon=_STOP, color="gray"), lambda: ctx.call("replay_stop")
+        )
         self.scrub = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
         ctx.on_change(self.scrub, self._seek)
-        steps = {"-1": lambda: replay.step_frames(-1), "+1": lambda: replay.step_frames(1)}
+        steps = {f"{n:+d}": lambda n=n: ctx.call("replay_step_frames", n_frames=n) for n in (-1, 1)}
         self.frame = add_choice(gui, "Frame", steps, ctx.attempt)
         rates = {f"{rate:g}x": rate for rate in _RATES}
         self.rate = gui.add_dropdown("Rate", tuple(rates), initial_value="1x")
-        ctx.on_change(self.rate, lambda name: setattr(replay, "rate", rates[name]))
+        ctx.on_change(self.rate, lambda name: ctx.call("set_replay", rate=rates[name]))
         self.loop = gui.add_checkbox("Loop", replay.loop)
-        ctx.on_change(self.loop, lambda on: setattr(replay, "loop", on))
+        ctx.on_change(self.loop, lambda on: ctx.call("set_replay", loop=on))
         self.restore = gui.add_checkbox(
             "Restore state on stop", True, hint="Off: physics continues from the shown frame."
         )
@@ -101,10 +103,8 @@ class RecordPart:
         replay = self._replay
         if not replay.is_active:
             self._start()
-        elif replay.playing:
-            replay.pause()
         else:
-            replay.play()
+            self._ctx.call("replay_pause" if replay.playing else "replay_play")
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the progress of recording and replay; record or show the view."""
@@ -148,40 +148,44 @@ class RecordPart:
 
     def _toggle_recording(self) -> None:
         if self._recorder.is_recording:
-            self._recorder.stop()
+            self._ctx.call("recording_stop")
         else:
-            self._recorder.start(self.file.value.strip())
+            self._ctx.call("recording_start", name=self.file.value.strip())
             self.file.value = ""
 
     def _choose(self, name: str) -> None:
-        self._recorder.active = name
+        self._ctx.call("replay_set_active", name=name)
         if self._replay.is_active:
             self._start()
 
     def _start(self) -> None:
-        self._replay.start(self.session.value, restore=self.restore.value)
+        self._ctx.call("replay_start", session=self.session.value, restore=self.restore.value)
 
     def _seek(self, moment: float) -> None:
         self._touched = time.monotonic()
-        self._replay.seek(moment)
+        self._ctx.call("replay_seek", replay_time=moment)
 
     def _bind(self, robot: str, role: str) -> None:
-        self._replay.bindings[robot] = Binding(*ROLES[role])
+        enabled, relative = ROLES[role]
+        self._ctx.call("set_replay_role", robot=robot, enabled=enabled, relative=relative)
 
     def _save(self) -> None:
-        self._recorder.save(self.name.value.strip(), self.session.value)
+        self._ctx.call("recording_save", path=self.name.value.strip(), session=self.session.value)
         self._list()
 
     def _download(self, client: viser.ClientHandle | None) -> None:
         assert client is not None  # only clients click
-        path = self._recorder.save(self.name.value.strip(), self.session.value)
-        client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
+        name = self.name.value.strip()
+        reply = self._ctx.call("recording_export", path=name, session=self.session.value)
+        assert isinstance(reply["content"], bytes)
+        client.send_file_download(name, reply["content"], save_immediately=True)
 
-    def _import(self) -> None:
+    def _import(self) -> str:
         file = self.upload.value
-        self._recorder.add(file.name, file.content)
+        self._ctx.call("recording_import", path=file.name, content=file.content)
         self._list()
-        self.session.value = self._recorder.active = file.name
+        self.session.value = file.name
+        return f"'{file.name}' is imported."
 
     def _look(self) -> None:
         """Note the view of the first browser, or set all views to the recorded one."""

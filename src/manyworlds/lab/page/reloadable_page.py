@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_s
 
 if TYPE_CHECKING:
     import viser
+
+_LOG = logging.getLogger(__name__)
 
 
 class ReloadablePage:
@@ -61,13 +64,19 @@ class ReloadablePage:
             self._show(str(error))
             return
         self._end()
-        self.page = LabPage(
-            lab,
-            server=self.server,
-            collapsed=self._collapsed,
-            on_build=self._add_card,
-            play_when_drawn=self._play_when_drawn,
-        )
+        try:
+            self.page = LabPage(
+                lab,
+                server=self.server,
+                collapsed=self._collapsed,
+                on_build=self._add_card,
+                play_when_drawn=self._play_when_drawn,
+            )
+        except Exception:
+            lab.stop()
+            clear(self.server)
+            self._add_card()
+            raise
         self._show("")
         lab.start()
         self.page.start()
@@ -77,16 +86,19 @@ class ReloadablePage:
         try:
             self.open()
         except (ValueError, OSError) as error:
-            self._show(str(error))
+            self._show(str(error), "This model cannot be opened")
+        except Exception as error:
+            _LOG.exception("The model cannot be opened again.")
+            self._show(f"{type(error).__name__}: {error}", "This model cannot be opened")
 
     def close(self) -> None:
         """Stop the lab, and stop serving."""
         self._end()
         stop_server(self.server)
 
-    def _show(self, error: str) -> None:
+    def _show(self, error: str, title: str = "This model does not compile") -> None:
         self.error = error
-        self.card.content = error_card_html("This model does not compile", error) if error else ""
+        self.card.content = error_card_html(title, error) if error else ""
 
     def _add_card(self) -> None:
         gui = self.server.gui

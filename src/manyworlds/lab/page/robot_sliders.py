@@ -52,11 +52,15 @@ class RobotPart:
             initial_value=PANEL,
             hint="Source of the robot's targets: these sliders, a policy, a client ..., or nobody.",
         )
-        ctx.on_change(self.owner, lambda owner: lab[ctx.robot].take(owner))
+        ctx.on_change(
+            self.owner, lambda owner: ctx.call("take_robot", robot=ctx.robot, owner=owner)
+        )
         self.law = gui.add_checkbox(
             "Control law", True, hint="Off: targets are passed to the actuators unchanged."
         )
-        ctx.on_change(self.law, lambda on: setattr(lab[ctx.robot], "enabled", on))
+        ctx.on_change(
+            self.law, lambda on: ctx.call("enable_controller", robot=ctx.robot, enabled=on)
+        )
         self.neutral = gui.add_button("Neutral", hint="Set all targets to their initial values.")
         ctx.on_click(self.neutral, self._to_neutral)
         self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls}
@@ -114,8 +118,9 @@ class RobotPart:
                         command_labels(name, values.size)[i], -reach, reach, 0.05, value
                     )
 
-                    def send(value: float, values=values, i=i) -> None:
-                        self._ctx.lab.post(lambda model, data: values.__setitem__(i, value))
+                    def send(value: float, name=name, values=values, i=i) -> None:
+                        fresh = [*values.ravel()[:i], value, *values.ravel()[i + 1 :]]
+                        self._ctx.call("set_command", robot=robot.name, command=name, values=fresh)
 
                     handles.append(self._ctx.on_change(handle, send))
         return _Sliders(folder, handles, None)
@@ -139,12 +144,11 @@ class RobotPart:
         return _Sliders(folder, handles, None)
 
     def _write(self, robot: RobotControl, targets: dict[str, float]) -> None:
-        if robot.write(PANEL, targets):
+        if self._ctx.call("set_targets", robot=robot.name, targets=targets)["accepted"]:
             self.sliders[robot.name].seen = robot.command
 
     def _to_neutral(self) -> None:
-        robot = self._ctx.lab[self._ctx.robot]
-        robot.write(PANEL, robot.neutral)
+        self._ctx.call("set_neutral_targets", robot=self._ctx.robot)
 
 
 def command_labels(command: str, size: int) -> tuple[str, ...]:

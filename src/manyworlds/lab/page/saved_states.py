@@ -33,7 +33,8 @@ class SavedStatePart:
             self.download = gui.add_button("Download", disabled=True)
             self.download.on_click(lambda event: ctx.attempt(lambda: self._send(event.client)))
             self.upload = gui.add_upload_button("Import file", mime_type=".npz")
-            self.upload.on_upload(lambda _: ctx.attempt(self._import))
+            self.upload.on_upload(lambda _: ctx.attempt_at(self.imported, self._import))
+            self.imported = gui.add_html("")
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the names of the saved states."""
@@ -44,18 +45,21 @@ class SavedStatePart:
             self.restore.disabled = self.download.disabled = names == ("none",)
 
     def _save(self) -> None:
-        self._ctx.lab.states.save(self.name.value.strip())
+        self._ctx.call("capture_state", label=self.name.value.strip())
         self.name.value = ""
 
     def _restore(self) -> None:
-        self._ctx.lab.states.restore(self.choice.value)
+        if ended := self._ctx.call("restore_state", label=self.choice.value)["ended_replay"]:
+            self._ctx.note = f"this ended the replay of '{ended}'"
 
     def _send(self, client: viser.ClientHandle | None) -> None:
         assert client is not None  # only clients click
         name = self.choice.value
-        content = self._ctx.lab.states.pack(name)
+        content = self._ctx.call("export_state", label=name)["content"]
+        assert isinstance(content, bytes)
         client.send_file_download(f"{name}.npz", content, save_immediately=True)
 
-    def _import(self) -> None:
+    def _import(self) -> str:
         file = self.upload.value
-        self._ctx.lab.states.unpack(file.content, file.name)
+        reply = self._ctx.call("import_state", content=file.content, name=file.name)
+        return f"'{file.name}' is imported as '{reply['label']}'."

@@ -44,7 +44,7 @@ class TopBar:
         self.banner = gui.add_html("")
         self.status = gui.add_html("")
         self.play = ctx.on_click(gui.add_button("Pause", icon=PAUSE), self.toggle)
-        actions = {"Step": lambda: lab.step(1), "Reset": lab.reset}
+        actions = {"Step": lambda: ctx.call("step"), "Reset": self.reset}
         self.run = add_choice(gui, "Run", actions, ctx.attempt)
         self.speed = gui.add_dropdown(
             "Speed", tuple(SPEEDS), initial_value=_speed_name(lab.loop.speed)
@@ -57,18 +57,22 @@ class TopBar:
 
     def toggle(self) -> None:
         """Pause or play."""
-        lab = self._ctx.lab
-        lab.loop.paused = not lab.paused
+        self._ctx.call("set_paused", paused=not self._ctx.lab.paused)
+
+    def reset(self) -> None:
+        """Return to the initial state; say if that ended a replay."""
+        if ended := self._ctx.call("reset")["ended_replay"]:
+            self._ctx.note = f"the reset ended the replay of '{ended}'"
 
     def _set_speed(self, name: str) -> None:
-        self._ctx.lab.loop.speed = SPEEDS[name]
+        self._ctx.call("set_sim_speed", percent=100.0 * SPEEDS[name])
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the state of the world."""
         ctx, lab = self._ctx, self._ctx.lab
         paused = snapshot.paused
         show_playing(self.play, not paused)
-        self.banner.content = _banner(snapshot, lab.loop.fault)
+        self.banner.content = _banner(snapshot)
         name = _speed_name(lab.loop.speed)
         if self.speed.value != name:
             if name not in self.speed.options:
@@ -76,18 +80,21 @@ class TopBar:
             self.speed.value = name
         rows = [
             ("Time", f"{snapshot.time:.3f} s"),
-            ("Pace", "paused" if paused else f"{lab.loop.pace.real_time_factor:.2f}x real time"),
+            ("Pace", _pace(snapshot, lab.loop.pace.real_time_factor)),
             ("Steps", f"{snapshot.step:,}".replace(",", " ")),
         ]
-        notes = []
+        notes = lab.explain_warnings()
         if ctx.robot:
             rows.append(("Owner", lab[ctx.robot].owner))
             rows.append(("Driver", DRIVERS.get(snapshot.driver, snapshot.driver)))
             notes = self._notes(snapshot)
+        if ctx.note:
+            notes.insert(0, ctx.note)
         wrong = [f"{name} was left out: {why}" for name, why in lab.world.errors.items()]
+        wrong += [*ctx.failures, *lab.loop.reports.lines]
         if ctx.message:
             wrong.append(ctx.message)
-        if lab.loop.fault:
+        if snapshot.fault:
             wrong, notes = wrong + notes, []
         # Two lines are reserved, so that the buttons do not move.
         self.status.content = status_html(
@@ -113,8 +120,14 @@ def _speed_name(speed: float) -> str:
     return f"{speed:g}x"
 
 
-def _banner(snapshot: Snapshot, fault: str) -> str:
-    if fault:
+def _pace(snapshot: Snapshot, factor: float) -> str:
+    if snapshot.fault:
+        return "stopped"
+    return "paused" if snapshot.paused else f"{factor:.2f}x real time"
+
+
+def _banner(snapshot: Snapshot) -> str:
+    if snapshot.fault:
         return banner_html("STOPPED", ERROR_COLOR, PANEL_PX)
     if snapshot.paused:
         return banner_html("PAUSED", "rgba(33,37,41,.82)", PANEL_PX)

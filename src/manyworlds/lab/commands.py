@@ -1,0 +1,115 @@
+"""Commands that change a world: a queue in order, and futures that know when readers see them."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import mujoco
+
+from manyworlds.lab.snapshot import Snapshot
+
+_T = TypeVar("_T")
+
+
+class CommandFuture(Future[_T]):
+    """Result of a command; it is done when a snapshot that contains the command's effect exists."""
+
+    frame_id = -1
+    """Number of the first snapshot that contains the effect; -1 before the future is done."""
+
+
+@dataclass(eq=False)
+class Command(Generic[_T]):
+    """Function that reads or changes a world in the physics thread."""
+
+    call: Callable[[mujoco.MjModel, mujoco.MjData], _T]
+    edits_model: bool
+    """True if it may change the model, so that copies of the model are outdated after it."""
+    future: CommandFuture[_T] = field(default_factory=CommandFuture)
+    _result: Any = None
+    _error: Exception | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the function, for messages."""
+        return getattr(self.call, "__qualname__", type(self.call).__name__)
+
+    def run(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+        """Call the function; return False if the future was cancelled before."""
+        if not self.future.set_running_or_notify_cancel():
+            return False
+        try:
+            self._result = self.call(model, data)
+        except Exception as error:
+            self._error = error
+        return True
+
+    def finish(self, frame_id: int) -> None:
+        """Give the outcome of `run` to the future: a snapshot shows it now."""
+        self.future.frame_id = frame_id
+        if self._error is None:
+            self.future.set_result(self._result)
+        else:
+            self.future.set_exception(self._error)
+
+
+@dataclass
+class StepRequest:
+    """Steps that a caller waits for."""
+
+    left: int
+    future: Future[Snapshot] = field(default_factory=Future)
+
+
+class CommandQueue:
+    """Queue of commands; its methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[Command] = deque()
+        self._closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        """True if it takes no commands any more."""
+        return self._closed
+
+    def put(self, command: Command) -> None:
+        """Add a command.
+
+        Raises:
+            RuntimeError: the queue was closed.
+        """
+        with self._lock:
+            self.refuse_if_closed()
+            self._waiting.append(command)
+
+    def take(self) -> deque[Command]:
+        """Remove and return all waiting commands, in their order."""
+        if not self._waiting:
+            return deque()
+        with self._lock:
+            waiting, self._waiting = self._waiting, deque()
+        return waiting
+
+    def close(self) -> list[Future]:
+        """Take no more commands; return the futures of those that did not run."""
+        with self._lock:
+            self._closed = True
+            waiting: list[Future] = [command.future for command in self._waiting]
+            self._waiting.clear()
+        return waiting
+
+    def refuse_if_closed(self) -> None:
+        """Raise an error if the queue was closed.
+
+        Raises:
+            RuntimeError: the queue was closed.
+        """
+        if self._closed:
+            raise RuntimeError("The loop was stopped and takes no commands: create a new one.")

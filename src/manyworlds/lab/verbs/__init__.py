@@ -1,0 +1,13 @@
+"""Verbs of a live world, by name: the same for the page, for Python and for protocols."""
+
+from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
+    recordings,
+    robots,
+    status,
+    time,
+    world,
+)
+from manyworlds.lab.verbs.fields import Field, VerbError
+from manyworlds.lab.verbs.registry import VERBS, Reply, Verb, describe_verbs, find_verb
+
+__all__ = ["VERBS", "Field", "Reply", "Verb", "VerbError", "describe_verbs", "find_verb"]

@@ -1,0 +1,174 @@
+"""Registry of verbs: everything that can be done to a live world, by name.
+
+A verb is a function of a lab with typed fields. The page, Python programs (`LiveLab.call`) and
+network protocols call the same verbs; `describe_verbs` is their catalogue.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+
+from manyworlds.lab.faults import FaultError
+from manyworlds.lab.verbs.fields import Field, Integer, Number, VerbError, near
+
+if TYPE_CHECKING:
+    from manyworlds.lab.lab import LiveLab
+
+Reply = dict[str, object]
+_Call = Callable[..., Reply]
+_T = TypeVar("_T")
+
+_CODES: tuple[tuple[type[Exception], str], ...] = (
+    (FaultError, "faulted"),
+    (TimeoutError, "step_timeout"),
+    (FileExistsError, "path_not_writable"),
+    (OSError, "path_not_readable"),
+    (RuntimeError, "not_ready"),
+    (KeyError, "bad_value"),
+    (ValueError, "bad_value"),
+)
+"""Codes of the errors that the parts of a lab raise, by their types."""
+
+ALWAYS: Mapping[str, Field] = {
+    "frame_id": Integer(text="number of a snapshot that shows the effect on the world"),
+    "time": Number(unit="s", text="simulated time of that snapshot"),
+}
+"""Fields of every reply."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One thing that can be done to a live world."""
+
+    name: str
+    call: _Call
+    fields: Mapping[str, Field]
+    defaults: Mapping[str, object]
+    """Values of the fields that may be left out."""
+    reply: Mapping[str, Field]
+    """Fields of the reply, besides `ALWAYS`."""
+
+    @property
+    def text(self) -> str:
+        """Meaning of the verb, in one sentence."""
+        return (inspect.getdoc(self.call) or "").partition("\n")[0]
+
+    def __call__(self, lab: LiveLab, fields: Mapping[str, object]) -> Reply:
+        """Check the fields, do it, wait for its effect, and reply.
+
+        Raises:
+            VerbError: a field is missing, unknown or wrong, or the lab refuses.
+        """
+        values = self.check(lab, fields)
+        try:
+            reply = self.call(lab, **values)
+        except VerbError:
+            raise
+        except tuple(kind for kind, _ in _CODES) as error:
+            code = next(code for kind, code in _CODES if isinstance(error, kind))
+            text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
+            if isinstance(error, TimeoutError):
+                text = f"{self.name} was not carried out in time: the physics thread is busy."
+            raise VerbError(code, str(text) or type(error).__name__) from error
+        snapshot = lab.snapshot
+        return reply | {"frame_id": snapshot.frame_id, "time": snapshot.time}
+
+    def check(self, lab: LiveLab, fields: Mapping[str, object]) -> dict[str, object]:
+        """Return all fields in their types.
+
+        Raises:
+            VerbError: a field is missing, unknown or wrong.
+        """
+        for name in fields:
+            if name not in self.fields:
+                known = ", ".join(self.fields) or "none"
+                hint = near(name, self.fields)
+                raise VerbError(
+                    "bad_request", f"{self.name} has no field '{name}'; fields: {known}{hint}."
+                )
+        values = dict(self.defaults)
+        for name, field in self.fields.items():
+            if name not in fields:
+                if name not in values:
+                    meaning = f" ({field.text})" if field.text else ""
+                    raise VerbError("missing_field", f"{self.name} needs '{name}'{meaning}.")
+                continue
+            if fields[name] is None and name in values:
+                continue  # a protocol's way to leave a field out
+            try:
+                values[name] = field.check(fields[name], lab)
+            except VerbError as error:
+                end = "" if str(error).endswith("?") else "."
+                raise VerbError(error.code, f"{self.name}: {name} {error}{end}") from None
+        return values
+
+    def describe(self) -> dict[str, object]:
+        """Return name, meaning, fields and reply as plain data."""
+        fields = []
+        for name, field in self.fields.items():
+            rest: Reply = {"required": True}
+            if name in self.defaults:
+                default = self.defaults[name]
+                plain = list(default) if isinstance(default, tuple) else default
+                rest = {"required": False, "default": plain}
+            fields.append({"name": name, **field.describe(), **rest})
+        reply = [{"name": name, **f.describe()} for name, f in {**self.reply, **ALWAYS}.items()]
+        return {"name": self.name, "text": self.text, "fields": fields, "reply": reply}
+
+
+VERBS: dict[str, Verb] = {}
+"""All verbs, by name."""
+
+
+def verb(**reply: Field) -> Callable[[_Call], _Call]:
+    """Register a function of a lab as a verb of the same name.
+
+    The function's parameters, `Annotated` with a `Field` each, are the fields of the verb; those
+    with a default may be left out.
+
+    Args:
+        **reply: fields of the reply.
+    """
+
+    def register(call: _Call) -> _Call:
+        # The annotation of the lab is not evaluated: its module imports this one.
+        hints = get_type_hints(call, localns={"LiveLab": object}, include_extras=True)
+        _, *parameters = inspect.signature(call).parameters.values()
+        fields = {p.name: _field(hints[p.name]) for p in parameters}
+        given = {p.name: p.default for p in parameters if p.default is not p.empty}
+        name = getattr(call, "__name__", "")
+        VERBS[name] = Verb(name, call, fields, given, reply)
+        return call
+
+    return register
+
+
+def _field(hint: Any) -> Field:
+    """Return the field of an annotation, also of one that allows None."""
+    parts = get_args(hint)
+    found = [part for part in parts if isinstance(part, Field)]
+    return found[0] if found else next(_field(part) for part in parts if get_args(part))
+
+
+def between_steps(lab: LiveLab, change: Callable[[], _T]) -> _T:
+    """Make a change that leaves the model as it is between two steps, and wait for its snapshot."""
+    return lab.loop.do(lambda model, data: change(), edits_model=False)
+
+
+def find_verb(name: str) -> Verb:
+    """Return a verb.
+
+    Raises:
+        VerbError: there is none of this name.
+    """
+    if name not in VERBS:
+        raise VerbError("unknown_op", f"There is no verb '{name}'{near(name, VERBS)}")
+    return VERBS[name]
+
+
+def describe_verbs() -> list[dict[str, object]]:
+    """Return the catalogue of all verbs as plain data, sorted by name."""
+    return [VERBS[name].describe() for name in sorted(VERBS)]

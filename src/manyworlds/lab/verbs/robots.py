@@ -1,0 +1,154 @@
+"""Verbs of single robots: owner, targets, control law, commands, keyframes, pose sequences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import numpy as np
+
+from manyworlds.lab.control import PANEL
+from manyworlds.lab.keyframes import Root
+from manyworlds.lab.sequence import PoseSequencer
+from manyworlds.lab.verbs.fields import (
+    Choice,
+    Field,
+    Flag,
+    Name,
+    NumberMap,
+    Numbers,
+    Texts,
+    VerbError,
+)
+from manyworlds.lab.verbs.registry import Reply, between_steps, verb
+
+if TYPE_CHECKING:
+    from manyworlds.lab.lab import LiveLab
+
+_Robot = Annotated[str, Name(of="robot", text="robot with actuators")]
+_Entity = Annotated[str, Name(of="entity", text="robot")]
+_Keyframe = Annotated[str, Field(text="keyframe; the first one if empty")]
+_OWNER = Field(text="client whose targets take effect")
+_Owner = Annotated[str, _OWNER]
+_ROOT = Choice(options=get_args(Root), text="pose of a free root")
+
+
+@verb(previous_owner=_OWNER, owner=_OWNER)
+def take_robot(lab: LiveLab, robot: _Robot, owner: _Owner) -> Reply:
+    """Make a client the owner of a robot; targets stay until the first write."""
+    before = between_steps(lab, lambda: lab[robot].take(owner))
+    return {"previous_owner": before, "owner": lab[robot].owner}
+
+
+@verb(owner=_OWNER)
+def release_robot(lab: LiveLab, robot: _Robot, owner: _Owner) -> Reply:
+    """End the ownership of a client, if it owns the robot."""
+    between_steps(lab, lambda: lab[robot].release(owner))
+    return {"owner": lab[robot].owner}
+
+
+@verb(accepted=Flag(text="false if another client owns the robot"), owner=_OWNER)
+def set_targets(
+    lab: LiveLab,
+    robot: _Robot,
+    targets: Annotated[dict[str, float], NumberMap(text="targets by actuator, in its unit")],
+    owner: _Owner = PANEL,
+) -> Reply:
+    """Set targets of actuators; those of clients that do not own the robot are ignored."""
+    accepted = between_steps(lab, lambda: lab[robot].write(owner, targets))
+    return {"accepted": accepted, "owner": lab[robot].owner}
+
+
+@verb(accepted=Flag(text="false if another client owns the robot"), owner=_OWNER)
+def set_neutral_targets(lab: LiveLab, robot: _Robot, owner: _Owner = PANEL) -> Reply:
+    """Set all targets of a robot to their initial values."""
+    control = lab[robot]
+    accepted = between_steps(lab, lambda: control.write(owner, control.neutral))
+    return {"accepted": accepted, "owner": control.owner}
+
+
+@verb(enabled=Flag())
+def enable_controller(
+    lab: LiveLab,
+    robot: _Robot,
+    enabled: Annotated[bool, Flag(text="false to pass targets to the actuators unchanged")],
+) -> Reply:
+    """Switch the control law of a robot on or off."""
+    between_steps(lab, lambda: setattr(lab[robot], "enabled", enabled))
+    return {"enabled": lab[robot].enabled}
+
+
+@verb(values=Numbers(text="the new values"))
+def set_command(
+    lab: LiveLab,
+    robot: _Robot,
+    command: Annotated[str, Field(text="command term of the robot's policy")],
+    values: Annotated[np.ndarray, Numbers(text="all of its values, in its units")],
+) -> Reply:
+    """Set a command of a robot's policy, such as its velocity."""
+    known: dict[str, np.ndarray] = getattr(lab[robot].controller, "commands", {})
+    if command not in known:
+        raise KeyError(
+            f"The control law of '{robot}' has no command '{command}'; it has "
+            f"{', '.join(known) or 'none'}."
+        )
+    present = known[command]
+    if values.size != present.size:
+        raise VerbError(
+            "dim_mismatch",
+            f"The command '{command}' has {present.size} values, got {values.size}.",
+        )
+
+    between_steps(lab, lambda: np.copyto(present, values.reshape(present.shape)))
+    return {"values": present.ravel().tolist()}
+
+
+@verb(poses=Texts(text="names of its poses"))
+def play_sequence(
+    lab: LiveLab,
+    robot: _Robot,
+    sequence: Annotated[str, Field(text="pose sequence of `find_presets`")],
+) -> Reply:
+    """Move a robot through a pose sequence."""
+    played = between_steps(lab, lambda: lab.run_sequence(sequence, robot))
+    return {"poses": [pose.name for pose in played.poses]}
+
+
+@verb(owner=_OWNER)
+def stop_sequence(lab: LiveLab, robot: _Robot) -> Reply:
+    """Return a robot to the owner that it had before its pose sequence; its targets stay."""
+    law = lab[robot].controller
+    if isinstance(law, PoseSequencer):
+        between_steps(lab, law.stop)
+    return {"owner": lab[robot].owner}
+
+
+@verb(keyframes=Texts(text="names, those of the robot first"))
+def list_keyframes(lab: LiveLab, robot: _Entity) -> Reply:
+    """Return the names of the keyframes for a robot."""
+    return {"keyframes": lab.keyframes.names(robot)}
+
+
+@verb()
+def apply_keyframe(
+    lab: LiveLab,
+    robot: _Entity,
+    keyframe_name: _Keyframe = "",
+    root: Annotated[Root, _ROOT] = "keep",
+) -> Reply:
+    """Set the positions and velocities of one robot to a keyframe."""
+    lab.keyframes.reset(robot, keyframe_name, root)
+    return {}
+
+
+@verb()
+def hold_keyframe(lab: LiveLab, robot: _Entity, keyframe_name: _Keyframe = "") -> Reply:
+    """Keep the joints of a robot, except a free root, at a keyframe."""
+    between_steps(lab, lambda: lab.keyframes.hold(robot, keyframe_name))
+    return {}
+
+
+@verb()
+def stop_hold(lab: LiveLab, robot: _Entity) -> Reply:
+    """Stop holding a robot; the previous owner owns it again."""
+    between_steps(lab, lambda: lab.keyframes.stop_hold(robot))
+    return {}

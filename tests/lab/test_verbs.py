@@ -1,0 +1,307 @@
+"""Verbs: one registry of everything that can be done to a live world."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import math
+import re
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+import manyworlds.lab.page
+from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, world_from_file, world_from_spec
+from manyworlds.lab.verbs import VERBS, VerbError, describe_verbs
+from manyworlds.lab.verbs.registry import ALWAYS
+from tests.lab.conftest import ARM
+from tests.robots import robot_file
+
+KEYED = ARM.replace(
+    "</actuator>",
+    "</actuator><keyframe><key name='up' qpos='-1.5 0 1 0 .3 1 0 0 0' ctrl='0 0'/></keyframe>",
+)
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """A lab of the arm with a keyframe, in direct mode, whose recordings lie in a folder."""
+    world = world_from_spec(mujoco.MjSpec.from_string(KEYED))
+    cfg = LabCfg(mode="direct", recorder=RecorderCfg(folder=tmp_path))
+    with LiveLab(world, cfg) as lab:
+        yield lab
+
+
+SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
+    ("set_paused", {"paused": True}),
+    ("set_paused", {"paused": False}),
+    ("set_mode", {"mode": "direct"}),
+    ("set_sim_speed", {"percent": 50.0}),
+    ("take_robot", {"robot": "arm", "owner": "script"}),
+    ("set_targets", {"robot": "arm", "owner": "script", "targets": {"elbow": 2.0}}),
+    ("set_neutral_targets", {"robot": "arm", "owner": "script"}),
+    ("release_robot", {"robot": "arm", "owner": "script"}),
+    ("enable_controller", {"robot": "arm", "enabled": True}),
+    ("list_keyframes", {"robot": "arm"}),
+    ("apply_keyframe", {"robot": "arm", "keyframe_name": "up", "root": "authored"}),
+    ("hold_keyframe", {"robot": "arm"}),
+    ("stop_hold", {"robot": "arm"}),
+    ("set_sim_options", {"options": {"timestep": 0.004, "gravity": [0, 0, -1]}}),
+    ("set_sim_flag", {"flag": "contact", "on": False}),
+    ("set_mocap_pose", {"body": "post", "pos": [1, 2, 3]}),
+    ("read_mocap_pose", {"body": "post"}),
+    ("pick_body", {"origin": [1, 2, 9], "direction": [0, 0, -1]}),
+    ("grab_body", {"body": "ball", "point": [0.5, 0, 0.3]}),
+    ("pull_body", {"target": [0.5, 0, 0.6]}),
+    ("turn_body", {"quat": [1, 0, 0, 0]}),
+    ("release_body", {}),
+    ("recording_start", {"name": "a.mcap"}),
+    ("step", {"n_steps": 20}),
+    ("read_status", {}),
+    ("recording_stop", {}),
+    ("capture_state", {"label": "here"}),
+    ("list_states", {}),
+    ("recording_save", {"path": "b.csv"}),
+    ("recording_export", {"path": "c.json"}),
+    ("replay_list_sessions", {}),
+    ("replay_set_active", {"name": "a.mcap"}),
+    ("set_replay_role", {"robot": "arm"}),
+    ("set_replay", {"rate": 1.0, "loop": False}),
+    ("replay_start", {}),
+    ("replay_pause", {}),
+    ("replay_seek", {"replay_time": 0.01}),
+    ("replay_step_frames", {"n_frames": 2}),
+    ("replay_play", {}),
+    ("replay_stop", {}),
+    ("recording_clear", {}),
+    ("export_state", {"label": "here"}),
+    ("restore_state", {"label": "here"}),
+    ("drop_state", {"label": "here"}),
+    ("reset", {}),
+)
+"""Fields of each verb, but of those that need more than this lab."""
+ELSEWHERE = {"set_command", "play_sequence", "stop_sequence", "import_state", "recording_import"}
+
+
+def test_replies_are_as_declared(lab):
+    """Carry out each verb: its reply has the declared fields, of their types, and a frame."""
+    assert {name for name, _ in SCRIPT} | ELSEWHERE == set(VERBS)
+    frame = -1
+    for name, fields in SCRIPT:
+        reply = lab.call(name, **fields)
+        declared = {**VERBS[name].reply, **ALWAYS}
+        assert set(reply) == set(declared), name
+        for key, value in reply.items():
+            declared[key].check(value, lab)
+        assert frame <= reply["frame_id"] <= lab.snapshot.frame_id
+        frame = reply["frame_id"]
+
+
+def test_effects_are_seen(lab):
+    """Carry out verbs in a running world: the snapshot after each shows its effect."""
+    lab.loop.mode = "live"
+    lab.call("set_paused", paused=True)
+    assert lab.snapshot.paused
+    lab.call("set_mocap_pose", body="post", pos=[1, 2, 3], quat=[0, 2, 0, 0])
+    assert lab.snapshot.mocap_pos[0].tolist() == [1, 2, 3]
+    assert lab.snapshot.mocap_quat[0].tolist() == [0, 1, 0, 0]
+    lab.call("apply_keyframe", robot="arm", keyframe_name="up")
+    assert lab.snapshot.qpos[0] == -1.5
+    assert lab.call("pick_body", origin=[1, 2, 9], direction=[0, 0, -1])["body"] == "post"
+    assert lab.call("set_sim_speed", percent=25)["percent"] == 25.0 and lab.loop.speed == 0.25
+    assert lab.call("set_sim_speed", percent=math.inf)["percent"] == math.inf
+    reply = lab.call("set_targets", robot="arm", owner="script", targets={"elbow": 1})
+    assert reply["accepted"] is False and reply["owner"] == "panel"
+    lab.call("set_sim_options", options={"timestep": 0.004, "cone": 1})
+    assert (lab.world.model.opt.timestep, lab.world.model.opt.cone) == (0.004, 1)
+    lab.call("set_sim_flag", flag="sleep", on=True)
+    assert lab.world.model.opt.enableflags == mujoco.mjtEnableBit.mjENBL_SLEEP
+    before = lab.snapshot.step
+    assert lab.call("step", n_steps=3.0)["step"] == before + 3
+
+
+def test_the_status_has_what_snapshots_have_not(lab):
+    """Change owners, recordings and replays, and let a callback fail: the status is plain data."""
+    lab.call("take_robot", robot="arm", owner="script")
+    lab.call("set_targets", robot="arm", owner="script", targets={"elbow": 2.0})
+    lab.call("set_targets", robot="arm", targets={"elbow": 3.0})
+    lab.loop.on_pre_step(lambda *_: 1 / 0)
+    lab.call("recording_start", name="a.mcap")
+    lab.call("step", n_steps=5)
+    status = lab.call("read_status")
+    assert json.loads(json.dumps(status)) == status
+    arm = status["robots"]["arm"]
+    assert arm["owner"] == "script" and arm["targets"] == {"shoulder": 0.0, "elbow": 2.0}
+    assert arm["ignored"] == {"panel": 1} and arm["reasons"] == lab.why_not_moving("arm")
+    assert status["recording"]["num_frames"] == 5 and status["recording"]["file"] == "a.mcap"
+    assert "ZeroDivisionError" in status["failures"][0] and status["state"] == "running"
+    lab.call("hold_keyframe", robot="arm")
+    lab.call("replay_start", session="Live")
+    status = lab.call("read_status")
+    assert status["held"] == ["arm"] and status["replay"]["session"] == "Live"
+    assert status["driver"] == {"name": "replay", "owner": "replay"}
+
+
+WRONG = (
+    ("fly", {}, "unknown_op", "There is no verb 'fly'"),
+    ("rset", {}, "unknown_op", r"no verb 'rset'; did you mean 'reset'\?"),
+    ("set_paused", {}, "missing_field", r"set_paused needs 'paused' \(true to pause\)\."),
+    ("set_paused", {"paused": 1}, "bad_value", "paused must be true or false, got 1"),
+    ("set_paused", {"pause": True}, "bad_request", r"no field 'pause'; fields: paused; did you"),
+    ("set_sim_speed", {"percent": math.nan}, "bad_value", r"from 5 to 1000 \[%\], or inf, got nan"),
+    ("set_sim_speed", {"percent": 4.9}, "bad_value", r"from 5 to 1000 \[%\], or inf, got 4\.9"),
+    ("set_sim_speed", {"percent": "fast"}, "bad_value", "percent must be a number .*got 'fast'"),
+    ("step", {"n_steps": 0}, "bad_value", "n_steps must be a whole number from 1 to 1e.09, got 0"),
+    ("step", {"n_steps": 1.5}, "bad_value", "must be a whole number"),
+    ("set_mode", {"mode": "puppet"}, "bad_value", "one of live, direct, auto, got 'puppet'"),
+    (
+        "take_robot",
+        {"robot": "amr", "owner": "me"},
+        "unknown_robot",
+        r"robot must be the name of a robot \(arm\), got 'amr'; did you mean 'arm'\?",
+    ),
+    ("set_targets", {"robot": "arm", "targets": {"elbow": math.nan}}, "bad_value", "'elbow'"),
+    ("set_targets", {"robot": "arm", "targets": {"wrist": 1.0}}, "bad_value", "actuator 'wrist'"),
+    ("set_targets", {"robot": "arm", "targets": [1.0]}, "bad_value", "a map of numbers by name"),
+    ("set_mocap_pose", {"body": "ball", "pos": [0] * 3}, "not_mocap_body", r"mocap body \(post\)"),
+    ("set_mocap_pose", {"body": "post", "pos": [0, 0]}, "bad_value", r"3 finite numbers \[m\]"),
+    ("set_mocap_pose", {"body": "post", "quat": [0] * 4}, "bad_value", "not all 0"),
+    ("grab_body", {"body": "bal", "point": [0] * 3}, "unknown_body", "did you mean 'ball'"),
+    ("grab_body", {"body": 0, "point": [0] * 3}, "unknown_body", "an id from 1 to 4, got 0"),
+    ("pull_body", {"target": [0, 0, math.inf]}, "bad_value", "3 finite numbers"),
+    ("set_sim_options", {"options": {"timestp": 1}}, "bad_value", "did you mean 'timestep'"),
+    ("set_sim_options", {"options": {"timestep": 0}}, "bad_value", "above 0 s, got 0"),
+    ("set_sim_options", {"options": {"gravity": [1, 2]}}, "bad_value", r"has shape \(3,\)"),
+    ("set_sim_options", {"options": {"timestep": "fast"}}, "bad_value", "a number, got 'fast'"),
+    ("set_sim_options", {"options": {"solver": 9}}, "bad_value", "solver must be one of"),
+    ("apply_keyframe", {"robot": "arm", "keyframe_name": "x"}, "bad_value", "available: up"),
+    ("restore_state", {"label": "x"}, "unknown_state", r"name of a state \(there is none\)"),
+    ("set_command", {"robot": "arm", "command": "c", "values": [1]}, "bad_value", "has none"),
+    ("play_sequence", {"robot": "arm", "sequence": "Sit"}, "bad_value", "no preset 'Sit'"),
+    ("replay_seek", {"replay_time": 1.0}, "not_ready", "Nothing is played"),
+    ("replay_set_active", {"name": "../x.csv"}, "bad_value", "not a valid name"),
+    ("recording_save", {"path": "a.csv"}, "bad_value", "no frames to save"),
+    ("recording_import", {"path": "a.csv", "content": "text"}, "bad_value", "must be bytes"),
+    ("import_state", {"content": b"none"}, "bad_value", "is no saved state"),
+    ("set_replay", {"rate": 0.0}, "bad_value", "rate must not be 0"),
+)
+
+
+@pytest.mark.parametrize(("name", "fields", "code", "message"), WRONG)
+def test_wrong_input_is_one_sentence(lab, name, fields, code, message):
+    """Send what is wrong: one error with a code and the remedy, and nothing has changed."""
+    before = lab.snapshot
+    with pytest.raises(VerbError, match=message) as caught:
+        lab.call(name, **fields)
+    assert caught.value.code == code
+    assert "\n" not in str(caught.value)
+    assert np.array_equal(lab.snapshot.block, before.block)
+    assert lab.snapshot.model_version == before.model_version
+
+
+def test_options_are_changed_all_or_none(lab):
+    """Name a good option before a bad one: the good one stays as it was."""
+    with pytest.raises(VerbError):
+        lab.call("set_sim_options", options={"timestep": 0.004, "solver": 9})
+    assert lab.world.model.opt.timestep == 0.002
+
+
+def test_only_edits_of_the_model_raise_its_version(lab):
+    """Carry out all verbs: the version rises with options only, and with what programs post."""
+    versions = {}
+    for name, fields in SCRIPT:
+        before = lab.snapshot.model_version
+        lab.call(name, **fields)
+        versions[name] = lab.snapshot.model_version - before
+    assert {name for name, rise in versions.items() if rise} == {"set_sim_options", "set_sim_flag"}
+    before = lab.snapshot.model_version
+    lab.read(lambda model, data: data.time).result(5.0)
+    assert lab.snapshot.model_version == before
+    lab.post(lambda model, data: model.body_mass.__setitem__(1, 2.0)).result(5.0)
+    assert lab.snapshot.model_version == before + 1
+    assert lab.rebuild(lab.world) and lab.snapshot.model_version > before + 1
+
+
+def test_files_go_through_verbs(lab):
+    """Export a state and a recording, and import them under other names."""
+    lab.call("capture_state", label="here")
+    content = lab.call("export_state", label="here")["content"]
+    lab.call("drop_state", label="here")
+    assert lab.call("import_state", content=content)["label"] == "here"
+    lab.call("recording_start", name="a.mcap")
+    lab.call("step", n_steps=5)
+    lab.call("recording_stop")
+    content = lab.call("recording_export", path="b.csv")["content"]
+    assert lab.call("recording_import", path="c.csv", content=content)["name"] == "c.csv"
+    assert lab.call("replay_list_sessions")["sessions"] == ["Live", "a.mcap", "b.csv", "c.csv"]
+
+
+def test_the_catalogue_is_plain_data():
+    """Read the catalogue: JSON has it whole, each verb and field says what it is."""
+    catalogue = describe_verbs()
+    assert json.loads(json.dumps(catalogue)) == catalogue and len(catalogue) == len(VERBS)
+    for entry in catalogue:
+        assert entry["text"].endswith("."), entry["name"]
+        for field in entry["fields"]:
+            assert field["text"] and field["type"], (entry["name"], field)
+            assert field["required"] or "default" in field
+    for name, verb in VERBS.items():
+        parameters = list(inspect.signature(verb.call).parameters)
+        assert parameters[0] == "lab" and parameters[1:] == list(verb.fields), name
+
+
+def test_the_documentation_names_all_verbs():
+    """Compare the table of docs/lab.md with the registry."""
+    text = (Path(__file__).parents[2] / "docs" / "lab.md").read_text()
+    table = text.partition("| verbs | |")[2].partition("## Time")[0]
+    assert sorted(re.findall(r"`(\w+)`", table)) == sorted(VERBS)
+
+
+@pytest.mark.parametrize("name", ["unitree_go1/go1.xml", "unitree_g1/g1.xml", "i2rt_yam/yam.xml"])
+def test_verbs_of_robots(name):
+    """Drive third-party robots by verbs alone."""
+    lab = LiveLab(world_from_file(robot_file(name)), LabCfg(mode="direct"))
+    body = lab.world.model.body(lab.world.model.nbody - 1).name
+    point = lab.snapshot.xpos[-1].tolist()
+    lab.call("grab_body", body=body, point=point)
+    lab.call("pull_body", target=[point[0], point[1], point[2] + 1.0])
+    assert lab.call("step", n_steps=10)["step"] == 10
+    assert np.abs(lab.snapshot.xfrc_applied[-1]).max() > 0.0
+    lab.call("release_body")
+    lab.call("reset")
+    assert lab.snapshot.time == 0.0 and not lab.snapshot.xfrc_applied.any()
+    for robot in lab.controls:
+        actuator = robot.actuators.names[0]
+        lab.call("set_targets", robot=robot.name, targets={actuator: 0.1})
+        lab.call("step")
+        assert lab.snapshot.ctrl[robot.actuators.ids[0]] == 0.1
+    lab.stop()
+
+
+WRITERS = {
+    *("post", "do", "drive", "release", "set_option", "set_threads", "rebuild"),
+    *("run_policy", "run_sequence", "take", "write", "pull", "turn", "grab"),
+    *("hold", "stop_hold", "save", "restore", "pack", "unpack", "seek", "step_frames"),
+}
+
+
+def test_the_page_changes_the_world_by_verbs_alone():
+    """Read the page's source: it calls no method that writes, and sets no part of the lab."""
+    folder = Path(str(manyworlds.lab.page.__file__)).parent
+    wrong = []
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                owner = ast.unparse(node.func.value)
+                of_lab = "lab" in owner or owner.endswith(("recorder", "replay", "robot"))
+                wrong += [f"{path.name}: {ast.unparse(node.func)}"] * (
+                    of_lab and node.func.attr in WRITERS
+                )
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            for target in targets:
+                if isinstance(target, ast.Attribute) and ".lab." in ast.unparse(target):
+                    wrong.append(f"{path.name}: {ast.unparse(target)} =")
+    assert not wrong
