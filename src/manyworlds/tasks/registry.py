@@ -221,7 +221,7 @@ def load_runner_cls(task_name: str) -> type | None:
 
 
 def use_cpu_preset(
-    task_name: str, env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
+    task_name: str, env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlBaseRunnerCfg
 ) -> bool:
     """Change both configurations to settings that train well on a few CPU cores.
 
@@ -233,7 +233,7 @@ def use_cpu_preset(
     """
     preset = _find(task_name).cpu_preset
     if preset is not None:
-        preset(env_cfg, rl_cfg)
+        preset(env_cfg, cast("RslRlOnPolicyRunnerCfg", rl_cfg))
     return preset is not None
 
 
