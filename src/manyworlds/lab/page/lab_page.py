@@ -48,8 +48,8 @@ _SHARE_BESIDE_STEPS = 0.01
 """Share of a core for drawing while a caller waits for steps, because drawing delays them: each
 unit of drawing time costs about four of the steps."""
 
-_PROBE_PX, _PROBE_S = 16, 5.0
-"""Size of the picture that tells that a browser has drawn the world, and time to wait for it."""
+_PROBE_PX = 16
+"""Size of the picture that tells that a browser has drawn the world [pixel]."""
 
 
 class LabPage:
@@ -134,15 +134,15 @@ class LabPage:
         if self._stopping.is_set():
             return  # another page uses the server
         self.context.view.look_from(client, self.lab.snapshot)
-        while self._waits and not self._stopping.is_set():
-            try:
-                client.get_render(_PROBE_PX, _PROBE_PX, timeout=_PROBE_S)
-            except TimeoutError:
-                continue  # a tab in the background draws nothing
-            except RuntimeError:
-                return  # the browser was closed
-            if self._waits and not self._stopping.is_set():
-                self._waits = False
+        if not self._waits:
+            return
+        try:
+            client.get_render(_PROBE_PX, _PROBE_PX)  # a tab in the background draws nothing
+        except RuntimeError:
+            return  # the browser was closed
+        if self._waits and not self._stopping.is_set():
+            self._waits = False
+            if self.lab.snapshot.step == 0:  # nobody was faster
                 self.lab.play()
 
     def start(self) -> None:

@@ -89,13 +89,17 @@ class OverlayPart:
         self.see_through = gui.add_checkbox("Transparent", False)
         self.coloring = gui.add_dropdown("Colors by", COLORINGS, hint="Sleeping bodies are dim.")
         names = {model.body(body).name: body for body in range(1, model.nbody)}
-        self._followed = {0: "nothing"} | {body: name for name, body in names.items()}
-        self.follow = gui.add_dropdown("Follow", tuple(self._followed.values()))
-        ctx.on_change(self.follow, lambda name: setattr(ctx.view, "follow", names.get(name, 0)))
+        self._names = {body: name for name, body in names.items()}
+        self._following = ctx.view.follow
+        self.follow = gui.add_dropdown("Follow", ("nothing", *names))
+        ctx.on_change(self.follow, lambda name: self._follow(names.get(name, 0)))
         with gui.add_folder("Geom groups", expand_by_default=False):
             for group, shown in enumerate(ctx.view.grid.groups["geom"]):
                 box = gui.add_checkbox(f"Group {group}", shown)
                 ctx.on_change(box, lambda on, group=group: ctx.view.show_group(group, on))
+
+    def _follow(self, body: int) -> None:
+        self._following = self._ctx.view.follow = body
 
     def toggle(self, *names: str) -> None:
         """Switch overlays on, or off if the first of them is on, for all robots."""
@@ -123,7 +127,9 @@ class OverlayPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Draw the overlays that are on; nothing is copied or computed while all are off."""
-        self.follow.value = self._followed[self._ctx.view.follow]
+        if self._ctx.view.follow != self._following:  # the program has changed it
+            self._following = self._ctx.view.follow
+            self.follow.value = self._names.get(self._following, "nothing")
         for robot, folder in self._folders.items():
             folder.visible = robot == self._ctx.robot and len(self._folders) > 1
         on, coloring = self.enabled, self.coloring.value

@@ -51,6 +51,12 @@ class SoftBodies:
 
     def __init__(self, model: mujoco.MjModel) -> None:
         self._model = model
+        self.pieces: list[Piece] = []
+        """Triangles of skins and of surfaces of flexes."""
+        self.cables: list[int] = []
+        """Flexes that are lines."""
+        if not (model.nskin or model.nflex):
+            return
         self._data = mujoco.MjData(model)
         self._scene = mujoco.MjvScene(model, 1)
         self._camera = mujoco.MjvCamera()
@@ -66,11 +72,9 @@ class SoftBodies:
         """Vertices of all flexes [m], shape (nflexvert, 3)."""
         self._corners = np.zeros(0, int)
         self._flex_faces = self._weld()
-        self.pieces = [*self._skin_pieces(), *self._flex_pieces()]
-        self.cables = [
-            flex for flex in range(model.nflex) if model.flex_dim[flex] == 1 and self._shown(flex)
-        ]
-        """Flexes that are lines."""
+        self.pieces += [*self._skin_pieces(), *self._flex_pieces()]
+        lines = np.flatnonzero(model.flex_dim == 1).tolist()
+        self.cables += [flex for flex in lines if self._option.flexgroup[model.flex_group[flex]]]
 
     def compute(self, xpos: np.ndarray, xquat: np.ndarray) -> None:
         """Compute all vertices.
@@ -131,9 +135,6 @@ class SoftBodies:
             if 0 <= distance < nearest[0]:
                 nearest = distance, self.body_at(piece, at[vertex[0]].astype(np.float64))
         return nearest if np.isfinite(nearest[0]) else (-1.0, 0)
-
-    def _shown(self, flex: int) -> bool:
-        return bool(self._option.flexgroup[self._model.flex_group[flex]])
 
     def _weld(self) -> list[np.ndarray]:
         """Find corners of triangles that are one vertex; return the triangles of each flex."""

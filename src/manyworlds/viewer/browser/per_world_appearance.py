@@ -11,6 +11,7 @@ import numpy as np
 
 from manyworlds.viewer.browser.geom_meshes import DEFAULT_RGBA, drawn_size
 from manyworlds.viewer.browser.shapes import Instances, Shape, compose, pieces, rotate
+from manyworlds.viewer.browser.textures import COLOR_ROLES
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ _FIELDS = {
 _MATERIAL_FIELDS = ("mat_rgba", "mat_texid")
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
 _EPSILON = 1e-5
+_MOST_LOOKS = 64
+"""Number of looks of a geom with a texture, each a mesh of its own, from which on its texture is
+left out."""
 
 
 @dataclass(frozen=True)
@@ -141,14 +145,15 @@ class PerWorldAppearance:
         found = []
         for geom_type, one_mesh in sorted(set(zip(types.tolist(), mesh_id.tolist(), strict=True))):
             here = (types == geom_type) & (mesh_id == one_mesh) & (rgba[:, 3] > 0)
-            alike = self._textured(
-                element, geom_type, one_mesh, sizes, here & textured, rgba, material
-            )
-            for own, shape, scale in alike:
-                worlds = np.flatnonzero(own)
+            printed = here & textured
+            looks = self._looks(element, geom_type, one_mesh, sizes, printed, rgba, material)
+            if len(looks) > _MOST_LOOKS:
+                looks, printed = {}, np.zeros_like(here)
+            for shape, own in looks.items():
+                scale = _stretched(shape, sizes)
                 values = (position, quaternion, scale, rgba)
-                found.append(_Piece(shape, body, worlds, *(v[own] for v in values)))
-            worlds = np.flatnonzero(here & ~textured)
+                found.append(_Piece(shape, body, np.array(own), *(v[own] for v in values)))
+            worlds = np.flatnonzero(here & ~printed)
             if not len(worlds):
                 continue
             for shape, along, scale in pieces(geom_type, one_mesh, drawn_size(geom_type, sizes)):
@@ -169,10 +174,11 @@ class PerWorldAppearance:
             plain = here & np.isclose(rgba, DEFAULT_RGBA).all(axis=1)
             rgba[plain] = self._row("mat_rgba", one, count)[plain]
             if kind == "geom":
-                textured |= here & (self._row("mat_texid", one, count) >= 0).any(axis=1)
+                textures = self._row("mat_texid", one, count)[:, COLOR_ROLES]
+                textured |= here & (textures >= 0).any(axis=1)
         return rgba, textured
 
-    def _textured(
+    def _looks(
         self,
         geom: int,
         kind: int,
@@ -181,33 +187,31 @@ class PerWorldAppearance:
         here: np.ndarray,
         rgba: np.ndarray,
         material: np.ndarray,
-    ) -> Iterator[tuple[np.ndarray, Shape, np.ndarray]]:
-        """Return a mask of the worlds with each look of a geom with a texture, and its scales.
-
-        In worlds where the geom is larger than compiled, its texture is stretched.
-        """
-        size = self._model.geom_size[geom]
-        same = kind == self._model.geom_type[geom] and (size[size > 0].size > 0)
+    ) -> dict[Shape, list[int]]:
+        """Return the worlds with each look of a geom with a texture."""
+        compiled = self._model.geom_size[geom]
+        same = kind == self._model.geom_type[geom] and bool(compiled.any())
         looks: dict[Shape, list[int]] = {}
         for world in np.flatnonzero(here).tolist():
             one = int(material[world])
-            base = size if same else sizes[world]
             look = (
                 "textured",
                 geom,
                 kind,
                 mesh,
-                tuple(base.tolist()),
+                tuple((compiled if same else sizes[world]).tolist()),
                 one,
                 tuple(np.round(rgba[world], 6).tolist()),
                 tuple(self._row("mat_texid", one, len(here))[world].tolist()),
             )
             looks.setdefault(look, []).append(world)
-        for look, worlds in looks.items():
-            own = np.zeros(len(here), bool)
-            own[worlds] = True
-            scale = np.ones((len(here), 3))
-            if mesh < 0:
-                base = drawn_size(kind, np.array(look[4])[None])
-                scale = drawn_size(kind, sizes) / np.where(base > 0, base, 1.0)
-            yield own, look, scale
+        return looks
+
+
+def _stretched(look: Shape, sizes: np.ndarray) -> np.ndarray:
+    """Return the scale of a textured shape in each world; its texture is stretched, too."""
+    _, _, kind, mesh, base, *_ = look
+    if mesh >= 0:
+        return np.ones((len(sizes), 3))
+    own = drawn_size(kind, np.array(base)[None])
+    return drawn_size(kind, sizes) / np.where(own > 0, own, 1.0)

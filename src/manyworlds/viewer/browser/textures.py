@@ -12,7 +12,8 @@ from manyworlds.viewer.browser.surfaces import Surface
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_Role = mujoco.mjtTextureRole
+COLOR_ROLES = (int(mujoco.mjtTextureRole.mjTEXROLE_RGB), int(mujoco.mjtTextureRole.mjTEXROLE_RGBA))
+"""Places of the textures in a material that have its color."""
 _2D = mujoco.mjtTexture.mjTEXTURE_2D
 _LEAST_FACES = 400
 """Number of triangles from which on the sides of a cube are printed on them without distortion."""
@@ -27,8 +28,7 @@ def texture_of(model: mujoco.MjModel, material: int) -> int:
     """Return the texture with a material's color; -1 for none."""
     if material < 0:
         return -1
-    ids = model.mat_texid[material]
-    return int(max(ids[_Role.mjTEXROLE_RGB], ids[_Role.mjTEXROLE_RGBA]))
+    return int(max(model.mat_texid[material, role] for role in COLOR_ROLES))
 
 
 def is_cube(model: mujoco.MjModel, texture: int) -> bool:
