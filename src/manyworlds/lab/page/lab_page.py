@@ -133,7 +133,9 @@ class LabPage:
         """Point the camera of a new browser at the present state; play when it has drawn that."""
         if self._stopping.is_set():
             return  # another page uses the server
-        self.context.view.look_from(client, self.lab.snapshot)
+        snapshot = self.lab.snapshot
+        self.context.view.look(snapshot)
+        self.context.view.look_from(client, snapshot)
         if not self._waits:
             return
         try:
