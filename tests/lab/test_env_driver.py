@@ -15,7 +15,9 @@ from manyworlds.lab import (
     RecorderCfg,
     world_from_env,
     world_from_scene,
+    world_from_spec,
 )
+from manyworlds.lab.verbs import VerbError
 from manyworlds.tasks import load_env_cfg
 
 TASKS = ["Cartpole-Balance", "Velocity-Rough-Quadruped", "Lift-Cube-Arm"]
@@ -269,7 +271,7 @@ def test_a_reset_starts_an_episode():
 def test_an_end_is_only_reported_on_request():
     """Turn automatic resets off: the time limit is reported, and the world continues."""
     lab = open_task(episode_s=0.2)
-    lab.environment.auto_reset = False
+    assert lab.call("set_auto_reset", on=False)["on"] is False
     period = lab.environment.env.cfg.decimation
     for _ in range(12):
         lab.step(period)
@@ -287,20 +289,33 @@ def test_commands_can_be_set():
     """Hold a velocity command, save and restore it, and refuse what the task does not have."""
     lab = open_task("Velocity-Flat-Quadruped", reach=0.1)
     driver = lab.environment
-    driver.steer("twist", (0.5, 0.0, 0.25))
+    lab.call("steer_command", term="twist", values=[0.5, 0.0, 0.25])
     lab.step(4)
     assert driver.report.commands["twist"] == (0.5, 0.0, 0.25)
     lab.states.save("fast")
-    driver.steer("twist", None)
+    lab.call("steer_command", term="twist")
     lab.step(4)
     assert driver.report.commands["twist"] != (0.5, 0.0, 0.25)
     lab.states.restore("fast")
     assert driver.report.commands["twist"] == (0.5, 0.0, 0.25)
-    with pytest.raises(ValueError, match="no command 'spin' that can be set; it has: twist"):
-        driver.steer("spin", (1.0,))
+    with pytest.raises(VerbError, match="no command 'spin' that can be set; it has: twist"):
+        lab.call("steer_command", term="spin", values=[1.0])
     with pytest.raises(ValueError, match=r"'twist' has 3 values \(lin_vel_x, .*, got 2"):
         driver.steer("twist", (1.0, 0.0))
     lab.stop()
+
+
+def test_verbs_of_environments_need_one():
+    """Refuse to steer a world of plain MuJoCo, and say how it is opened with its environment."""
+    world = world_from_spec(mujoco.MjSpec.from_string("<mujoco/>"))
+    with LiveLab(world, LabCfg(mode="direct")) as lab:
+        for verb, fields in (
+            ("steer_command", {"term": "twist"}),
+            ("seek_motion", {"term": "motion", "frame": 3}),
+            ("set_auto_reset", {"on": True}),
+        ):
+            with pytest.raises(VerbError, match="--driver environment"):
+                lab.call(verb, **fields)
 
 
 def test_a_diverged_world_faults_and_resets():

@@ -199,7 +199,9 @@ class EnvironmentDriver:
 
     @auto_reset.setter
     def auto_reset(self, on: bool) -> None:
-        self._loop.do(lambda model, data: setattr(self.env.cfg, "auto_reset", on))
+        self._loop.do(
+            lambda model, data: setattr(self.env.cfg, "auto_reset", on), edits_model=False
+        )
 
     @property
     def substep(self) -> int:
@@ -226,7 +228,7 @@ class EnvironmentDriver:
                 f"The command '{name}' has {len(term.steering)} values "
                 f"({', '.join(term.steering)}), got {len(values)}."
             )
-        self._loop.do(lambda model, data: self._steer(name, values))
+        self._loop.do(lambda model, data: self._steer(name, values), edits_model=False)
 
     def seek(self, name: str, frame: int) -> None:
         """Set the robot to a frame of the motion that a command term plays."""
@@ -238,7 +240,18 @@ class EnvironmentDriver:
                 term.seek(0, frame)
             self._show(model, data)
 
-        self._loop.do(go)
+        self._loop.do(go, edits_model=False)
+
+    def apply_gui_reset(self) -> None:
+        """Reset the world as the widgets of the task's commands say."""
+        world = torch.zeros(1, dtype=torch.long)
+        commands = self.env.command_manager
+        self._loop.do(lambda model, data: commands.apply_gui_reset(world), edits_model=False)
+
+    def show_pause(self, paused: bool) -> None:
+        """Tell the widgets of the task's commands whether the world is paused."""
+        commands = self.env.command_manager
+        self._loop.post(lambda model, data: commands.on_viewer_pause(paused), edits_model=False)
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """Advance the world by one physics step; called by the loop."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from manyworlds.lab.env_driver import EnvironmentDriver, StepReport
 from manyworlds.lab.page.page_context import PageContext
@@ -47,7 +46,7 @@ class TaskPart:
             driver.auto_reset,
             hint="Off: terminations are shown, and the world continues.",
         )
-        ctx.on_change(self.auto_reset, lambda on: setattr(driver, "auto_reset", on))
+        ctx.on_change(self.auto_reset, lambda on: ctx.call("set_auto_reset", on=on))
         self.shapes = gui.add_checkbox("Debug shapes", True, hint="Goals, commands, sensors ...")
         ctx.on_change(self.shapes, lambda on: self.request_redraw())
         self.env.command_manager.create_debug_vis_gui(server, self.request_redraw)
@@ -73,7 +72,7 @@ class TaskPart:
         """Show the last control step."""
         if snapshot.paused != self._paused:
             self._paused = paused = snapshot.paused
-            self._ctx.lab.post(lambda model, data: self.env.command_manager.on_viewer_pause(paused))
+            self._driver.show_pause(paused)
         self.commands.update()
         self.auto_reset.value = self._driver.auto_reset
         report = self._driver.report
@@ -100,22 +99,21 @@ class TaskPart:
         self.request(requests.action_of(name, payload))
 
     def _carry_out(self, action: ViewerRequest) -> None:
-        lab, driver = self._ctx.lab, self._driver
+        call = self._ctx.call
         match action:
             case SteerCommand(term, values):
-                driver.steer(term, values)
+                call("steer_command", term=term, values=values)
             case SeekMotion(term, frame):
-                driver.seek(term, frame)
+                call("seek_motion", term=term, frame=frame)
             case requests.ApplyGuiReset():
-                ids = torch.zeros(1, dtype=torch.long)
-                lab.post(lambda model, data: self.env.command_manager.apply_gui_reset(ids))
+                self._driver.apply_gui_reset()
             case requests.Reset():
-                lab.reset()
+                call("reset")
             case requests.TogglePause():
-                lab.loop.paused = not lab.paused
+                call("set_paused", paused=not self._ctx.lab.paused)
             case requests.SingleStep():
-                lab.pause()
-                lab.step(self.env.cfg.decimation - driver.substep)
+                call("set_paused", paused=True)
+                call("step", n_steps=self.env.cfg.decimation - self._driver.substep)
             case _:
                 raise ValueError(f"The lab has no action {action}.")
 
