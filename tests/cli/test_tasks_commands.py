@@ -145,13 +145,13 @@ def test_train_takes_the_settings_for_the_device(options, widths, monkeypatch):
     seen = {}
 
     def train(task, env_cfg, rl_cfg, *args, **kwargs):
-        seen.update(cone=env_cfg.sim.mujoco.cone, widths=rl_cfg.actor.hidden_dims)
+        seen.update(steps=env_cfg.decimation, widths=rl_cfg.actor.hidden_dims)
         raise ValueError("seen")
 
     monkeypatch.setattr("manyworlds.rl.training.train", train)
     assert main(["train", "Velocity-Flat-Quadruped", *options]) == 1
     assert seen["widths"] == widths
-    assert seen["cone"] == ("elliptic" if "gpu" in options else "pyramidal")
+    assert seen["steps"] == (4 if "gpu" in options else 2)
 
 
 def test_evaluate_prints_rewards_and_ends(tmp_path, capsys):
@@ -340,6 +340,11 @@ def test_tasks_of_ones_own_are_loaded_from_a_file(tmp_path, capsys):
         (["list", "--load", "nothing.py"], "There is no file 'nothing.py'"),
         (["list", "--load", "no_such_module"], "Cannot load module 'no_such_module'"),
         (["train", "Cartpole-Swingup", "--device", "gpu"], "There is no device 'gpu'"),
+        pytest.param(
+            ["train", "Cartpole-Swingup", "--agent.device", "mps"],
+            "--agent.device is 'mps', but PyTorch finds no GPU of Apple",
+            marks=pytest.mark.skipif(torch.backends.mps.is_available(), reason="there is one"),
+        ),
         (["train", "Cartpole-Balance", *SMALL, "--log-root", "/proc/x"], "Cannot write a run"),
         (["train", "Cartpole-Balance", "--gpu-ids", "[9]"], "GPU 9 is requested, but there"),
         (["train", "Cartpole-Balance", "--video-interval", "0"], "at least 1 step, got 0"),

@@ -104,9 +104,9 @@ class RslRlPpoAlgorithmCfg:
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
     share_cnn_encoders: bool = False
     """Share the actor's convolutions with the critic."""
-    symmetry_cfg: RslRlSymmetryCfg = field(default_factory=RslRlSymmetryCfg)
-    """Uses of the robot's mirror symmetry; none by default."""
     class_name: str = "PPO"
+    symmetry_cfg: RslRlSymmetryCfg = field(default_factory=RslRlSymmetryCfg, kw_only=True)
+    """Uses of the robot's mirror symmetry; none by default."""
     rnd_cfg: RslRlRndCfg = field(default_factory=RslRlRndCfg, kw_only=True)
     """Rewards for new observations; none by default."""
 

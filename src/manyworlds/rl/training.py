@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import torch
+
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.rl.config import RslRlBaseRunnerCfg
 from manyworlds.rl.curves import plot_learning_curve
@@ -164,10 +166,20 @@ def _load(runner: OnPolicyRunner, resume: Path | None, max_iterations: int) -> i
 
 
 def _learner_device(ranks: Ranks, rl_cfg: RslRlBaseRunnerCfg) -> str | None:
-    """Return the learner's own device, if it is configured and available."""
+    """Return the learner's own device, if one is configured.
+
+    Raises:
+        ValueError: it does not exist.
+    """
     if rl_cfg.device is None:
         return None
-    return str(as_device(ranks.device(rl_cfg.device) or rl_cfg.device))
+    device = as_device(ranks.device(rl_cfg.device) or rl_cfg.device)
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise ValueError(
+            "--agent.device is 'mps', but PyTorch finds no GPU of Apple: use 'cpu', or 'cuda' for "
+            "one of NVIDIA."
+        )
+    return str(device)
 
 
 def _env_cfg_of(ranks: Ranks, env_cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnvCfg:

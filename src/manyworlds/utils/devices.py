@@ -26,16 +26,11 @@ def as_device(device: str | torch.device) -> torch.device:
     try:
         found = torch.device(device)
     except RuntimeError:
-        raise ValueError(f"There is no device '{device}': use 'cpu', 'cuda' or 'mps'.") from None
+        raise ValueError(f"There is no device '{device}': use 'cpu' or 'cuda'.") from None
     if found.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"PyTorch finds no GPU for device '{device}': use device='cpu', or install a driver "
             "and a CUDA build of PyTorch."
-        )
-    if found.type == "mps" and not torch.backends.mps.is_available():
-        raise ValueError(
-            f"PyTorch finds no GPU of Apple for device '{device}': use 'cpu', or 'cuda' for one of "
-            "NVIDIA."
         )
     return found
 
