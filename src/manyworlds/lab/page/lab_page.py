@@ -49,7 +49,7 @@ _SHARE_BESIDE_STEPS = 0.01
 unit of drawing time costs about four of the steps."""
 
 _PROBE_PX = 16
-"""Size of the picture that tells that a browser has drawn the world [pixel]."""
+"""Size of the picture by which a browser shows that it has drawn the world [pixel]."""
 
 
 class LabPage:
@@ -144,7 +144,7 @@ class LabPage:
             return  # the browser was closed
         if self._waits and not self._stopping.is_set():
             self._waits = False
-            if self.lab.snapshot.step == 0:  # nobody was faster
+            if self.lab.snapshot.step == 0:  # no step was made before
                 self.lab.play()
 
     def start(self) -> None:
