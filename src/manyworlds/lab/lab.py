@@ -451,7 +451,7 @@ class LiveLab:
         """
         world = self.world
         return explain_options(
-            self._model_options, world.option_sources, self._cfg.options, world.model.opt
+            self.model_options, world.option_sources, self._cfg.options, world.model.opt
         )
 
     def why_not_moving(self, name: str) -> list[str]:
@@ -550,7 +550,8 @@ class LiveLab:
         return self[robot or names[0]]
 
     def _set_options(self, world: World) -> None:
-        self._model_options = read_options(world.model.opt)
+        self.model_options = read_options(world.model.opt)
+        """Options of the compiled model by name, before those of `LabCfg` and later changes."""
         for name, value in self._cfg.options.items():
             set_option(world.model.opt, name, value)
         avoid_sparse_newton(world.model)

@@ -20,6 +20,7 @@ from manyworlds.viewer.browser.world_overlays import (
     WorldOverlays,
     default_force_scale,
 )
+from manyworlds.viewer.browser.widgets import add_number
 
 if TYPE_CHECKING:
     import viser
@@ -41,6 +42,7 @@ _CHOICES: tuple[str, ...] = (AS_ALL, ON, OFF)
 COLORINGS = ("Off", "Island", "Body", "Robot")
 """Properties by which bodies can be colored."""
 _SEE_THROUGH = 0.3
+_MOST_MM_PER_N = 1e6
 
 
 class OverlayPart:
@@ -82,7 +84,10 @@ class OverlayPart:
             hint="Arrows show the total force instead of its normal part.",
         )
         scale = float(f"{1000.0 * default_force_scale(model):.1g}")
-        self.force_scale = gui.add_number("Arrows [mm/N]", scale, min=0.0, step=0.001)
+        self.force_scale = add_number(
+            gui, "Arrow length [mm/N]", scale, min=0.0, max=_MOST_MM_PER_N, step=0.001
+        )
+        ctx.on_change(self.force_scale, lambda value: None)  # keeps it within its bounds
         self.visuals = gui.add_checkbox(
             "Visual shapes", True, hint="Off: show only geoms that can collide."
         )
