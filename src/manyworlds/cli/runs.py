@@ -30,6 +30,22 @@ def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:
     return cfg
 
 
+def differences_from_training(cfg: ManagerBasedRlEnvCfg, run: RunFolder) -> list[str]:
+    """Return the settings in which an environment differs from that of a run, as text.
+
+    The number of worlds, the seed and the view do not count.
+    """
+    from manyworlds.utils.config import flatten, to_plain
+
+    here, there = flatten(to_plain(cfg)), flatten(run.env_params())
+    lines = []
+    for name in dict.fromkeys((*there, *here)):
+        own, trained = here.get(name, "absent"), there.get(name, "absent")
+        if own != trained and not name.startswith(("scene.num_envs", "seed", "viewer.")):
+            lines.append(f"{name}: {own}, in training {trained}")
+    return lines
+
+
 def evaluation_env_cfg(task: str, run: RunFolder) -> ManagerBasedRlEnvCfg:
     """Return the environment of a task as registered; texts that it leaves empty are the run's.
 

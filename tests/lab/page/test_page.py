@@ -35,7 +35,7 @@ def test_sliders_tell_actuators(page):
     iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [0.0, 5.0]
     assert part.sliders["arm"].handles[1].value == 5.0
-    press(part.neutral)
+    press(part.reset_targets)
     iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [0.0, 0.0]
     assert part.sliders["arm"].handles[1].value == 0.0
@@ -48,7 +48,7 @@ def test_sliders_are_locked_while_another_steers(page):
     robot.take("client")
     robot.write("client", {"shoulder": -7.0})
     iterate_once(page)
-    assert slider.disabled and slider.value == -7.0 and part.neutral.disabled
+    assert slider.disabled and slider.value == -7.0 and part.reset_targets.disabled
     assert part.owner.value == "client" and "client" in page.parts["TopBar"].status.content
     give(slider, 3.0)
     iterate_once(page)
@@ -66,12 +66,12 @@ def test_the_control_law_can_be_switched_off(page):
     )
     iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [1.0, 1.0]
-    give(part.law, False)
+    give(part.controller, False)
     iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [0.0, 0.0]
     robot.enabled = True
     iterate_once(page)
-    assert part.law.value
+    assert part.controller.value
 
 
 def test_a_hand_is_not_fought(page):
@@ -140,7 +140,7 @@ def test_what_goes_wrong_is_shown(page):
     press(page.parts["SavedStatePart"].save)
     iterate_once(page)
     assert "&lt;b&gt;/evil" in page.parts["TopBar"].status.content
-    press(page.keys and page.parts["RobotPart"].neutral)
+    press(page.keys and page.parts["RobotPart"].reset_targets)
     iterate_once(page)
     assert "evil" not in page.parts["TopBar"].status.content
 

@@ -49,7 +49,7 @@ def options(calls) -> list[dict]:
 
 
 def test_a_number_is_set_when_it_is_complete(arm, browser):
-    """Type the timestep slowly and quickly: Enter, Tab or a click elsewhere set it, nothing else."""
+    """Type the timestep slowly and quickly: only Enter, Tab or a click elsewhere set it."""
     lab, _, calls = arm
     option = lab.world.model.opt
     browser.get_by_role("tab", name="World").click()
@@ -142,7 +142,7 @@ def test_a_search_replaces_the_present_choice(arm, browser):
     for tab, label, search, found in [
         ("World", "Body", "low", "lower"),
         ("View", "Follow", "bal", "ball"),
-        ("Watch", "Plot", "elbow v", "elbow velocity"),
+        ("Plots", "Plot", "elbow v", "elbow velocity"),
     ]:
         browser.get_by_role("tab", name=tab).click()
         field = browser.get_by_label(label, exact=True)

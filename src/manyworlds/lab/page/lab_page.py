@@ -26,6 +26,7 @@ from manyworlds.lab.page.record_and_replay import RecordPart
 from manyworlds.lab.page.robot_sliders import RobotPart
 from manyworlds.lab.page.saved_states import SavedStatePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
+from manyworlds.lab.page.training_differences import DifferencesPart
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 from manyworlds.viewer.cpu_share import CpuShare
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 PartMaker = Callable[[PageContext], Part]
 TABS: dict[str, tuple[PartMaker, ...]] = {
-    "Robot": (RobotPart, SequencePart),
-    "Watch": (PlotPart, ReadoutPart),
+    "Robot": (DifferencesPart, RobotPart, SequencePart),
+    "Plots": (PlotPart, ReadoutPart),
     "View": (CameraPart, OverlayPart, MocapPart),
     "World": (TreePart, OptionsPart),
     "States": (KeyframePart, SavedStatePart),

@@ -25,7 +25,7 @@ _NUMBERS = {
     "timestep": ("Timestep [s]", 1e-4, 0.05, 1e-4),
     "iterations": ("Iterations", 1, 200, 1),
     "impratio": ("Impedance ratio", 0.1, 100.0, 0.1),
-    "sleep_tolerance": ("Sleep [m/s]", 0.0, 1.0, 1e-4),
+    "sleep_tolerance": ("Sleep tolerance [m/s]", 0.0, 1.0, 1e-4),
 }
 _SWITCHES = {
     "Contacts": "contact",

@@ -59,7 +59,7 @@ def set_targets(
 
 
 @verb(accepted=Flag(text="false if another client owns the robot"), owner=_OWNER)
-def set_neutral_targets(lab: LiveLab, robot: _Robot, owner: _Owner = PANEL) -> Reply:
+def reset_targets(lab: LiveLab, robot: _Robot, owner: _Owner = PANEL) -> Reply:
     """Set all targets of a robot to their initial values."""
     control = lab[robot]
     accepted = between_steps(lab, lambda: control.write(owner, control.neutral))
