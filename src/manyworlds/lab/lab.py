@@ -206,7 +206,7 @@ class LiveLab:
         """Replace the world by a changed one that continues from the present state.
 
         Joints, actuators and mocap bodies of the same name keep their state; robots keep their
-        owners, targets and control laws; callbacks, drivers, time, mode and speed stay. A recording
+        owners, targets and controllers; callbacks, drivers, time, mode and speed stay. A recording
         ends, saved states are deleted, and element views expire, because they belong to the old
         model. A task's environment stops driving: plain MuJoCo advances the new world.
 
@@ -334,7 +334,7 @@ class LiveLab:
                 randomized.
 
         Returns:
-            The control law, whose `commands` may be changed at any time; its `differences` describe
+            The controller, whose `commands` may be changed at any time; its `differences` describe
             how the world differed from that of training.
 
         Raises:

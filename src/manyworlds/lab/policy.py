@@ -1,4 +1,4 @@
-"""A trained policy as the control law of a robot."""
+"""A trained policy as the controller of a robot."""
 
 from __future__ import annotations
 

@@ -94,11 +94,11 @@ def test_the_top_bar_follows_the_engine(page):
     page.lab["arm"].write("panel", {"elbow": 0.0})
     iterate_once(page, 3)
     assert bar.play.label == "Pause" and bar.banner.content == ""
-    assert "0.006 s" in bar.status.content and "not moving" not in bar.status.content
+    assert "0.006 s" in bar.status.content and "Not moving" not in bar.status.content
     page.lab.pause()
     iterate_once(page, 2)
     assert bar.play.label == "Play" and "PAUSED" in bar.banner.content
-    assert "not moving: the world is paused" in bar.status.content
+    assert "Not moving: the world is paused" in bar.status.content
     press(bar.play)
     iterate_once(page, 2)
     assert bar.play.label == "Pause" and page.lab.snapshot.step == 5
@@ -114,12 +114,12 @@ def test_a_note_claims_nothing_of_what_moves(page):
     """Tell a robot nothing: while it falls this is a note; when it lies, why it does not move."""
     bar = page.parts["TopBar"]
     iterate_once(page, 20)
-    assert "holding its start pose: move a slider" in bar.status.content
-    assert "not moving" not in bar.status.content
+    assert "Holding its start pose: move a slider" in bar.status.content
+    assert "Not moving" not in bar.status.content
     page.lab.post(lambda model, data: data.qvel.__setitem__(slice(None), 0.0))
     page.lab.post(lambda model, data: model.opt.gravity.__setitem__(slice(None), 0.0))
     iterate_once(page)
-    assert "not moving: holding its start pose: move a slider" in bar.status.content
+    assert "Not moving: holding its start pose: move a slider" in bar.status.content
 
 
 def test_a_fault_is_told_and_mended(page):

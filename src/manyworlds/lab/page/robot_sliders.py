@@ -13,13 +13,14 @@ from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl, TargetCo
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.spec.elements import joint_of
+from manyworlds.viewer.browser.command_sliders import TWIST_LABELS
 from manyworlds.viewer.browser.widgets import ShownValue
 
 if TYPE_CHECKING:
     import viser
 
 _MOST_COMMANDS = 6
-_LABELS = {"twist": ("forward [m/s]", "left [m/s]", "turn [rad/s]")}
+_LABELS = {"twist": tuple(TWIST_LABELS.values())}
 """Labels of the values of a command, by its name; the values of other commands are numbered."""
 
 

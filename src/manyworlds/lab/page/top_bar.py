@@ -85,6 +85,7 @@ class TopBar:
             notes = self._notes(snapshot)
         if ctx.note:
             notes.insert(0, ctx.note)
+        notes = [note[:1].upper() + note[1:] for note in notes]
         wrong = [f"{name} was left out: {why}" for name, why in lab.world.errors.items()]
         wrong += [*ctx.failures, *lab.loop.reports.lines]
         if ctx.message:
@@ -103,9 +104,10 @@ class TopBar:
         prefix = lab.world.robots[robot]
         own = [model.joint(j).name.startswith(prefix) for j in model.dof_jntid.tolist()]
         speed = np.abs(snapshot.qvel[own]).max(initial=0.0)
-        lead = "" if speed > _STILL and not snapshot.paused else "not moving: "
         reasons = lab.why_not_moving(robot)
-        return [f"{lead}{r}" if i == 0 else r for i, r in enumerate(reasons)]
+        if reasons and (speed <= _STILL or snapshot.paused):
+            reasons[0] = f"not moving: {reasons[0]}"
+        return reasons
 
 
 def _speed_name(speed: float) -> str:

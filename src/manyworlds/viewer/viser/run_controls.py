@@ -170,7 +170,7 @@ def _status_html(state: PanelState) -> str:
         ("World", str(state.env_idx)),
         ("Shown", f"{state.shown.start} to {state.shown.stop - 1} of {state.num_envs}"),
         ("Time", "not finite: reset" if state.diverged else f"{state.time:.2f} s"),
-        ("Pace", pace),
-        ("Speed", status.speed_label),
+        ("Speed", pace),
+        ("Requested", status.speed_label),
     ]
     return status_html(rows, [status.last_error] if status.last_error else [])
