@@ -54,7 +54,7 @@ class OptionsPart:
         self._model = _shown_values(SimpleNamespace(**ctx.lab.model_options))
         """Values of the compiled model, by name."""
         self.inputs: dict[str, viser.GuiInputHandle[Any]] = {}
-        self._shown: dict[str, ShownValue] = {}
+        self._shown: dict[str, ShownValue[Any]] = {}
         gui = ctx.gui
         with gui.add_folder("Physics"):
             for name, (label, kind, prefix) in _CHOICES.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Attempt = Callable[[Callable[[], object]], object]
 """Runs an action of a user; a page that shows errors catches them here."""
 _Button = TypeVar("_Button", bound="viser.GuiButtonHandle")
+_Value = TypeVar("_Value")
 _Number = TypeVar("_Number", int, float)
 _Input = TypeVar("_Input", bound="viser.GuiInputHandle[Any]")
 
@@ -99,7 +100,7 @@ def add_number(
     return handle
 
 
-class ShownValue:
+class ShownValue(Generic[_Value]):
     """Input that shows a value of the program, and that a user may set.
 
     What a user enters stays until the program has that value, or for a second if it does not take
@@ -109,12 +110,12 @@ class ShownValue:
         handle: the input.
     """
 
-    def __init__(self, handle: viser.GuiInputHandle[Any]) -> None:
+    def __init__(self, handle: viser.GuiInputHandle[_Value]) -> None:
         self.handle = handle
-        self._shown: object = handle.value
+        self._shown = handle.value
         self._until = -math.inf
 
-    def show(self, value: object) -> None:
+    def show(self, value: _Value) -> None:
         """Show the program's value, unless a user has just entered another one."""
         now = time.monotonic()
         if self.handle.value != self._shown:

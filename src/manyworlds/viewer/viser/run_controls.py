@@ -110,11 +110,11 @@ class RunControls:
         self._add_choice(gui, "Run", {"Single step": SingleStep(), "Reset": Reset()})
         speeds = {"Slower": SpeedDown(), "1x": ResetSpeed(), "Faster": SpeedUp()}
         self._add_choice(gui, "Speed", speeds)
-        self._world: ShownValue | None = None
+        self._world: ShownValue[int] | None = None
         if self._viewer.env.num_envs > 1:
             self._world = self._add_world_controls(gui, num_shown)
 
-    def _add_world_controls(self, gui: viser.GuiApi, num_shown: int) -> ShownValue:
+    def _add_world_controls(self, gui: viser.GuiApi, num_shown: int) -> ShownValue[int]:
         viewer = self._viewer
         num_envs = viewer.env.num_envs
         world = add_number(
