@@ -10,6 +10,14 @@ from tests.browser import free_port
 from tests.lab.conftest import ARM
 from tests.lab.page.test_browser import serve, until
 
+# Notes whether the script of the fields runs by the time of the first number field.
+_WATCH = """
+new MutationObserver(() => {
+  if (window.inTime === undefined && document.querySelector('.mantine-NumberInput-input'))
+    window.inTime = !!window.typedFields;
+}).observe(document, {childList: true, subtree: true});
+"""
+
 
 @pytest.fixture
 def arm(browser):
@@ -27,8 +35,11 @@ def arm(browser):
     with lab:
         page = serve(lab, free_port())
         browser.set_viewport_size({"width": 900, "height": 1000})
+        browser.add_init_script(_WATCH)
         browser.goto(page.url)
         browser.get_by_text("PAUSED", exact=True).first.wait_for()
+        browser.locator(".mantine-NumberInput-input").first.wait_for(state="attached")
+        assert browser.evaluate("window.inTime")
         yield lab, page, calls
         assert not page.errors
         page.close()

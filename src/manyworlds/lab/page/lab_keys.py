@@ -10,7 +10,6 @@ from manyworlds.lab.page.overlay_controls import OverlayPart
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.page.top_bar import TopBar
 from manyworlds.viewer.browser.keys import Key, add_keys, ignore_repeats
-from manyworlds.viewer.browser.typed_fields import wait_for_commits
 
 
 class LabKeys:
@@ -48,7 +47,6 @@ class LabKeys:
         self.actions: dict[str, Callable[[], Any]] = {key.name: key.action for key in keys}
         """Actions by the name of their key."""
         ignore_repeats(ctx.gui)
-        wait_for_commits(ctx.gui)
         add_keys(ctx.gui, keys, ctx.attempt)
         if collapsed:
             self._collapse()

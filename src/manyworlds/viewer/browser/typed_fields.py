@@ -107,7 +107,11 @@ window.typedFields ||= (() => {
 
 
 def wait_for_commits(gui: viser.GuiApi) -> viser.GuiHtmlHandle:
-    """Make number fields wait for Enter or the loss of focus; return the invisible element."""
-    # Scripts in viser's HTML do not run, but event handlers do.
+    """Make number fields wait for Enter or the loss of focus; return the invisible element.
+
+    Add it before the first field, so that none can be used without it.
+    """
+    # Scripts in viser's HTML do not run, but event handlers do. That of an SVG in another one runs
+    # as soon as the element is made; those of images run seconds later where a page is large.
     script = html.escape(_SCRIPT, quote=True)
-    return gui.add_html(f'<img src="data:," style="display:none" onerror="{script}">')
+    return gui.add_html(f'<svg style="display:none"><svg onload="{script}"></svg></svg>')

@@ -82,6 +82,7 @@ class RunControls:
         self._viewer = viewer
         gui = server.gui
         with server.atomic():
+            self._script = wait_for_commits(gui)
             self._status = gui.add_html("")
             self.tabs = gui.add_tab_group()
             """Tabs of the page; further ones can be added."""
@@ -89,7 +90,6 @@ class RunControls:
                 self._add_controls(gui, num_shown)
                 if can_follow:
                     self._add_checkbox(gui, "Follow robots", follow, FollowRobots)
-            self._script = wait_for_commits(gui)
             self._keys = add_keys(gui, self._list_keys())
 
     def update(self, state: PanelState) -> None:
