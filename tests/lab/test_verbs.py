@@ -42,7 +42,7 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("set_sim_speed", {"percent": 50.0}),
     ("take_robot", {"robot": "arm", "owner": "script"}),
     ("set_targets", {"robot": "arm", "owner": "script", "targets": {"elbow": 2.0}}),
-    ("set_neutral_targets", {"robot": "arm", "owner": "script"}),
+    ("reset_targets", {"robot": "arm", "owner": "script"}),
     ("release_robot", {"robot": "arm", "owner": "script"}),
     ("enable_controller", {"robot": "arm", "enabled": True}),
     ("list_keyframes", {"robot": "arm"}),

@@ -159,6 +159,8 @@ class EnvironmentDriver:
         self.policy = policy
         self.steered: dict[str, tuple[float, ...]] = {}
         """Commands that a user has set, by name of the term."""
+        self.differences: list[str] = []
+        """Differences between the settings of the environment and those of training, as text."""
         self._row = np.empty(mujoco.mj_stateSize(env.sim.mj_model, STATE))
         self._now = np.empty_like(self._row)
         self._substep = self._episodes = 0

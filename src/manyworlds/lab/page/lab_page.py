@@ -26,8 +26,10 @@ from manyworlds.lab.page.record_and_replay import RecordPart
 from manyworlds.lab.page.robot_sliders import RobotPart
 from manyworlds.lab.page.saved_states import SavedStatePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
+from manyworlds.lab.page.training_differences import DifferencesPart
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
+from manyworlds.viewer.browser.typed_fields import wait_for_commits
 from manyworlds.viewer.cpu_share import CpuShare
 
 if TYPE_CHECKING:
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 PartMaker = Callable[[PageContext], Part]
 TABS: dict[str, tuple[PartMaker, ...]] = {
-    "Robot": (RobotPart, SequencePart),
-    "Watch": (PlotPart, ReadoutPart),
+    "Robot": (DifferencesPart, RobotPart, SequencePart),
+    "Plots": (PlotPart, ReadoutPart),
     "View": (CameraPart, OverlayPart, MocapPart),
     "World": (TreePart, OptionsPart),
     "States": (KeyframePart, SavedStatePart),
@@ -112,6 +114,7 @@ class LabPage:
         with self.server.atomic():
             width = PANEL_PX if lab.environment is None else TASK_PANEL_PX
             self.server.gui.main_panel.set_width(width)
+            wait_for_commits(self.server.gui)
             view = WorldView(self.server, lab.world.model, lab.snapshot)
             self.context = PageContext(lab, self.server, view)
             top_bar, pull = TopBar(self.context), PullPart(self.context)

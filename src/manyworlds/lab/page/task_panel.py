@@ -15,6 +15,7 @@ from manyworlds.viewer.browser.markup import status_html
 from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
 from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
 from manyworlds.viewer.browser.term_plotter import ViserTermPlotter
+from manyworlds.viewer.browser.widgets import ShownValue
 from manyworlds.viewer.requests import SeekMotion, SteerCommand, ViewerRequest
 from manyworlds.viewer.world_mirror import WorldMirror
 
@@ -46,6 +47,7 @@ class TaskPart:
             driver.auto_reset,
             hint="Off: terminations are shown, and the world continues.",
         )
+        self._auto_reset = ShownValue(self.auto_reset)
         ctx.on_change(self.auto_reset, lambda on: ctx.call("set_auto_reset", on=on))
         self.shapes = gui.add_checkbox("Debug shapes", True, hint="Goals, commands, sensors ...")
         ctx.on_change(self.shapes, lambda on: self.request_redraw())
@@ -74,7 +76,7 @@ class TaskPart:
             self._paused = paused = snapshot.paused
             self._driver.show_pause(paused)
         self.commands.update()
-        self.auto_reset.value = self._driver.auto_reset
+        self._auto_reset.show(self._driver.auto_reset)
         report = self._driver.report
         if report is not self._seen:
             self._seen = report
@@ -110,7 +112,7 @@ class TaskPart:
             case requests.Reset():
                 call("reset")
             case requests.TogglePause():
-                call("set_paused", paused=not self._ctx.lab.paused)
+                self._ctx.toggle_pause()
             case requests.SingleStep():
                 call("set_paused", paused=True)
                 call("step", n_steps=self.env.cfg.decimation - self._driver.substep)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     model_hash=Field(text="hash of the compiled model, before later changes"),
     warnings=Values(text="MuJoCo's warnings since the last reset, by type"),
     failures=Texts(text="sentences about callbacks that failed"),
-    robots=Values(text="owner, targets and control law by robot, and why it does not move"),
+    robots=Values(text="owner, targets and controller by robot, and why it does not move"),
     held=Texts(text="robots that are held in a keyframe"),
     states=Texts(text="names of the saved states"),
     recording=Values(text="progress of the recording"),
