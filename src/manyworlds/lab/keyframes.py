@@ -74,6 +74,8 @@ class Keyframes:
         self._prefixes = prefixes
         self._reset_data = reset_data
         self._held: dict[str, tuple[Handle | None, str]] = {}
+        self.before_put: WorldEdit = lambda model, data: None
+        """Called by `reset` and `hold` in the physics thread, before the state changes."""
 
     def names(self, robot: str) -> list[str]:
         """Names of the robot's keyframes without its prefix, then of those of no robot."""
@@ -81,6 +83,8 @@ class Keyframes:
 
     def reset(self, robot: str, name: str = "", root: Root = "keep") -> None:
         """Set the positions and velocities of one robot to a keyframe; the others do not change.
+
+        A replay ends, because it would overwrite them: the others stay at the frame that it shows.
 
         Args:
             robot: name of the robot.
@@ -91,20 +95,24 @@ class Keyframes:
             KeyError: there is no such robot, or no such keyframe.
         """
         key = self._find(robot, name)
-        self._loop.do(
-            lambda model, data: self._put(model, data, robot, key, root), edits_model=False
-        )
+
+        def put(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            self.before_put(model, data)
+            self._put(model, data, robot, key, root)
+
+        self._loop.do(put, edits_model=False)
 
     def hold(self, robot: str, name: str = "") -> None:
         """Keep the joints of a robot, except a free root, at a keyframe against all forces.
 
         The joints are set before each step; if the keyframe has controls, they replace the
-        targets of the actuators.
+        targets of the actuators. A replay ends.
 
         Raises:
             KeyError: there is no such robot, or no such keyframe.
         """
         key = self._find(robot, name)
+        self._loop.do(self.before_put, edits_model=False)
         self.stop_hold(robot)
         model = self._loop.model
         control = self._loop.controls.find(robot)

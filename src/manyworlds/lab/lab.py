@@ -116,6 +116,7 @@ class LiveLab:
         self.states = SavedStates(loop, world.model_hash)
         self.recorder = Recorder(loop, world.model_hash, self._cfg.recorder)
         self.replay = Replay(loop, self.recorder, self.states, world.robots, world.reset)
+        self.keyframes.before_put = self.replay.give_way
 
     @classmethod
     def from_env(
@@ -271,7 +272,7 @@ class LiveLab:
         Returns:
             The session of the replay that the reset ended; empty if there was none.
         """
-        ended = self.replay.session if self.replay.is_active else ""
+        ended = self.replay.active_session
         self.loop.reset()
         return ended
 

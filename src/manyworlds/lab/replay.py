@@ -70,6 +70,8 @@ class Placement:
 class Replay:
     """Plays recordings, as the driver of the world, until `stop`, a reset or a restored state.
 
+    A keyframe that is applied or held ends a replay, too: `give_way` is called before it.
+
     Only recorded elements that the world has are moved: joints by `match_joints`, controls and
     mocap bodies by their names; all others keep their state. `mj_forward` computes derived fields,
     and the world's time is the time since the recording's first frame.
@@ -101,7 +103,7 @@ class Replay:
         self.report = MatchReport()
         """Recorded and moved joints of the newest replay."""
         self._loop, self._recorder, self._states = loop, recorder, states
-        states.before_restore = self._give_way
+        states.before_restore = self.give_way
         self._on_reset: Handle | None = None
         self._prefixes, self._reset_data = dict(prefixes), reset_data
         self._recording: Recording | None = None
@@ -120,6 +122,11 @@ class Replay:
     def is_active(self) -> bool:
         """True while a recording drives the world, playing or not."""
         return self._drive is not None
+
+    @property
+    def active_session(self) -> str:
+        """Name of the session that drives the world; empty if none does."""
+        return self.session if self.is_active else ""
 
     @property
     def playing(self) -> bool:
@@ -217,10 +224,10 @@ class Replay:
 
     def _end(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         before = self._before
-        if self._give_way(model, data) and before is not None:
+        if self.give_way(model, data) and before is not None:
             self._states.put(before, model, data)
 
-    def _give_way(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+    def give_way(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """End the replay in the present state, as for a reset; return False if there is none."""
         drive, self._drive = self._drive, None
         if drive is None:
@@ -234,7 +241,7 @@ class Replay:
         return True
 
     def _interrupt(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
-        self._give_way(model, data)
+        self.give_way(model, data)
 
     def play(self) -> None:
         """Continue; from the beginning if it was at the end."""

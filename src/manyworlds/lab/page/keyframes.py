@@ -49,7 +49,7 @@ class KeyframePart:
 
     def _put(self) -> None:
         root = _ROOTS[self.root.value]
-        self._ctx.call(
+        self._ctx.call_over_replay(
             "apply_keyframe", robot=self._ctx.robot, keyframe_name=self.choice.value, root=root
         )
 
@@ -58,4 +58,6 @@ class KeyframePart:
         if self._ctx.lab.keyframes.is_holding(robot):
             self._ctx.call("stop_hold", robot=robot)
         else:
-            self._ctx.call("hold_keyframe", robot=robot, keyframe_name=self.choice.value)
+            self._ctx.call_over_replay(
+                "hold_keyframe", robot=robot, keyframe_name=self.choice.value
+            )

@@ -101,6 +101,11 @@ class PageContext:
         """
         return self.lab.call(verb, **fields)
 
+    def call_over_replay(self, verb: str, **fields: object) -> None:
+        """Carry out a verb that ends a replay, and note if it did."""
+        if ended := self.call(verb, **fields)["ended_replay"]:
+            self.note = f"this ended the replay of '{ended}'"
+
     def on_click(self, handle: _Button, action: Callable[[], object]) -> _Button:
         """Run an action when a button is clicked; return the button."""
         return on_click(handle, action, self.attempt)

@@ -49,8 +49,7 @@ class SavedStatePart:
         self.name.value = ""
 
     def _restore(self) -> None:
-        if ended := self._ctx.call("restore_state", label=self.choice.value)["ended_replay"]:
-            self._ctx.note = f"this ended the replay of '{ended}'"
+        self._ctx.call_over_replay("restore_state", label=self.choice.value)
 
     def _send(self, client: viser.ClientHandle | None) -> None:
         assert client is not None  # only clients click

@@ -61,8 +61,7 @@ class TopBar:
 
     def reset(self) -> None:
         """Return to the initial state; say if that ended a replay."""
-        if ended := self._ctx.call("reset")["ended_replay"]:
-            self._ctx.note = f"the reset ended the replay of '{ended}'"
+        self._ctx.call_over_replay("reset")
 
     def _set_speed(self, name: str) -> None:
         self._ctx.call("set_sim_speed", percent=100.0 * SPEEDS[name])

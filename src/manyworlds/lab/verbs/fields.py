@@ -274,6 +274,10 @@ class Content(Field):
         raise bad("bytes", value)
 
 
+ENDED = Field(text="session of the replay that this ended; empty for none")
+"""Field `ended_replay` of replies."""
+
+
 def bad(what: str, value: object, hint: str = "", code: str = "bad_value") -> VerbError:
     """Return the error of a value that is not as declared."""
     got = repr(value)

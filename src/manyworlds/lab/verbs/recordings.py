@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from manyworlds.lab.replay import Binding
 from manyworlds.lab.verbs.fields import (
+    ENDED,
     Content,
     Field,
     Flag,
@@ -40,10 +41,10 @@ def capture_state(
     return {"label": saved.name, "state_time": saved.time}
 
 
-@verb(label=_LABEL, ended_replay=Field(text="session of the replay that ended; empty for none"))
+@verb(label=_LABEL, ended_replay=ENDED)
 def restore_state(lab: LiveLab, label: _State) -> Reply:
     """Return to a saved state; clear a fault, and end a replay."""
-    ended = lab.replay.session if lab.replay.is_active else ""
+    ended = lab.replay.active_session
     lab.states.restore(label)
     return {"label": label, "ended_replay": ended}
 
