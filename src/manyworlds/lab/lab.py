@@ -27,7 +27,7 @@ from manyworlds.lab.options import check_option, explain_options, read_options, 
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import Mode, PhysicsLoop
 from manyworlds.lab.presets import PRESETS, find_presets
-from manyworlds.lab.rebuild import Rebuilt, carry_controls, carry_state
+from manyworlds.lab.rebuild import Rebuilt, carry_controls, carry_state, keep_names
 from manyworlds.lab.recorder import Recorder, RecorderCfg
 from manyworlds.lab.replay import Replay
 from manyworlds.lab.sequence import Pose, PoseSequencer
@@ -92,6 +92,8 @@ class LiveLab:
         """Reason why the last `rebuild` failed; empty if it did not."""
         self.environment: EnvironmentDriver | None = None
         """The task's environment that drives the world; None in plain MuJoCo."""
+        self.source: Callable[[], LiveLab] | None = None
+        """Opens a lab of the same model file, task or run, for `reload`; None if not known."""
         self._cfg = dataclasses.replace(cfg)
         self._rebuild_calls: list[Callable[[], None]] = []
         self._views: weakref.WeakSet[ElementView] = weakref.WeakSet()
@@ -102,19 +104,19 @@ class LiveLab:
         )
         self.loop.mode, self.loop.speed = cfg.mode, cfg.speed
         self.loop.mode_locked = cfg.mode_lock
-        self._bind(world)
+        self.recorder = Recorder(self.loop, world.model_hash, cfg.recorder)
+        self._bind(world, SavedStates(self.loop, world))
         for robot in self.controls:
             robot.take(cfg.start_owner)
         self.phases.append("bound")
 
-    def _bind(self, world: World) -> None:
+    def _bind(self, world: World, states: SavedStates) -> None:
         """Create the parts that depend on the model."""
         loop = self.loop
         self.world, self.controls = world, loop.controls
         self.keyframes = Keyframes(loop, world.robots, world.reset)
         self.perturbation = Perturbation(loop)
-        self.states = SavedStates(loop, world.model_hash)
-        self.recorder = Recorder(loop, world.model_hash, self._cfg.recorder)
+        self.states = states
         self.replay = Replay(loop, self.recorder, self.states, world.robots, world.reset)
         self.keyframes.before_put = self.replay.give_way
 
@@ -207,46 +209,86 @@ class LiveLab:
         """Replace the world by a changed one that continues from the present state.
 
         Joints, actuators and mocap bodies of the same name keep their state; robots keep their
-        owners, targets and control laws; callbacks, drivers, time, mode and speed stay. A recording
-        ends, saved states are deleted, and element views expire, because they belong to the old
-        model. A task's environment stops driving: plain MuJoCo advances the new world.
+        names, owners, targets, control laws and holds; callbacks, drivers, time, mode and speed
+        stay. Saved states are converted by name, see `SavedStates.convert`, and a recording
+        continues in a new segment. A replay ends, and element views expire. A task's environment
+        stops driving: plain MuJoCo advances the new world.
 
         Args:
             world: the new world, or a function that builds it.
 
         Returns:
-            The joints that were kept, new and removed; or the error if the new world cannot be
-            read or does not compile, in which case the old one continues.
+            The joints that were kept, new and removed, and what else did not continue; or the error
+            if the new world cannot be read or does not compile, in which case the old one
+            continues, with everything in it.
         """
+        return self._rebuild(lambda: (world() if callable(world) else world, None))
+
+    def reload(self) -> Rebuilt:
+        """Rebuild the world from its `source`: model file, task or run.
+
+        A task's environment is built again, too, and starts a new episode.
+
+        Raises:
+            RuntimeError: the source is not known.
+        """
+        source = self.source
+        if source is None:
+            raise RuntimeError(
+                "The source of this lab is not known: set LiveLab.source, or call rebuild."
+            )
+
+        def build() -> tuple[World, EnvironmentDriver | None]:
+            fresh = source()
+            driver, fresh.environment = fresh.environment, None  # `stop` would close it
+            fresh.stop()
+            return fresh.world, driver
+
+        return self._rebuild(build)
+
+    def _rebuild(self, build: Callable[[], tuple[World, EnvironmentDriver | None]]) -> Rebuilt:
         self.last_compile_error = ""
         try:
-            fresh = world() if callable(world) else world
+            fresh, driver = build()
         except (ValueError, OSError, mujoco.FatalError) as error:
             self.last_compile_error = str(error)
             return Rebuilt(error=str(error))
+        fresh = keep_names(self.world, fresh)
         self._set_options(fresh)
         data = fresh.new_data()
         controls = fresh.controls(data)
 
         def swap(model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
+            states = SavedStates(self.loop, fresh)
+            states.adopt(self.states, controls)
+            notes = [f"'{name}' {s.converted}" for name, s in states.items() if s.converted]
+            if session := self.replay.active_session:
+                notes.append(f"the replay of '{session}' ended")
             self.replay.stop()
-            self.recorder.stop()
-            for robot in self.world.robots:
+            held = self.keyframes.held
+            for robot in held:
                 self.keyframes.stop_hold(robot)
-            result = carry_state(model, old, fresh.model, data)
+            result = carry_state(model, old, fresh.model, data, keep=driver is None)
             desk, dropped = carry_controls(self.controls, controls, fresh.model)
-            bindings = self.replay.bindings
             self.perturbation.close()
             self._leave_environment()
-            self.world = fresh
+            replay = self.replay
             self.loop.swap(fresh.model, data, desk, fresh.reset)
-            self._bind(fresh)
-            kept = {robot: bindings[robot] for robot in fresh.robots if robot in bindings}
-            self.replay.bindings.update(kept)
+            self.recorder.rebuild(fresh.model_hash)
+            self._bind(fresh, states)
+            self.replay.continue_settings(replay)
             for view in self._views:
                 view.expire()
             self._views.clear()
-            return dataclasses.replace(result, dropped_laws=dropped)
+            if driver is not None:
+                driver.start(self.loop)
+                self.environment = driver
+                return dataclasses.replace(result, notes=tuple(notes))
+            notes += [
+                f"the control law of '{robot}' ended: {why}" for robot, why in dropped.items()
+            ]
+            notes += self.keyframes.hold_again(held)
+            return dataclasses.replace(result, dropped_laws=tuple(dropped), notes=tuple(notes))
 
         result = self.loop.do(swap, edits_model=False)  # `PhysicsLoop.swap` raises the version
         for call in list(self._rebuild_calls):

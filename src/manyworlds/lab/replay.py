@@ -95,7 +95,7 @@ class Replay:
         reset_data: WorldEdit,
     ) -> None:
         self.bindings = {robot: Binding() for robot in prefixes}
-        """Role of each robot, by its name; may be passed to the replay of a rebuilt world."""
+        """Role of each robot, by its name."""
         self.loop = True
         """True to restart after the last frame."""
         self.session = ""
@@ -117,6 +117,12 @@ class Replay:
         self._is_file = False
         self._sources = self._targets = self._at_rest = np.empty(0, int)
         self._placements: list[Placement] = []
+
+    def continue_settings(self, other: Replay) -> None:
+        """Take over the settings of the replay of a world that this one replaces."""
+        self.loop, self.rate = other.loop, other.rate
+        same = {robot: role for robot, role in other.bindings.items() if robot in self.bindings}
+        self.bindings.update(same)
 
     @property
     def is_active(self) -> bool:
