@@ -74,6 +74,11 @@ class SavedStates:
         """Called by `restore` in the physics thread, before the state changes."""
 
     @property
+    def model_hash(self) -> str:
+        """Hash of the model that new states belong to."""
+        return self._columns.model_hash
+
+    @property
     def names(self) -> list[str]:
         """Names of the saved states, the oldest first."""
         return list(self._states)
