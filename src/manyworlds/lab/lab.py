@@ -27,7 +27,7 @@ from manyworlds.lab.options import check_option, explain_options, read_options, 
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import Mode, PhysicsLoop
 from manyworlds.lab.presets import PRESETS, find_presets
-from manyworlds.lab.rebuild import Rebuilt, carry_controls, carry_state, keep_names
+from manyworlds.lab.rebuild import Rebuilt, Replacement, keep_names
 from manyworlds.lab.recorder import Recorder, RecorderCfg
 from manyworlds.lab.replay import Replay
 from manyworlds.lab.sequence import Pose, PoseSequencer
@@ -90,6 +90,8 @@ class LiveLab:
         """Steps of starting and stopping, in the order in which they were carried out."""
         self.last_compile_error = ""
         """Reason why the last `rebuild` failed; empty if it did not."""
+        self.rebuild_notes: tuple[str, ...] = ()
+        """Sentences about what the last rebuild did not keep, see `Rebuilt.notes`."""
         self.environment: EnvironmentDriver | None = None
         """The task's environment that drives the world; None in plain MuJoCo."""
         self.source: Callable[[], LiveLab] | None = None
@@ -105,13 +107,16 @@ class LiveLab:
         self.loop.mode, self.loop.speed = cfg.mode, cfg.speed
         self.loop.mode_locked = cfg.mode_lock
         self.recorder = Recorder(self.loop, world.model_hash, cfg.recorder)
-        self._bind(world, SavedStates(self.loop, world))
+        self.bind_world(world, SavedStates(self.loop, world))
         for robot in self.controls:
             robot.take(cfg.start_owner)
         self.phases.append("bound")
 
-    def _bind(self, world: World, states: SavedStates) -> None:
-        """Create the parts that depend on the model."""
+    def bind_world(self, world: World, states: SavedStates) -> None:
+        """Create the parts that depend on the model; views of another model expire."""
+        for view in self._views:
+            view.expire()
+        self._views.clear()
         loop = self.loop
         self.world, self.controls = world, loop.controls
         self.keyframes = Keyframes(loop, world.robots, world.reset)
@@ -200,7 +205,7 @@ class LiveLab:
             self.loop.stop()
         finally:
             self.recorder.stop()
-            self._leave_environment()
+            self.leave_environment()
             atexit.unregister(self.stop)
         if self.phases[-1] != "stopped":
             self.phases.append("stopped")
@@ -255,42 +260,9 @@ class LiveLab:
             return Rebuilt(error=str(error))
         fresh = keep_names(self.world, fresh)
         self._set_options(fresh)
-        data = fresh.new_data()
-        controls = fresh.controls(data)
-
-        def swap(model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
-            states = SavedStates(self.loop, fresh)
-            states.adopt(self.states, controls)
-            notes = [f"'{name}' {s.converted}" for name, s in states.items() if s.converted]
-            if session := self.replay.active_session:
-                notes.append(f"the replay of '{session}' ended")
-            self.replay.stop()
-            held = self.keyframes.held
-            for robot in held:
-                self.keyframes.stop_hold(robot)
-            result = carry_state(model, old, fresh.model, data, keep=driver is None)
-            desk, dropped = carry_controls(self.controls, controls, fresh.model)
-            self.perturbation.close()
-            self._leave_environment()
-            replay = self.replay
-            self.loop.swap(fresh.model, data, desk, fresh.reset)
-            self.recorder.rebuild(fresh.model_hash)
-            self._bind(fresh, states)
-            self.replay.continue_settings(replay)
-            for view in self._views:
-                view.expire()
-            self._views.clear()
-            if driver is not None:
-                driver.start(self.loop)
-                self.environment = driver
-                return dataclasses.replace(result, notes=tuple(notes))
-            notes += [
-                f"the control law of '{robot}' ended: {why}" for robot, why in dropped.items()
-            ]
-            notes += self.keyframes.hold_again(held)
-            return dataclasses.replace(result, dropped_laws=tuple(dropped), notes=tuple(notes))
-
-        result = self.loop.do(swap, edits_model=False)  # `PhysicsLoop.swap` raises the version
+        replacement = Replacement(self, fresh, driver)
+        # `PhysicsLoop.swap` raises the version of the model.
+        result = self.loop.do(replacement.carry_out, edits_model=False)
         for call in list(self._rebuild_calls):
             self.loop.reports.attempt(call)
         return result
@@ -576,7 +548,8 @@ class LiveLab:
         """Register a function to call after each `rebuild`, in the thread that requested it."""
         self._rebuild_calls.append(call)
 
-    def _leave_environment(self) -> None:
+    def leave_environment(self) -> None:
+        """End and close the task's environment, if one drives the world."""
         driver, self.environment = self.environment, None
         if driver is not None:
             driver.close()

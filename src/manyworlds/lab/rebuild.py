@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.control import RobotControls
 from manyworlds.lab.recording import carry_values, state_columns
+from manyworlds.lab.states import SavedStates
 from manyworlds.lab.world import STATE, World, has_prefix
+
+if TYPE_CHECKING:
+    from manyworlds.lab.env_driver import EnvironmentDriver
+    from manyworlds.lab.lab import LiveLab
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,3 +111,47 @@ def carry_controls(
         if reason := known.rebuild(model, robot.actuators, robot.neutral):
             dropped[robot.name] = reason
     return RobotControls(desk), dropped
+
+
+class Replacement:
+    """Replacement of a lab's world by another one, in which everything continues by name.
+
+    Args:
+        lab: the lab.
+        world: the new world.
+        driver: environment that drives the new world, from its own state; None for plain MuJoCo.
+    """
+
+    def __init__(self, lab: LiveLab, world: World, driver: EnvironmentDriver | None = None) -> None:
+        self._lab, self._world, self._driver = lab, world, driver
+        self._data = world.new_data()
+        self._controls = world.controls(self._data)
+
+    def carry_out(self, model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
+        """Replace the world; runs in the physics thread."""
+        lab, world, data = self._lab, self._world, self._data
+        states = SavedStates(lab.loop, world)
+        states.adopt(lab.states, self._controls)
+        notes = [f"'{name}' {s.converted}" for name, s in states.items() if s.converted]
+        replay, held = lab.replay, lab.keyframes.held
+        if replay.is_active:
+            notes.append(f"the replay of '{replay.session}' ended")
+        replay.stop()
+        for robot in held:
+            lab.keyframes.stop_hold(robot)
+        result = carry_state(model, old, world.model, data, keep=self._driver is None)
+        desk, dropped = carry_controls(lab.controls, self._controls, world.model)
+        lab.perturbation.close()
+        lab.leave_environment()
+        lab.loop.swap(world.model, data, desk, world.reset)
+        lab.recorder.rebuild(world.model_hash)
+        lab.bind_world(world, states)
+        lab.replay.continue_settings(replay)
+        if self._driver is None:
+            notes += [f"the control law of '{name}' ended: {why}" for name, why in dropped.items()]
+            notes += lab.keyframes.hold_again(held)
+        else:
+            self._driver.start(lab.loop)
+            lab.environment, dropped = self._driver, {}
+        lab.rebuild_notes = tuple(notes)
+        return dataclasses.replace(result, dropped_laws=tuple(dropped), notes=lab.rebuild_notes)

@@ -27,7 +27,8 @@ class KeyframePart:
         self._ctx = ctx
         gui = ctx.gui
         names = self._names()
-        with gui.add_folder("Keyframes", visible=bool(names)):
+        self.folder = gui.add_folder("Keyframes", visible=bool(names))
+        with self.folder:
             self.choice = gui.add_dropdown("Keyframe", names or ("none",))
             self.root = gui.add_dropdown(
                 "Root", tuple(_ROOTS), hint="Pose of a floating robot's root."
@@ -43,6 +44,12 @@ class KeyframePart:
         names = self._names()
         if names and names != tuple(self.choice.options):
             self.choice.options = names
+        if self.folder.visible != bool(names):
+            self.folder.visible = bool(names)
+
+    def renew(self) -> list[str]:
+        """Keep the chosen keyframe; `update` lists those of the new world."""
+        return []
 
     def _names(self) -> tuple[str, ...]:
         return tuple(self._ctx.lab.keyframes.names(self._ctx.robot)) if self._ctx.robot else ()

@@ -82,8 +82,20 @@ class OptionsPart:
             values[name] = present.removeprefix(prefix).lower()
         for label, flag in _SWITCHES.items():
             values[label] = read_flag(self._option, flag)
+        for name in _NUMBERS:
+            handle: Any = self.inputs[name]
+            if not handle.min <= values[name] <= handle.max:
+                handle.min, handle.max = (
+                    min(handle.min, values[name]),
+                    max(handle.max, values[name]),
+                )
         for name, value in values.items():
             self.inputs[name].value = value
+
+    def renew(self) -> list[str]:
+        """Show the options of the new world."""
+        self._option = self._ctx.lab.world.model.opt
+        return []
 
     def _add(
         self, name: str, handle: viser.GuiInputHandle[Any], convert: Callable[[Any], ArrayLike]

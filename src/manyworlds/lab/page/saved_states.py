@@ -44,6 +44,10 @@ class SavedStatePart:
             self.choice.value = names[-1]
             self.restore.disabled = self.download.disabled = names == ("none",)
 
+    def renew(self) -> list[str]:
+        """Keep the chosen state; the lab has converted it."""
+        return []
+
     def _save(self) -> None:
         self._ctx.call("capture_state", label=self.name.value.strip())
         self.name.value = ""
