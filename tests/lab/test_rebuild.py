@@ -211,7 +211,7 @@ def suite_file(name: str) -> Path:
 
 
 def with_box(path: Path) -> mujoco.MjSpec:
-    """A model with a free box before everything else, under another name."""
+    """A model with a free box, under another name."""
     spec = mujoco.MjSpec.from_file(str(path))
     box = spec.worldbody.add_body(name="a_box", pos=[5.0, 0.0, 1.0])
     box.add_freejoint(name="a_box")

@@ -46,9 +46,9 @@ def keep_names(old: World, fresh: World) -> World:
 
     Names that were given to the new world stay. Where they were inferred from the model, a robot of
     the same prefix keeps its name; if no prefix was found, all robots whose prefix the new model
-    still has keep name and prefix.
+    still has keep name and prefix. An empty world has no names to keep.
     """
-    if fresh.robots != fresh.inferred:
+    if fresh.robots != fresh.inferred or old.model.nbody == 1:
         return fresh
     names = {prefix: name for name, prefix in old.robots.items()}
     robots = {names.get(prefix, name): prefix for name, prefix in fresh.robots.items()}
