@@ -139,7 +139,8 @@ class LabPage:
             self._due = dict.fromkeys(self.parts, 0.0)
             gone += self._parts.renew({**_task_tab(lab), **self._tabs})
             self._due = dict.fromkeys(self.parts, 0.0)
-        self.context.note = "; ".join(["the world was rebuilt", *gone, *lab.rebuild_notes])
+        notes: Any = self.context.call("read_status")["rebuild_notes"]
+        self.context.note = "; ".join(["the world was rebuilt", *gone, *notes])
 
     def _welcome(self, client: viser.ClientHandle) -> None:
         """Point the camera of a new browser at the present state; play when it has drawn that."""

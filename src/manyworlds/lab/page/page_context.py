@@ -140,10 +140,12 @@ class PageContext:
         """
         return self.lab.call(verb, **fields)
 
-    def call_over_replay(self, verb: str, **fields: object) -> None:
+    def call_over_replay(self, verb: str, **fields: object) -> Reply:
         """Carry out a verb that ends a replay, and note if it did."""
-        if ended := self.call(verb, **fields)["ended_replay"]:
+        reply = self.call(verb, **fields)
+        if ended := reply["ended_replay"]:
             self.note = f"this ended the replay of '{ended}'"
+        return reply
 
     def on_click(self, handle: _Button, action: Callable[[], object]) -> _Button:
         """Run an action when a button is clicked; return the button."""

@@ -53,7 +53,9 @@ class SavedStatePart:
         self.name.value = ""
 
     def _restore(self) -> None:
-        self._ctx.call_over_replay("restore_state", label=self.choice.value)
+        name = self.choice.value
+        if converted := self._ctx.call_over_replay("restore_state", label=name)["converted"]:
+            self._ctx.note = f"the state '{name}' was {converted}"
 
     def _send(self, client: viser.ClientHandle | None) -> None:
         assert client is not None  # only clients click
@@ -64,5 +66,6 @@ class SavedStatePart:
 
     def _import(self) -> str:
         file = self.upload.value
-        reply = self._ctx.call("import_state", content=file.content, name=file.name)
-        return f"'{file.name}' is imported as '{reply['label']}'."
+        reply = self._ctx.call("import_state", content=file.content, name=file.name, convert=True)
+        how = f", {reply['converted']}" if reply["converted"] else ""
+        return f"'{file.name}' is imported as '{reply['label']}'{how}."
