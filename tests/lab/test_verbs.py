@@ -215,7 +215,7 @@ def test_options_are_changed_all_or_none(lab):
 
 
 def test_only_edits_of_the_model_raise_its_version(lab):
-    """Carry out all verbs: the version rises with options and models, and with what programs post."""
+    """Carry out all verbs: the version rises with options, models and programs' posts."""
     versions = {}
     for name, fields in SCRIPT:
         before = lab.snapshot.model_version

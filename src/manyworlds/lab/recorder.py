@@ -61,7 +61,7 @@ class _Segment:
 
     @property
     def ends(self) -> list[np.ndarray]:
-        """The first and the last row, if there are rows."""
+        """The first and the last row, if there are rows, each of shape [1 + num_columns]."""
         return [self.rows[0], self.rows[-1]] if self.rows else []
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import mujoco
 import numpy as np
 import pytest
@@ -30,7 +32,8 @@ def rebuild(page, *changes: tuple[str, str]) -> None:
     update(page)
 
 
-BOX = '<body name="box" pos="3 0 1"><freejoint/><geom size=".1"/></body><body name="upper"'
+UPPER = '<body name="upper"'
+BOX = '<body name="box" pos="3 0 1"><freejoint/><geom size=".1"/></body>' + UPPER
 
 
 def test_all_choices_stay(page):
@@ -54,7 +57,7 @@ def test_all_choices_stay(page):
     page.context.view.show_group(2, False)
     page.lab.step(5)
     update(page)
-    rebuild(page, ('<body name="upper"', BOX))
+    rebuild(page, (UPPER, BOX))
     view, model = ctx.view, page.lab.world.model
     assert overlays.boxes["joints"].value and overlays.see_through.value
     assert overlays.coloring.value == "Body" and overlays.own["arm"]["sites"].value == "on"
@@ -184,7 +187,7 @@ def test_parts_that_know_nothing_of_rebuilds_are_made_again(world):
     lab = LiveLab(world)
     page = LabPage(lab, port=free_port(), tabs={**TABS, "Mine": (Note,)})
     first = page.parts["Note"]
-    rebuild(page, ('<body name="upper"', BOX))
+    rebuild(page, (UPPER, BOX))
     assert page.parts["Note"] is not first and page.parts["Note"].nbody == 6
     handles = page.server.gui._gui_input_handle_from_uuid.values()
     assert page.parts["Note"].text in handles and first.text not in handles
@@ -207,3 +210,30 @@ def test_programs_frame_and_follow(page):
     with pytest.raises(KeyError, match="no robot or body 'bal'; did you mean 'ball'"):
         page.frame("bal")
     press(page.parts["TopBar"].play)
+
+
+def test_a_page_is_drawn_while_the_world_is_rebuilt(world):
+    """Draw a running world without a break while it is rebuilt thirty times: no part fails."""
+    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    from manyworlds.lab.page import LabPage
+
+    specs = [mujoco.MjSpec.from_string(ARM.replace(UPPER, b)) for b in (BOX, UPPER)]
+    with LiveLab(world) as lab:
+        page, done = LabPage(lab, port=free_port()), threading.Event()
+
+        def draw() -> None:
+            while not done.is_set():
+                page._due = dict.fromkeys(page._due, float("-inf"))
+                page.update()
+
+        thread = threading.Thread(target=draw)
+        thread.start()
+        for i in range(30):
+            assert lab.rebuild(world_from_spec(specs[i % 2]))
+            lab.step(2)
+        done.set()
+        thread.join()
+        page.update()
+        assert not page.errors, page.errors[-1]
+        assert page.parts["WorldView"].model is lab.world.model
+        page.close()

@@ -28,6 +28,7 @@ from manyworlds.lab.page.robot_sliders import RobotPart
 from manyworlds.lab.page.saved_states import SavedStatePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
 from manyworlds.lab.page.world_view import WorldView
+from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 from manyworlds.viewer.cpu_share import CpuShare
 
@@ -125,7 +126,7 @@ class LabPage:
         self._due = dict.fromkeys(self.parts, 0.0)
         self.update()
 
-    def _renew(self) -> None:
+    def _renew(self, snapshot: Snapshot) -> None:
         """Show the rebuilt world; what a user has chosen stays, and a note says what is gone."""
         lab, self._world = self.lab, self.lab.world
         with self.server.atomic():
@@ -133,7 +134,7 @@ class LabPage:
             self.server.gui.main_panel.set_width(width)
             self.server.scene.reset()
             self.server.scene.remove_click_callback()
-            view = WorldView(self.server, lab.world.model, lab.snapshot, self.context.view)
+            view = WorldView(self.server, lab.world.model, snapshot, self.context.view)
             gone = self.context.renew(lab, view)
             self.parts["WorldView"] = view
             self._due = dict.fromkeys(self.parts, 0.0)
@@ -167,9 +168,11 @@ class LabPage:
 
     def update(self) -> None:
         """Show the newest snapshot in all parts that are due."""
-        if self.lab.world is not self._world:  # it was rebuilt
-            self._renew()
-        snapshot, now = self.lab.snapshot, time.monotonic()
+        world, snapshot, now = self.lab.world, self.lab.snapshot, time.monotonic()
+        if world is not self.lab.world or snapshot.model_version != self.lab.loop.model_version:
+            return  # the world is being replaced: the next snapshot is of the new one
+        if world is not self._world:  # it was rebuilt
+            self._renew(snapshot)
         for name, due in list(self._due.items()):
             if now < due:
                 continue
@@ -177,6 +180,8 @@ class LabPage:
             try:
                 self.parts[name].update(snapshot)
             except Exception:
+                if self.lab.world is not self._world:
+                    return  # it was rebuilt during this update: the next one shows the new world
                 self._report(name)
                 del self._due[name]
 
