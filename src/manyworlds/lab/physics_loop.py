@@ -371,10 +371,7 @@ class PhysicsLoop:
         controls: RobotControls,
         reset_data: WorldEdit,
     ) -> None:
-        """Replace the world by another; for commands. Callbacks and drivers stay.
-
-        The snapshot at the end of the command is the first one of the new world.
-        """
+        """Replace the world for commands, whose snapshot then shows it; callbacks, drivers stay."""
         self.model, self.controls = model, controls
         self._reset_data = reset_data
         self._bind(data)

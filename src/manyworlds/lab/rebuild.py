@@ -57,7 +57,10 @@ def keep_names(old: World, fresh: World) -> World:
         robots = kept or robots
     if robots == fresh.robots or len(robots) < len(fresh.robots):
         return fresh
-    return dataclasses.replace(fresh, robots=robots)
+    of_prefix = {fresh.robots[name]: source for name, source in fresh.sources.items()}
+    found = {name: of_prefix.get(p, of_prefix.get("")) for name, p in robots.items()}
+    sources = {name: source for name, source in found.items() if source}
+    return dataclasses.replace(fresh, robots=robots, sources=sources)
 
 
 def carry_state(
