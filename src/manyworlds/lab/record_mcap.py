@@ -85,8 +85,10 @@ class RecordingFile:
                     closing = self._closing.wait(FLUSH_S)
                     while not self._rows.empty():
                         item = self._rows.get()
-                        add = self._file.begin if isinstance(item, Recording) else self._file.add
-                        add(item)
+                        if isinstance(item, Recording):
+                            self._file.begin(item)
+                        else:
+                            self._file.add(item)
                     self._file.flush()
                 self._file.finish()
         except OSError as error:

@@ -41,6 +41,7 @@ AS_ALL, ON, OFF = "same as all", "on", "off"
 _CHOICES: tuple[str, ...] = (AS_ALL, ON, OFF)
 COLORINGS = ("Off", "Island", "Body", "Robot")
 """Properties by which bodies can be colored."""
+_NOTHING: tuple[str, ...] = ("nothing",)
 _SEE_THROUGH = 0.3
 
 
@@ -95,7 +96,7 @@ class OverlayPart:
         )
         self.see_through = gui.add_checkbox("Transparent", False)
         self.coloring = gui.add_dropdown("Colors by", COLORINGS, hint="Sleeping bodies are dim.")
-        self.follow = gui.add_dropdown("Follow", ("nothing",))
+        self.follow = gui.add_dropdown("Follow", _NOTHING)
         ctx.on_change(self.follow, lambda name: self._follow(ctx.view.id_of(name)))
         with gui.add_folder("Geom groups", expand_by_default=False):
             for group, shown in enumerate(ctx.view.grid.groups["geom"]):
