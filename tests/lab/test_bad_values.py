@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import mujoco
 import numpy as np
 import pytest
@@ -20,6 +22,14 @@ from manyworlds.lab import (
 )
 from manyworlds.scene import SceneCfg
 from tests.lab.conftest import ARM
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings():
+    """Turn warnings of numpy into errors: a fault says all."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
 
 
 class Wrong(Passthrough):

@@ -413,3 +413,33 @@ def test_a_policy_may_only_have_a_reset():
     lab.step(5 * env.cfg.decimation)
     assert len(told) == 2 and told[1].tolist() == [True]
     lab.stop()
+
+
+def test_a_reload_builds_the_environment_again():
+    """Reload a lab that a task drives: a new episode of a new environment; states stay."""
+    lab = open_task()
+    opened = []
+
+    def again() -> LiveLab:
+        opened.append(open_task())
+        return opened[-1]
+
+    lab.source = again
+    lab.step(9)
+    saved = lab.states.save("here")
+    lab.step(3)
+    old, hash_before = lab.environment, lab.world.model_hash
+    result = lab.reload()
+    assert result and not result.dropped_laws and lab.world.model_hash == hash_before
+    assert lab.environment is not old and lab.environment is not None
+    assert opened[0].environment is None and opened[0].loop.state == "stopped"
+    assert lab.snapshot.time == 0.0 and lab.environment.report.step == 0
+    first = steps_of(lab, 20)
+    assert lab.snapshot.driver == "environment" and lab["cartpole"].owner == "policy"
+    lab.reset()
+    assert lab.step().driver == "environment"
+    assert lab.states["here"] is saved
+    lab.states.restore("here")
+    assert lab.snapshot.time == saved.time and len(first) == 20
+    lab.step(5)
+    lab.stop()

@@ -128,3 +128,23 @@ def test_what_is_not_there_is_said(lab):
         lab.keyframes.reset("b", "steep")
     with pytest.raises(KeyError, match="no robot 'c'; available: a, b"):
         lab.keyframes.hold("c")
+
+
+@pytest.mark.parametrize("verb", ["apply_keyframe", "hold_keyframe"])
+@pytest.mark.parametrize("threaded", [False, True])
+def test_a_keyframe_ends_a_replay(lab, verb, threaded):
+    """Apply or hold a keyframe during a replay: it is not overwritten, and the reply says so."""
+    lab.recorder.cfg.to_file = False
+    lab.recorder.start()
+    lab.step(50)
+    lab.recorder.stop()
+    if threaded:
+        lab.loop.mode = "direct"
+        lab.start()
+    lab.replay.start()
+    assert lab.step().driver == "replay"
+    reply = lab.call(verb, robot="b", keyframe_name="flat")
+    assert reply["ended_replay"] == "Live" and not lab.replay.is_active
+    after = lab.step()
+    assert after.driver == "physics" and after.qpos[8] == pytest.approx(0.2, abs=1e-3)
+    assert lab.call(verb, robot="b", keyframe_name="up")["ended_replay"] == ""

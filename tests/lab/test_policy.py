@@ -261,3 +261,24 @@ def test_the_command_opens_a_run(run):
     lab = open_lab(LabOptions(target=str(checkpoint), paused=True))
     assert lab["cartpole"].controller.policy.path == checkpoint
     lab.stop()
+
+
+def test_a_verb_runs_a_policy(run):
+    """Run a policy by its verb: the same states as by the method; the reply says its commands."""
+    expected, decimation = plain_states(run, 20)
+    world = world_from_file(run / "scene" / "scene.xml", by_prefix=True)
+    lab = LiveLab(world, LabCfg(mode="direct"))
+    reply = lab.call("run_policy", path=str(run / "policy.onnx"))
+    assert reply["differences"] == [] and reply["commands"] == {}
+    seen = []
+    for _ in range(20):
+        lab.step(decimation)
+        seen.append(state_of(lab))
+    assert seen == expected
+    law = lab["cartpole"].controller
+    lab.source = lambda: LiveLab(world_from_file(run / "scene" / "scene.xml", by_prefix=True))
+    lab.step(3)
+    assert not lab.call("reload")["notes"]
+    assert lab["cartpole"].controller is not law and lab["cartpole"].owner == "policy"
+    lab.step(decimation)
+    lab.stop()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import threading
+from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 
 from manyworlds.lab import (
+    LIVE,
     LabCfg,
     LiveLab,
     PdController,
@@ -56,7 +59,7 @@ def test_a_prop_comes_into_a_running_world(tmp_path, threaded):
     assert np.array_equal(after.qpos[7:], before.qpos) and np.array_equal(
         after.qvel[6:], before.qvel
     )
-    assert after.mocap_pos[0, 0] == -2.0 and not lab.recorder.is_recording
+    assert after.mocap_pos[0, 0] == -2.0 and lab.recorder.is_recording
     assert lab["arm"] is robot and robot.command.targets[1] == 3.0 and robot.owner == "panel"
     assert lab.loop.mode == "direct" and lab.loop.speed == 0.5
     lab.step(10)
@@ -65,7 +68,7 @@ def test_a_prop_comes_into_a_running_world(tmp_path, threaded):
     lab.reset()
     assert lab.snapshot.time == 0.0 and lab.snapshot.qpos[2] == 0.5
     assert not lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(ARM))).fresh
-    assert lab.states.names == [] and lab.step().qpos.size == before.qpos.size
+    assert lab.step().qpos.size == before.qpos.size
     lab.stop()
 
 
@@ -194,3 +197,132 @@ def test_worlds_that_cannot_be_read_change_nothing(lab, tmp_path, text, message)
         assert not result and message in result.error == lab.last_compile_error != ""
         assert lab.world is world and lab.step().step > 0
     assert lab.rebuild(lambda: arm()) and lab.last_compile_error == ""
+
+
+SUITE = {"walker": "right_knee", "cheetah": "bthigh", "quadruped": "knee_front_left"}
+
+
+def suite_file(name: str) -> Path:
+    """Find a model of dm_control."""
+    package = importlib.util.find_spec("dm_control")
+    if package is None or not package.submodule_search_locations:
+        pytest.skip("needs dm_control")
+    return Path(package.submodule_search_locations[0]) / "suite" / f"{name}.xml"
+
+
+def with_box(path: Path) -> mujoco.MjSpec:
+    """A model with a free box, under another name."""
+    spec = mujoco.MjSpec.from_file(str(path))
+    box = spec.worldbody.add_body(name="a_box", pos=[5.0, 0.0, 1.0])
+    box.add_freejoint(name="a_box")
+    box.add_geom(size=[0.1, 0.0, 0.0])
+    spec.modelname = "changed"
+    return spec
+
+
+@pytest.mark.parametrize("name", SUITE)
+def test_saved_states_and_the_recording_continue(name, tmp_path):
+    """Rebuild robots of dm_control with a box: names, states, holds and the recording continue."""
+    path, joint = suite_file(name), SUITE[name]
+    lab = LiveLab(
+        world_from_file(path), LabCfg(mode="direct", recorder=RecorderCfg(folder=tmp_path))
+    )
+    (robot,) = lab.controls
+    robot.write("panel", {robot.actuators.names[0]: 0.25})
+    lab.recorder.start("all.mcap")
+    lab.step(30)
+    saved = lab.states.save("before")
+    old_hash, angle = lab.world.model_hash, lab.view("joint", joint).qpos.copy()
+    lab.step(20)
+    result = lab.rebuild(world_from_spec(with_box(path)))
+    assert result.fresh == ("a_box",) and [r.name for r in lab.controls] == [robot.name]
+    (note,) = (note for note in result.notes if "'before'" in note)
+    assert f"converted from model {old_hash[:12]}" in note and "initial state: a_box" in note
+    assert lab.recorder.is_recording and lab.recorder.num_segments == 2
+    lab.step(10)
+    lab.call("restore_state", label="before")
+    assert lab.snapshot.time == saved.time == pytest.approx(saved.time)
+    assert np.array_equal(lab.view("joint", joint).qpos, angle)
+    assert lab[robot.name].command.targets[0] == 0.25
+    assert lab.states["before"].model_hash == lab.world.model_hash != old_hash
+    first = [s.qpos.tobytes() for s in (lab.step() for _ in range(20))]
+    lab.states.restore("before")
+    assert [s.qpos.tobytes() for s in (lab.step() for _ in range(20))] == first
+    lab.recorder.stop()
+    for recording in (lab.recorder.load(LIVE), lab.recorder.load("all.mcap")):
+        one, two = recording.segments
+        assert (one.model_hash, two.model_hash) == (old_hash, lab.world.model_hash)
+        assert (len(one), len(two)) == (50, 50) and "a_box" in two.joints
+        assert one.times[-1] < two.times[0] and recording.complete
+    lab.stop()
+
+
+def test_a_rebuild_that_fails_loses_nothing(tmp_path):
+    """Fail to rebuild while recording, holding and replaying: everything goes on."""
+    path = suite_file("walker")
+    lab = LiveLab(world_from_file(path), LabCfg(recorder=RecorderCfg(folder=tmp_path)))
+    lab.recorder.start("one.mcap")
+    saved = lab.states.save("a")
+    lab.step(10)
+    assert not lab.rebuild(lambda: world_from_file(tmp_path / "gone.xml"))
+    assert not lab.rebuild(lambda: world_from_spec(mujoco.MjSpec.from_string("<mujoco>")))
+    lab.step(10)
+    assert lab.recorder.is_recording and lab.recorder.num_segments == 1
+    assert lab.states["a"] is saved and not saved.converted
+    lab.recorder.stop()
+    assert len(lab.recorder.load("one.mcap")) == 20
+    lab.stop()
+
+
+def test_files_of_states_of_another_model(lab, tmp_path):
+    """Read a state's file after a rebuild: refused, or converted on request, and it says so."""
+    lab["arm"].write("panel", {"elbow": 1.5})
+    lab.step(30)
+    qpos = lab.snapshot.qpos.copy()
+    lab.states.save("here")
+    path = lab.states.write("here", tmp_path)
+    lab.states.drop("here")
+    lab.rebuild(arm(BOX, **{'motor name="shoulder"': 'motor name="torso"'}))
+    with pytest.raises(ValueError, match="of another model .* or convert it by name"):
+        lab.states.read(path)
+    assert lab.states.names == []
+    saved = lab.states.read(path, convert=True)
+    assert "3 joints kept; in the initial state: box; targets in part" in saved.converted
+    lab.step(100)
+    lab.states.restore("here")
+    assert np.array_equal(lab.snapshot.qpos[7:], qpos)
+    assert lab["arm"].command.targets.tolist() == [0.0, 1.5]
+    again = LiveLab(lab.world)
+    assert again.states.read(lab.states.write("here", tmp_path)).converted == saved.converted
+    again.stop()
+
+
+def test_robots_keep_their_names_and_prefixes():
+    """Rebuild two robots from a spec that says nothing of them: names and targets stay."""
+    spec, parent = mujoco.MjSpec.from_string(ARM), mujoco.MjSpec()
+    for prefix in ("one_", "two_"):
+        parent.attach(spec.copy(), prefix=prefix, frame=parent.worldbody.add_frame())
+    robots = {"left": "one_", "right": "two_"}
+    lab = LiveLab(world_from_spec(parent, robots=robots))
+    lab["right"].take("script")
+    lab["right"].write("script", {"elbow": 2.0})
+    parent.worldbody.add_body(name="shelf").add_geom(size=[0.1, 0, 0])
+    assert lab.rebuild(world_from_spec(parent))
+    assert lab.world.robots == robots and lab["right"].owner == "script"
+    assert lab["right"].command.targets.tolist() == [0.0, 2.0]
+    assert lab.rebuild(world_from_spec(parent, robots={"up": "two_"}))
+    assert lab.world.robots == {"up": "two_"}, "names that are given win"
+    lab.stop()
+
+
+def test_holds_continue_where_the_keyframe_is(lab):
+    """Rebuild a held robot: it is held again; without the keyframe, the result says so."""
+    keys = "</actuator><keyframe><key name='up' ctrl='3 0'/></keyframe>"
+    lab.rebuild(arm(**{"</actuator>": keys}))
+    lab.keyframes.hold("arm", "up")
+    keys = "</actuator><keyframe><key name='flat'/><key name='up' ctrl='4 0'/></keyframe>"
+    assert not lab.rebuild(arm(**{"</actuator>": keys})).notes
+    assert lab.keyframes.held == {"arm": "up"} and lab.step().ctrl.tolist() == [4.0, 0.0]
+    (note,) = lab.rebuild(arm()).notes
+    assert "'arm' is held no longer: There is no keyframe 'up'" in note
+    assert lab["arm"].owner == "panel"

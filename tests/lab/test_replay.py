@@ -19,6 +19,7 @@ from manyworlds.lab import (
     world_from_spec,
 )
 from manyworlds.lab.recording import Recording
+from manyworlds.lab.replay import Track
 from manyworlds.lab.world import STATE
 from tests.lab.conftest import ARM
 
@@ -241,7 +242,8 @@ def test_an_hour_does_not_drift(world, tmp_path):
     lab = make_lab(world, tmp_path)
     times = np.cumsum(np.full(500_000, 0.002)) + 1e3
     values = np.arange(500_000.0)[:, None]
-    lab.replay._recording = recording = Recording(times, values, {"qpos": {"elbow": (0, 1)}})
+    recording, none = Recording(times, values, {"qpos": {"elbow": (0, 1)}}), np.empty(0, int)
+    lab.replay._tracks = [Track(recording, 1, 0.0, 0, none, none, none, [])]
     for frame in range(1, 499_999):
         lab.replay._advance(0.002)
         if frame % 5000 == 0:
@@ -462,3 +464,80 @@ def test_what_cannot_be_played_is_refused(lab, tmp_path):
         other.replay.seek(0.0)
     assert other.step().driver == "physics"
     other.stop()
+
+
+BOX = '<body name="box"><freejoint name="box"/><geom size=".1"/></body>'
+TALL = ARM.replace('<body name="upper"', f'{BOX}<body name="upper"')
+OTHER = BOT.replace('"hip"', '"thigh"').replace('"root"', '"trunk"')
+
+
+def rebuild(lab: LiveLab, xml: str) -> None:
+    """Rebuild a lab from a text."""
+    assert lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(xml)))
+
+
+@pytest.mark.parametrize("file", ["", "two.mcap"])
+def test_segments_are_played_one_after_the_other(lab, file):
+    """Record over a rebuild, play it in the new world: each frame of both models, by name."""
+    lab.recorder.start(file)
+    before = [lab.step() for _ in range(40)]
+    rebuild(lab, TALL)
+    after = [lab.step() for _ in range(30)]
+    lab.recorder.stop()
+    report = lab.replay.start(file or LIVE)
+    assert "segment 1 of 2 is of another model" in str(report)
+    assert "3 of its 3 joints are moved" in str(report)
+    assert lab.replay.num_frames == 70
+    assert lab.replay.duration == pytest.approx(69 * 0.002)
+    lab.replay.pause()
+    for at, snapshots in enumerate((before, after)):
+        for i, then in enumerate(snapshots):
+            lab.replay.seek((40 * at + i) * 0.002)
+            assert lab.replay.segment == at + 1
+            now = lab.snapshot.qpos if at else lab.snapshot.qpos[7:]
+            placed = then.qpos if not file else now  # files are placed at the initial pose
+            assert np.array_equal(now[-9:-7], then.qpos[-9:-7])
+            assert np.array_equal(now, placed)
+    assert f"[{file or LIVE}, segment 2 of 2]" in lab.replay.label
+    lab.replay.seek(39 * 0.002)
+    lab.replay.step_frames(1)
+    assert lab.replay.segment == 2 and lab.replay.time == pytest.approx(40 * 0.002)
+    lab.replay.step_frames(-1)
+    assert lab.replay.segment == 1 and lab.replay.time == pytest.approx(39 * 0.002)
+    lab.replay.play()
+    seen = {(lab.step(), lab.replay.segment)[1] for _ in range(80)}
+    assert seen == {1, 2}, "over the boundary, and again from the beginning"
+
+
+def test_segments_that_fit_nothing_are_told(lab, tmp_path):
+    """Rebuild to a world of other joints: only its segment is played, and the report says so."""
+    lab.recorder.start()
+    lab.step(20)
+    rebuild(lab, OTHER)
+    lab.step(10)
+    lab.recorder.stop()
+    report = str(lab.replay.start())
+    assert "segment 1 of 2 is of another model" in report and "is not played" in report
+    assert lab.replay.num_frames == 10 and lab.replay.segment == 2
+    with pytest.raises(ValueError, match="has 2 segments, because its world was rebuilt"):
+        lab.recorder.save("two.csv")
+    with pytest.raises(ValueError, match="has no segment 3: it has 2"):
+        lab.recorder.save("two.csv", segment=3)
+    lab.recorder.save("second.csv", segment=2)
+    assert lab.recorder.load("second.csv").joints == ["trunk", "thigh"]
+    lab.recorder.save("two.mcap")
+    live, file = lab.recorder.load(LIVE), lab.recorder.load("two.mcap")
+    assert [len(segment) for segment in file.segments] == [20, 10]
+    for here, there in zip(live.segments, file.segments, strict=True):
+        assert np.array_equal(here.values, there.values) and here.index == there.index
+        assert here.model_hash == there.model_hash
+
+
+def test_a_rebuild_ends_a_replay(lab):
+    """Rebuild during a replay: it ends, the world continues, and the result says so."""
+    lab.replay.loop, lab.replay.rate = False, 2.0
+    lab.replay.start()
+    result = lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(TALL)))
+    assert "the replay of 'Live' ended" in result.notes and not lab.replay.is_active
+    assert not lab.replay.loop and lab.replay.rate == 2.0
+    assert lab.replay.start().matched, "what was recorded before is still there"

@@ -7,6 +7,7 @@ import inspect
 import json
 import math
 import re
+import threading
 from pathlib import Path
 
 import mujoco
@@ -32,6 +33,7 @@ def lab(tmp_path):
     world = world_from_spec(mujoco.MjSpec.from_string(KEYED))
     cfg = LabCfg(mode="direct", recorder=RecorderCfg(folder=tmp_path))
     with LiveLab(world, cfg) as lab:
+        lab.source = lambda: LiveLab(world_from_spec(mujoco.MjSpec.from_string(KEYED)), cfg)
         yield lab
 
 
@@ -81,9 +83,11 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("restore_state", {"label": "here"}),
     ("drop_state", {"label": "here"}),
     ("reset", {}),
+    ("reload", {}),
 )
 """Fields of each verb, but of those that need more than this lab."""
 ELSEWHERE = {"set_command", "play_sequence", "stop_sequence", "import_state", "recording_import"}
+ELSEWHERE |= {"run_policy"}
 ELSEWHERE |= {"steer_command", "seek_motion", "set_auto_reset"}  # need an environment
 
 
@@ -211,13 +215,14 @@ def test_options_are_changed_all_or_none(lab):
 
 
 def test_only_edits_of_the_model_raise_its_version(lab):
-    """Carry out all verbs: the version rises with options only, and with what programs post."""
+    """Carry out all verbs: the version rises with options, models and programs' posts."""
     versions = {}
     for name, fields in SCRIPT:
         before = lab.snapshot.model_version
         lab.call(name, **fields)
         versions[name] = lab.snapshot.model_version - before
-    assert {name for name, rise in versions.items() if rise} == {"set_sim_options", "set_sim_flag"}
+    rises = {"set_sim_options", "set_sim_flag", "reload"}
+    assert {name for name, rise in versions.items() if rise} == rises
     before = lab.snapshot.model_version
     lab.read(lambda model, data: data.time).result(5.0)
     assert lab.snapshot.model_version == before
@@ -306,3 +311,39 @@ def test_the_page_changes_the_world_by_verbs_alone():
                 if isinstance(target, ast.Attribute) and ".lab." in ast.unparse(target):
                     wrong.append(f"{path.name}: {ast.unparse(target)} =")
     assert not wrong
+
+
+def test_a_reload_continues_by_name(tmp_path):
+    """Change a file and reload it; break it: the error is a verb's, and the world continues."""
+    path = tmp_path / "arm.xml"
+    path.write_text(ARM)
+    lab = LiveLab(world_from_file(path), LabCfg(mode="direct"))
+    with pytest.raises(VerbError, match="source of this lab is not known") as caught:
+        lab.call("reload")
+    assert caught.value.code == "not_ready"
+    lab.source = lambda: LiveLab(world_from_file(path))
+    lab.call("set_targets", robot="arm", targets={"elbow": 2.0})
+    before, threads = lab.step(20), threading.active_count()
+    path.write_text(ARM.replace('name="ball"', 'name="globe"').replace(' pos=".5 0 .3"', ""))
+    reply = lab.call("reload")
+    assert reply["kept"] == ["shoulder", "elbow"] and reply["fresh"] == ["globe:0"]
+    assert lab.snapshot.qpos[:2].tolist() == before.qpos[:2].tolist()
+    assert lab.snapshot.time == before.time and lab["arm"].command.targets[1] == 2.0
+    assert threading.active_count() == threads
+    path.write_text("<mujoco><nonsense/></mujoco>")
+    world = lab.world
+    with pytest.raises(VerbError, match="present world continues: .*nonsense") as caught:
+        lab.call("reload")
+    assert caught.value.code == "bad_model" and lab.world is world and lab.step().time > before.time
+    lab.stop()
+
+
+def test_paths_are_fields_of_their_own(lab):
+    """Describe the field of a policy's path, and send what is no path."""
+    (path,) = (f for f in VERBS["run_policy"].describe()["fields"] if f["name"] == "path")
+    assert path["type"] == "path" and path["required"]
+    with pytest.raises(VerbError, match="run_policy: path must be the path of a file, got 3"):
+        lab.call("run_policy", path=3)
+    with pytest.raises(VerbError, match="There is no policy 'gone.onnx'") as caught:
+        lab.call("run_policy", path="gone.onnx")
+    assert caught.value.code == "path_not_readable"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import struct
 import threading
 import warnings
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -348,3 +350,60 @@ def test_bodies_have_owners():
     assert owners == [expected.get(name, name.partition("/")[0]) for name in names]
     assert owners.count("go") == owners.count("go2") == 3
     lab.stop()
+
+
+SUITE = ("walker", "quadruped", "humanoid", "dog", "cheetah", "manipulator", "fish")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [(ROBOTS[0], "g1_29dof_rev_1_0"), (ROBOTS[1], "go1"), (ROBOTS[2], "yam_v0")],
+)
+def test_a_robot_has_the_name_of_its_model(file, name):
+    """Open third-party robots, from the file and as a spec: the name is that of the model."""
+    assert world_from_file(robot_file(file)).robots == {name: ""}
+    spec = mujoco.MjSpec.from_file(str(robot_file(file)))
+    assert world_from_spec(spec).robots == {name: ""}
+    assert world_from_file(robot_file(file), name="bob").robots == {"bob": ""}
+
+
+@pytest.mark.parametrize("file", SUITE)
+def test_robots_of_the_suite_have_their_names(file):
+    """Open robots of dm_control: no robot has the name of its root body."""
+    package = importlib.util.find_spec("dm_control")
+    if package is None or not package.submodule_search_locations:
+        pytest.skip("needs dm_control")
+    path = Path(package.submodule_search_locations[0]) / "suite" / f"{file}.xml"
+    (name,) = world_from_file(path).robots
+    assert name == {"walker": "planar walker", "manipulator": "planar manipulator"}.get(file, file)
+
+
+def test_a_model_without_a_name(tmp_path):
+    """Open a model without a name: a file gives it that of the file."""
+    (tmp_path / "rig.xml").write_text(ROD.replace("{option}", "").replace(' model="full"', ""))
+    assert world_from_file(tmp_path / "rig.xml").robots == {"rig": ""}
+    spec = mujoco.MjSpec.from_file(str(tmp_path / "rig.xml"))
+    assert world_from_spec(spec).robots == {"robot": ""}
+
+
+@pytest.mark.parametrize("file", ROBOTS)
+def test_prefixes_are_names_of_robots(file, tmp_path):
+    """Attach a robot twice, in Python and in a file: each prefix names a robot."""
+    spec, parent = mujoco.MjSpec.from_file(str(robot_file(file))), mujoco.MjSpec()
+    root = spec.worldbody.first_body()
+    spec.add_actuator(name="motor", target=spec.joints[-1].name).trntype = mujoco.mjtTrn.mjTRN_JOINT
+    for prefix in ("left/", "right/"):
+        parent.attach(spec.copy(), prefix=prefix, frame=parent.worldbody.add_frame())
+    world = world_from_spec(parent)
+    assert world.robots == {"left": "left/", "right": "right/"}
+    assert [robot.name for robot in world.controls()] == ["left", "right"]
+    assert world_from_spec(parent, robots={"L": "left/"}).robots == {"L": "left/"}
+    with pytest.raises(ValueError, match="No element has the prefix 'up/' of the robot 'up'"):
+        world_from_spec(parent, robots={"up": "up/"})
+    two = tmp_path / "two.xml"
+    attach = f'<attach model="m" body="{root.name}" prefix="'
+    two.write_text(
+        f'<mujoco><asset><model name="m" file="{robot_file(file)}"/></asset><worldbody>'
+        f'{attach}left_"/><frame pos="0 2 0">{attach}right_"/></frame></worldbody></mujoco>'
+    )
+    assert world_from_file(two).robots == {"left": "left_", "right": "right_"}

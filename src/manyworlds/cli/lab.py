@@ -171,6 +171,7 @@ def _open_plain(cfg: LabOptions, target: Target) -> LiveLab:
     from manyworlds.lab import LiveLab
 
     lab = LiveLab(_world_of(target, cfg), cfg.lab_cfg())
+    lab.source = lambda: open_lab(cfg)
     if target.policy is not None:
         law = lab.run_policy(target.policy, commands=cfg.command)
         if law.differences:

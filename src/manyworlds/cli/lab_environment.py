@@ -45,6 +45,7 @@ def open_environment(cfg: LabOptions, target: Target) -> LiveLab:
     if checkpoint is not None:
         policy = load_run_policy(env, target.task, run, checkpoint)
     lab = LiveLab.driven_by(env, policy, cfg.lab_cfg())
+    lab.source = lambda: open_environment(cfg, target)
     assert lab.environment is not None
     if (trained := target.run or run) is not None:
         lab.environment.differences = differences_from_training(env_cfg, trained)

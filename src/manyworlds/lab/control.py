@@ -118,13 +118,12 @@ class RobotControl:
             self._command = TargetCommand(fresh, self._now)
         return True
 
-    def rebuild(
-        self, model: mujoco.MjModel, actuators: RobotActuators, neutral: np.ndarray
-    ) -> bool:
+    def rebuild(self, model: mujoco.MjModel, actuators: RobotActuators, neutral: np.ndarray) -> str:
         """Continue in a rebuilt model: actuators of the same name keep their targets.
 
         Returns:
-            True if the controller continues, too; otherwise the targets become the controls.
+            The reason why the controller does not continue, so that the targets become the
+            controls; empty if it continues.
         """
         with self._lock:
             told = dict(zip(self.actuators.names, self._command.targets, strict=True))
@@ -133,12 +132,13 @@ class RobotControl:
             targets = np.array([told.get(name, value) for name, value in rest], float)
             targets.flags.writeable = False
             self._command = TargetCommand(targets, self._command.time)
+        reason = f"'{self.controller.name}' cannot continue in another model"
         try:
             law = self.controller.rebuilt(model, actuators)
-        except (ValueError, KeyError):
-            law = None
+        except Exception as error:  # of a controller from outside this package
+            law, reason = None, str(error.args[0] if error.args else error)
         self.controller = law or Passthrough()
-        return law is not None
+        return "" if law else reason
 
     def reset(self) -> None:
         """Return to the neutral targets; the owner stays."""

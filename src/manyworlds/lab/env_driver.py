@@ -171,7 +171,8 @@ class EnvironmentDriver:
         self.report = self._report()
 
     def start(self, loop: PhysicsLoop) -> None:
-        """Drive the world of a loop, whose model was copied from the environment."""
+        """Drive the world of a loop, whose model was copied from the environment, and no other."""
+        self._leave()
         self._loop = loop
         for robot in loop.controls:
             robot.controller = EnvironmentLaw(robot)
@@ -189,10 +190,14 @@ class EnvironmentDriver:
     def close(self) -> None:
         """Stop driving, and close the environment; for the physics thread, or without one."""
         if self._drive is not None:
-            self._loop.drivers.remove(self._drive)
-            self._handle.remove()
-            self._drive = None
+            self._leave()
             self.env.close()
+
+    def _leave(self) -> None:
+        drive, self._drive = self._drive, None
+        if drive is not None:
+            self._loop.drivers.remove(drive)
+            self._handle.remove()
 
     @property
     def auto_reset(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import mujoco
@@ -60,6 +62,18 @@ class HeldController(Controller):
         self.law.load_state_dict(state)
 
 
+@dataclass(frozen=True)
+class _Hold:
+    """Hold of one robot."""
+
+    handle: Handle | None
+    """Callback that sets the joints; None if controls hold them."""
+    owner: str
+    """Owner of the robot before."""
+    keyframe: str
+    """Name of the keyframe without the robot's prefix."""
+
+
 class Keyframes:
     """Sets single robots to the model's keyframes, and holds them there.
 
@@ -73,7 +87,9 @@ class Keyframes:
         self._loop = loop
         self._prefixes = prefixes
         self._reset_data = reset_data
-        self._held: dict[str, tuple[Handle | None, str]] = {}
+        self._held: dict[str, _Hold] = {}
+        self.before_put: WorldEdit = lambda model, data: None
+        """Called by `reset` and `hold` in the physics thread, before the state changes."""
 
     def names(self, robot: str) -> list[str]:
         """Names of the robot's keyframes without its prefix, then of those of no robot."""
@@ -81,6 +97,8 @@ class Keyframes:
 
     def reset(self, robot: str, name: str = "", root: Root = "keep") -> None:
         """Set the positions and velocities of one robot to a keyframe; the others do not change.
+
+        A replay ends, because it would overwrite them: the others stay at the frame that it shows.
 
         Args:
             robot: name of the robot.
@@ -91,20 +109,24 @@ class Keyframes:
             KeyError: there is no such robot, or no such keyframe.
         """
         key = self._find(robot, name)
-        self._loop.do(
-            lambda model, data: self._put(model, data, robot, key, root), edits_model=False
-        )
+
+        def put(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            self.before_put(model, data)
+            self._put(model, data, robot, key, root)
+
+        self._loop.do(put, edits_model=False)
 
     def hold(self, robot: str, name: str = "") -> None:
         """Keep the joints of a robot, except a free root, at a keyframe against all forces.
 
         The joints are set before each step; if the keyframe has controls, they replace the
-        targets of the actuators.
+        targets of the actuators. A replay ends.
 
         Raises:
             KeyError: there is no such robot, or no such keyframe.
         """
         key = self._find(robot, name)
+        self._loop.do(self.before_put, edits_model=False)
         self.stop_hold(robot)
         model = self._loop.model
         control = self._loop.controls.find(robot)
@@ -119,22 +141,38 @@ class Keyframes:
             handle = self._loop.on_pre_step(
                 lambda model, data, moved: self._pin(model, data, robot, key)
             )
-        self._held[robot] = handle, owner
+        name = model.key(key).name or str(key)
+        self._held[robot] = _Hold(handle, owner, name.removeprefix(self._prefix(robot)))
+
+    @property
+    def held(self) -> dict[str, str]:
+        """Names of the keyframes at which robots are held, by robot."""
+        return {robot: hold.keyframe for robot, hold in self._held.items()}
+
+    def hold_again(self, held: Mapping[str, str]) -> list[str]:
+        """Hold robots as in a world that this one replaces; return why others are not, as text."""
+        lost = []
+        for robot, name in held.items():
+            try:
+                self.hold(robot, name)
+            except KeyError as error:
+                lost.append(f"'{robot}' is held no longer: {error.args[0]}")
+        return lost
 
     def stop_hold(self, robot: str) -> None:
         """Stop holding a robot; the previous owner owns it again."""
         if robot not in self._held:
             return
-        handle, owner = self._held.pop(robot)
-        if handle is not None:
-            handle.remove()
+        hold = self._held.pop(robot)
+        if hold.handle is not None:
+            hold.handle.remove()
         control = self._loop.controls.find(robot)
         if control is None:
             return
         if isinstance(control.controller, HeldController):
             control.controller = control.controller.law
         if control.owner == HOLD:
-            control.take(owner)
+            control.take(hold.owner)
 
     def is_holding(self, robot: str) -> bool:
         """Return True if a robot is held; False while another client owns it."""

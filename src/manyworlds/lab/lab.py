@@ -27,7 +27,7 @@ from manyworlds.lab.options import check_option, explain_options, read_options, 
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import Mode, PhysicsLoop
 from manyworlds.lab.presets import PRESETS, find_presets
-from manyworlds.lab.rebuild import Rebuilt, carry_controls, carry_state
+from manyworlds.lab.rebuild import Rebuilt, Replacement, keep_names
 from manyworlds.lab.recorder import Recorder, RecorderCfg
 from manyworlds.lab.replay import Replay
 from manyworlds.lab.sequence import Pose, PoseSequencer
@@ -90,8 +90,12 @@ class LiveLab:
         """Steps of starting and stopping, in the order in which they were carried out."""
         self.last_compile_error = ""
         """Reason why the last `rebuild` failed; empty if it did not."""
+        self.rebuild_notes: tuple[str, ...] = ()
+        """Sentences about what the last rebuild did not keep, see `Rebuilt.notes`."""
         self.environment: EnvironmentDriver | None = None
         """The task's environment that drives the world; None in plain MuJoCo."""
+        self.source: Callable[[], LiveLab] | None = None
+        """Opens a lab of the same model file, task or run, for `reload`; None if not known."""
         self._cfg = dataclasses.replace(cfg)
         self._rebuild_calls: list[Callable[[], None]] = []
         self._views: weakref.WeakSet[ElementView] = weakref.WeakSet()
@@ -102,20 +106,24 @@ class LiveLab:
         )
         self.loop.mode, self.loop.speed = cfg.mode, cfg.speed
         self.loop.mode_locked = cfg.mode_lock
-        self._bind(world)
+        self.recorder = Recorder(self.loop, world.model_hash, cfg.recorder)
+        self.bind_world(world, SavedStates(self.loop, world))
         for robot in self.controls:
             robot.take(cfg.start_owner)
         self.phases.append("bound")
 
-    def _bind(self, world: World) -> None:
-        """Create the parts that depend on the model."""
+    def bind_world(self, world: World, states: SavedStates) -> None:
+        """Create the parts that depend on the model; views of another model expire."""
+        for view in self._views:
+            view.expire()
+        self._views.clear()
         loop = self.loop
         self.world, self.controls = world, loop.controls
         self.keyframes = Keyframes(loop, world.robots, world.reset)
         self.perturbation = Perturbation(loop)
-        self.states = SavedStates(loop, world.model_hash)
-        self.recorder = Recorder(loop, world.model_hash, self._cfg.recorder)
+        self.states = states
         self.replay = Replay(loop, self.recorder, self.states, world.robots, world.reset)
+        self.keyframes.before_put = self.replay.give_way
 
     @classmethod
     def from_env(
@@ -197,7 +205,7 @@ class LiveLab:
             self.loop.stop()
         finally:
             self.recorder.stop()
-            self._leave_environment()
+            self.leave_environment()
             atexit.unregister(self.stop)
         if self.phases[-1] != "stopped":
             self.phases.append("stopped")
@@ -206,48 +214,55 @@ class LiveLab:
         """Replace the world by a changed one that continues from the present state.
 
         Joints, actuators and mocap bodies of the same name keep their state; robots keep their
-        owners, targets and controllers; callbacks, drivers, time, mode and speed stay. A recording
-        ends, saved states are deleted, and element views expire, because they belong to the old
-        model. A task's environment stops driving: plain MuJoCo advances the new world.
+        names, owners, targets, controllers and holds; callbacks, drivers, time, mode and speed
+        stay. Saved states are converted by name, see `SavedStates.convert`, and a recording
+        continues in a new segment. A replay ends, and element views expire. A task's environment
+        stops driving: plain MuJoCo advances the new world.
 
         Args:
             world: the new world, or a function that builds it.
 
         Returns:
-            The joints that were kept, new and removed; or the error if the new world cannot be
-            read or does not compile, in which case the old one continues.
+            The joints that were kept, new and removed, and what else did not continue; or the error
+            if the new world cannot be read or does not compile, in which case the old one
+            continues, with everything in it.
         """
+        return self._rebuild(lambda: (world() if callable(world) else world, None))
+
+    def reload(self) -> Rebuilt:
+        """Rebuild the world from its `source`: model file, task or run.
+
+        A task's environment is built again, too, and starts a new episode.
+
+        Raises:
+            RuntimeError: the source is not known.
+        """
+        source = self.source
+        if source is None:
+            raise RuntimeError(
+                "The source of this lab is not known: set LiveLab.source, or call rebuild."
+            )
+
+        def build() -> tuple[World, EnvironmentDriver | None]:
+            fresh = source()
+            driver, fresh.environment = fresh.environment, None  # `stop` would close it
+            fresh.stop()
+            return fresh.world, driver
+
+        return self._rebuild(build)
+
+    def _rebuild(self, build: Callable[[], tuple[World, EnvironmentDriver | None]]) -> Rebuilt:
         self.last_compile_error = ""
         try:
-            fresh = world() if callable(world) else world
+            fresh, driver = build()
         except (ValueError, OSError, mujoco.FatalError) as error:
             self.last_compile_error = str(error)
             return Rebuilt(error=str(error))
+        fresh = keep_names(self.world, fresh)
         self._set_options(fresh)
-        data = fresh.new_data()
-        controls = fresh.controls(data)
-
-        def swap(model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
-            self.replay.stop()
-            self.recorder.stop()
-            for robot in self.world.robots:
-                self.keyframes.stop_hold(robot)
-            result = carry_state(model, old, fresh.model, data)
-            desk, dropped = carry_controls(self.controls, controls, fresh.model)
-            bindings = self.replay.bindings
-            self.perturbation.close()
-            self._leave_environment()
-            self.world = fresh
-            self.loop.swap(fresh.model, data, desk, fresh.reset)
-            self._bind(fresh)
-            kept = {robot: bindings[robot] for robot in fresh.robots if robot in bindings}
-            self.replay.bindings.update(kept)
-            for view in self._views:
-                view.expire()
-            self._views.clear()
-            return dataclasses.replace(result, dropped_laws=dropped)
-
-        result = self.loop.do(swap, edits_model=False)  # `PhysicsLoop.swap` raises the version
+        replacement = Replacement(self, fresh, driver)
+        # `PhysicsLoop.swap` raises the version of the model.
+        result = self.loop.do(replacement.carry_out, edits_model=False)
         for call in list(self._rebuild_calls):
             self.loop.reports.attempt(call)
         return result
@@ -271,7 +286,7 @@ class LiveLab:
         Returns:
             The session of the replay that the reset ended; empty if there was none.
         """
-        ended = self.replay.session if self.replay.is_active else ""
+        ended = self.replay.active_session
         self.loop.reset()
         return ended
 
@@ -533,7 +548,8 @@ class LiveLab:
         """Register a function to call after each `rebuild`, in the thread that requested it."""
         self._rebuild_calls.append(call)
 
-    def _leave_environment(self) -> None:
+    def leave_environment(self) -> None:
+        """End and close the task's environment, if one drives the world."""
         driver, self.environment = self.environment, None
         if driver is not None:
             driver.close()

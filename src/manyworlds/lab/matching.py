@@ -35,6 +35,8 @@ class MatchReport:
     """Recorded joints that move nothing, and the reason."""
     unmoved: list[str] = field(default_factory=list)
     """Joints of the model that no recorded one moves."""
+    notes: list[str] = field(default_factory=list)
+    """Sentences about segments of other models."""
 
     def __str__(self) -> str:
         """Return lines of text."""
@@ -44,6 +46,7 @@ class MatchReport:
         lines += [f"{name}: {why}" for name, why in self.unmatched.items()]
         if self.unmoved:
             lines.append(f"not recorded: {', '.join(self.unmoved)}")
+        lines += self.notes
         return "\n".join(lines)
 
 

@@ -371,7 +371,7 @@ class PhysicsLoop:
         controls: RobotControls,
         reset_data: WorldEdit,
     ) -> None:
-        """Replace the world by another; for commands. Callbacks and drivers stay."""
+        """Replace the world for commands, whose snapshot then shows it; callbacks, drivers stay."""
         self.model, self.controls = model, controls
         self._reset_data = reset_data
         self._bind(data)
@@ -379,7 +379,6 @@ class PhysicsLoop:
         if self.num_threads:
             mujoco.mju_threadpool(data, self.num_threads)
         self.clear_fault()
-        self._take_snapshot()
 
     def set_threads(self, num_threads: int) -> None:
         """Set the number of additional threads for one step, which speed up large worlds.

@@ -1,22 +1,26 @@
 """Recordings in MCAP files (https://mcap.dev/spec), which keep what was written if they are cut.
 
-A file has one metadata record, `recording`, whose `header` is JSON with the names, and one message
-per frame on the topic `state`: the time and the row of values as little-endian float64. The format
+A file has a metadata record `recording`, whose `header` is JSON with the names, and one message per
+frame on the topic `state`: the time and the row of values as little-endian float64. A file of a
+world that was rebuilt has such a record and a channel of that topic for each segment, which the
+header names. The format
 is binary because a state has hundreds of doubles per step, all digits of which matter; the header
 has the names of the columns.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import queue
 import threading
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from manyworlds.lab.recording import Recording, RecordingError
+from manyworlds.lab.recording import Recording, RecordingError, join_segments
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import atomic_path
 
@@ -48,7 +52,7 @@ class RecordingFile:
         self.error = ""
         """Reason why the file ends before the recording does; empty if it does not."""
         self._max_rows = max_rows
-        self._rows: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
+        self._rows: queue.SimpleQueue[np.ndarray | Recording] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._stream = path.open("xb")
         self._file = _Frames(self._stream, empty)
@@ -64,6 +68,10 @@ class RecordingFile:
             return
         self._rows.put(row)
 
+    def begin(self, empty: Recording) -> None:
+        """Begin a new segment, whose rows have the names and types of a recording."""
+        self._rows.put(empty)
+
     def close(self) -> None:
         """Write the remaining rows and the end of the file."""
         self._closing.set()
@@ -76,7 +84,11 @@ class RecordingFile:
                 while not closing:
                     closing = self._closing.wait(FLUSH_S)
                     while not self._rows.empty():
-                        self._file.add(self._rows.get())
+                        item = self._rows.get()
+                        if isinstance(item, Recording):
+                            self._file.begin(item)
+                        else:
+                            self._file.add(item)
                     self._file.flush()
                 self._file.finish()
         except OSError as error:
@@ -88,24 +100,30 @@ class _Frames:
 
     Args:
         stream: stream to write to.
-        recording: recording that the header describes.
+        recording: recording that the header of the first segment describes.
     """
 
     def __init__(self, stream: BinaryIO, recording: Recording) -> None:
         library = require_extra("mcap.writer", "lab")
         self._writer: Writer = library.Writer(stream, compression=library.CompressionType.LZ4)
+        self._writer.start(profile="manyworlds")
+        self._count = self._segments = 0
+        self.begin(recording)
+        self.flush()
+
+    def begin(self, recording: Recording) -> None:
+        self._channel = self._writer.register_channel("state", _ENCODING, 0)
+        self._segments += 1
         header = {
             "version": 1,
+            "segment": self._segments,
+            "channel": self._channel,
             "model_hash": recording.model_hash,
             "joint_types": dict(recording.joint_types),
             "index": {field: dict(elements) for field, elements in recording.index.items()},
             "width": recording.values.shape[1],
         }
-        self._writer.start(profile="manyworlds")
         self._writer.add_metadata("recording", {"header": json.dumps(header)})
-        self._channel = self._writer.register_channel("state", _ENCODING, 0)
-        self._count = 0
-        self.flush()
 
     def add(self, row: np.ndarray) -> None:
         nanoseconds = max(0, round(float(row[0]) * 1e9))
@@ -124,8 +142,11 @@ def write_mcap(path: Path, recording: Recording) -> None:
     """Write a recording; an earlier file is replaced as a whole."""
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         file = _Frames(stream, recording)
-        for row in np.column_stack([recording.times, recording.values]):
-            file.add(row)
+        for segment in recording.segments:
+            if segment is not recording:
+                file.begin(segment)
+            for row in np.column_stack([segment.times, segment.values]):
+                file.add(row)
         file.finish()
 
 
@@ -137,24 +158,31 @@ def read_mcap(path: Path) -> Recording:
     """
     reader = require_extra("mcap.stream_reader", "lab")
     records = require_extra("mcap.records", "lab")
-    header: dict[str, Any] = {}
-    rows: list[bytes] = []
+    headers: list[dict[str, Any]] = []
+    rows: dict[int, list[bytes]] = defaultdict(list)
     complete = False
     with path.open("rb") as stream:
         source = reader.StreamReader(stream, validate_crcs=True, record_size_limit=_MAX_RECORD)
         try:
             for record in source.records:
                 if isinstance(record, records.Metadata) and record.name == "recording":
-                    header = json.loads(record.metadata["header"])
+                    headers.append(json.loads(record.metadata["header"]))
                 elif isinstance(record, records.Message):
-                    rows.append(record.data)
+                    rows[record.channel_id].append(record.data)
             complete = True
         except Exception as error:  # of many types, depending on the bytes
-            if not header:
+            if not headers:
                 raise RecordingError(f"it is no recording: {error}.", path.name) from error
     try:
-        return _decode(header, rows, complete)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        # A file from before there were segments has one channel, which its header does not name.
+        (first,) = set(rows) or {0} if len(headers) == 1 else {0}
+        segments = [_decode(h, rows[h.get("channel", first)], complete) for h in headers]
+        recording = join_segments(segments)
+        ends = [segment.times[[0, -1]] for segment in recording.segments if len(segment)]
+        if any(end[1] >= start[0] for end, start in itertools.pairwise(ends)):
+            raise ValueError("times do not ascend")
+        return recording
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise RecordingError(f"its header and its frames disagree: {error}.", path.name) from error
 
 

@@ -9,7 +9,7 @@ import re
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from manyworlds.lab.callbacks import Handle
 from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.record_mcap import RecordingFile, read_mcap, write_mcap
 from manyworlds.lab.record_text import read_csv, read_json, write_csv, write_json
-from manyworlds.lab.recording import CAMERA, Recording, joint_types, state_index
+from manyworlds.lab.recording import CAMERA, Recording, join_segments, state_columns
 from manyworlds.lab.world import STATE
 
 LIVE = "Live"
@@ -46,10 +46,36 @@ class RecorderCfg:
     """True to start recording with the lab."""
 
 
+@dataclass(frozen=True)
+class _Segment:
+    """Frames of one model."""
+
+    empty: Recording
+    """Recording without frames, with the columns of `rows`."""
+    rows: deque[np.ndarray] = field(default_factory=deque)
+    """The time and the values of each frame."""
+
+    @property
+    def row_bytes(self) -> int:
+        return 8 * (1 + self.empty.values.shape[1])
+
+    @property
+    def ends(self) -> list[np.ndarray]:
+        """The first and the last row, if there are rows, each of shape [1 + num_columns]."""
+        return [self.rows[0], self.rows[-1]] if self.rows else []
+
+    @property
+    def recording(self) -> Recording:
+        """Recording of the rows; no row may be added meanwhile."""
+        table = np.array(self.rows).reshape(len(self.rows), self.row_bytes // 8)
+        return replace(self.empty, times=table[:, 0], values=table[:, 1:])
+
+
 class Recorder:
     """Records a world, and manages its recordings.
 
     The sessions are `LIVE` and the files of one folder, by name; a file is read on its first use.
+    A recording continues over a rebuild of the world, in a new segment.
 
     Args:
         loop: loop of the world.
@@ -69,12 +95,10 @@ class Recorder:
         self._active = LIVE
         self._switch = threading.Lock()  # for starting and stopping
         self._lock = threading.Lock()  # for the rows
-        self._rows: deque[np.ndarray] = deque()
         self._shift, self._last = 0.0, -math.inf
-        self._size = mujoco.mj_stateSize(loop.model, STATE)
-        self._empty = self._layout()
+        self._segments = [_Segment(self._layout())]
         self._max_duration = self.cfg.max_duration
-        self._max_rows = 1
+        self._num_bytes = 0
         self._handle: Handle | None = None
         self._file: RecordingFile | None = None
 
@@ -86,13 +110,19 @@ class Recorder:
     @property
     def num_frames(self) -> int:
         """Number of frames of the live session in memory."""
-        return len(self._rows)
+        return sum(len(segment.rows) for segment in self._segments)
+
+    @property
+    def num_segments(self) -> int:
+        """Number of segments of the live session in memory: one, and one for each rebuild."""
+        return len(self._segments)
 
     @property
     def duration(self) -> float:
         """Time from the first to the last frame of the live session in memory [s]."""
         with self._lock:
-            return float(self._rows[-1][0] - self._rows[0][0]) if self._rows else 0.0
+            ends = [row[0] for segment in self._segments for row in segment.ends]
+        return float(ends[-1] - ends[0]) if ends else 0.0
 
     @property
     def path(self) -> Path | None:
@@ -129,13 +159,12 @@ class Recorder:
             path = self._path(file) if file else None
             if path is not None and path.exists():
                 raise FileExistsError(f"There is a recording '{file}' already: use another name.")
-            self._empty = self._layout()
-            row_bytes = 8 * (1 + self._empty.values.shape[1])
-            self._max_rows = max(1, int(self.cfg.max_megabytes * 1e6 / row_bytes))
+            segment = _Segment(self._layout())
+            max_rows = max(1, int(self.cfg.max_megabytes * 1e6 / segment.row_bytes))
             self._max_duration = self.cfg.max_duration if max_duration is None else max_duration
-            self._file = RecordingFile(path, self._empty, self._max_rows) if path else None
+            self._file = RecordingFile(path, segment.empty, max_rows) if path else None
             with self._lock:
-                self._rows.clear()
+                self._segments, self._num_bytes = [segment], 0
                 self._shift, self._last = 0.0, -math.inf
                 self._handle = self._loop.on_post_step(self._record)
 
@@ -149,10 +178,28 @@ class Recorder:
                 if self._file is not None:
                     self._file.close()
 
+    def rebuild(self, model_hash: str) -> None:
+        """Continue with the loop's new model; a running recording begins a new segment.
+
+        Runs in the physics thread.
+
+        Args:
+            model_hash: hash of the new model.
+        """
+        self._hash = model_hash
+        with self._lock:
+            if self._handle is None:
+                return
+            if not self._segments[-1].rows:
+                del self._segments[-1]
+            self._segments.append(_Segment(self._layout()))
+            if self._file is not None:
+                self._file.begin(self._segments[-1].empty)
+
     def clear(self) -> None:
         """Delete the live session from memory; its file stays."""
         with self._lock:
-            self._rows.clear()
+            self._segments, self._num_bytes = [_Segment(self._segments[-1].empty)], 0
 
     @property
     def sessions(self) -> list[str]:
@@ -185,12 +232,8 @@ class Recorder:
         name = name or self._active
         if name == LIVE:
             with self._lock:
-                rows = list(self._rows)
-            table = np.array(rows) if rows else np.empty((0, 1 + self._empty.values.shape[1]))
-            empty = self._empty
-            return Recording(
-                table[:, 0], table[:, 1:], empty.index, empty.joint_types, empty.model_hash
-            )
+                parts = [_Segment(part.empty, part.rows.copy()) for part in self._segments]
+            return join_segments([part.recording for part in parts])
         path = self._path(name)
         if not path.is_file():
             raise FileNotFoundError(f"There is no recording '{name}' in '{self.folder}'.")
@@ -200,7 +243,7 @@ class Recorder:
             return read_json(path)
         return read_csv(path, self._loop.model.opt.timestep)
 
-    def save(self, name: str, session: str = "") -> Path:
+    def save(self, name: str, session: str = "", segment: int = 0) -> Path:
         """Write a session to the folder, in the format of the suffix: `.mcap`, `.csv` or `.json`.
 
         MCAP keeps all, JSON positions and velocities of joints, CSV positions with eight decimals.
@@ -208,15 +251,28 @@ class Recorder:
         Args:
             name: name of the file; an earlier one is replaced.
             session: name of the session; the active one by default.
+            segment: number of the only segment to write, from 1; 0 writes all.
 
         Raises:
-            ValueError: the name is not valid for a recording's file, or the session has no frames.
+            ValueError: the name is not valid for a recording's file, the session has no frames or
+                no such segment, or the format has one segment only.
             FileExistsError: the live session is being written to this file.
         """
         path = self._path_to_write(name)
-        recording = self.load(session)
+        recording, session = self.load(session), session or self._active
         if not len(recording):
-            raise ValueError(f"The session '{session or self._active}' has no frames to save.")
+            raise ValueError(f"The session '{session}' has no frames to save.")
+        count = len(recording.segments)
+        if not 0 <= segment <= count:
+            raise ValueError(f"The session '{session}' has no segment {segment}: it has {count}.")
+        if segment:
+            recording = replace(recording.segments[segment - 1], later=())
+        elif count > 1 and path.suffix != ".mcap":
+            raise ValueError(
+                f"The session '{session}' has {count} segments, because its world was rebuilt, and "
+                f"a '{path.suffix}' file has one: choose a segment from 1 to {count}, or save "
+                "'.mcap'."
+            )
         _WRITERS[path.suffix](path, recording)
         return path
 
@@ -263,19 +319,21 @@ class Recorder:
 
     def _layout(self) -> Recording:
         """Return an empty recording with the columns of rows: a state, and the camera if known."""
-        model, width = self._loop.model, self._size
-        index = dict(state_index(model))
+        columns = state_columns(self._loop.model, self._hash)
+        width = self._size = columns.values.shape[1]
+        index = dict(columns.index)
         if self.camera is not None:
             index["camera"] = {"camera": (width, len(CAMERA))}
             width += len(CAMERA)
-        return Recording(np.empty(0), np.empty((0, width)), index, joint_types(model), self._hash)
+        return replace(columns, values=np.empty((0, width)), index=index)
 
     def _record(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         if not moved:
             return
-        row = np.empty(1 + self._empty.values.shape[1])
+        segment = self._segments[-1]
+        row = np.empty(1 + segment.empty.values.shape[1])
         mujoco.mj_getState(model, data, row[1 : 1 + self._size], STATE)
-        if "camera" in self._empty.index and self.camera is not None:
+        if "camera" in segment.empty.index and self.camera is not None:
             row[1 + self._size :] = self.camera()
         with self._lock:
             if self._handle is None:  # the recording was stopped during this step
@@ -286,8 +344,13 @@ class Recorder:
                 self._shift += self._last + model.opt.timestep - time
                 time = self._last + model.opt.timestep
             row[0] = self._last = time
-            self._rows.append(row)
-            while len(self._rows) > self._max_rows or self._rows[0][0] < time - self._max_duration:
-                self._rows.popleft()
+            segment.rows.append(row)
+            self._num_bytes += row.nbytes
+            most = max(self.cfg.max_megabytes * 1e6, row.nbytes)
+            oldest = time - self._max_duration
+            while self._num_bytes > most or self._segments[0].rows[0][0] < oldest:
+                self._num_bytes -= self._segments[0].rows.popleft().nbytes
+                if not self._segments[0].rows:
+                    del self._segments[0]
             if self._file is not None:
                 self._file.put(row)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import mujoco
@@ -52,6 +52,8 @@ class Recording:
         joint_types: free, ball, slide or hinge, by the joint's name, where it is known.
         model_hash: hash of the model that was recorded; empty if it is not known.
         complete: whether the file had its end; if not, these are the frames before the cut.
+        later: what was recorded after rebuilds of the world, a segment for each model; times
+            ascend from segment to segment.
     """
 
     times: np.ndarray
@@ -60,10 +62,16 @@ class Recording:
     joint_types: Mapping[str, str] = field(default_factory=dict)
     model_hash: str = ""
     complete: bool = True
+    later: tuple[Recording, ...] = ()
 
     def __len__(self) -> int:
-        """Return the number of frames."""
+        """Return the number of frames of this segment."""
         return len(self.times)
+
+    @property
+    def segments(self) -> tuple[Recording, ...]:
+        """This segment, and those after it."""
+        return (self, *self.later)
 
     @cached_property
     def clock(self) -> np.ndarray:
@@ -140,6 +148,43 @@ class Recording:
         ends = [start + width for start, width in joints if width in (4, 7)]
         ends += [start + width for start, width in self.index.get("mocap_quat", {}).values()]
         return [slice(end - 4, end) for end in ends]
+
+
+def join_segments(segments: Sequence[Recording]) -> Recording:
+    """Return one recording of all segments that have frames; the last one if none has."""
+    first, *later = [segment for segment in segments if len(segment)] or segments[-1:]
+    return replace(first, later=tuple(later))
+
+
+def carry_values(
+    before: np.ndarray, source: Recording, after: np.ndarray, target: Recording
+) -> tuple[str, ...]:
+    """Copy values of elements of the same name and type from one row to another, in place.
+
+    Args:
+        before: a row, shape [num_columns].
+        source: recording with the columns and joint types of that row; its frames do not matter.
+        after: row of another model, shape [num_other_columns].
+        target: recording with the columns and joint types of that row.
+
+    Returns:
+        Names of the joints that were copied.
+    """
+    kept = tuple(n for n, kind in target.joint_types.items() if source.joint_types.get(n) == kind)
+    for part, elements in target.index.items():
+        for name, (start, width) in elements.items():
+            first, old_width = source.index.get(part, {}).get(name, (0, -1))
+            if width == old_width and (name in kept or part not in ("qpos", "qvel")):
+                after[start : start + width] = before[first : first + width]
+    return kept
+
+
+def state_columns(model: mujoco.MjModel, model_hash: str = "") -> Recording:
+    """Return a recording without frames whose rows are `mjSTATE_INTEGRATION`."""
+    width = mujoco.mj_stateSize(model, STATE)
+    return Recording(
+        np.empty(0), np.empty((0, width)), state_index(model), joint_types(model), model_hash
+    )
 
 
 def joint_names(model: mujoco.MjModel) -> list[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -67,12 +66,42 @@ class Placement:
             row[column:][:3] = velocity
 
 
+@dataclass(frozen=True)
+class Track:
+    """Segment of a recording, and the places of its values in the world's state."""
+
+    recording: Recording
+    number: int
+    """Number of the segment, from 1."""
+    start: float
+    """Time of its first frame since the first one of the replay [s]."""
+    first: int
+    """Number of its first frame in the replay."""
+    sources: np.ndarray
+    """Columns of the recording."""
+    targets: np.ndarray
+    """Columns of the state that they move, shape [len(sources)]."""
+    at_rest: np.ndarray
+    """Columns of the state that are zero."""
+    placements: list[Placement]
+
+    @property
+    def end(self) -> float:
+        """Time of its last frame since the first one of the replay [s]."""
+        return self.start + self.recording.duration
+
+
 class Replay:
     """Plays recordings, as the driver of the world, until `stop`, a reset or a restored state.
+
+    A keyframe that is applied or held ends a replay, too: `give_way` is called before it.
 
     Only recorded elements that the world has are moved: joints by `match_joints`, controls and
     mocap bodies by their names; all others keep their state. `mj_forward` computes derived fields,
     and the world's time is the time since the recording's first frame.
+
+    A recording over rebuilds of the world has a segment for each model. All segments that have
+    joints of this world are played, one after the other; `report` names the others.
 
     Args:
         loop: loop of the world.
@@ -93,7 +122,7 @@ class Replay:
         reset_data: WorldEdit,
     ) -> None:
         self.bindings = {robot: Binding() for robot in prefixes}
-        """Role of each robot, by its name; may be passed to the replay of a rebuilt world."""
+        """Role of each robot, by its name."""
         self.loop = True
         """True to restart after the last frame."""
         self.session = ""
@@ -101,10 +130,11 @@ class Replay:
         self.report = MatchReport()
         """Recorded and moved joints of the newest replay."""
         self._loop, self._recorder, self._states = loop, recorder, states
-        states.before_restore = self._give_way
+        states.before_restore = self.give_way
         self._on_reset: Handle | None = None
         self._prefixes, self._reset_data = dict(prefixes), reset_data
-        self._recording: Recording | None = None
+        self._tracks: list[Track] = []
+        self._num_segments = 0
         self._drive: Drive | None = None
         self._before: SavedState | None = None
         self._was_paused = False
@@ -113,13 +143,22 @@ class Replay:
         self._playing = False
         self._row: np.ndarray | None = None
         self._is_file = False
-        self._sources = self._targets = self._at_rest = np.empty(0, int)
-        self._placements: list[Placement] = []
+
+    def continue_settings(self, other: Replay) -> None:
+        """Take over the settings of the replay of a world that this one replaces."""
+        self.loop, self.rate = other.loop, other.rate
+        same = {robot: role for robot, role in other.bindings.items() if robot in self.bindings}
+        self.bindings.update(same)
 
     @property
     def is_active(self) -> bool:
         """True while a recording drives the world, playing or not."""
         return self._drive is not None
+
+    @property
+    def active_session(self) -> str:
+        """Name of the session that drives the world; empty if none does."""
+        return self.session if self.is_active else ""
 
     @property
     def playing(self) -> bool:
@@ -134,12 +173,17 @@ class Replay:
     @property
     def duration(self) -> float:
         """Time from the first to the last frame [s]."""
-        return self._recording.duration if self._recording else 0.0
+        return self._tracks[-1].end if self._tracks else 0.0
 
     @property
     def num_frames(self) -> int:
-        """Number of frames of the session that is played."""
-        return len(self._recording) if self._recording else 0
+        """Number of frames of the session that are played."""
+        return sum(len(track.recording) for track in self._tracks)
+
+    @property
+    def segment(self) -> int:
+        """Number of the segment that is shown, from 1; 0 before the first replay."""
+        return self._track().number if self._tracks else 0
 
     @property
     def rate(self) -> float:
@@ -157,13 +201,17 @@ class Replay:
         """Text to display; empty if nothing is played."""
         if not self.is_active:
             return ""
-        return f"REPLAY: {self.time:.2f} / {self.duration:.2f} [{self.session}]"
+        part = f", segment {self.segment} of {self._num_segments}" * (self._num_segments > 1)
+        return f"REPLAY: {self.time:.2f} / {self.duration:.2f} [{self.session}{part}]"
 
     @property
     def camera(self) -> np.ndarray | None:
         """Recorded `CAMERA` at this moment, shape (6,); None if it was not recorded."""
-        row, recording = self._row, self._recording
-        if row is None or recording is None or "camera" not in recording.index:
+        row = self._row
+        if row is None or not self._tracks:
+            return None
+        recording = self._track().recording
+        if "camera" not in recording.index or len(row) != recording.values.shape[1]:
             return None
         ((start, width),) = recording.index["camera"].values()
         return row[start : start + width]
@@ -189,9 +237,12 @@ class Replay:
         if not len(recording):
             raise ValueError(f"The session '{session}' has no frames to play.")
         types = joint_types(self._loop.model)
-        report = match_joints(recording, types, self._robot_of)
-        if not report.matched:
-            raise ValueError(f"The session '{session}' fits no joint of this world:\n{report}")
+        segments = recording.segments
+        reports = [match_joints(segment, types, self._robot_of) for segment in segments]
+        played = [report for report in reports if report.matched]
+        if not played:
+            raise ValueError(f"The session '{session}' fits no joint of this world:\n{reports[0]}")
+        report = replace(played[0], notes=self._notes(segments, reports))
         self._recorder.stop()
 
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -199,9 +250,11 @@ class Replay:
             self._was_paused = self._loop.paused
             self._loop.set_paused(False)
             self._before = self._states.capture("", model, data) if restore else None
-            self._recording, self.session, self.report = recording, session, report
-            self._is_file = session != LIVE
-            self._map(model, recording, report)
+            self.session, self.report, self._is_file = session, report, session != LIVE
+            self._tracks, self._num_segments = [], len(segments)
+            for number, (segment, matches) in enumerate(zip(segments, reports, strict=True), 1):
+                if matches.matched:
+                    self._tracks.append(self._map(model, number, segment, matches))
             self._time, self._playing = 0.0, True
             self._show(model, data)
             self._drive = self._loop.drivers.push(self, self.name)
@@ -217,10 +270,10 @@ class Replay:
 
     def _end(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         before = self._before
-        if self._give_way(model, data) and before is not None:
+        if self.give_way(model, data) and before is not None:
             self._states.put(before, model, data)
 
-    def _give_way(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+    def give_way(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """End the replay in the present state, as for a reset; return False if there is none."""
         drive, self._drive = self._drive, None
         if drive is None:
@@ -234,7 +287,7 @@ class Replay:
         return True
 
     def _interrupt(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
-        self._give_way(model, data)
+        self.give_way(model, data)
 
     def play(self) -> None:
         """Continue; from the beginning if it was at the end."""
@@ -279,11 +332,12 @@ class Replay:
         """
 
         def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-            assert self._recording is not None
             self._playing = False
-            frame, _ = self._recording.find(self._time)
-            frame = min(max(frame + num_frames, 0), len(self._recording) - 1)
-            self._time = float(self._recording.clock[frame])
+            track = self._track()
+            frame = track.first + track.recording.find(self._time - track.start)[0] + num_frames
+            frame = min(max(frame, 0), self.num_frames - 1)
+            track = next(track for track in reversed(self._tracks) if track.first <= frame)
+            self._time = track.start + float(track.recording.clock[frame - track.first])
             self._show(model, data)
 
         self._do(go)
@@ -297,11 +351,10 @@ class Replay:
         return playing
 
     def _advance(self, by: float) -> None:
-        assert self._recording is not None
         time, end = self._time + by, self.duration
         if self.loop and end > 0.0:
             # The last frame lasts as long as the others do on average.
-            period = end * len(self._recording) / (len(self._recording) - 1)
+            period = end * self.num_frames / (self.num_frames - 1)
             time = (time + _END_S) % period - _END_S
         elif time >= end - _END_S if by > 0.0 else time <= _END_S:
             self._playing = False
@@ -309,21 +362,43 @@ class Replay:
 
     def _show(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Write the present moment into the world."""
-        assert self._recording is not None
-        row = self._recording.sample(self._time)
-        for placement in self._placements:
+        track = self._track()
+        row = track.recording.sample(self._time - track.start)
+        for placement in track.placements:
             placement.apply(row)
         state = np.empty(mujoco.mj_stateSize(model, STATE))
         mujoco.mj_getState(model, data, state, STATE)
         state[0] = self._time
-        state[self._at_rest] = 0.0
-        state[self._targets] = row[self._sources]
+        state[track.at_rest] = 0.0
+        state[track.targets] = row[track.sources]
         mujoco.mj_setState(model, data, state, STATE)
         mujoco.mj_forward(model, data)
         self._row = row
 
-    def _map(self, model: mujoco.MjModel, recording: Recording, report: MatchReport) -> None:
-        """Find the columns of the recording and their places in the state."""
+    def _track(self) -> Track:
+        """Return the segment of the present time; the one before, between two segments."""
+        begun = (track for track in reversed(self._tracks) if track.start <= self._time + _END_S)
+        return next(begun, self._tracks[0])
+
+    def _notes(self, segments: Sequence[Recording], reports: Sequence[MatchReport]) -> list[str]:
+        """Return sentences about the segments of other models than the world's."""
+        notes = []
+        for number, (segment, report) in enumerate(zip(segments, reports, strict=True), 1):
+            if len(segments) == 1 or segment.model_hash == self._states.model_hash:
+                continue
+            count = f"{len(report.matched)} of its {len(segment.joints)} joints are moved"
+            if not report.matched:
+                count = "it has no joint of this world and is not played"
+            notes.append(
+                f"segment {number} of {len(segments)} is of another model "
+                f"({segment.model_hash[:12]}): {count}"
+            )
+        return notes
+
+    def _map(
+        self, model: mujoco.MjModel, number: int, recording: Recording, report: MatchReport
+    ) -> Track:
+        """Find the columns of a segment and their places in the state."""
         index = state_index(model)
         names = {match.joint: match.recorded for match in report.matched}
         joints = [joint for joint in names if self._binding(joint).enabled]
@@ -340,9 +415,19 @@ class Replay:
                 targets += _columns(target)
             elif field == "qvel":
                 at_rest += _columns(target)
-        self._sources, self._targets = np.array(sources, int), np.array(targets, int)
-        self._at_rest = np.array(at_rest, int)
-        self._placements = self._place(model, recording, {joint: names[joint] for joint in joints})
+        start = 0.0
+        if self._tracks:
+            start = float(recording.times[0] - self._tracks[0].recording.times[0])
+        return Track(
+            recording,
+            number,
+            start,
+            self.num_frames,
+            np.array(sources, int),
+            np.array(targets, int),
+            np.array(at_rest, int),
+            self._place(model, recording, {joint: names[joint] for joint in joints}),
+        )
 
     def _place(
         self, model: mujoco.MjModel, recording: Recording, joints: Mapping[str, str]
@@ -361,7 +446,7 @@ class Replay:
             first = recording.columns("qpos", recorded)[0]
             root = roots.setdefault(robot, Placement.between(first, pose))
             places = (recording.index.get(field, {}).get(recorded) for field in ("qpos", "qvel"))
-            placements.append(dataclasses.replace(root, columns=tuple(p[0] for p in places if p)))
+            placements.append(replace(root, columns=tuple(p[0] for p in places if p)))
         return placements
 
     def _binding(self, name: str) -> Binding:

@@ -98,7 +98,7 @@ class SnapshotTaker:
     def is_finite(self, block: np.ndarray) -> bool:
         """Return True if all numbers of the state in a block are finite, and none is huge."""
         state = block[: self._num_state]
-        return math.isfinite(state.dot(state))
+        return math.isfinite(np.vdot(state, state))  # overflows to inf without a warning
 
     def put_back(self, block: np.ndarray) -> None:
         """Write the fields of a block that `take` returned into the data."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
@@ -38,6 +39,7 @@ STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 """State from which MuJoCo continues bit for bit."""
 
 
+_UNNAMED = "MuJoCo Model"  # MuJoCo's name of a model without one
 _ELEMENT = re.compile(r"(?:Element name|repeated name) '([^']*)'")
 _BULK = ("_", "bvh_", "mesh_", "oct_", "skin_", "tex_")  # fields that only affect appearance
 
@@ -72,6 +74,7 @@ class World:
             the option's name, where it is known.
         errors: reasons why entities were left out, by name.
         shared: model whose fields a task randomizes to get `model`; None if nothing is randomized.
+        inferred: `robots` as derived from the model; a rebuild keeps other names for them.
     """
 
     spec: mujoco.MjSpec
@@ -82,6 +85,7 @@ class World:
     option_sources: dict[str, str] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     shared: mujoco.MjModel | None = None
+    inferred: dict[str, str] = field(default_factory=dict)
 
     @functools.cached_property
     def model_hash(self) -> str:
@@ -187,32 +191,71 @@ def robot_of(name: str, prefixes: Mapping[str, str]) -> str | None:
     return max(robots, key=lambda robot: len(prefixes[robot]), default=None)
 
 
-def world_from_spec(spec: mujoco.MjSpec, name: str = "") -> World:
-    """Compile a spec whose actuators all belong to one robot.
+def world_from_spec(
+    spec: mujoco.MjSpec, name: str = "", *, robots: Mapping[str, str] | None = None
+) -> World:
+    """Compile a spec.
 
     Args:
         spec: the spec; not modified.
-        name: name of the robot; by default that of the model.
+        name: name of the only robot, to which all elements belong.
+        robots: prefix of the elements of each robot, by the robot's name. Without names, there is a
+            robot for each prefix `ROBOT/` if these cover all actuators; otherwise one, with the
+            name of the model.
 
     Raises:
         CompileError: it does not compile.
+        ValueError: no element has a given prefix.
     """
+    return _world_of(spec, name, robots, {}, "robot")
+
+
+def _world_of(
+    spec: mujoco.MjSpec,
+    name: str,
+    robots: Mapping[str, str] | None,
+    attached: Mapping[str, str],
+    unnamed: str,
+) -> World:
+    """Compile a spec; names of robots are given, or those of prefixes, or of the model."""
     spec = spec.copy()
-    return World(spec=spec, model=_compile(spec), robots={name or spec.modelname or "robot": ""})
+    world = World(spec=spec, model=_compile(spec), robots={})
+    if robots is None:
+        robots = {name: ""} if name else None
+    if robots is None:
+        world.inferred = _infer_robots(world.model, attached, spec.modelname, unnamed)
+    for robot, prefix in (robots or {}).items():
+        if not has_prefix(world.model, prefix):
+            raise ValueError(f"No element has the prefix '{prefix}' of the robot '{robot}'.")
+    world.robots = dict(world.inferred if robots is None else robots)
+    return world
 
 
-def world_from_file(path: str | Path, *, plane: bool = False, by_prefix: bool = False) -> World:
+def world_from_file(
+    path: str | Path,
+    *,
+    plane: bool = False,
+    by_prefix: bool = False,
+    name: str = "",
+    robots: Mapping[str, str] | None = None,
+) -> World:
     """Compile an MJCF or URDF file; its options stay as they are.
+
+    Without names, robots are those of `world_from_spec`; prefixes of `<attach>` in the file count,
+    too, as `left` for `left_`, and a model without a name has that of the file.
 
     Args:
         path: path of the file.
         plane: whether to add a floor.
-        by_prefix: whether elements `robot/...` belong to a robot named `robot`, as in an exported
-            scene of entities; otherwise all belong to one robot, named as the file.
+        by_prefix: whether elements `robot/...` belong to a robot named `robot` even if there are
+            actuators without such a prefix, as in an exported scene of entities.
+        name: see `world_from_spec`.
+        robots: see `world_from_spec`.
 
     Raises:
         FileNotFoundError: there is no such file.
         CompileError: it cannot be read, or does not compile.
+        ValueError: no element has a given prefix.
     """
     path = Path(path)
     if not path.is_file():
@@ -223,10 +266,9 @@ def world_from_file(path: str | Path, *, plane: bool = False, by_prefix: bool = 
         raise CompileError(f"{path}: {' '.join(str(error).split())}") from error
     if plane:
         add_ground_plane(spec)
-    world = world_from_spec(spec, path.stem)
+    world = _world_of(spec, name, robots, _attached(path), path.stem)
     if by_prefix:
-        names = [body.name for body in spec.bodies if "/" in body.name]
-        world.robots = {name: f"{name}/" for name in dict.fromkeys(n.split("/")[0] for n in names)}
+        world.robots = _slashed(world.model)
     world.sources = dict.fromkeys(world.robots, path.name)
     return world
 
@@ -341,6 +383,42 @@ def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
     return RobotActuators(
         tuple(names), np.array(ids, int), np.array(actuators, int), np.array(sorted(trees), int)
     )
+
+
+def has_prefix(model: mujoco.MjModel, prefix: str) -> bool:
+    """Return True if the name of a body, joint or actuator begins with a prefix."""
+    return any(name.startswith(prefix) for name in _names(model))
+
+
+def _names(model: mujoco.MjModel) -> list[str]:
+    """Return the names of bodies without the world, of joints, and of actuators."""
+    kinds = ((model.body, 1, model.nbody), (model.joint, 0, model.njnt))
+    kinds += ((model.actuator, 0, model.nactuator),)
+    return [find(i).name for find, first, end in kinds for i in range(first, end)] or [""]
+
+
+def _infer_robots(
+    model: mujoco.MjModel, attached: Mapping[str, str], name: str, unnamed: str
+) -> dict[str, str]:
+    """Return a robot for each prefix if all actuators have one, or one robot for all elements."""
+    found = {robot: prefix for robot, prefix in attached.items() if has_prefix(model, prefix)}
+    found = found or _slashed(model)
+    actuators = (model.actuator(i).name for i in range(model.nactuator))
+    if found and all(actuator.startswith(tuple(found.values())) for actuator in actuators):
+        return found
+    return {unnamed if name in ("", _UNNAMED) else name: ""}
+
+
+def _slashed(model: mujoco.MjModel) -> dict[str, str]:
+    """Return the first parts of names of bodies `ROBOT/...`, and the prefixes."""
+    bodies = (model.body(i).name for i in range(1, model.nbody))
+    return {name.split("/")[0]: f"{name.split('/')[0]}/" for name in bodies if "/" in name}
+
+
+def _attached(path: Path) -> dict[str, str]:
+    """Return the prefixes of `<attach>` in a model file by the names that they give to robots."""
+    prefixes = (e.get("prefix", "") for e in ElementTree.parse(path).iter("attach"))
+    return {prefix.rstrip("_-./ ") or prefix: prefix for prefix in prefixes if prefix}
 
 
 def _binary(model: mujoco.MjModel) -> bytes:

@@ -179,3 +179,34 @@ def test_time_starts_when_the_world_is_drawn(browser):
             assert lab.paused  # only the first browser starts the time
         finally:
             page.close()
+
+
+TALLER = ARM.replace(
+    '<body name="upper"',
+    '<body name="box" pos="0 1 .5"><freejoint/><geom size=".1"/></body><body name="upper"',
+)
+
+
+def test_a_rebuild_keeps_what_the_browser_shows(arm, browser):
+    """Open a tab and a folder, type, switch an overlay on, and rebuild: all of it stays."""
+    lab, page = arm
+    browser.goto(page.url)
+    browser.get_by_role("tab", name="View").click()
+    browser.get_by_label("Joints", exact=True).first.check()
+    browser.get_by_text("Geom groups").click()
+    browser.get_by_text("Group 3").wait_for()
+    until(browser, lambda: page.parts["OverlayPart"].boxes["joints"].value, "the overlay is on")
+    (client,) = page.server.get_clients().values()
+    until(browser, lambda: client.camera._state.update_timestamp, "the camera is known")
+    position = client.camera.position.copy()
+    assert lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(TALLER)))
+    until(browser, lambda: page.lab.world is page._world, "the page shows the new world")
+    browser.get_by_text("the world was rebuilt").wait_for()
+    assert browser.get_by_role("tab", name="View").get_attribute("aria-selected") == "true"
+    assert browser.get_by_label("Joints", exact=True).first.is_checked()
+    assert browser.get_by_text("Group 3").is_visible(), "the folder is open"
+    np.testing.assert_allclose(client.camera.position, position, atol=1e-6)
+    browser.get_by_role("tab", name="World").click()
+    browser.get_by_label("Body", exact=True).click()
+    browser.get_by_role("option", name="box").wait_for()
+    assert not page.errors

@@ -7,7 +7,7 @@ import pytest
 from manyworlds.lab import LiveLab, world_from_file
 from tests.browser import free_port
 from tests.lab.conftest import ARM
-from tests.lab.page.conftest import press
+from tests.lab.page.conftest import give, press
 
 BAD = "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"
 
@@ -40,11 +40,20 @@ def test_what_does_not_compile_is_a_card(served):
     press(served.button)
     assert served.page is first and "mass and inertia" in served.card.content
     assert first.lab.loop.state == "running"
-    path.write_text(ARM.replace('name="ball"', 'name="globe"'))
+    overlays, robot = first.parts["OverlayPart"], first.lab["arm"]
+    give(overlays.boxes["joints"], True)
+    robot.write("panel", {"elbow": 2.0})
+    first.lab.states.save("here")
+    path.write_text(ARM.replace('name="ball"', 'name="globe"').replace('"arm"', '"other"'))
+    before = first.lab.world.model_hash
     press(served.button)
-    assert served.page is not first and served.card.content == ""
-    assert first.lab.loop.state == "stopped"
-    assert served.page.parts["OverlayPart"].follow.options[3] == "globe"
+    assert served.page is first and served.card.content == "" and not first.errors
+    first.update()
+    assert first.lab.loop.state == "running" and first.lab.world.model_hash != before
+    assert overlays.follow.options[3] == "globe" and overlays.boxes["joints"].value
+    assert first.lab["arm"] is robot and robot.command.targets[1] == 2.0
+    assert "converted" in first.lab.states["here"].converted
+    assert not first.errors, first.errors
 
 
 def test_what_is_gone_is_told(served):

@@ -43,7 +43,7 @@ def test_other_robots_have_none(page):
 
 
 def test_snapshots_go_out_and_come_in(page):
-    """Download a snapshot, take it into another lab, and refuse one of another model."""
+    """Download a state, take it into another lab, and convert one of another model."""
     part, lab = page.parts["SavedStatePart"], page.lab
     assert part.download.disabled
     iterate_once(page, 20)
@@ -67,9 +67,12 @@ def test_snapshots_go_out_and_come_in(page):
     changed.states.save("foreign")
     give(part.upload, SimpleNamespace(name="f.npz", content=changed.states.pack("foreign")))
     iterate_once(page)
-    assert "'f.npz' is a state of another model" in page.parts["TopBar"].status.content.replace(
-        "&#x27;", "'"
-    )
+    imported = part.imported.content
+    assert "imported as" in imported and "converted" in imported
+    assert lab.states.names == ["swing", "late", "foreign"]
+    give(part.upload, SimpleNamespace(name="f.npz", content=b"no state"))
+    iterate_once(page)
+    assert "f.npz" in page.parts["TopBar"].status.content
     give(part.upload, SimpleNamespace(name=name, content=content))
-    assert lab.states.names == ["swing", "late"]
+    assert lab.states.names == ["swing", "late", "foreign"]
     changed.stop()

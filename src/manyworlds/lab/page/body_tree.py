@@ -25,8 +25,7 @@ class TreePart:
 
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
-        self._model = ctx.lab.world.model
-        self._names = [_NONE, *(_name(self._model, b) for b in range(1, self._model.nbody))]
+        self._read()
         gui = ctx.gui
         self.choice = gui.add_dropdown("Body", tuple(self._names), hint="Type to search.")
         ctx.on_change(self.choice, lambda name: setattr(ctx, "body", self._names.index(name)))
@@ -34,6 +33,17 @@ class TreePart:
         with gui.add_folder("Tree", expand_by_default=False):
             self.tree = gui.add_html("")
         self._shown = -1
+
+    def _read(self) -> None:
+        self._model = self._ctx.lab.world.model
+        self._names = [_NONE, *(_name(self._model, b) for b in range(1, self._model.nbody))]
+
+    def renew(self) -> list[str]:
+        """List the bodies of the new world."""
+        self._read()
+        self.choice.options = tuple(self._names)
+        self._shown = -1
+        return []
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the selected body."""

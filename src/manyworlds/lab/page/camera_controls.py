@@ -5,8 +5,10 @@ from __future__ import annotations
 import mujoco
 
 from manyworlds.lab.control import POLICY
+from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.verbs.fields import near
 from manyworlds.viewer.browser.widgets import add_choice
 
 
@@ -24,6 +26,10 @@ class CameraPart:
         self._followed = False
         actions = {"All": self.frame_all, "Selected": self.frame_selected}
         self.choice = add_choice(ctx.gui, "Frame", actions, ctx.attempt)
+
+    def renew(self) -> list[str]:
+        """Keep what is followed."""
+        return []
 
     def frame_all(self) -> None:
         """Point all cameras at everything that moves, and the floor below it."""
@@ -55,6 +61,25 @@ class CameraPart:
             if root and not self._ctx.view.follow:
                 self._ctx.view.follow = root
             return
+
+
+def find_target(lab: LiveLab, name: str) -> int:
+    """Return the id of a body to look at: the named one, or the root of a robot; 0 if empty.
+
+    Raises:
+        KeyError: there is no such robot or body.
+    """
+    model, robots = lab.world.model, lab.world.robots
+    if not name:
+        return 0
+    names = [model.body(body).name for body in range(model.nbody)]
+    if name in robots:
+        own = (body for body in range(1, model.nbody) if names[body].startswith(robots[name]))
+        return _floating_root(model, robots[name]) or next(own)
+    if name not in names:
+        known = near(name, [*robots, *names]) or f": choose one of {', '.join(robots)}, or a body."
+        raise KeyError(f"There is no robot or body '{name}'{known}")
+    return names.index(name)
 
 
 def _floating_root(model: mujoco.MjModel, prefix: str) -> int:

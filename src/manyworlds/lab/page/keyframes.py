@@ -27,7 +27,8 @@ class KeyframePart:
         self._ctx = ctx
         gui = ctx.gui
         names = self._names()
-        with gui.add_folder("Keyframes", visible=bool(names)):
+        self.folder = gui.add_folder("Keyframes", visible=bool(names))
+        with self.folder:
             self.choice = gui.add_dropdown("Keyframe", names or ("none",))
             self.root = gui.add_dropdown(
                 "Root", tuple(_ROOTS), hint="Pose of a floating robot's root."
@@ -43,13 +44,19 @@ class KeyframePart:
         names = self._names()
         if names and names != tuple(self.choice.options):
             self.choice.options = names
+        if self.folder.visible != bool(names):
+            self.folder.visible = bool(names)
+
+    def renew(self) -> list[str]:
+        """Keep the chosen keyframe; `update` lists those of the new world."""
+        return []
 
     def _names(self) -> tuple[str, ...]:
         return tuple(self._ctx.lab.keyframes.names(self._ctx.robot)) if self._ctx.robot else ()
 
     def _put(self) -> None:
         root = _ROOTS[self.root.value]
-        self._ctx.call(
+        self._ctx.call_over_replay(
             "apply_keyframe", robot=self._ctx.robot, keyframe_name=self.choice.value, root=root
         )
 
@@ -58,4 +65,6 @@ class KeyframePart:
         if self._ctx.lab.keyframes.is_holding(robot):
             self._ctx.call("stop_hold", robot=robot)
         else:
-            self._ctx.call("hold_keyframe", robot=robot, keyframe_name=self.choice.value)
+            self._ctx.call_over_replay(
+                "hold_keyframe", robot=robot, keyframe_name=self.choice.value
+            )

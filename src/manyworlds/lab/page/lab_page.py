@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.body_tree import TreePart
-from manyworlds.lab.page.camera_controls import CameraPart
+from manyworlds.lab.page.camera_controls import CameraPart, find_target
 from manyworlds.lab.page.keyframes import KeyframePart
 from manyworlds.lab.page.lab_keys import LabKeys
 from manyworlds.lab.page.mocap_handles import MocapPart
 from manyworlds.lab.page.mouse_perturbation import PullPart
 from manyworlds.lab.page.overlay_controls import OverlayPart
 from manyworlds.lab.page.page_context import PageContext, Part
+from manyworlds.lab.page.page_parts import PageParts, PartMaker
 from manyworlds.lab.page.physics_options import OptionsPart
 from manyworlds.lab.page.plots import PlotPart
 from manyworlds.lab.page.pose_sequences import SequencePart
@@ -28,6 +29,7 @@ from manyworlds.lab.page.saved_states import SavedStatePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
 from manyworlds.lab.page.training_differences import DifferencesPart
 from manyworlds.lab.page.world_view import WorldView
+from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 from manyworlds.viewer.browser.typed_fields import wait_for_commits
 from manyworlds.viewer.cpu_share import CpuShare
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     import viser
 
 _LOG = logging.getLogger(__name__)
-PartMaker = Callable[[PageContext], Part]
 TABS: dict[str, tuple[PartMaker, ...]] = {
     "Robot": (DifferencesPart, RobotPart, SequencePart),
     "Plots": (PlotPart, ReadoutPart),
@@ -70,7 +71,7 @@ class LabPage:
         collapsed: whether the panel is hidden until a user presses Tab.
         tabs: parts of each tab; see `TABS`.
         server: draw in this server instead of a new one; it is not stopped on `close`.
-        on_build: called when the parts were created, at first and after each `LiveLab.rebuild`.
+        on_build: called when the parts were created; they stay after a `LiveLab.rebuild`.
         play_when_drawn: whether a paused lab plays as soon as a browser has drawn the world.
 
     Raises:
@@ -118,19 +119,32 @@ class LabPage:
             view = WorldView(self.server, lab.world.model, lab.snapshot)
             self.context = PageContext(lab, self.server, view)
             top_bar, pull = TopBar(self.context), PullPart(self.context)
-            self.parts: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
-            group = self.server.gui.add_tab_group()
-            for title, makers in {**_task_tab(lab), **self._tabs}.items():
-                with group.add_tab(title):
-                    for make in makers:
-                        part = make(self.context)
-                        self.parts[type(part).__name__] = part
+            first: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
+            self._parts = PageParts(self.context, first, {**_task_tab(lab), **self._tabs})
+            self.parts = self._parts.by_name
             overlays: Any = self.parts.get("OverlayPart")
             camera: Any = self.parts.get("CameraPart")
             self.keys = LabKeys(self.context, top_bar, overlays, camera, self._collapsed)
             self._on_build()
         self._due = dict.fromkeys(self.parts, 0.0)
         self.update()
+
+    def _renew(self, snapshot: Snapshot) -> None:
+        """Show the rebuilt world; what a user has chosen stays, and a note says what is gone."""
+        lab, self._world = self.lab, self.lab.world
+        with self.server.atomic():
+            width = PANEL_PX if lab.environment is None else TASK_PANEL_PX
+            self.server.gui.main_panel.set_width(width)
+            self.server.scene.reset()
+            self.server.scene.remove_click_callback()
+            view = WorldView(self.server, lab.world.model, snapshot, self.context.view)
+            gone = self.context.renew(lab, view)
+            self.parts["WorldView"] = view
+            self._due = dict.fromkeys(self.parts, 0.0)
+            gone += self._parts.renew({**_task_tab(lab), **self._tabs})
+            self._due = dict.fromkeys(self.parts, 0.0)
+        notes: Any = self.context.call("read_status")["rebuild_notes"]
+        self.context.note = "; ".join(["the world was rebuilt", *gone, *notes])
 
     def _welcome(self, client: viser.ClientHandle) -> None:
         """Point the camera of a new browser at the present state; play when it has drawn that."""
@@ -157,10 +171,11 @@ class LabPage:
 
     def update(self) -> None:
         """Show the newest snapshot in all parts that are due."""
-        if self.lab.world is not self._world:  # it was rebuilt
-            clear(self.server)
-            self._build()
-        snapshot, now = self.lab.snapshot, time.monotonic()
+        world, snapshot, now = self.lab.world, self.lab.snapshot, time.monotonic()
+        if world is not self.lab.world or snapshot.model_version != self.lab.loop.model_version:
+            return  # the world is being replaced: the next snapshot is of the new one
+        if world is not self._world:  # it was rebuilt
+            self._renew(snapshot)
         for name, due in list(self._due.items()):
             if now < due:
                 continue
@@ -168,8 +183,35 @@ class LabPage:
             try:
                 self.parts[name].update(snapshot)
             except Exception:
+                if self.lab.world is not self._world:
+                    return  # it was rebuilt during this update: the next one shows the new world
                 self._report(name)
                 del self._due[name]
+
+    def frame(self, name: str = "") -> None:
+        """Point the cameras of all browsers at a robot or a body, or at everything that moves.
+
+        The camera belongs to the page, not to the world, so that this is no verb of the lab.
+
+        Args:
+            name: name of the robot or body; everything if empty.
+
+        Raises:
+            KeyError: there is no such robot or body.
+        """
+        body = find_target(self.lab, name)
+        self.context.view.look(self.lab.snapshot, body, move_open=True)
+
+    def follow(self, name: str = "") -> None:
+        """Keep a robot or a body in the center of the view, from the next frame on.
+
+        Args:
+            name: name of the robot or body; nothing is followed if empty.
+
+        Raises:
+            KeyError: there is no such robot or body.
+        """
+        self.context.view.follow = find_target(self.lab, name)
 
     def close(self) -> None:
         """Stop serving, or clear a given server; a second call does nothing."""

@@ -29,8 +29,19 @@ class MocapPart:
         self.box = ctx.gui.add_checkbox(
             "Mocap handles", False, visible=model.nmocap > 0, hint="Drag them to move mocap bodies."
         )
+        self._add_handles()
+
+    def _add_handles(self) -> None:
+        model = self._ctx.lab.world.model
         size = float(np.clip(2.0 * model.stat.meansize, 0.1, 0.5))
         self.handles = [self._add(i, size) for i in range(model.nmocap)]
+
+    def renew(self) -> list[str]:
+        """Add handles for the mocap bodies of the new world."""
+        self._held.clear()
+        self._add_handles()
+        self.box.visible = bool(self.handles)
+        return []
 
     def update(self, snapshot: Snapshot) -> None:
         """Put the handles where the bodies are, except those that a user holds."""

@@ -39,10 +39,19 @@ class PullPart:
         self._target: np.ndarray | None = None
         self._quat: np.ndarray | None = None
         self._start: tuple[np.ndarray, np.ndarray] | None = None
+        self._attach_all()
+
+        @ctx.server.on_client_disconnect
+        def _(client: viser.ClientHandle) -> None:
+            if client.client_id == self._client:
+                ctx.attempt(self.end)
+
+    def _attach_all(self) -> None:
+        """Add what the scene needs; a rebuild has removed it."""
+        ctx, server = self._ctx, self._ctx.server
         ctx.view.on_mesh = self.attach
         for handle, body_at in ctx.view.meshes:
             self.attach(handle, body_at)
-        server = ctx.server
         size = float(np.clip(ctx.lab.world.model.stat.meansize, 0.03, 0.3))
         self.mark = server.scene.add_frame(
             "/over/selected", axes_length=size, axes_radius=0.03 * size, visible=False
@@ -52,10 +61,12 @@ class PullPart:
         def _(event: viser.SceneClickEvent) -> None:
             ctx.attempt(lambda: self.click(event.ray_origin, event.ray_direction))
 
-        @server.on_client_disconnect
-        def _(client: viser.ClientHandle) -> None:
-            if client.client_id == self._client:
-                ctx.attempt(self.end)
+    def renew(self) -> list[str]:
+        """Make the bodies of the new world draggable; a pull ends."""
+        with self._lock:
+            self._client = self._target = self._quat = None
+        self._attach_all()
+        return []
 
     def attach(self, handle: viser.BatchedGlbHandle | viser.MeshHandle, body_at: BodyAt) -> None:
         """Make a mesh draggable.

@@ -13,7 +13,7 @@ from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser import overlay_shapes as draw
 from manyworlds.viewer.browser.captures import Capture, CapturedGroups, capture
 from manyworlds.viewer.browser.shapes import SOLID_GEOMS
-from manyworlds.viewer.browser.widgets import add_number
+from manyworlds.viewer.browser.widgets import Section, add_number
 from manyworlds.viewer.browser.world_overlays import (
     CAPTURES,
     LABELS,
@@ -41,6 +41,7 @@ AS_ALL, ON, OFF = "same as all", "on", "off"
 _CHOICES: tuple[str, ...] = (AS_ALL, ON, OFF)
 COLORINGS = ("Off", "Island", "Body", "Robot")
 """Properties by which bodies can be colored."""
+_NOTHING: tuple[str, ...] = ("nothing",)
 _SEE_THROUGH = 0.3
 _MOST_MM_PER_N = 1e6
 
@@ -56,8 +57,19 @@ class OverlayPart:
 
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
-        model = self._model = ctx.lab.world.model
         self._add_controls(ctx.gui)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Show the choices that depend on the world, and prepare the drawing of its overlays."""
+        ctx = self._ctx
+        model = self._model = ctx.lab.world.model
+        self._add_robots(ctx.gui)
+        names = {model.body(body).name: body for body in range(1, model.nbody)}
+        self._names = {body: name for name, body in names.items()}
+        self._following = ctx.view.follow
+        self.follow.options = ("nothing", *names)
+        self.follow.value = self._names.get(self._following, "nothing")
         prefixes = ctx.lab.world.robots
         self._entity_of = _owners_of_bodies(model, list(prefixes.values()))
         self._robot_of = _owners_of_bodies(model, [prefixes[robot] for robot in self.own])
@@ -69,23 +81,18 @@ class OverlayPart:
         self._shown = False
 
     def _add_controls(self, gui: viser.GuiApi) -> None:
-        ctx, model = self._ctx, self._model
+        ctx, model = self._ctx, self._ctx.lab.world.model
         self.boxes = {name: gui.add_checkbox(label, False) for name, label in OVERLAYS.items()}
         self.own: dict[str, dict[str, viser.GuiDropdownHandle[str]]] = {}
-        self._folders = {}
-        for robot in ctx.robots or ctx.lab.world.robots:
-            folder = gui.add_folder(f"Only {robot}", expand_by_default=False, visible=False)
-            self._folders[robot] = folder
-            with folder:
-                self.own[robot] = {name: gui.add_dropdown(OVERLAYS[name], _CHOICES) for name in OWN}
+        self._robots = Section(gui)
         self.full_force = gui.add_checkbox(
             "Include friction forces",
             False,
             hint="Arrows show the total force instead of its normal part.",
         )
-        scale = float(f"{1000.0 * default_force_scale(model):.1g}")
+        self._scale = _force_scale(model)
         self.force_scale = add_number(
-            gui, "Arrow length [mm/N]", scale, min=0.0, max=_MOST_MM_PER_N, step=0.001
+            gui, "Arrow length [mm/N]", self._scale, min=0.0, max=_MOST_MM_PER_N, step=0.001
         )
         ctx.on_change(self.force_scale, lambda value: None)  # keeps it within its bounds
         self.visuals = gui.add_checkbox(
@@ -93,15 +100,39 @@ class OverlayPart:
         )
         self.see_through = gui.add_checkbox("Transparent", False)
         self.coloring = gui.add_dropdown("Color by", COLORINGS, hint="Sleeping bodies are dim.")
-        names = {model.body(body).name: body for body in range(1, model.nbody)}
-        self._names = {body: name for name, body in names.items()}
-        self._following = ctx.view.follow
-        self.follow = gui.add_dropdown("Follow", ("nothing", *names))
-        ctx.on_change(self.follow, lambda name: self._follow(names.get(name, 0)))
+        self.follow = gui.add_dropdown("Follow", _NOTHING)
+        ctx.on_change(self.follow, lambda name: self._follow(ctx.view.id_of(name)))
         with gui.add_folder("Geom groups", expand_by_default=False):
             for group, shown in enumerate(ctx.view.grid.groups["geom"]):
                 box = gui.add_checkbox(f"Group {group}", shown)
                 ctx.on_change(box, lambda on, group=group: ctx.view.show_group(group, on))
+
+    def _add_robots(self, gui: viser.GuiApi) -> None:
+        """Add the choices of each robot; robots of the same name keep theirs."""
+        ctx = self._ctx
+        before = {r: {name: own[name].value for name in OWN} for r, own in self.own.items()}
+        self.own, self._folders = {}, {}
+        with self._robots.empty():
+            for robot in ctx.robots or ctx.lab.world.robots:
+                folder = gui.add_folder(f"Only {robot}", expand_by_default=False, visible=False)
+                self._folders[robot] = folder
+                chosen = before.get(robot, {})
+                with folder:
+                    self.own[robot] = {
+                        name: gui.add_dropdown(
+                            OVERLAYS[name], _CHOICES, initial_value=chosen.get(name, AS_ALL)
+                        )
+                        for name in OWN
+                    }
+
+    def renew(self) -> list[str]:
+        """Draw the overlays of the new world; those that are on stay on."""
+        scale = _force_scale(self._ctx.lab.world.model)
+        if self.force_scale.value == self._scale:  # no user has changed it
+            self.force_scale.value = scale
+        self._scale = scale
+        self._bind()
+        return []
 
     def _follow(self, body: int) -> None:
         self._following = self._ctx.view.follow = body
@@ -218,6 +249,11 @@ class OverlayPart:
         says = {AS_ALL: on, ON: True, OFF: False}
         of_robots = [says[own[name].value] for own in self.own.values()]
         return np.array([*of_robots, on])[self._robot_of[bodies]]  # -1 is of no robot
+
+
+def _force_scale(model: mujoco.MjModel) -> float:
+    """Return the length of force arrows that suits a model [mm/N], to one digit."""
+    return float(f"{1000.0 * default_force_scale(model):.1g}")
 
 
 def _owners_of_bodies(model: mujoco.MjModel, prefixes: list[str]) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.snapshot import Snapshot
@@ -37,6 +37,15 @@ class Part(Protocol):
         ...
 
 
+@runtime_checkable
+class RenewablePart(Part, Protocol):
+    """Part that keeps its controls over a rebuild of the world; others are made again."""
+
+    def renew(self) -> list[str]:
+        """Show the context's new world; return sentences about what is not there any more."""
+        ...
+
+
 class PageContext:
     """The lab, its page, the selection, and the last error.
 
@@ -51,9 +60,7 @@ class PageContext:
         self.server = server
         self.gui: viser.GuiApi = server.gui
         self.view = view
-        self.robots = [robot.name for robot in lab.controls]
-        """Robots that have controls."""
-        self.robot = self.robots[0] if self.robots else ""
+        self.robot = ""
         """The selected robot; empty if there is none."""
         self.body = 0
         """The selected body; 0 for none."""
@@ -63,6 +70,38 @@ class PageContext:
         """Sentences about parts of the page that failed."""
         self.note = ""
         """Remark on the user's last action; empty if there is none."""
+        self._list_robots()
+
+    def _list_robots(self) -> None:
+        self.robots = [robot.name for robot in self.lab.controls]
+        """Robots that have controls."""
+        if self.robot not in self.robots:
+            self.robot = self.robots[0] if self.robots else ""
+
+    def renew(self, lab: LiveLab, view: WorldView) -> list[str]:
+        """Show a rebuilt world; the selection stays where robot and body are still there.
+
+        Args:
+            lab: the lab.
+            view: drawing of the new world.
+
+        Returns:
+            Sentences about what is not there any more.
+        """
+        robot, body, before = self.robot, self.body, self.view
+        self.lab, self.view = lab, view
+        self.failures.clear()
+        self._list_robots()
+        gone = [f"the robot '{robot}' is gone"] * (self.robot != robot)
+        selected = before.name_of(body)
+        self.body = view.id_of(selected)
+        if body and not self.body:
+            gone.append(f"the selected body '{selected}' is gone")
+        followed = before.name_of(before.follow)
+        view.follow = view.id_of(followed)
+        if before.follow and not view.follow:
+            gone.append(f"the followed body '{followed}' is gone")
+        return gone
 
     def attempt(self, action: Callable[[], _T]) -> _T | None:
         """Run an action of a user; show an error instead of raising it.
@@ -114,6 +153,13 @@ class PageContext:
             self.call("replay_pause" if running else "replay_play")
         if self.lab.paused or not replay.is_active:
             self.call("set_paused", paused=running)
+
+    def call_over_replay(self, verb: str, **fields: object) -> Reply:
+        """Carry out a verb that ends a replay, and note if it did."""
+        reply = self.call(verb, **fields)
+        if ended := reply["ended_replay"]:
+            self.note = f"this ended the replay of '{ended}'"
+        return reply
 
     def on_click(self, handle: _Button, action: Callable[[], object]) -> _Button:
         """Run an action when a button is clicked; return the button."""

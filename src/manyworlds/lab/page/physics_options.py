@@ -91,6 +91,17 @@ class OptionsPart:
         self.differences.content = note_html(title + "\n".join(lines) if lines else "")
         self.back.visible = bool(lines)
 
+    def renew(self) -> list[str]:
+        """Show the options of the new world."""
+        lab = self._ctx.lab
+        self._option = lab.world.model.opt
+        self._model = _shown_values(SimpleNamespace(**lab.model_options))
+        for name in _NUMBERS:
+            handle: Any = self.inputs[name]
+            value, own = getattr(self._option, name), self._model[name]
+            handle.min, handle.max = min(handle.min, value, own), max(handle.max, value, own)
+        return []
+
     def _add(self, name: str, handle: viser.GuiInputHandle[Any]) -> None:
         self._ctx.on_change(handle, lambda value: self._set({name: value}))
         self.inputs[name], self._shown[name] = handle, ShownValue(handle)

@@ -62,6 +62,24 @@ class PlotPart:
         self.clear.visible = False
         self.choice.value = self.choice.options[0]
 
+    def renew(self) -> list[str]:
+        """Keep the plots of quantities that the new world has, with the same unit and size."""
+        self._known = {q.name: q for q in quantities(self._ctx.lab.world.model)}
+        self.choice.options = ("choose a quantity", *self._known)
+        snapshot, gone = self._ctx.lab.snapshot, []
+        for name, (plot, before, history) in list(self.plots.items()):
+            now = self._known.get(name)
+            size = None if now is None else now.read(snapshot)[: len(COLORS)].shape
+            fits = not history or history[-1][1].shape == size
+            if now is not None and now.unit == before.unit and fits:
+                self.plots[name] = plot, now, history
+                continue
+            plot.remove()
+            del self.plots[name]
+            gone.append(f"the plot '{name}' is gone")
+        self.clear.visible = bool(self.plots)
+        return gone
+
     def update(self, snapshot: Snapshot) -> None:
         """Add a state to the plots, and draw them."""
         for plot, quantity, history in list(self.plots.values()):

@@ -20,7 +20,7 @@ class SequencePart:
 
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
-        self._shown = ctx.robot
+        self._shown: str | None = ctx.robot
         names = self._names()
         self.folder = ctx.gui.add_folder("Sequences", visible=bool(names))
         with self.folder:
@@ -35,6 +35,11 @@ class SequencePart:
             self.choice.options = names or ("none",)
         label = "Start" if self._sequence() is None else "Stop"
         relabel(self.start, label)
+
+    def renew(self) -> list[str]:
+        """Keep the chosen sequence; `update` lists those of the new world."""
+        self._shown = None
+        return []
 
     def _toggle(self) -> None:
         robot = self._ctx.robot

@@ -19,15 +19,20 @@ class ReadoutPart:
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        model = ctx.lab.world.model
-        self._ctx, self._model = ctx, model
-        self._axes, self._sensors = hinges_and_slides(model).tolist(), sensors(model)
-        self._names = [model.joint(joint).name or f"joint {joint}" for joint in self._axes]
+        self._ctx = ctx
+        self.renew()
         self._folders = [ctx.gui.add_folder(title) for title in ("Joints", "Sensors")]
         with self._folders[0]:
             self.joints = ctx.gui.add_html("")
         with self._folders[1]:
             self.sensors = ctx.gui.add_html("")
+
+    def renew(self) -> list[str]:
+        """Read the joints and sensors of the new world."""
+        model = self._model = self._ctx.lab.world.model
+        self._axes, self._sensors = hinges_and_slides(model).tolist(), sensors(model)
+        self._names = [model.joint(joint).name or f"joint {joint}" for joint in self._axes]
+        return []
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the numbers."""

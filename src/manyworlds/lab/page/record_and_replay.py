@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.recorder import Recorder
+from manyworlds.lab.replay import Replay
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
-from manyworlds.viewer.browser.widgets import PLAY, add_choice, relabel
+from manyworlds.viewer.browser.widgets import PLAY, Section, add_choice, relabel
 
 if TYPE_CHECKING:
     import viser
@@ -43,7 +45,6 @@ class RecordPart:
 
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
-        self._recorder, self._replay = ctx.lab.recorder, ctx.lab.replay
         self._view = (0.0,) * 6
         self._touched = self._scanned = -math.inf
         self._follow(ctx.server.initial_camera)
@@ -89,14 +90,37 @@ class RecordPart:
             "Restore state on stop", True, hint="Off: physics continues from the shown frame."
         )
         self.look = gui.add_checkbox("Recorded camera", False, disabled=True)
-        self.roles = {}
         with gui.add_folder("Robots in the replay", expand_by_default=False):
-            for robot in replay.bindings:
-                role = gui.add_dropdown(robot, tuple(ROLES), hint="For the next replay.")
-                self.roles[robot] = ctx.on_change(
-                    role, lambda name, robot=robot: self._bind(robot, name)
-                )
+            self._robots = Section(gui)
+        self._add_roles()
         self.report = gui.add_html("")
+
+    @property
+    def _recorder(self) -> Recorder:
+        return self._ctx.lab.recorder
+
+    @property
+    def _replay(self) -> Replay:
+        return self._ctx.lab.replay
+
+    def _add_roles(self) -> None:
+        """Add a choice for each robot, with its present role."""
+        self.roles = {}
+        with self._robots.empty():
+            for robot, role in self._replay.bindings.items():
+                known = {value: name for name, value in ROLES.items()}
+                name = known.get((role.enabled, role.relative), next(iter(ROLES)))
+                choice = self._ctx.gui.add_dropdown(
+                    robot, tuple(ROLES), initial_value=name, hint="For the next replay."
+                )
+                self.roles[robot] = self._ctx.on_change(
+                    choice, lambda name, robot=robot: self._bind(robot, name)
+                )
+
+    def renew(self) -> list[str]:
+        """List the robots of the new world."""
+        self._add_roles()
+        return []
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the progress of recording and replay; record or show the view."""

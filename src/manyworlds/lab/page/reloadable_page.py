@@ -53,7 +53,7 @@ class ReloadablePage:
         self._add_card()
 
     def open(self) -> None:
-        """Open the lab, or show why it does not compile.
+        """Open the lab for the first time, or show why it does not compile.
 
         Raises:
             ValueError: the lab cannot be opened for another reason.
@@ -63,13 +63,13 @@ class ReloadablePage:
         except CompileError as error:
             self._show(str(error))
             return
-        self._end()
+        if lab.source is None:
+            lab.source = self._open_lab
         try:
             self.page = LabPage(
                 lab,
                 server=self.server,
                 collapsed=self._collapsed,
-                on_build=self._add_card,
                 play_when_drawn=self._play_when_drawn,
             )
         except Exception:
@@ -82,9 +82,16 @@ class ReloadablePage:
         self.page.start()
 
     def reload(self) -> None:
-        """Open the lab again; the present world continues if that fails."""
+        """Rebuild the world from its source, which keeps the page; see `LiveLab.reload`.
+
+        The present world continues if that fails.
+        """
         try:
-            self.open()
+            if self.page is None:
+                self.open()
+            else:
+                error = self.page.lab.reload().error
+                self._show(error, "This model cannot be opened")
         except (ValueError, OSError) as error:
             self._show(str(error), "This model cannot be opened")
         except Exception as error:

@@ -14,7 +14,7 @@ from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.spec.elements import joint_of
 from manyworlds.viewer.browser.command_sliders import TWIST_LABELS
-from manyworlds.viewer.browser.widgets import ShownValue
+from manyworlds.viewer.browser.widgets import Section, ShownValue
 
 if TYPE_CHECKING:
     import viser
@@ -43,6 +43,17 @@ class RobotPart:
 
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
+        self._section = Section(ctx.gui)
+        self.renew()
+
+    def renew(self) -> list[str]:
+        """Add the sliders of the world's robots, which show the owners' targets."""
+        with self._section.empty():
+            self._add_controls()
+        return []
+
+    def _add_controls(self) -> None:
+        ctx = self._ctx
         gui, lab = ctx.gui, ctx.lab
         if not ctx.robots:
             gui.add_markdown(_without_actuators(lab.world.model))

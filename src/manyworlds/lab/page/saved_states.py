@@ -44,13 +44,18 @@ class SavedStatePart:
             self.choice.value = names[-1]
             self.restore.disabled = self.download.disabled = names == ("none",)
 
+    def renew(self) -> list[str]:
+        """Keep the chosen state; the lab has converted it."""
+        return []
+
     def _save(self) -> None:
         self._ctx.call("capture_state", label=self.name.value.strip())
         self.name.value = ""
 
     def _restore(self) -> None:
-        if ended := self._ctx.call("restore_state", label=self.choice.value)["ended_replay"]:
-            self._ctx.note = f"this ended the replay of '{ended}'"
+        name = self.choice.value
+        if converted := self._ctx.call_over_replay("restore_state", label=name)["converted"]:
+            self._ctx.note = f"the state '{name}' was {converted}"
 
     def _send(self, client: viser.ClientHandle | None) -> None:
         assert client is not None  # only clients click
@@ -61,5 +66,6 @@ class SavedStatePart:
 
     def _import(self) -> str:
         file = self.upload.value
-        reply = self._ctx.call("import_state", content=file.content, name=file.name)
-        return f"'{file.name}' is imported as '{reply['label']}'."
+        reply = self._ctx.call("import_state", content=file.content, name=file.name, convert=True)
+        how = f", {reply['converted']}" if reply["converted"] else ""
+        return f"'{file.name}' is imported as '{reply['label']}'{how}."

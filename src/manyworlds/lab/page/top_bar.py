@@ -14,7 +14,7 @@ from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_ht
 from manyworlds.viewer.browser.widgets import PAUSE, ShownValue, add_choice, show_playing
 
 if TYPE_CHECKING:
-    import viser
+    pass
 
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
 """Available speeds, in simulated seconds per second."""
@@ -51,15 +51,20 @@ class TopBar:
         )
         self._speed = ShownValue(self.speed)
         ctx.on_change(self.speed, self._set_speed)
-        self.robot: viser.GuiDropdownHandle[str] | None = None
-        if len(ctx.robots) > 1:
-            self.robot = gui.add_dropdown("Robot", tuple(ctx.robots), initial_value=ctx.robot)
-            ctx.on_change(self.robot, ctx.select_robot)
+        self.robot = gui.add_dropdown("Robot", tuple(ctx.robots) or ("none",))
+        ctx.on_change(self.robot, ctx.select_robot)
+        self.renew()
+
+    def renew(self) -> list[str]:
+        """List the robots of the new world."""
+        names = tuple(self._ctx.robots) or ("none",)
+        self.robot.options, self.robot.visible = names, len(names) > 1
+        self.robot.value = self._ctx.robot or names[0]
+        return []
 
     def reset(self) -> None:
         """Return to the initial state; say if that ended a replay."""
-        if ended := self._ctx.call("reset")["ended_replay"]:
-            self._ctx.note = f"the reset ended the replay of '{ended}'"
+        self._ctx.call_over_replay("reset")
 
     def _set_speed(self, name: str) -> None:
         self._ctx.call("set_sim_speed", percent=100.0 * SPEEDS[name])

@@ -33,6 +33,7 @@ class WorldView:
         server: server of the page.
         model: the compiled model.
         snapshot: state whose moving bodies the camera looks at first.
+        before: drawing that this one replaces, whose visible groups and place in the scene stay.
     """
 
     period = 0.0
@@ -42,6 +43,7 @@ class WorldView:
         server: viser.ViserServer,
         model: mujoco.MjModel,
         snapshot: Snapshot,
+        before: WorldView | None = None,
     ) -> None:
         self.server = server
         self.model = model
@@ -63,8 +65,12 @@ class WorldView:
         )
         # Not those of the drawing: framing runs in the threads of browsers.
         self._points, self._points_lock = SoftBodies(model), threading.Lock()
-        self._home = self._wide_box(snapshot, 0).mean(axis=0)
-        self.look(snapshot)
+        if before is None:
+            self._home = self._wide_box(snapshot, 0).mean(axis=0)
+            self.look(snapshot)
+        else:
+            self.grid.groups["geom"][:] = before.grid.groups["geom"]
+            self._home = before._home
 
     def update(self, snapshot: Snapshot) -> None:
         """Draw a snapshot; viser sends only changes."""
@@ -82,6 +88,14 @@ class WorldView:
             with self.server.atomic():
                 for frame in self._frames:
                     frame.position = offset
+
+    def name_of(self, body: int) -> str:
+        """Return the name of a body; empty for none."""
+        return self.model.body(body).name if body else ""
+
+    def id_of(self, name: str) -> int:
+        """Return the id of a body; 0 if there is none of this name."""
+        return max(0, mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_BODY, name)) if name else 0
 
     def show_group(self, group: int, on: bool) -> None:
         """Show or hide a group of geoms, from the next frame on."""

@@ -2,6 +2,7 @@
 
 from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     environment,
+    models,
     recordings,
     robots,
     status,

@@ -7,6 +7,7 @@ import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -272,6 +273,27 @@ class Content(Field):
         if isinstance(value, bytes | bytearray | memoryview):
             return bytes(value)
         raise bad("bytes", value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilePath(Field):
+    """Path of a file on the machine of the lab.
+
+    Programs in the lab's own process may name any file. A protocol that serves callers from outside
+    must resolve such a path inside of one folder, and refuse those that leave it.
+    """
+
+    type: ClassVar[str] = "path"
+
+    def check(self, value: object, lab: LiveLab) -> Path:
+        """Return the value as a path."""
+        if isinstance(value, str | Path) and str(value):
+            return Path(value)
+        raise bad("the path of a file", value)
+
+
+ENDED = Field(text="session of the replay that this ended; empty for none")
+"""Field `ended_replay` of replies."""
 
 
 def bad(what: str, value: object, hint: str = "", code: str = "bad_value") -> VerbError:

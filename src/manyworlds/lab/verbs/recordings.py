@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from manyworlds.lab.replay import Binding
 from manyworlds.lab.verbs.fields import (
+    ENDED,
     Content,
     Field,
     Flag,
@@ -13,6 +14,7 @@ from manyworlds.lab.verbs.fields import (
     Name,
     Number,
     Texts,
+    Values,
     VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, between_steps, verb
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
 _LABEL = Field(text="name of the saved state")
 _State = Annotated[str, Name(of="state", text="name of the saved state")]
+_CONVERTED = Field(text="what was not kept of a state of another model; empty if all was")
+_Segment = Annotated[
+    int, Integer(low=0, text="only segment to write, from 1; 0 writes all, to .mcap only")
+]
 _SESSION = Field(text="recording: Live, or a file of the folder")
 _Session = Annotated[str, Field(text="recording: Live, or a file; the active one if empty")]
 _File = Annotated[str, Field(text="name of a file of the folder; its suffix sets the format")]
@@ -40,18 +46,23 @@ def capture_state(
     return {"label": saved.name, "state_time": saved.time}
 
 
-@verb(label=_LABEL, ended_replay=Field(text="session of the replay that ended; empty for none"))
+@verb(label=_LABEL, converted=_CONVERTED, ended_replay=ENDED)
 def restore_state(lab: LiveLab, label: _State) -> Reply:
     """Return to a saved state; clear a fault, and end a replay."""
-    ended = lab.replay.session if lab.replay.is_active else ""
+    ended = lab.replay.active_session
     lab.states.restore(label)
-    return {"label": label, "ended_replay": ended}
+    return {"label": label, "converted": lab.states[label].converted, "ended_replay": ended}
 
 
-@verb(labels=Texts(text="names of the saved states, the oldest first"))
+@verb(
+    labels=Texts(text="names of the saved states, the oldest first"),
+    converted=Values(text="sentences about those converted from another model, by name"),
+)
 def list_states(lab: LiveLab) -> Reply:
     """Return the names of the saved states."""
-    return {"labels": lab.states.names}
+    states = lab.states.items()
+    converted = {name: saved.converted for name, saved in states if saved.converted}
+    return {"labels": [name for name, _ in states], "converted": converted}
 
 
 @verb(label=_LABEL)
@@ -67,14 +78,18 @@ def export_state(lab: LiveLab, label: _State) -> Reply:
     return {"content": lab.states.pack(label)}
 
 
-@verb(label=_LABEL)
+@verb(label=_LABEL, converted=_CONVERTED)
 def import_state(
     lab: LiveLab,
     content: Annotated[bytes, _CONTENT],
     name: Annotated[str, Field(text="name of the file, for messages")] = "file",
+    convert: Annotated[
+        bool, Flag(text="true to convert a state of another model by name, not to refuse it")
+    ] = False,
 ) -> Reply:
     """Add a saved state from a file's content."""
-    return {"label": lab.states.unpack(content, name).name}
+    saved = lab.states.unpack(content, name, convert=convert)
+    return {"label": saved.name, "converted": saved.converted}
 
 
 @verb(name=Field(text="name of the file; empty without one"))
@@ -103,15 +118,19 @@ def recording_clear(lab: LiveLab) -> Reply:
 
 
 @verb(absolute_path=Field(text="path of the file"))
-def recording_save(lab: LiveLab, path: _File, session: _Session = "") -> Reply:
+def recording_save(
+    lab: LiveLab, path: _File, session: _Session = "", segment: _Segment = 0
+) -> Reply:
     """Write a recording to the folder, in the format of the suffix."""
-    return {"absolute_path": str(lab.recorder.save(path, session).absolute())}
+    return {"absolute_path": str(lab.recorder.save(path, session, segment).absolute())}
 
 
 @verb(content=_CONTENT)
-def recording_export(lab: LiveLab, path: _File, session: _Session = "") -> Reply:
+def recording_export(
+    lab: LiveLab, path: _File, session: _Session = "", segment: _Segment = 0
+) -> Reply:
     """Write a recording to the folder, and return the content of the file."""
-    return {"content": lab.recorder.save(path, session).read_bytes()}
+    return {"content": lab.recorder.save(path, session, segment).read_bytes()}
 
 
 @verb(name=_SESSION)

@@ -10,6 +10,7 @@ from manyworlds.lab.control import PANEL
 from manyworlds.lab.keyframes import Root
 from manyworlds.lab.sequence import PoseSequencer
 from manyworlds.lab.verbs.fields import (
+    ENDED,
     Choice,
     Field,
     Flag,
@@ -128,23 +129,25 @@ def list_keyframes(lab: LiveLab, robot: _Entity) -> Reply:
     return {"keyframes": lab.keyframes.names(robot)}
 
 
-@verb()
+@verb(ended_replay=ENDED)
 def apply_keyframe(
     lab: LiveLab,
     robot: _Entity,
     keyframe_name: _Keyframe = "",
     root: Annotated[Root, _ROOT] = "keep",
 ) -> Reply:
-    """Set the positions and velocities of one robot to a keyframe."""
+    """Set the positions and velocities of one robot to a keyframe; end a replay."""
+    ended = lab.replay.active_session
     lab.keyframes.reset(robot, keyframe_name, root)
-    return {}
+    return {"ended_replay": ended}
 
 
-@verb()
+@verb(ended_replay=ENDED)
 def hold_keyframe(lab: LiveLab, robot: _Entity, keyframe_name: _Keyframe = "") -> Reply:
-    """Keep the joints of a robot, except a free root, at a keyframe."""
+    """Keep the joints of a robot, except a free root, at a keyframe; end a replay."""
+    ended = lab.replay.active_session
     between_steps(lab, lambda: lab.keyframes.hold(robot, keyframe_name))
-    return {}
+    return {"ended_replay": ended}
 
 
 @verb()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from manyworlds.lab.pacing import FASTEST, SLOWEST
-from manyworlds.lab.verbs.fields import Choice, Field, Flag, Integer, Number
+from manyworlds.lab.verbs.fields import ENDED, Choice, Flag, Integer, Number
 from manyworlds.lab.verbs.registry import Reply, verb
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def step(
     return {"step": lab.step(n_steps).step}
 
 
-@verb(ended_replay=Field(text="session of the replay that the reset ended; empty for none"))
+@verb(ended_replay=ENDED)
 def reset(lab: LiveLab) -> Reply:
     """Return to the initial state; clear all targets and a fault, and end a replay."""
     return {"ended_replay": lab.reset()}

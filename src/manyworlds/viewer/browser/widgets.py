@@ -153,3 +153,23 @@ def relabel(button: viser.GuiButtonHandle, label: str, icon: viser.IconName | No
 def show_playing(button: viser.GuiButtonHandle, playing: bool) -> None:
     """Show a pause button while playing, and a play button otherwise."""
     relabel(button, *(("Pause", PAUSE) if playing else ("Play", PLAY)))
+
+
+class Section:
+    """Place on a page whose controls can be replaced.
+
+    Args:
+        gui: GUI of the page; the section is in its present container.
+    """
+
+    def __init__(self, gui: viser.GuiApi) -> None:
+        self._gui, self._place = gui, gui.add_folder(None)
+        self._inside: viser.GuiFolderHandle | None = None
+
+    def empty(self) -> viser.GuiFolderHandle:
+        """Remove all controls; return the container of new ones."""
+        if self._inside is not None:
+            self._inside.remove()
+        with self._place:
+            self._inside = self._gui.add_folder(None)
+        return self._inside
