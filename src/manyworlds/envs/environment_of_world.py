@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+
 import mujoco
 import numpy as np
 

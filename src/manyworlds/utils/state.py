@@ -29,7 +29,7 @@ class _World(NamedTuple):
     """Dimension of the worlds in tensors; None if they are shared."""
 
     def row(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the row of the world, or the whole tensor if it is shared."""
+        """Return the row of the world, shape [1, ...] or [:, 1, ...]; a shared tensor as it is."""
         if self.axis is None or tensor.shape[self.axis : self.axis + 1] != (self.num_envs,):
             return tensor
         return tensor.narrow(self.axis, self.env_id, 1)
