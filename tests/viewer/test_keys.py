@@ -48,7 +48,12 @@ def test_unknown_actions_are_refused():
         ):
             PageKeys(server.gui, "lab", {"next_world": lambda: None})
         keys = PageKeys(server.gui, "training", {"frame": lambda: None})
-        assert keys.names == {"frame", "panel", "help"} and set(keys.actions) == {"F", "tab", "H"}
+        assert keys.names == {"frame", "panel", "help"} and set(keys.actions) == {
+            "F",
+            "tab",
+            "H",
+            "?",
+        }
         assert "Frame what is selected" in keys_html(keys.names)
         keys.remove()
     finally:

@@ -50,10 +50,12 @@ KEYS: dict[str, KeyBinding] = {
     "com": KeyBinding(("9",), "Centers of mass"),
     "debug_shapes": KeyBinding(("D",), "Debug shapes: commands, goals, sensors"),
     "panel": KeyBinding(("tab",), "Show or hide the panel", _ALL),
-    "help": KeyBinding(("H",), "Show this list of keys", _ALL),
+    "help": KeyBinding(("H", "?"), "Show this list of keys", _ALL),
 }
 """All keys of all pages, by the name of their action."""
 
+_SHIFTED = ("?",)
+_CELL = "padding-right:1.5em;white-space:nowrap"
 # A key that is held down counts once: viser would report the browser's repeats as new presses.
 # Scripts in viser's HTML do not run, but event handlers do.
 _PRESS_ONCE = (
@@ -124,7 +126,8 @@ class PageKeys:
         return set(self._names)
 
     def _register(self, key: Any, label: str, action: Callable[[], object]) -> None:
-        command = self._gui.add_command(label, hotkey=key)
+        shift = "shift" if key in _SHIFTED else None
+        command = self._gui.add_command(label, hotkey=key, modifier=shift)
 
         @command.on_trigger
         def _(_: object) -> None:
@@ -152,7 +155,7 @@ def keys_html(names: Iterable[str]) -> str:
     """Return a table of the keys of some actions, in the order of `KEYS`."""
     wanted = set(names)
     rows = [
-        f"<tr><td style='padding-right:1.5em'><b>{html.escape(key_names(binding))}</b></td>"
+        f"<tr><td style='{_CELL}'><b>{html.escape(key_names(binding))}</b></td>"
         f"<td>{html.escape(binding.label)}</td></tr>"
         for name, binding in KEYS.items()
         if name in wanted

@@ -107,8 +107,9 @@ class RunControls:
 
     def remove(self) -> None:
         """Remove all controls."""
-        for part in (self._status, self.tabs, self.keys):
-            part.remove()
+        for part in (self._status, self.tabs, self._walk_in, self.keys):
+            if part is not None:
+                part.remove()
 
     def show_following(self, on: bool) -> None:
         """Show whether the views follow the robots."""

@@ -49,6 +49,8 @@ _STATUS_SECONDS = 0.2
 _APPEARANCE_SECONDS = 0.5
 _CHECKPOINT_SECONDS = 2.0
 _TERM_FRAMES = 3
+_PANEL_PX = 324
+"""Width of viser's panel, which the page of a visited world changes [pixel]."""
 _MAX_BYTES_PER_SECOND = 20e6
 """Data rate at which browsers keep up on one connection."""
 
@@ -396,6 +398,9 @@ class ViserPlayViewer(BaseViewer):
         before.visit.close()
         set_rng_state(before.rng)
         with self._lock:
+            panel = self.server.gui.main_panel
+            panel.set_width(_PANEL_PX)
+            panel.expand()
             self._open()
         if not before.was_paused:
             self.resume()
