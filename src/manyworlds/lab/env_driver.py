@@ -64,6 +64,11 @@ class _Recurrent(_Resettable, Protocol):
     def load_state_dict(self, state: dict[str, object], /) -> object: ...
 
 
+@runtime_checkable
+class _OfWorlds(Protocol):
+    def of_world(self, env_id: int, env: ManagerBasedRlEnv, /) -> EnvironmentPolicy: ...
+
+
 @dataclass(frozen=True)
 class StepReport:
     """Results of the last control step."""
@@ -121,7 +126,7 @@ def policy_of_world(
     Raises:
         ValueError: the policy has a memory that cannot be divided.
     """
-    if hasattr(policy, "of_world"):
+    if isinstance(policy, _OfWorlds):
         return policy.of_world(env_id, env)
     if isinstance(policy, _Resettable):
         raise ValueError(

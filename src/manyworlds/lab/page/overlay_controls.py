@@ -28,6 +28,8 @@ from manyworlds.viewer.world_mirror import WorldMirror
 if TYPE_CHECKING:
     import viser
 
+    from manyworlds.viewer.world_mirror import WorldState
+
 OWN = ("collision", "joints", "sites")
 """Overlays that each robot can switch by itself."""
 AS_ALL, ON, OFF = "same as all", "on", "off"
@@ -157,7 +159,7 @@ class OverlayPart:
                 self._model_version = snapshot.model_version
                 with self._ctx.lab.lock():
                     copy_model_fields(self._mirror.model, self._model)
-            self._mirror.pose(snapshot)
+            self._mirror.pose(cast("WorldState", snapshot))
         self.mujoco.show(np.zeros(3))
 
     def _capture(self, kinds: set[type[Capture]]) -> None:

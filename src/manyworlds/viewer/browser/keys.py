@@ -98,7 +98,7 @@ class PageKeys:
         """Functions by name of the key."""
         self._names: list[str] = []
         self._handles: list[viser.CommandHandle | viser.GuiHtmlHandle] = [gui.add_html(_PRESS_ONCE)]
-        self._help: viser.GuiModalHandle | None = None
+        self._help: Any = None
         self.add({**actions, "panel": self._collapse, "help": self._show_help})
         if collapsed:
             self._collapse()
@@ -125,9 +125,10 @@ class PageKeys:
         """Names of the actions that the page has."""
         return set(self._names)
 
-    def _register(self, key: Any, label: str, action: Callable[[], object]) -> None:
+    def _register(self, key: str, label: str, action: Callable[[], object]) -> None:
+        hotkey: Any = key  # the page accepts more keys than viser's type names
         shift = "shift" if key in _SHIFTED else None
-        command = self._gui.add_command(label, hotkey=key, modifier=shift)
+        command = self._gui.add_command(label, hotkey=hotkey, modifier=shift)
 
         @command.on_trigger
         def _(_: object) -> None:
