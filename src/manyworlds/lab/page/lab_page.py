@@ -178,6 +178,7 @@ class LabPage:
         if self._own_server:
             stop_server(self.server)
         else:
+            self.context.view.remove()
             clear(self.server)
 
     def _report(self, name: str) -> None:

@@ -83,6 +83,12 @@ class WorldView:
                 for frame in self._frames:
                     frame.position = offset
 
+    def remove(self) -> None:
+        """Remove the frames of the scene; browsers would keep the place of their names."""
+        for frame in self._frames:
+            frame.position = np.zeros(3)
+            frame.remove()
+
     def show_group(self, group: int, on: bool) -> None:
         """Show or hide a group of geoms, from the next frame on."""
         self.grid.groups["geom"][group] = on

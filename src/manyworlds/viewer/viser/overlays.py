@@ -269,6 +269,7 @@ class SelectedWorldOverlays:
         """Remove everything from the scene."""
         self.mujoco.remove()
         self.shapes.remove()
+        self._frame.position = np.zeros(3)  # browsers keep the place of a name
         self._frame.remove()
 
 

@@ -383,6 +383,7 @@ class ViserPlayViewer(BaseViewer):
         self._visit = OpenVisit(visit, was_paused, rng)
         with self._lock:
             self._grid = None
+            self._overlays.remove()
             clear(self.server)
         try:
             visit.show(self.server, lambda: self.request(page_requests.Leave()))
