@@ -58,7 +58,12 @@ def test_control_laws_that_return_bad_controls(lab, value, paused):
     for _ in range(3):
         lab.loop.iterate_once()
     assert lab.loop.state == "faulted"
-    for what in ("actuator 'elbow' of 'arm'", "controller 'wrong'", "owner 'panel'", f"is {value:g} at"):
+    for what in (
+        "actuator 'elbow' of 'arm'",
+        "controller 'wrong'",
+        "owner 'panel'",
+        f"is {value:g} at",
+    ):
         assert what in lab.loop.fault == lab.snapshot.fault
     assert np.array_equal(lab.snapshot.block, good.block) and lab.snapshot.time == good.time
     assert lab.loop.warnings == {"badctrl": 1}

@@ -108,3 +108,65 @@ def test_what_cannot_be_saved_is_refused():
     """Name the place within the attribute, and the kind."""
     with pytest.raises(TypeError, match=r"Holder\.value\['a'\]\[1\] is named .* a function cannot"):
         Holder({"a": [1, lambda: None]}).state_dict()
+
+
+class Worlds(Stateful):
+    """Tensors of four worlds, in all arrangements."""
+
+    state_attributes = ("rows", "columns", "shared", "parts", "other")
+    world_columns = ("columns",)
+    shared_attributes = ("shared",)
+
+    def __init__(self, count: int) -> None:
+        self.rows = torch.arange(2.0 * count).view(count, 2)
+        self.columns = {"a": torch.arange(3.0 * count).view(3, count)}
+        self.shared = torch.arange(4.0)
+        self.parts = [Holder(np.arange(count)), torch.nn.Linear(1, 4)]
+        self.other = (torch.zeros(7), "text", Own(count))
+
+
+class Own:
+    """An object that saves itself, without a base class."""
+
+    def __init__(self, count: int) -> None:
+        self.values = torch.arange(float(count))
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """The values."""
+        return {"values": self.values.clone()}
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Take values."""
+        self.values.copy_(state["values"])
+
+
+def test_the_state_of_one_world():
+    """Take world 2 of four, and load it into an object of one world."""
+    batch, alone = Worlds(4), Worlds(1)
+    file = io.BytesIO()
+    torch.save(batch.state_of_world(2, 4), file)
+    file.seek(0)
+    alone.load_state_dict(torch.load(file, weights_only=True))
+    assert alone.rows.tolist() == [[4.0, 5.0]]
+    assert alone.columns["a"].tolist() == [[2.0], [6.0], [10.0]]
+    assert torch.equal(alone.shared, batch.shared)
+    holder, network = alone.parts
+    assert holder.value.tolist() == [2]
+    assert torch.equal(network.weight, batch.parts[1].weight)
+    assert alone.other[2].values.tolist() == [2.0]
+    batch.rows[:] = 0.0
+    assert alone.rows.tolist() == [[4.0, 5.0]]
+
+
+def test_a_shared_tensor_without_its_name_in_the_list_is_refused():
+    """Leave out that a tensor is shared, and it has as many rows as worlds: loading says so."""
+
+    class Forgetful(Worlds):
+        shared_attributes = ()
+        state_attributes = ("bins",)
+
+        def __init__(self, count: int) -> None:
+            self.bins = torch.zeros(4)
+
+    with pytest.raises(ValueError, match=r"'bins' has shape \(1,\), expected \(4,\)"):
+        Forgetful(1).load_state_dict(Forgetful(4).state_of_world(1, 4))

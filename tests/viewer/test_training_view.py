@@ -11,6 +11,7 @@ import torch
 from manyworlds.viewer import training_view
 from manyworlds.viewer.cpu_share import CpuShare
 from manyworlds.viewer.training_view import Frames, TrainingView
+from tests.browser import free_port
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")
 
@@ -79,6 +80,23 @@ def test_shows_the_first_worlds(env, view, monkeypatch):
     assert (arrays["qpos"] != before).any()
     view.note(SimpleNamespace(iteration=3, total=9, mean_return=None, steps_per_s=100.0))
     np.testing.assert_array_equal(arrays["record"], [3, 9, np.nan, 100])
+
+
+def test_keys_of_the_page(env, view):
+    """Press the keys of the page: the camera stays where it is, and follows again."""
+    from manyworlds.viewer.browser.keys import KEYS
+    from manyworlds.viewer.browser.server import stop_server
+
+    where = np.zeros((2, 3)), "127.0.0.1", free_port()
+    page = training_view._TrainingPage(view._frames, env.sim.mj_model, env.cfg.viewer, *where)
+    try:
+        assert page.keys.names == {n for n, key in KEYS.items() if "training" in key.pages}
+        assert page._follow
+        page.keys.actions["C"]()
+        assert not page._follow
+        page.keys.actions["F"]()
+    finally:
+        stop_server(page._server)
 
 
 def test_frames_are_whole():

@@ -23,7 +23,7 @@ from manyworlds.viewer.viser.requests import (
     ShowDebugShapesOfAll,
     ShowFrames,
     ShowGroup,
-    ShowMujocoOverlay,
+    ShowOverlay,
 )
 from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
@@ -195,11 +195,11 @@ def test_overlays(open_page):
     viewer = open_page()
     viewer.pause()
     viewer.env.update_visualizers = lambda vis: None
-    _act(viewer, ShowMujocoOverlay(mujoco.mjtVisFlag.mjVIS_INERTIA, True))
+    _act(viewer, ShowOverlay("inertia", True))
     boxes = viewer._overlays.mujoco._layer.handles[("box",)]
     assert boxes.visible
     assert len(boxes.batched_positions) == 2  # cart and pole have mass
-    _act(viewer, ShowMujocoOverlay(mujoco.mjtVisFlag.mjVIS_INERTIA, False))
+    _act(viewer, ShowOverlay("inertia", False))
     assert not boxes.visible
     _act(viewer, ShowFrames(mujoco.mjtFrame.mjFRAME_BODY))
     assert viewer._overlays.mujoco._layer.handles[("cylinder",)].visible

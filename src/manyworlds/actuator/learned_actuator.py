@@ -172,6 +172,7 @@ class LearnedLstmActuator(_LearnedActuator[LearnedLstmActuatorCfg]):
     """A recurrent network, with a memory for each world and joint."""
 
     state_attributes = (*DcMotorActuator.state_attributes, "_hidden", "_cell")
+    world_columns = ("_hidden", "_cell")
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear the memory of the given worlds; None for all."""

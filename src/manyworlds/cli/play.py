@@ -78,7 +78,7 @@ def _show(
     run: RunFolder | None,
 ) -> None:
     """Show the policy of a checkpoint, or an untrained one, in the viewer of the options."""
-    from manyworlds.cli.policies import load_policy, untrained_policy
+    from manyworlds.cli.policies import UntrainedPolicy, load_policy
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.tasks import load_runner_cls
     from manyworlds.viewer.viser.checkpoints import checkpoints_of
@@ -86,7 +86,7 @@ def _show(
     env = ManagerBasedRlEnv(_env_cfg(options), device=options.device)
     runner = load_runner_cls(task)
     if checkpoint is None:
-        policy = untrained_policy(env, options.agent)
+        policy = UntrainedPolicy(env, options.agent)
     else:
         policy = load_policy(env, rl_cfg, checkpoint, runner)
     if options.video:
@@ -218,9 +218,12 @@ def watch(
     from manyworlds.utils.devices import torch_threads
 
     require_extra("viser", "lab")
+    from manyworlds.lab.page import walk_in
     from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
-    viewer = ViserPlayViewer(env, policy, host=host, port=port, checkpoint_manager=checkpoints)
+    viewer = ViserPlayViewer(
+        env, policy, host=host, port=port, checkpoint_manager=checkpoints, walk_in=walk_in
+    )
     try:
         viewer.setup()
         print(f"watch at {viewer.url} (Ctrl-C ends)", flush=True)

@@ -88,9 +88,25 @@ def with_progress(policy: Policy, steps: int, what: str) -> Iterator[Policy]:
         yield act
 
 
-def untrained_policy(env: ManagerBasedRlEnv, kind: str) -> Policy:
-    """Make a policy that needs no training: 'zero' or 'random' (uniform in [-1, 1])."""
-    shape = (env.num_envs, env.action_manager.total_action_dim)
-    if kind == "zero":
-        return lambda obs: torch.zeros(shape, device=env.device)
-    return lambda obs: 2.0 * torch.rand(shape, device=env.device) - 1.0
+class UntrainedPolicy:
+    """Policy that needs no training.
+
+    Args:
+        env: the environment.
+        kind: 'zero', or 'random' for actions uniform in [-1, 1].
+    """
+
+    def __init__(self, env: ManagerBasedRlEnv, kind: str) -> None:
+        self._env, self._kind = env, kind
+
+    def __call__(self, obs: Any) -> torch.Tensor:
+        """Return the actions, shape [num_envs, num_actions]."""
+        env = self._env
+        shape = (env.num_envs, env.action_manager.total_action_dim)
+        if self._kind == "zero":
+            return torch.zeros(shape, device=env.device)
+        return 2.0 * torch.rand(shape, device=env.device) - 1.0
+
+    def of_world(self, env_id: int, env: ManagerBasedRlEnv) -> UntrainedPolicy:
+        """Return the policy for an environment of one world."""
+        return UntrainedPolicy(env, self._kind)

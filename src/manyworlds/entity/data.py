@@ -139,10 +139,10 @@ class EntityData(FrameData, Stateful):
         """True if the entity has actuators."""
         return len(self.indexing.actuators) > 0
 
-    def state_dict(self) -> dict[str, Any]:
-        """Copy targets, defaults and biases, with the defaults as they are now."""
+    def saved_values(self) -> dict[str, object]:
+        """Return targets, defaults and biases, with the defaults as they are now."""
         _ = self.default_joint_pos  # updates the defaults from qpos0
-        return super().state_dict()
+        return super().saved_values()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load a state that `state_dict` returned, after that of the simulation."""

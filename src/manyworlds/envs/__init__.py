@@ -1,6 +1,7 @@
 """Manager-based environment and its general terms."""
 
 from manyworlds.envs.env_checker import EnvReport, Finding, check_env
+from manyworlds.envs.environment_of_world import environment_of_world
 from manyworlds.envs.gymnasium_adapter import GymEnv, GymVectorEnv
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
@@ -15,4 +16,5 @@ __all__ = [
     "VecEnvObs",
     "VecEnvStepReturn",
     "check_env",
+    "environment_of_world",
 ]

@@ -418,12 +418,33 @@ class ManagerBasedRlEnv(Stateful):
         self._unsaved_state.warn()
         return {**super().state_dict(), "sim": self.sim.state_dict(), "rng": rng_state()}
 
+    def world_state(self, env_id: int) -> dict[str, object]:
+        """Return everything that is needed to continue one world in an environment of its own.
+
+        `load_state_dict` of an environment of one world accepts it; see `environment_of_world`.
+        Random generators and recorders belong to all worlds and are left out.
+
+        Args:
+            env_id: index of the world.
+
+        Raises:
+            ValueError: there is no such world.
+        """
+        if not 0 <= env_id < self.num_envs:
+            raise ValueError(
+                f"There is no world {env_id}: the environment has {self.num_envs} worlds."
+            )
+        self._unsaved_state.warn()
+        state = self._rows_of(self.saved_values(), env_id, self.num_envs)
+        return {**state, "recorder_manager": {"terms": {}}, "sim": self.sim.get_state([env_id])}
+
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Load a state that `state_dict` returned."""
+        """Load a state that `state_dict` or `world_state` returned."""
         self.sim.load_state_dict(state["sim"])
         self.obs_buf = copy.deepcopy(self.obs_buf)  # callers may still hold the current one
         super().load_state_dict(state)
-        set_rng_state(state["rng"])
+        if "rng" in state:  # not in the state of one world
+            set_rng_state(state["rng"])
 
     def render(self) -> np.ndarray | None:
         """Render the world `cfg.viewer.env_idx` and its neighbors in their current state.

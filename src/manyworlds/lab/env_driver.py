@@ -64,6 +64,11 @@ class _Recurrent(_Resettable, Protocol):
     def load_state_dict(self, state: dict[str, object], /) -> object: ...
 
 
+@runtime_checkable
+class _OfWorlds(Protocol):
+    def of_world(self, env_id: int, env: ManagerBasedRlEnv, /) -> EnvironmentPolicy: ...
+
+
 @dataclass(frozen=True)
 class StepReport:
     """Results of the last control step."""
@@ -106,6 +111,30 @@ class EnvironmentLaw(Controller):
         if self._robot.owner == POLICY:
             return data.ctrl[self._robot.actuators.ids]
         return target
+
+
+def policy_of_world(
+    policy: EnvironmentPolicy | None, env_id: int, env: ManagerBasedRlEnv
+) -> EnvironmentPolicy | None:
+    """Return the policy of a batch for one of its worlds.
+
+    Args:
+        policy: the policy of the batch.
+        env_id: index of the world in the batch.
+        env: environment of the world alone.
+
+    Raises:
+        ValueError: the policy has a memory that cannot be divided.
+    """
+    if isinstance(policy, _OfWorlds):
+        return policy.of_world(env_id, env)
+    if isinstance(policy, _Resettable):
+        raise ValueError(
+            f"{type(policy).__name__} has a memory of all worlds (`reset`), so it cannot go on in "
+            f"world {env_id} alone: give it a method of_world(env_id, env) that returns the policy "
+            "of one world."
+        )
+    return policy
 
 
 def world_of_environment(env: ManagerBasedRlEnv) -> World:

@@ -173,6 +173,40 @@ class LiveLab:
         lab.environment = driver
         return lab
 
+    @classmethod
+    def walk_into(
+        cls,
+        env: ManagerBasedRlEnv,
+        env_id: int,
+        policy: EnvironmentPolicy | None = None,
+        cfg: LabCfg | None = None,
+    ) -> LiveLab:
+        """Open one world of a batch as a lab that goes on with its task and its policy.
+
+        With the same actions and random draws, the world goes on as in the batch, bit for bit: see
+        `environment_of_world`. The batch does not change.
+
+        Args:
+            env: the batch.
+            env_id: index of the world.
+            policy: policy of the batch; one with a memory has `of_world(env_id, env)`, which
+                returns it with the memory of one world, for an environment of that world. None
+                takes actions of zero.
+            cfg: settings of the lab.
+
+        Raises:
+            ValueError: there is no such world, it cannot go on alone, or the policy cannot.
+        """
+        from manyworlds.envs import environment_of_world
+        from manyworlds.lab.env_driver import policy_of_world
+
+        alone = environment_of_world(env, env_id)
+        try:
+            return cls.driven_by(alone, policy_of_world(policy, env_id, alone), cfg)
+        except Exception:
+            alone.close()
+            raise
+
     def __enter__(self) -> LiveLab:
         """Start the lab."""
         self.start()

@@ -79,6 +79,8 @@ class EventManager(ManagerBase[EventTermCfg]):
 
     state_attributes = ("_time_left", "_global_time_left", "_last_step", "_triggered_once")
     derived_attributes = ("touched",)
+    world_columns = ("_time_left",)
+    shared_attributes = ("_global_time_left",)
     _shown = ("mode", "interval_range_s")
 
     def __init__(self, cfg: Mapping[str, EventTermCfg | None], env: ManagerBasedRlEnv) -> None:
@@ -212,10 +214,10 @@ class EventManager(ManagerBase[EventTermCfg]):
                 fired.append((self._levels[name], worlds))
         return self._recompute(fired)
 
-    def state_dict(self) -> dict[str, object]:
-        """Return the state of the manager and its terms, and the random numbers that are kept."""
-        kept = {} if self._memory is None else {"memory": self._memory.state_dict()}
-        return {**super().state_dict(), **kept}
+    def saved_values(self) -> dict[str, object]:
+        """Return the saved values of the manager, its terms, and the random numbers it keeps."""
+        kept = {} if self._memory is None else {"memory": self._memory}
+        return {**super().saved_values(), **kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load a state that `state_dict` returned.

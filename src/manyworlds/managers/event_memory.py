@@ -34,6 +34,7 @@ class EventMemory(Stateful):
     """
 
     state_attributes = ("_count", "_last")
+    world_columns = ("_last",)
 
     def __init__(
         self,

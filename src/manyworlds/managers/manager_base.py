@@ -168,10 +168,9 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
                 term.reset(ids)
         return {}
 
-    def state_dict(self) -> dict[str, object]:
-        """Return the state of the manager and of its stateful terms."""
-        terms = {name: term.state_dict() for name, term in self._stateful_terms()}
-        return {**super().state_dict(), "terms": terms}
+    def saved_values(self) -> dict[str, object]:
+        """Return the saved values of the manager, and its stateful terms."""
+        return {**super().saved_values(), "terms": dict(self._stateful_terms())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load a state that `state_dict` returned.

@@ -40,6 +40,7 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
         *("_step_count", "_values", "_sums", "_episode_max"),
         *("_substep_accum", "_substep_count"),
     )
+    world_columns = ("_values", "_sums", "_episode_max", "_substep_accum")
 
     def __init__(self, cfg: Mapping[str, MetricsTermCfg | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
@@ -134,4 +135,7 @@ class NullMetricsManager(MetricsManager):
     def __init__(self) -> None:
         self._terms, self._class_terms = {}, {}
         self._substep_count = 0
-        self._values = torch.zeros(0, 1)
+
+    def get_active_iterable_terms(self, env_idx: int) -> list[tuple[str, list[float]]]:
+        """Return nothing: there are no terms."""
+        return []

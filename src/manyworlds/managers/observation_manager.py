@@ -325,10 +325,15 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
                 self._began_anew[name] = torch.cat([before, worlds.ids])
         return super().reset(worlds)
 
-    def state_dict(self) -> dict[str, object]:
-        """Return the state of delays, histories and noise, and the last observation."""
-        last = {"_obs_buffer": _clone(self._obs_buffer), "_began_anew": _clone(self._began_anew)}
-        return {**super().state_dict(), **last}
+    def saved_values(self) -> dict[str, object]:
+        """Return delays, histories and noise, and the last observation."""
+        last = {"_obs_buffer": self._obs_buffer, "_began_anew": self._began_anew}
+        return {**super().saved_values(), **last}
+
+    def state_of_world(self, env_id: int, num_envs: int) -> dict[str, object]:
+        """Return the part of the state that belongs to one world."""
+        began = {name: ids[ids == env_id] * 0 for name, ids in self._began_anew.items()}
+        return {**super().state_of_world(env_id, num_envs), "_began_anew": began}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load a state that `state_dict` returned."""

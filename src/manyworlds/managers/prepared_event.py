@@ -68,10 +68,9 @@ class Draws(Stateful):
         self._values[what][worlds] = drawn
         return drawn
 
-    def state_dict(self) -> dict[str, object]:
-        """Copy the numbers and their meanings."""
-        values = {what: drawn.clone() for what, drawn in self._values.items()}
-        return {"layouts": dict(self._layouts), "values": values}
+    def saved_values(self) -> dict[str, object]:
+        """Return the numbers and their meanings."""
+        return {"layouts": self._layouts, "values": self._values}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load a state that `state_dict` returned."""

@@ -30,6 +30,7 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
     """Manager of termination terms, which determine the episodes that end."""
 
     state_attributes = ("_dones", "_terminated", "_time_outs")
+    world_columns = ("_dones",)
     _shown = ("time_out",)
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 import torch
@@ -47,6 +48,18 @@ class InferencePolicy:
     def reset(self, dones: torch.Tensor | None = None) -> None:
         """Clear the memory of the worlds in a mask of shape [worlds]; None for all."""
         self.actor.reset(dones)
+
+    def of_world(self, env_id: int, env: ManagerBasedRlEnv) -> InferencePolicy:
+        """Return a copy with the memory of one world, for an environment of that world alone."""
+        memory = self.state_dict()
+        actor = copy.deepcopy(self.actor).to(env.device)
+        policy = InferencePolicy(actor, self.clip_actions, None if self.env is None else env)
+        parts = {
+            name: [part[:, env_id : env_id + 1].to(env.device) for part in parts]
+            for name, parts in memory.items()
+        }
+        policy.load_state_dict(parts)
+        return policy
 
     def state_dict(self) -> dict[str, list[torch.Tensor]]:
         """Return a copy of the memory, each part of shape [layers, worlds, size]; or nothing."""

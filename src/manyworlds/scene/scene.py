@@ -144,6 +144,17 @@ class Scene(Stateful):
         """Origin of each world [m], shape [num_envs, 3]."""
         return self._env_origins if self.terrain is None else self.terrain.env_origins
 
+    def saved_values(self) -> dict[str, object]:
+        """Return entities and sensors, and the origins of the worlds unless a terrain has them."""
+        origins = {"env_origins": self._env_origins} if self.terrain is None else {}
+        return {**super().saved_values(), **origins}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Load a state that `state_dict` returned; states of older versions have no origins."""
+        super().load_state_dict(state)
+        if self.terrain is None and "env_origins" in state:
+            self._env_origins.copy_(state["env_origins"])
+
     @property
     def env_spacing(self) -> float:
         """Distance between the origins of neighboring worlds [m]."""

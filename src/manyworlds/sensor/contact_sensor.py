@@ -131,6 +131,7 @@ class ContactSensor(Sensor[ContactData]):
 
     noise_fields = ("force", "torque", "dist", "pos")
     state_attributes = ("_times", "_history", "_newest")
+    world_columns = ("_times", "_history")
     primary_names: list[str] = declared()
     """Names of the primaries, relative to their entity; after `edit_spec`."""
 

@@ -131,13 +131,13 @@ class Sampler(Stateful, Generic[T]):
             tensors = {name: kept[self._rows, pick] for name, kept in self._samples.items()}
         return with_leaves(self._like, tensors)
 
-    def state_dict(self) -> dict[str, object]:
-        """Return a copy of the samples, their ages, latencies and the state of the noise."""
+    def saved_values(self) -> dict[str, object]:
+        """Return the samples, their ages, latencies and the noise."""
         return {
-            "age": self._age.clone(),
-            "latency": self._latency.clone(),
-            "samples": {name: kept.clone() for name, kept in self._samples.items()},
-            "noise": {name: model.state_dict() for name, model in self._noise.items()},
+            "age": self._age,
+            "latency": self._latency,
+            "samples": self._samples,
+            "noise": self._noise,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

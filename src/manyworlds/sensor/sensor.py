@@ -176,10 +176,9 @@ class Sensor(ABC, Generic[T], Stateful):
     def debug_vis(self, visualizer: Any) -> None:
         """Draw the measured data."""
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return a copy of the sensor's state, including samples."""
-        sampler = None if self._sampler is None else self._sampler.state_dict()
-        return {**super().state_dict(), "sampler": sampler}
+    def saved_values(self) -> dict[str, object]:
+        """Return the saved values of the sensor, including samples."""
+        return {**super().saved_values(), "sampler": self._sampler}
 
     def state_parts(self) -> Iterator[tuple[str, Any]]:
         """Yield the parts of the state that `state_dict` saves; see `Stateful.state_parts`."""

@@ -19,6 +19,7 @@ class CircularBuffer(Stateful):
     """
 
     state_attributes = ("_data", "_newest", "_length")
+    world_columns = ("_data",)
 
     def __init__(self, max_len: int, batch_size: int, device: torch.device | str) -> None:
         """Create an empty buffer; the first `append` allocates its memory.

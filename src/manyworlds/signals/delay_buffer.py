@@ -20,6 +20,7 @@ class DelayBuffer(Stateful):
     """
 
     state_attributes = ("_buffer", "_lags", "_step_count", "_phase", "_generator_state")
+    shared_attributes = ("_generator_state",)
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ import dataclasses
 import random
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 import torch
@@ -18,6 +18,21 @@ if TYPE_CHECKING:
 PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
 """Types that are saved unchanged."""
 _ARRAY = "__array__"
+
+
+class _World(NamedTuple):
+    """World whose part of a value is saved."""
+
+    env_id: int
+    num_envs: int
+    axis: int | None
+    """Dimension of the worlds in tensors; None if they are shared."""
+
+    def row(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the row of the world, shape [1, ...] or [:, 1, ...]; a shared tensor as it is."""
+        if self.axis is None or tensor.shape[self.axis : self.axis + 1] != (self.num_envs,):
+            return tensor
+        return tensor.narrow(self.axis, self.env_id, 1)
 
 
 class HasState(Protocol):
@@ -48,6 +63,19 @@ class Stateful:
     derived_attributes: ClassVar[tuple[str, ...]] = ()
     """Attributes that change but need no saving, because they are recomputed before they are read;
     those of base classes are included."""
+    world_columns: ClassVar[tuple[str, ...]] = ()
+    """Saved attributes whose tensors have the worlds in their second dimension, not in the first;
+    those of base classes are included."""
+    shared_attributes: ClassVar[tuple[str, ...]] = ()
+    """Saved attributes that all worlds share, also if a dimension equals the number of worlds;
+    those of base classes are included."""
+
+    def saved_values(self) -> dict[str, object]:
+        """Return the values that `state_dict` saves, by name; not copies.
+
+        A subclass that saves more than `state_attributes` extends the result.
+        """
+        return {name: getattr(self, name) for name in self.state_attributes}
 
     def state_dict(self) -> dict[str, object]:
         """Return a copy of the state: tensors, plain data, and nested dicts and lists of them.
@@ -56,8 +84,34 @@ class Stateful:
             TypeError: an attribute has a type that cannot be saved.
         """
         what = type(self).__name__
+        return {n: _save(value, f"{what}.{n}") for n, value in self.saved_values().items()}
+
+    def state_of_world(self, env_id: int, num_envs: int) -> dict[str, object]:
+        """Return the part of the state that belongs to one world, and what all worlds share.
+
+        `load_state_dict` of the same object for one world accepts it. Tensors have a row per world;
+        `world_columns` and `shared_attributes` name the exceptions, and a tensor without as many
+        rows as worlds is shared.
+
+        Args:
+            env_id: index of the world.
+            num_envs: number of worlds.
+        """
+        own = type(self).state_dict is not Stateful.state_dict
+        values = self.state_dict() if own else self.saved_values()
+        return self._rows_of(values, env_id, num_envs)
+
+    def _rows_of(
+        self, values: Mapping[str, object], env_id: int, num_envs: int
+    ) -> dict[str, object]:
+        what = type(self).__name__
+        axes: dict[str, int | None] = {}
+        for base in type(self).__mro__:
+            axes.update(dict.fromkeys(vars(base).get("world_columns", ()), 1))
+            axes.update(dict.fromkeys(vars(base).get("shared_attributes", ()), None))
         return {
-            name: _save(getattr(self, name), f"{what}.{name}") for name in self.state_attributes
+            name: _save(value, f"{what}.{name}", _World(env_id, num_envs, axes.get(name, 0)))
+            for name, value in values.items()
         }
 
     def load_state_dict(self, state: dict[str, object]) -> None:
@@ -118,29 +172,40 @@ def generator_state(value: object) -> object:
     return value.getstate() if isinstance(value, random.Random) else None
 
 
-def _save(value: object, name: str) -> object:
+def _save(value: object, name: str, world: _World | None = None) -> object:
+    """Return a copy of a value, or of the part of it that belongs to a world."""
     if isinstance(value, torch.Tensor):
-        return value.clone()
+        return (value if world is None else world.row(value)).clone()
     if has_state(value):
-        return value.state_dict()
+        return _state_of(value, name, world)
     if type(value) in PLAIN:
         return value
     if isinstance(value, dict):
-        return {key: _save(item, f"{name}[{key!r}]") for key, item in value.items()}
+        return {key: _save(item, f"{name}[{key!r}]", world) for key, item in value.items()}
     if isinstance(value, list | tuple | deque | set | frozenset):
-        items = [_save(item, f"{name}[{i}]") for i, item in enumerate(value)]
+        items = [_save(item, f"{name}[{i}]", world) for i, item in enumerate(value)]
         return tuple(items) if isinstance(value, tuple) else items
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc":
-        return {_ARRAY: torch.from_numpy(np.array(value))}
+        return {_ARRAY: _save(torch.from_numpy(np.array(value)), name, world)}
     if (state := generator_state(value)) is not None:
         return _save(state, name)
     if is_dataclass(value):
-        return _save(fields_of(value), name)
+        return _save(fields_of(value), name, world)
     raise TypeError(
         f"{name} is named in state_attributes, but a {type(value).__name__} cannot be saved: keep "
         "tensors, numbers, lists or dicts of them, or an object with state_dict and "
         "load_state_dict."
     )
+
+
+def _state_of(value: HasState, name: str, world: _World | None) -> object:
+    if world is None:
+        return value.state_dict()
+    if isinstance(value, Stateful):
+        return value.state_of_world(world.env_id, world.num_envs)
+    if isinstance(value, torch.nn.Module):
+        return value.state_dict()  # parameters are shared
+    return _save(dict(value.state_dict()), name, world)
 
 
 def _load(value: object, saved: Any, name: str) -> object:

@@ -117,6 +117,14 @@ def sync_model_fields(
         dst_model.geom_rgba[absent, 3] = 0.0
 
 
+def copy_model_fields(dst: mujoco.MjModel, src: mujoco.MjModel) -> None:
+    """Copy the fields that affect a drawing from one model to another of the same sizes."""
+    for name in VIEWER_MODEL_FIELDS | VIEWER_INERTIAL_FIELDS:
+        value = getattr(src, name, None)
+        if isinstance(value, np.ndarray):
+            getattr(dst, name)[...] = value
+
+
 def as_numpy(value: torch.Tensor | np.ndarray) -> np.ndarray:
     """Return a tensor or an array as an array of the same shape on the CPU."""
     detach = getattr(value, "detach", None)

@@ -254,7 +254,8 @@ class _TrainingPage:
             expanded_fields=fields,
             can_select=False,
         )
-        self._follow = first_free_body(model)
+        self._robot = first_free_body(model)
+        self._follow = True
         self._curve: list[tuple[float, float]] = []
         self._add_panel()
         self._draw()
@@ -287,8 +288,8 @@ class _TrainingPage:
             positions[i], quaternions[i] = world.data.xpos, world.data.xquat
         self._grid.sync_appearance(slice(0, self._count))
         anchors = np.zeros((self._count, 3))
-        if not self._grid.landscape and self._follow:
-            anchors[:, :2] = positions[:, self._follow, :2]
+        if not self._grid.landscape and self._follow and self._robot:
+            anchors[:, :2] = positions[:, self._robot, :2]
         elif not self._grid.landscape:
             anchors = own_origins(self._origins, positions[:, min(1, model.nbody - 1)])
         self._grid.update(positions, quaternions, anchors, 0)
@@ -297,10 +298,18 @@ class _TrainingPage:
         from manyworlds.viewer.browser.cameras import point_cameras
 
         elevation = min(float(self._cfg.elevation), -25.0) if self._count > 1 else -20.0
-        point_cameras(self._server, self._grid.shown_box(), self._cfg.azimuth, elevation)
+        box, azimuth = self._grid.shown_box(), self._cfg.azimuth
+        point_cameras(self._server, box, azimuth, elevation, move_open=True)
+
+    def _toggle_follow(self) -> None:
+        self._follow = not self._follow
 
     def _add_panel(self) -> None:
+        from manyworlds.viewer.browser.keys import PageKeys
         from manyworlds.viewer.browser.line_plot import LinePlot
+
+        actions = {"frame": self._look, "follow": self._toggle_follow}
+        self.keys = PageKeys(self._server.gui, "training", actions)
 
         gui = self._server.gui
         self._text = gui.add_html("")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Set
+from typing import Protocol
 
 import mujoco
+import numpy as np
 
 from manyworlds.utils.drawing import draw_near_things, pose_for_drawing
 from manyworlds.utils.newton import avoid_sparse_newton
@@ -17,6 +19,25 @@ from manyworlds.viewer.model_sync import (
     disable_model_sameframe_shortcuts,
     sync_model_fields,
 )
+
+
+class WorldState(Protocol):
+    """State of one world."""
+
+    @property
+    def qpos(self) -> np.ndarray:
+        """Generalized positions, shape (nq,)."""
+        ...
+
+    @property
+    def mocap_pos(self) -> np.ndarray:
+        """Positions of mocap bodies [m], shape (nmocap, 3)."""
+        ...
+
+    @property
+    def mocap_quat(self) -> np.ndarray:
+        """Orientations of mocap bodies (wxyz), shape (nmocap, 4)."""
+        ...
 
 
 class WorldMirror:
@@ -75,3 +96,13 @@ class WorldMirror:
             mujoco.mj_forward(self.model, self.data)
         else:
             pose_for_drawing(self.model, self.data)
+
+    def pose(self, state: WorldState) -> None:
+        """Copy the pose of a world of its own, without model fields.
+
+        Args:
+            state: its fields, in the shapes of `mujoco.MjData`.
+        """
+        self.data.qpos[:] = state.qpos
+        self.data.mocap_pos[:], self.data.mocap_quat[:] = state.mocap_pos, state.mocap_quat
+        pose_for_drawing(self.model, self.data)

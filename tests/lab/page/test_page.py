@@ -212,52 +212,6 @@ def test_nothing_is_sent_while_nothing_moves(page, monkeypatch):
     assert sent, "the test does not see what is sent"
 
 
-def test_keys(page):
-    """Press each key: it does what the page says, once a press."""
-    keys, overlays = page.keys.actions, page.parts["OverlayPart"]
-    assert set(keys) == {"P", "space", "N", "R", "F", "tab", *"1234567"}
-    keys["P"]()
-    iterate_once(page)
-    assert page.lab.paused
-    keys["N"]()
-    assert page.lab.snapshot.step == 1
-    keys["R"]()
-    iterate_once(page)
-    assert page.lab.snapshot.time == 0.0
-    for key, names in {
-        "1": {"contact_points", "contact_forces"},
-        "3": {"collision"},
-        "4": {"joints"},
-        "5": {"other_collision"},
-        "7": {"tendons"},
-    }.items():
-        keys[key]()
-        assert overlays.enabled == names
-        keys[key]()
-        assert not overlays.enabled
-    keys["2"]()
-    assert not overlays.visuals.value
-    for coloring in ("Island", "Body", "Robot", "Off"):
-        keys["6"]()
-        assert overlays.coloring.value == coloring
-
-
-def test_tab_hides_the_panel(open_page, monkeypatch):
-    """Press Tab twice: the panel goes and comes back; it may be gone at first."""
-    page = open_page()
-    done = []
-    panel = type(page.server.gui.main_panel)
-    monkeypatch.setattr(panel, "minimize", lambda self: done.append("hide"))
-    monkeypatch.setattr(panel, "expand", lambda self: done.append("show"))
-    page.keys.actions["tab"]()
-    page.keys.actions["tab"]()
-    assert done == ["hide", "show"]
-    page._collapsed = True
-    page._build()
-    page.keys.actions["tab"]()
-    assert done == ["hide", "show"] * 2
-
-
 TWO = """
 <mujoco><worldbody>
   <body name="one/base"><joint name="one/turn" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/></body>

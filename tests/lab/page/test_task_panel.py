@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 
 from manyworlds.viewer import requests
@@ -46,7 +48,8 @@ def test_commands_rewards_and_ends_are_shown(open_task_page):
     """Steer a quadruped with the sliders of the play page; see rewards and the end of episodes."""
     page = open_task_page("Velocity-Flat-Quadruped", reach=0.1, episode_s=0.2)
     part, driver = page.parts["TaskPart"], page.lab.environment
-    assert ">environment<" in page.parts["TopBar"].status.content
+    text = html.unescape(page.parts["TopBar"].status.content)
+    assert "Policy runs in the task's environment" in text
     part.request_action("gui_reset")
     part.request(requests.SteerCommand("twist", (0.5, 0.0, 0.25)))
     show(page, 2)

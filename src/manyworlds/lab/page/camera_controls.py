@@ -57,10 +57,28 @@ class CameraPart:
             if robot.owner != POLICY:
                 continue
             self._followed = True
-            root = _floating_root(self._ctx.lab.world.model, self._ctx.lab.world.robots[robot.name])
-            if root and not self._ctx.view.follow:
-                self._ctx.view.follow = root
+            if not self._ctx.view.follow:
+                self._ctx.view.follow = self._root_of(robot.name)
             return
+
+    def toggle_follow(self) -> None:
+        """Follow the selected robot with the camera, or stop following.
+
+        Raises:
+            ValueError: no robot can be followed.
+        """
+        self._followed = True
+        if self._ctx.view.follow:
+            self._ctx.view.follow = 0
+            return
+        root = self._root_of(self._ctx.robot) if self._ctx.robot else 0
+        if not root:
+            raise ValueError("There is no floating robot to follow: choose a body under Follow.")
+        self._ctx.view.follow = root
+
+    def _root_of(self, robot: str) -> int:
+        world = self._ctx.lab.world
+        return _floating_root(world.model, world.robots[robot])
 
 
 def find_target(lab: LiveLab, name: str) -> int:

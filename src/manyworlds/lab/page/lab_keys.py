@@ -3,69 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 from manyworlds.lab.page.camera_controls import CameraPart
 from manyworlds.lab.page.overlay_controls import OverlayPart
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, Part
+from manyworlds.lab.page.task_panel import TaskPart
 from manyworlds.lab.page.top_bar import TopBar
-from manyworlds.viewer.browser.keys import Key, add_keys, ignore_repeats
+from manyworlds.viewer.browser.keys import PageKeys
+from manyworlds.viewer.browser.overlay_table import OVERLAY_KEYS
 
 
-class LabKeys:
-    """Registers all keys of the page; a key that is held down acts once.
+def lab_keys(
+    ctx: PageContext, top_bar: TopBar, parts: dict[str, Part], collapsed: bool = False
+) -> PageKeys:
+    """Register the keys of the page.
 
     Args:
         ctx: context of the page.
-        top_bar: part with the play button.
-        overlays: part with the overlays; None for none.
-        camera: part that moves the camera; None for none.
+        top_bar: part with the controls of time.
+        parts: parts of the page by name; keys of parts that it lacks are left out.
         collapsed: whether the panel is hidden at first.
     """
-
-    def __init__(
-        self,
-        ctx: PageContext,
-        top_bar: TopBar,
-        overlays: OverlayPart | None,
-        camera: CameraPart | None,
-        collapsed: bool = False,
-    ) -> None:
-        self._panel = ctx.gui.main_panel
-        self._collapsed = False
-        keys = [
-            Key("P", "Pause or play", ctx.toggle_pause),
-            Key("space", "Pause or play", ctx.toggle_pause),
-            Key("N", "Single step", lambda: ctx.call("step")),
-            Key("R", "Reset", top_bar.reset),
-            Key("tab", "Show or hide the panel", self._collapse),
-        ]
-        if camera is not None:
-            keys.append(Key("F", "Frame the selected body, or all", camera.frame))
-        if overlays is not None:
-            keys += _overlay_keys(overlays)
-        self.actions: dict[str, Callable[[], Any]] = {key.name: key.action for key in keys}
-        """Actions by the name of their key."""
-        ignore_repeats(ctx.gui)
-        add_keys(ctx.gui, keys, ctx.attempt)
-        if collapsed:
-            self._collapse()
-
-    def _collapse(self) -> None:
-        self._collapsed = not self._collapsed
-        if self._collapsed:
-            self._panel.minimize()
-        else:
-            self._panel.expand()
+    actions: dict[str, Callable[[], object]] = {
+        "pause": ctx.toggle_pause,
+        "step": lambda: ctx.call("step"),
+        "reset": top_bar.reset,
+        "slower": lambda: top_bar.change_speed(-1),
+        "faster": lambda: top_bar.change_speed(1),
+    }
+    camera, overlays = parts.get("CameraPart"), parts.get("OverlayPart")
+    if isinstance(camera, CameraPart):
+        actions |= {"frame": camera.frame, "follow": camera.toggle_follow}
+    if isinstance(overlays, OverlayPart):
+        actions |= {"visuals": overlays.toggle_visuals, "coloring": overlays.next_coloring}
+        actions |= {
+            name: partial(overlays.toggle, *switched) for name, switched in OVERLAY_KEYS.items()
+        }
+    if "TaskPart" in parts:
+        actions["debug_shapes"] = partial(_toggle_shapes, parts)
+    return PageKeys(ctx.gui, "lab", actions, ctx.attempt, collapsed)
 
 
-def _overlay_keys(overlays: OverlayPart) -> list[Key]:
-    return [
-        Key("1", "Contacts", lambda: overlays.toggle("contact_forces", "contact_points")),
-        Key("2", "Visual geoms", overlays.toggle_visuals),
-        Key("3", "Collision geoms of robots", lambda: overlays.toggle("collision")),
-        Key("4", "Joint axes and ranges", lambda: overlays.toggle("joints")),
-        Key("5", "Other collision geoms", lambda: overlays.toggle("other_collision")),
-        Key("6", "Color by island, body or robot", overlays.next_coloring),
-        Key("7", "Tendons", lambda: overlays.toggle("tendons")),
-    ]
+def _toggle_shapes(parts: dict[str, Part]) -> None:
+    task = parts.get("TaskPart")
+    if isinstance(task, TaskPart):  # a rebuilt world may have no task
+        task.toggle_shapes()

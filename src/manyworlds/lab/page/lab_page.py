@@ -6,14 +6,14 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.body_tree import TreePart
 from manyworlds.lab.page.camera_controls import CameraPart, find_target
 from manyworlds.lab.page.keyframes import KeyframePart
-from manyworlds.lab.page.lab_keys import LabKeys
+from manyworlds.lab.page.lab_keys import lab_keys
 from manyworlds.lab.page.mocap_handles import MocapPart
 from manyworlds.lab.page.mouse_perturbation import PullPart
 from manyworlds.lab.page.overlay_controls import OverlayPart
@@ -73,6 +73,7 @@ class LabPage:
         server: draw in this server instead of a new one; it is not stopped on `close`.
         on_build: called when the parts were created; they stay after a `LiveLab.rebuild`.
         play_when_drawn: whether a paused lab plays as soon as a browser has drawn the world.
+        more_keys: functions of further keys, by name of the action in `viewer.browser.keys.KEYS`.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -91,6 +92,7 @@ class LabPage:
         server: viser.ViserServer | None = None,
         on_build: Callable[[], None] = lambda: None,
         play_when_drawn: bool = False,
+        more_keys: Mapping[str, Callable[[], object]] | None = None,
     ) -> None:
         self.lab = lab
         self._own_server = server is None
@@ -103,7 +105,7 @@ class LabPage:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._tabs, self._collapsed = dict(tabs), collapsed
-        self._on_build = on_build
+        self._on_build, self._more_keys = on_build, dict(more_keys or {})
         self._waits = play_when_drawn
         self._build()
         self.context.view.look(lab.snapshot, move_open=True)
@@ -122,9 +124,8 @@ class LabPage:
             first: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
             self._parts = PageParts(self.context, first, {**_task_tab(lab), **self._tabs})
             self.parts = self._parts.by_name
-            overlays: Any = self.parts.get("OverlayPart")
-            camera: Any = self.parts.get("CameraPart")
-            self.keys = LabKeys(self.context, top_bar, overlays, camera, self._collapsed)
+            self.keys = lab_keys(self.context, top_bar, self.parts, self._collapsed)
+            self.keys.add(self._more_keys)
             self._on_build()
         self._due = dict.fromkeys(self.parts, 0.0)
         self.update()
@@ -222,6 +223,7 @@ class LabPage:
         if self._own_server:
             stop_server(self.server)
         else:
+            self.context.view.remove()
             clear(self.server)
 
     def _report(self, name: str) -> None:

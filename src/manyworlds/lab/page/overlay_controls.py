@@ -12,29 +12,25 @@ from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser import overlay_shapes as draw
 from manyworlds.viewer.browser.captures import Capture, CapturedGroups, capture
-from manyworlds.viewer.browser.shapes import SOLID_GEOMS
+from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
+from manyworlds.viewer.browser.overlay_table import FLAGS, FRAMES, OVERLAYS
 from manyworlds.viewer.browser.widgets import Section, add_number
 from manyworlds.viewer.browser.world_overlays import (
     CAPTURES,
-    LABELS,
     Selection,
     WorldOverlays,
+    collider_geoms,
+    convex_hull_geoms,
     default_force_scale,
 )
+from manyworlds.viewer.model_sync import copy_model_fields
+from manyworlds.viewer.world_mirror import WorldMirror
 
 if TYPE_CHECKING:
     import viser
 
-OVERLAYS = {
-    "contact_points": LABELS["contact_points"],
-    "contact_forces": LABELS["contact_forces"],
-    "collision": "Robot collision geoms",
-    "other_collision": "Other collision geoms",
-    "joints": LABELS["joints"],
-    "sites": LABELS["sites"],
-    "tendons": LABELS["tendons"],
-}
-"""Labels of the overlays, by name."""
+    from manyworlds.viewer.world_mirror import WorldState
+
 OWN = ("collision", "joints", "sites")
 """Overlays that each robot can switch by itself."""
 AS_ALL, ON, OFF = "same as all", "on", "off"
@@ -76,6 +72,9 @@ class OverlayPart:
         plane = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
         self._colliders = draw.is_collider(model) & ~plane
         self.overlays = WorldOverlays(ctx.server, model, "/over")
+        self._mirror = WorldMirror(model)
+        self.mujoco = MujocoOverlays(ctx.server, self._mirror, "/over/mujoco")
+        self._model_version = ctx.lab.snapshot.model_version
         self._future: Future[dict[type[Capture], Capture]] | None = None
         self._captured: dict[type[Capture], Capture] = {}
         self._shown = False
@@ -83,6 +82,7 @@ class OverlayPart:
     def _add_controls(self, gui: viser.GuiApi) -> None:
         ctx, model = self._ctx, self._ctx.lab.world.model
         self.boxes = {name: gui.add_checkbox(label, False) for name, label in OVERLAYS.items()}
+        self.frames = gui.add_dropdown("Frames", tuple(FRAMES))
         self.own: dict[str, dict[str, viser.GuiDropdownHandle[str]]] = {}
         self._robots = Section(gui)
         self.full_force = gui.add_checkbox(
@@ -168,7 +168,8 @@ class OverlayPart:
             self.follow.value = self._names.get(self._following, "nothing")
         for robot, folder in self._folders.items():
             folder.visible = robot == self._ctx.robot and len(self._folders) > 1
-        on, coloring = self.enabled, self.coloring.value
+        self._show_mujoco(snapshot)
+        on, coloring = self.enabled - FLAGS.keys(), self.coloring.value
         recolored = coloring != "Off" or not self.visuals.value or self.see_through.value
         if not (on or recolored or self._shown):
             return
@@ -182,6 +183,20 @@ class OverlayPart:
             self._ctx.view.grid.show(not recolored)
             self.overlays.show(poses, self._captured, self._selection(on), drawing.shapes)
         self._shown = bool(on or recolored)
+
+    def _show_mujoco(self, snapshot: Snapshot) -> None:
+        """Draw the overlays of MuJoCo's visualizer that are on."""
+        option = self.mujoco.option
+        option.frame = FRAMES[self.frames.value]
+        for name, flag in FLAGS.items():
+            option.flags[flag] = self.boxes[name].value
+        if self.mujoco.enabled:
+            if snapshot.model_version != self._model_version:
+                self._model_version = snapshot.model_version
+                with self._ctx.lab.lock():
+                    copy_model_fields(self._mirror.model, self._model)
+            self._mirror.pose(cast("WorldState", snapshot))
+        self.mujoco.show(np.zeros(3))
 
     def _capture(self, kinds: set[type[Capture]]) -> None:
         """Request captures from the loop without waiting; they are drawn in the next frame."""
@@ -202,7 +217,7 @@ class OverlayPart:
             friction=self.full_force.value,
             force_scale=self.force_scale.value / 1000.0,
             tendons="tendons" in on,
-            wireframes=np.flatnonzero(self._wired()),
+            wireframes=np.flatnonzero(self._wired(on)),
             joints=joints[self._wanted("joints", model.jnt_bodyid[joints])],
             sites=np.flatnonzero(self._wanted("sites", model.site_bodyid)),
         )
@@ -235,13 +250,16 @@ class OverlayPart:
             rgba[~groups_of.awake[bodies], :3] *= 0.4
         draw.solid_geoms(drawing, model, poses, geoms, rgba)
 
-    def _wired(self) -> np.ndarray:
+    def _wired(self, on: set[str]) -> np.ndarray:
         """Return a mask of the geoms that have a wireframe, shape [ngeom]."""
         of_robot = self._robot_of[self._model.geom_bodyid] >= 0
         chosen = self._wanted("collision", self._model.geom_bodyid) & of_robot
         if self.boxes["other_collision"].value:
             chosen |= ~of_robot
-        return chosen & self._colliders & np.isin(self._model.geom_type, SOLID_GEOMS)
+        chosen &= collider_geoms(self._model)
+        if "convex_hulls" in on:
+            chosen[convex_hull_geoms(self._model)] = True
+        return chosen
 
     def _wanted(self, name: str, bodies: np.ndarray) -> np.ndarray:
         """Return a mask of the bodies for which an overlay is on, shape [len(bodies)]."""

@@ -68,7 +68,7 @@ class TaskPart:
                 plots = ViserTermPlotter(server, [*report.metrics], "Metric")
             self._panels.append(("metrics", plots))
         # A model of its own: drawing changes the sizes of MuJoCo's symbols.
-        self._overlays = MujocoOverlays(server, WorldMirror(ctx.lab.world.model))
+        self._overlays = MujocoOverlays(server, WorldMirror(ctx.lab.world.model), "/debug_shapes")
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the last control step."""
@@ -87,6 +87,11 @@ class TaskPart:
         if snapshot.frame_id != self._drawn:
             self._drawn = snapshot.frame_id
             self._draw()
+
+    def toggle_shapes(self) -> None:
+        """Show or hide debug shapes."""
+        self.shapes.value = not self.shapes.value
+        self.request_redraw()
 
     def request(self, action: ViewerRequest) -> None:
         """Carry out an action of the play page's controls; show an error if that fails."""

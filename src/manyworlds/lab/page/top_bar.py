@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from manyworlds.lab.control import POLICY
 from manyworlds.lab.drivers import ENVIRONMENT, PHYSICS
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
@@ -19,8 +20,13 @@ if TYPE_CHECKING:
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
 """Available speeds, in simulated seconds per second."""
 
-DRIVERS = {"physics": "plain MuJoCo", ENVIRONMENT: "environment"}
+DRIVERS = {"physics": "plain MuJoCo", ENVIRONMENT: "the task's environment"}
 """Labels of drivers, by name; the others are shown by their names."""
+POLICY_DRIVERS = {
+    "physics": "Policy runs in plain MuJoCo (deployment check)",
+    ENVIRONMENT: "Policy runs in the task's environment",
+}
+"""Sentences about what steps the world of a policy, by name of the driver."""
 
 _STILL = 0.01  # speed below which a robot counts as not moving [m/s or rad/s]
 PANEL_PX = 360
@@ -66,6 +72,14 @@ class TopBar:
         """Return to the initial state; say if that ended a replay."""
         self._ctx.call_over_replay("reset")
 
+    def change_speed(self, steps: int) -> None:
+        """Set a speed that is some places further in the list of speeds."""
+        speeds, now = [*SPEEDS.values()], self._ctx.lab.loop.speed
+        at = sum(speed < now for speed in speeds)  # between two of them, the next one up
+        if steps > 0 and at < len(speeds) and speeds[at] > now:
+            at -= 1
+        self._set_speed([*SPEEDS][min(max(at + steps, 0), len(speeds) - 1)])
+
     def _set_speed(self, name: str) -> None:
         self._ctx.call("set_sim_speed", percent=100.0 * SPEEDS[name])
 
@@ -85,8 +99,10 @@ class TopBar:
         ]
         notes = lab.explain_warnings()
         if ctx.robot:
-            rows.append(("Owner", lab[ctx.robot].owner))
-            rows.append(("Driver", DRIVERS.get(snapshot.driver, snapshot.driver)))
+            owner = lab[ctx.robot].owner
+            labels = POLICY_DRIVERS if owner == POLICY else DRIVERS
+            rows.append(("Owner", owner))
+            rows.append(("Driver", labels.get(snapshot.driver, snapshot.driver)))
             notes = self._notes(snapshot)
         if ctx.note:
             notes.insert(0, ctx.note)

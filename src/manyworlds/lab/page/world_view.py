@@ -89,6 +89,12 @@ class WorldView:
                 for frame in self._frames:
                     frame.position = offset
 
+    def remove(self) -> None:
+        """Remove the frames of the scene; browsers would keep the place of their names."""
+        for frame in self._frames:
+            frame.position = np.zeros(3)
+            frame.remove()
+
     def name_of(self, body: int) -> str:
         """Return the name of a body; empty for none."""
         return self.model.body(body).name if body else ""

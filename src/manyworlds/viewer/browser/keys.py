@@ -1,16 +1,61 @@
-"""Keys of pages."""
+"""Keys of pages: one table for all of them, so that a key does the same on each page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import html
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from manyworlds.viewer.browser.widgets import Attempt, directly
+from manyworlds.viewer.browser.widgets import Attempt, directly, on_click
 
 if TYPE_CHECKING:
     import viser
 
+Page = Literal["play", "lab", "training"]
+"""Page of `manyworlds play`, of a lab, or of a running training."""
+_ALL: tuple[Page, ...] = ("play", "lab", "training")
+_LIVE: tuple[Page, ...] = ("play", "lab")
+
+
+@dataclass(frozen=True)
+class KeyBinding:
+    """Keys of an action, and the pages that have it."""
+
+    keys: tuple[str, ...]
+    """Names of the keys in viser: 'space', 'P', ..."""
+    label: str
+    pages: tuple[Page, ...] = _LIVE
+
+
+KEYS: dict[str, KeyBinding] = {
+    "pause": KeyBinding(("space", "P"), "Pause or play"),
+    "step": KeyBinding(("N",), "Single step"),
+    "reset": KeyBinding(("enter", "R"), "Reset"),
+    "slower": KeyBinding(("-",), "Slower"),
+    "faster": KeyBinding(("=",), "Faster"),
+    "previous_world": KeyBinding((",",), "Previous world", ("play",)),
+    "next_world": KeyBinding((".",), "Next world", ("play",)),
+    "walk_in": KeyBinding(("I",), "Walk in to the selected world, or leave it"),
+    "frame": KeyBinding(("F",), "Frame what is selected, or everything", _ALL),
+    "follow": KeyBinding(("C",), "Camera follows the robot, or stays", _ALL),
+    "contacts": KeyBinding(("1",), "Contacts"),
+    "visuals": KeyBinding(("2",), "Visual geoms", ("lab",)),
+    "collision": KeyBinding(("3",), "Collision geoms of robots"),
+    "joints": KeyBinding(("4",), "Joint axes and ranges"),
+    "other_collision": KeyBinding(("5",), "Other collision geoms"),
+    "coloring": KeyBinding(("6",), "Color by island, body or robot", ("lab",)),
+    "tendons": KeyBinding(("7",), "Tendons"),
+    "inertia": KeyBinding(("8",), "Inertia boxes"),
+    "com": KeyBinding(("9",), "Centers of mass"),
+    "debug_shapes": KeyBinding(("D",), "Debug shapes: commands, goals, sensors"),
+    "panel": KeyBinding(("tab",), "Show or hide the panel", _ALL),
+    "help": KeyBinding(("H", "?"), "Show this list of keys", _ALL),
+}
+"""All keys of all pages, by the name of their action."""
+
+_SHIFTED = ("?",)
+_CELL = "padding-right:1.5em;white-space:nowrap"
 # A key that is held down counts once: viser would report the browser's repeats as new presses.
 # Scripts in viser's HTML do not run, but event handlers do.
 _PRESS_ONCE = (
@@ -22,33 +67,112 @@ _PRESS_ONCE = (
 )
 
 
-@dataclass(frozen=True)
-class Key:
-    """Key of a page and its action."""
+class PageKeys:
+    """Keys of one page; a key that is held down acts once.
 
-    name: Any
-    """Name of the key in viser: 'space', 'P', ..."""
-    label: str
-    """Label in the page's list of commands."""
-    action: Callable[[], object]
+    Besides the given actions, they show or hide the panel, and show the list of keys.
+
+    Args:
+        gui: GUI of the page.
+        page: the page.
+        actions: functions by name of the action in `KEYS`; a page may lack some.
+        attempt: runs an action of a user.
+        collapsed: whether the panel is hidden at first.
+
+    Raises:
+        ValueError: an action is not in `KEYS`, or not one of this page.
+    """
+
+    def __init__(
+        self,
+        gui: viser.GuiApi,
+        page: Page,
+        actions: Mapping[str, Callable[[], object]],
+        attempt: Attempt = directly,
+        collapsed: bool = False,
+    ) -> None:
+        self._gui, self._attempt = gui, attempt
+        self._collapsed = False
+        self._page: Page = page
+        self.actions: dict[str, Callable[[], object]] = {}
+        """Functions by name of the key."""
+        self._names: list[str] = []
+        self._handles: list[viser.CommandHandle | viser.GuiHtmlHandle] = [gui.add_html(_PRESS_ONCE)]
+        self._help: Any = None
+        self.add({**actions, "panel": self._collapse, "help": self._show_help})
+        if collapsed:
+            self._collapse()
+
+    def add(self, actions: Mapping[str, Callable[[], object]]) -> None:
+        """Register further actions; see `PageKeys`."""
+        for name, action in actions.items():
+            if name not in KEYS or self._page not in KEYS[name].pages:
+                known = ", ".join(n for n, binding in KEYS.items() if self._page in binding.pages)
+                raise ValueError(f"The page '{self._page}' has no key for '{name}': {known}.")
+            self._names.append(name)
+            for key in KEYS[name].keys:
+                self.actions[key] = action
+                self._register(key, KEYS[name].label, action)
+
+    def remove(self) -> None:
+        """Remove all keys from the page."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+
+    @property
+    def names(self) -> set[str]:
+        """Names of the actions that the page has."""
+        return set(self._names)
+
+    def _register(self, key: str, label: str, action: Callable[[], object]) -> None:
+        hotkey: Any = key  # the page accepts more keys than viser's type names
+        shift = "shift" if key in _SHIFTED else None
+        command = self._gui.add_command(label, hotkey=hotkey, modifier=shift)
+
+        @command.on_trigger
+        def _(_: object) -> None:
+            self._attempt(action)
+
+        self._handles.append(command)
+
+    def _collapse(self) -> None:
+        self._collapsed = not self._collapsed
+        panel = self._gui.main_panel
+        (panel.minimize if self._collapsed else panel.expand)()
+
+    def _show_help(self) -> None:
+        """Show the list of keys, or close it."""
+        if self._help is not None:
+            self._help.close()
+            self._help = None
+            return
+        with self._gui.add_modal("Keys") as self._help:
+            self._gui.add_html(keys_html(self._names))
+            on_click(self._gui.add_button("Close"), self._show_help)
 
 
-def add_keys(
-    gui: viser.GuiApi, keys: Iterable[Key], attempt: Attempt = directly
-) -> list[viser.CommandHandle]:
-    """Register keys with a page; return their handles."""
-    handles = []
-    for key in keys:
-        command = gui.add_command(key.label, hotkey=key.name)
-
-        def run(_: object, key: Key = key) -> None:
-            attempt(key.action)
-
-        command.on_trigger(run)
-        handles.append(command)
-    return handles
+def keys_html(names: Iterable[str]) -> str:
+    """Return a table of the keys of some actions, in the order of `KEYS`."""
+    wanted = set(names)
+    rows = [
+        f"<tr><td style='{_CELL}'><b>{html.escape(key_names(binding))}</b></td>"
+        f"<td>{html.escape(binding.label)}</td></tr>"
+        for name, binding in KEYS.items()
+        if name in wanted
+    ]
+    return f"<table>{''.join(rows)}</table>"
 
 
-def ignore_repeats(gui: viser.GuiApi) -> viser.GuiHtmlHandle:
-    """Make a key that is held down count once; return the invisible element that does this."""
-    return gui.add_html(_PRESS_ONCE)
+def key_names(binding: KeyBinding) -> str:
+    """Return the keys of an action as text: 'Space or P'."""
+    return " or ".join(key.capitalize() for key in binding.keys)
+
+
+def keys_markdown() -> str:
+    """Return the table of all keys for the documentation."""
+    lines = ["| key | effect | pages |", "|---|---|---|"]
+    for binding in KEYS.values():
+        pages = "all" if binding.pages == _ALL else ", ".join(binding.pages)
+        lines.append(f"| {key_names(binding)} | {binding.label} | {pages} |")
+    return "\n".join(lines)

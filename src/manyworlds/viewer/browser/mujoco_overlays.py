@@ -48,9 +48,12 @@ class MujocoOverlays:
     Args:
         server: server of the page.
         world: the world; its model is changed so that MuJoCo's symbols are small enough for a page.
+        path: name of the shapes in the scene.
     """
 
-    def __init__(self, server: viser.ViserServer, world: WorldMirror) -> None:
+    def __init__(
+        self, server: viser.ViserServer, world: WorldMirror, path: str = "/mujoco_overlays"
+    ) -> None:
         self.option = mujoco.MjvOption()
         """Flags and frames of MuJoCo's visualizer; all are off at first."""
         self.option.flags[:] = 0
@@ -62,7 +65,8 @@ class MujocoOverlays:
         world.model.vis.scale.framewidth *= 0.3
         self._scene = mujoco.MjvScene(world.model, max(_MAX_GEOMS, 2 * world.model.ngeom))
         self._camera = mujoco.MjvCamera()
-        self._layer = ShapeLayer(server, "/mujoco_overlays", world.model)
+        self._path = path
+        self._layer = ShapeLayer(server, path, world.model)
         self._labels: list[viser.LabelHandle] = []
         self._shown = False
 
@@ -102,7 +106,7 @@ class MujocoOverlays:
 
     def _show_labels(self, texts: list[tuple[str, np.ndarray]]) -> None:
         while len(self._labels) < len(texts):
-            name = f"/mujoco_overlays/label_{len(self._labels)}"
+            name = f"{self._path}/label_{len(self._labels)}"
             self._labels.append(self._server.scene.add_label(name, ""))
         for label, (text, position) in zip(self._labels, texts, strict=False):
             label.text, label.position = text, position

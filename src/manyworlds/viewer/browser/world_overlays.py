@@ -17,20 +17,12 @@ from manyworlds.viewer.browser.captures import (
     CapturedTendons,
 )
 from manyworlds.viewer.browser.line_groups import LineGroups
-from manyworlds.viewer.browser.shapes import Instances, Shape, ShapeLayer
+from manyworlds.viewer.browser.shapes import SOLID_GEOMS, Instances, Shape, ShapeLayer
 from manyworlds.viewer.browser.shapes import merge_instances as merge
 
 if TYPE_CHECKING:
     import viser
 
-LABELS = {
-    "contact_points": "Contact points",
-    "contact_forces": "Contact forces",
-    "joints": "Joints",
-    "sites": "Sites",
-    "tendons": "Tendons",
-}
-"""Labels of overlays on the pages, by name."""
 CAPTURES: dict[str, type[Capture]] = {
     "contact_points": CapturedContacts,
     "contact_forces": CapturedContacts,
@@ -174,6 +166,23 @@ def convex_hull_geoms(model: mujoco.MjModel) -> np.ndarray:
     meshes = (model.geom_type == mujoco.mjtGeom.mjGEOM_MESH) & (model.geom_dataid >= 0)
     geoms = np.flatnonzero(meshes)
     return geoms[model.mesh_graphadr[model.geom_dataid[geoms]] >= 0]
+
+
+def collider_geoms(model: mujoco.MjModel) -> np.ndarray:
+    """Return a mask of the geoms that can collide and have a wireframe, shape (ngeom,)."""
+    return draw.is_collider(model) & np.isin(model.geom_type, SOLID_GEOMS)
+
+
+def robot_bodies(model: mujoco.MjModel) -> np.ndarray:
+    """Return a mask of the bodies of entities that have actuators, shape (nbody,)."""
+    driven = {_entity_of(model.actuator(i).name) for i in range(model.nactuator)}
+    owners = [_entity_of(model.body(i).name) for i in range(model.nbody)]
+    return np.array([i > 0 and owner in driven for i, owner in enumerate(owners)], bool)
+
+
+def _entity_of(name: str) -> str:
+    """Return the entity of an element by the prefix of its name; empty without one."""
+    return name.partition("/")[0] if "/" in name else ""
 
 
 def _rows(ids: np.ndarray, *fields: np.ndarray) -> list[bytes]:

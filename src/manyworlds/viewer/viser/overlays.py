@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,15 +12,17 @@ import numpy as np
 from manyworlds.viewer.browser.captures import capture
 from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
 from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
+from manyworlds.viewer.browser.overlay_table import FLAGS, OVERLAYS
 from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
 from manyworlds.viewer.browser.term_plotter import ViserTermPlotter
 from manyworlds.viewer.browser.world_overlays import (
     CAPTURES,
-    LABELS,
     Selection,
     WorldOverlays,
+    collider_geoms,
     convex_hull_geoms,
     default_force_scale,
+    robot_bodies,
 )
 from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
 from manyworlds.viewer.world_mirror import WorldMirror
@@ -37,11 +39,6 @@ _PATH = "/over"
 _CHART = cast("viser.IconName", "chart-bar")
 _METRICS = cast("viser.IconName", "chart-line")
 _CONTACTS = ("contact_points", "contact_forces")
-OVERLAYS = {
-    **{name: label for name, label in LABELS.items() if name != "sites"},
-    "convex_hulls": "Convex hulls",
-}
-"""Labels of the overlays of the selected world, by name."""
 
 
 @dataclass
@@ -195,11 +192,12 @@ class SelectedWorldOverlays:
     ) -> None:
         self._world = WorldMirror(model, sim_model, expanded_fields)
         self.on: set[str] = set()
-        """Names of the overlays of `OVERLAYS` that are on."""
+        """Names of the overlays that are on, except those of `FLAGS`."""
         self.mujoco = MujocoOverlays(server, self._world)
         self.shapes = WorldOverlays(server, self._world.model, _PATH)
         self._frame = server.scene.add_frame(_PATH, show_axes=False)
         self._force_scale = default_force_scale(model)
+        self._robot_bodies = robot_bodies(model)
         self._shown = False
 
     def switch(self, name: str, on: bool) -> None:
@@ -210,7 +208,20 @@ class SelectedWorldOverlays:
         """
         if name not in OVERLAYS:
             raise ValueError(f"There is no overlay '{name}': use one of {', '.join(OVERLAYS)}.")
-        (self.on.add if on else self.on.discard)(name)
+        if name in FLAGS:
+            self.mujoco.option.flags[FLAGS[name]] = on
+        else:
+            (self.on.add if on else self.on.discard)(name)
+
+    def toggle(self, names: Sequence[str]) -> None:
+        """Switch overlays on, or off if the first of them is on."""
+        on = not self.shows(names[0])
+        for name in names:
+            self.switch(name, on)
+
+    def shows(self, name: str) -> bool:
+        """Return True if an overlay is on."""
+        return bool(self.mujoco.option.flags[FLAGS[name]]) if name in FLAGS else name in self.on
 
     def show(self, data: WorldArrays, env_idx: int, offset: np.ndarray) -> None:
         """Draw the overlays that are on; nothing is copied or computed while all are off.
@@ -232,8 +243,9 @@ class SelectedWorldOverlays:
             force_scale=self._force_scale,
             tendons="tendons" in self.on,
         )
-        if "convex_hulls" in self.on:
-            selection.wireframes = convex_hull_geoms(model)
+        selection.wireframes = self._wired(model)
+        if "sites" in self.on:
+            selection.sites = np.arange(model.nsite)
         if "joints" in self.on:
             selection.joints = hinges_and_slides(model)
         kinds = {CAPTURES[name] for name in self.on & CAPTURES.keys()}
@@ -241,10 +253,23 @@ class SelectedWorldOverlays:
         self.shapes.show(state, capture(model, state, kinds), selection)
         self._shown = bool(self.on)
 
+    def _wired(self, model: mujoco.MjModel) -> np.ndarray:
+        """Return the geoms that have a wireframe, shape (n,)."""
+        of_robot = self._robot_bodies[model.geom_bodyid]
+        wired = np.zeros(model.ngeom, bool)
+        if "collision" in self.on:
+            wired |= of_robot & collider_geoms(model)
+        if "other_collision" in self.on:
+            wired |= ~of_robot & collider_geoms(model)
+        if "convex_hulls" in self.on:
+            wired[convex_hull_geoms(model)] = True
+        return np.flatnonzero(wired)
+
     def remove(self) -> None:
         """Remove everything from the scene."""
         self.mujoco.remove()
         self.shapes.remove()
+        self._frame.position = np.zeros(3)  # browsers keep the place of a name
         self._frame.remove()
 
 

@@ -22,14 +22,16 @@ class Redraw(ViewerRequest):
 class LookAt(ViewerRequest):
     """Point the camera at the selected world, or at all worlds shown."""
 
-    selected: bool
+    selected: bool | None
+    """None changes between the two."""
 
 
 @dataclass(frozen=True)
 class FollowRobots(ViewerRequest):
     """Keep the followed body of each world at a fixed place of the view."""
 
-    on: bool
+    on: bool | None
+    """None changes between on and off."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,15 @@ class ShowOverlay(ViewerRequest):
     """Show or hide an overlay of the selected world."""
 
     name: str
-    """Name in `viewer.viser.overlays.OVERLAYS`."""
+    """Name in `viewer.browser.overlay_table.OVERLAYS`."""
     on: bool
 
 
 @dataclass(frozen=True)
-class ShowMujocoOverlay(ViewerRequest):
-    """Show or hide an overlay of MuJoCo's visualizer over the selected world."""
+class ToggleOverlays(ViewerRequest):
+    """Show overlays of the selected world, or hide them if the first of them is shown."""
 
-    flag: mujoco.mjtVisFlag
-    on: bool
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,16 @@ class ShowGroup(ViewerRequest):
     kind: GroupKind
     group: int
     on: bool
+
+
+@dataclass(frozen=True)
+class WalkIn(ViewerRequest):
+    """Open the selected world on the page, in place of the batch."""
+
+
+@dataclass(frozen=True)
+class Leave(ViewerRequest):
+    """Return from an opened world to the batch."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from manyworlds.viewer.base import ViewerStatus
-from manyworlds.viewer.browser.keys import Key, add_keys
+from manyworlds.viewer.browser.keys import PageKeys
 from manyworlds.viewer.browser.markup import status_html
+from manyworlds.viewer.browser.overlay_table import OVERLAY_KEYS
 from manyworlds.viewer.browser.typed_fields import wait_for_commits
 from manyworlds.viewer.browser.widgets import (
     PAUSE,
@@ -33,7 +34,13 @@ from manyworlds.viewer.requests import (
     TogglePause,
     ViewerRequest,
 )
-from manyworlds.viewer.viser.requests import FollowRobots, LookAt, ShowWorldNumbers
+from manyworlds.viewer.viser.requests import (
+    FollowRobots,
+    LookAt,
+    ShowWorldNumbers,
+    ToggleOverlays,
+    WalkIn,
+)
 
 if TYPE_CHECKING:
     import viser
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
     from manyworlds.viewer.base import BaseViewer
 
 _CONTROLS = cast("viser.IconName", "adjustments")
+_DOOR = cast("viser.IconName", "door-enter")
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,7 @@ class RunControls:
         can_follow: whether there is a body to follow.
         follow: whether the viewer follows it at first.
         num_shown: number of worlds that are shown at once.
+        can_walk_in: whether the viewer can open the selected world in a lab.
     """
 
     def __init__(
@@ -78,8 +87,11 @@ class RunControls:
         can_follow: bool,
         follow: bool,
         num_shown: int,
+        can_walk_in: bool = False,
     ) -> None:
         self._viewer = viewer
+        self._walk_in: viser.GuiButtonHandle | None = None
+        self._follow: viser.GuiCheckboxHandle | None = None
         gui = server.gui
         with server.atomic():
             self._script = wait_for_commits(gui)
@@ -89,8 +101,12 @@ class RunControls:
             with self.tabs.add_tab("Controls", icon=_CONTROLS):
                 self._add_controls(gui, num_shown)
                 if can_follow:
-                    self._add_checkbox(gui, "Follow robots", follow, FollowRobots)
-            self._keys = add_keys(gui, self._list_keys())
+                    self._follow = self._add_checkbox(gui, "Follow robots", follow, FollowRobots)
+            if can_walk_in:
+                hint = "Open the selected world in a lab: pull, control, record, edit it."
+                self._walk_in = gui.add_button("Walk in", icon=_DOOR, hint=hint)
+                on_click(self._walk_in, self._requests(WalkIn()))
+            self.keys = PageKeys(gui, "play", self._actions(can_walk_in, can_follow))
 
     def update(self, state: PanelState) -> None:
         """Show a new state; viser sends only what changed."""
@@ -101,9 +117,20 @@ class RunControls:
 
     def remove(self) -> None:
         """Remove all controls."""
-        for handle in (self._status, self.tabs, self._script, *self._keys):
-            handle.remove()
-        self._keys.clear()
+        for part in (self._status, self.tabs, self._script, self._walk_in, self.keys):
+            if part is not None:
+                part.remove()
+
+    def show_following(self, on: bool) -> None:
+        """Show whether the views follow the robots."""
+        if self._follow is not None:
+            self._follow.value = on
+
+    def show_entering(self, entering: bool) -> None:
+        """Show that the selected world is being opened, which takes some seconds."""
+        if self._walk_in is not None:
+            self._walk_in.disabled = entering
+            self._walk_in.label = "Opening ..." if entering else "Walk in"
 
     def _add_controls(self, gui: viser.GuiApi, num_shown: int) -> None:
         self._pause = on_click(gui.add_button("Pause", icon=PAUSE), self._requests(TogglePause()))
@@ -133,18 +160,25 @@ class RunControls:
             self._add_checkbox(gui, "World numbers", True, ShowWorldNumbers)
         return ShownValue(world)
 
-    def _list_keys(self) -> list[Key]:
-        keys: list[tuple[str, str, ViewerRequest]] = [
-            ("space", "Pause or play", TogglePause()),
-            ("N", "Single step", SingleStep()),
-            ("enter", "Reset", Reset()),
-            ("-", "Slower", SpeedDown()),
-            ("=", "Faster", SpeedUp()),
-            ("R", "Debug shapes", ToggleDebugVis()),
-        ]
+    def _actions(self, can_walk_in: bool, can_follow: bool) -> dict[str, Callable[[], None]]:
+        """Return the functions of keys, by name in `KEYS`."""
+        actions: dict[str, ViewerRequest] = {
+            "pause": TogglePause(),
+            "step": SingleStep(),
+            "reset": Reset(),
+            "slower": SpeedDown(),
+            "faster": SpeedUp(),
+            "frame": LookAt(None),
+            "debug_shapes": ToggleDebugVis(),
+            **{name: ToggleOverlays(names) for name, names in OVERLAY_KEYS.items()},
+        }
         if self._viewer.env.num_envs > 1:
-            keys += [(",", "Previous world", PreviousEnv()), (".", "Next world", NextEnv())]
-        return [Key(name, label, self._requests(action)) for name, label, action in keys]
+            actions |= {"previous_world": PreviousEnv(), "next_world": NextEnv()}
+        if can_walk_in:
+            actions["walk_in"] = WalkIn()
+        if can_follow:
+            actions["follow"] = FollowRobots(None)
+        return {name: self._requests(action) for name, action in actions.items()}
 
     def _requests(self, action: ViewerRequest) -> Callable[[], None]:
         return lambda: self._viewer.request(action)
@@ -154,8 +188,9 @@ class RunControls:
 
     def _add_checkbox(
         self, gui: viser.GuiApi, label: str, value: bool, action: Callable[[bool], ViewerRequest]
-    ) -> None:
-        on_change(gui.add_checkbox(label, value), lambda on: self._viewer.request(action(on)))
+    ) -> viser.GuiCheckboxHandle:
+        box = gui.add_checkbox(label, value)
+        return on_change(box, lambda on: self._viewer.request(action(on)))
 
 
 def _status_html(state: PanelState) -> str:

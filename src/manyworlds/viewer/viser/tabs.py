@@ -6,76 +6,79 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-import mujoco
-
 from manyworlds.viewer.browser.markup import status_html
+from manyworlds.viewer.browser.overlay_table import FRAMES, OVERLAYS
 from manyworlds.viewer.browser.widgets import on_change, on_click
 from manyworlds.viewer.requests import ViewerRequest
 from manyworlds.viewer.viser.checkpoints import CheckpointManager
-from manyworlds.viewer.viser.overlays import OVERLAYS
 from manyworlds.viewer.viser.requests import (
     LoadCheckpoint,
     ShowDebugShapes,
     ShowDebugShapesOfAll,
     ShowFrames,
     ShowGroup,
-    ShowMujocoOverlay,
     ShowOverlay,
 )
 
 if TYPE_CHECKING:
     import viser
 
+    from manyworlds.viewer.viser.overlays import SelectedWorldOverlays
     from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
 _EYE = cast("viser.IconName", "eye")
 _DISK = cast("viser.IconName", "device-floppy")
-_Flag = mujoco.mjtVisFlag
-_FLAGS = {
-    "Inertia boxes": _Flag.mjVIS_INERTIA,
-    "Centers of mass": _Flag.mjVIS_COM,
-    "Actuators": _Flag.mjVIS_ACTUATOR,
-    "Cameras": _Flag.mjVIS_CAMERA,
-    "Lights": _Flag.mjVIS_LIGHT,
-}
-_FRAMES = {
-    "None": mujoco.mjtFrame.mjFRAME_NONE,
-    "Bodies": mujoco.mjtFrame.mjFRAME_BODY,
-    "Geoms": mujoco.mjtFrame.mjFRAME_GEOM,
-    "Sites": mujoco.mjtFrame.mjFRAME_SITE,
-}
 
 
-def add_visualization_tab(
-    server: viser.ViserServer, viewer: ViserPlayViewer, tabs: viser.GuiTabGroupHandle
-) -> None:
-    """Add overlays of the selected world, and groups that are drawn in all worlds."""
-    gui = server.gui
+class VisualizationTab:
+    """Tab with the overlays of the selected world, and the groups drawn in all worlds.
 
-    def checkbox(label: str, value: bool, action: Callable[[bool], ViewerRequest]) -> None:
-        on_change(gui.add_checkbox(label, value), lambda on: viewer.request(action(on)))
+    Args:
+        server: server of the page.
+        viewer: viewer that carries out the requests.
+        tabs: tabs of the page.
+    """
 
-    with tabs.add_tab("Visualization", icon=_EYE):
-        if hasattr(viewer.env.unwrapped, "update_visualizers"):
-            checkbox("Debug shapes", True, ShowDebugShapes)
-            if viewer.num_shown > 1:
-                checkbox("Debug shapes in all worlds", False, ShowDebugShapesOfAll)
-            manager = getattr(viewer.env.unwrapped, "command_manager", None)
-            if manager is not None:
-                manager.create_debug_vis_gui(server, viewer.request_redraw)
-        for name, label in OVERLAYS.items():
-            checkbox(label, False, partial(ShowOverlay, name))
-        for label, flag in _FLAGS.items():
-            checkbox(label, False, partial(ShowMujocoOverlay, flag))
-        frames = gui.add_dropdown("Frames", tuple(_FRAMES))
-        on_change(frames, lambda name: viewer.request(ShowFrames(_FRAMES[name])))
-        if viewer.cameras.has_cameras:
-            viewer.cameras.setup_controls()
-        with gui.add_folder("Groups", expand_by_default=False):
-            for kind, shown in viewer.groups.items():
-                for group, visible in enumerate(shown):
-                    label = f"{kind}s of group {group}"
-                    checkbox(label, visible, partial(ShowGroup, kind, group))
+    def __init__(
+        self, server: viser.ViserServer, viewer: ViserPlayViewer, tabs: viser.GuiTabGroupHandle
+    ) -> None:
+        self._gui, self._viewer = server.gui, viewer
+        self._debug: viser.GuiCheckboxHandle | None = None
+        with tabs.add_tab("Visualization", icon=_EYE):
+            if hasattr(viewer.env.unwrapped, "update_visualizers"):
+                self._debug = self._checkbox("Debug shapes", True, ShowDebugShapes)
+                if viewer.num_shown > 1:
+                    self._checkbox("Debug shapes in all worlds", False, ShowDebugShapesOfAll)
+                manager = getattr(viewer.env.unwrapped, "command_manager", None)
+                if manager is not None:
+                    manager.create_debug_vis_gui(server, viewer.request_redraw)
+            self.boxes = {
+                name: self._checkbox(label, False, partial(ShowOverlay, name))
+                for name, label in OVERLAYS.items()
+            }
+            """Checkbox of each overlay, by name."""
+            frames = self._gui.add_dropdown("Frames", tuple(FRAMES))
+            on_change(frames, lambda name: viewer.request(ShowFrames(FRAMES[name])))
+            if viewer.cameras.has_cameras:
+                viewer.cameras.setup_controls()
+            with self._gui.add_folder("Groups", expand_by_default=False):
+                for kind, shown in viewer.groups.items():
+                    for group, visible in enumerate(shown):
+                        label = f"{kind}s of group {group}"
+                        self._checkbox(label, visible, partial(ShowGroup, kind, group))
+
+    def update(self, overlays: SelectedWorldOverlays, debug: bool) -> None:
+        """Show what is on; keys switch it, too."""
+        for name, box in self.boxes.items():
+            box.value = overlays.shows(name)
+        if self._debug is not None:
+            self._debug.value = debug
+
+    def _checkbox(
+        self, label: str, value: bool, action: Callable[[bool], ViewerRequest]
+    ) -> viser.GuiCheckboxHandle:
+        box = self._gui.add_checkbox(label, value)
+        return on_change(box, lambda on: self._viewer.request(action(on)))
 
 
 class CheckpointTab:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import enum
 import math
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
 
 from manyworlds.utils.extras import require_extra
+from manyworlds.utils.seeding import rng_state, set_rng_state
 from manyworlds.viewer import requests
 from manyworlds.viewer.base import BaseViewer, EnvProtocol, PolicyProtocol, VerbosityLevel
 from manyworlds.viewer.browser.cameras import FOVY, point_cameras
 from manyworlds.viewer.browser.command_sliders import CommandTab
 from manyworlds.viewer.browser.layout import own_origins, static_body
-from manyworlds.viewer.browser.server import new_server, page_url, stop_server
+from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 from manyworlds.viewer.browser.world_grid import GroupKind, WorldGrid
 from manyworlds.viewer.camera import first_free_body, tracked_body_id
 from manyworlds.viewer.requests import ViewerRequest
@@ -30,7 +32,8 @@ from manyworlds.viewer.viser.overlays import (
     ViserTermOverlays,
 )
 from manyworlds.viewer.viser.run_controls import PanelState, RunControls
-from manyworlds.viewer.viser.tabs import CheckpointTab, add_visualization_tab
+from manyworlds.viewer.viser.tabs import CheckpointTab, VisualizationTab
+from manyworlds.viewer.viser.visits import OpenVisit, VisitedWorld, WalkIn
 
 if TYPE_CHECKING:
     import viser
@@ -46,6 +49,8 @@ _STATUS_SECONDS = 0.2
 _APPEARANCE_SECONDS = 0.5
 _CHECKPOINT_SECONDS = 2.0
 _TERM_FRAMES = 3
+_PANEL_PX = 324
+"""Width of viser's panel, which the page of a visited world changes [pixel]."""
 _MAX_BYTES_PER_SECOND = 20e6
 """Data rate at which browsers keep up on one connection."""
 
@@ -61,9 +66,7 @@ class UpdateReason(enum.Enum):
 class ViserPlayViewer(BaseViewer):
     """Shows worlds side by side in a browser, with controls to pause, step, reset and select.
 
-    Keys: space pauses, N runs a single step, Enter resets, - and = change the speed, comma and
-    period select the previous and the next world, R shows or hides debug shapes. A click on a
-    world selects it, too.
+    Keys are those of `viewer.browser.keys.KEYS`; H lists them. A click on a world selects it.
 
     Poses are sent at every second frame, and less often if they exceed the data rate of a
     browser.
@@ -80,6 +83,8 @@ class ViserPlayViewer(BaseViewer):
         host: address of the page; the default accepts connections from this machine only,
             '0.0.0.0' those from the whole network, without a password.
         port: port of the page; if it is in use, the next free one is taken. See `url`.
+        walk_in: function that opens the selected world on the page, such as
+            `manyworlds.lab.page.walk_in`; None for no such button.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -98,6 +103,7 @@ class ViserPlayViewer(BaseViewer):
         num_shown: int = 1024,
         host: str = "127.0.0.1",
         port: int = 8080,
+        walk_in: WalkIn | None = None,
     ) -> None:
         super().__init__(env, policy, frame_rate, verbosity)
         if num_shown < 1:
@@ -123,6 +129,9 @@ class ViserPlayViewer(BaseViewer):
         self._pending: set[UpdateReason] = set()
         self._frame = 0
         self._next_status = self._next_appearance = self._next_checkpoint = 0.0
+        self._walk_in = walk_in
+        self._visit: OpenVisit | None = None
+        self._steered: dict[tuple[int, str], Sequence[float]] = {}
 
     @property
     def server(self) -> viser.ViserServer:
@@ -203,6 +212,7 @@ class ViserPlayViewer(BaseViewer):
             can_follow=self._tracked != 0,
             follow=self._follow,
             num_shown=self.num_shown,
+            can_walk_in=self._walk_in is not None,
         )
         self._add_tabs(server, self._panel.tabs)
         self.sync_env_to_viewer()
@@ -216,7 +226,7 @@ class ViserPlayViewer(BaseViewer):
             self.cfg.reward_bar_max_terms,
         )
         with server.atomic():
-            add_visualization_tab(server, self, tabs)
+            self._visualization = VisualizationTab(server, self, tabs)
             self._terms.setup_tabs(tabs)
             self._commands = CommandTab(server, self, tabs)
             self._checkpoint_tab = None
@@ -330,6 +340,9 @@ class ViserPlayViewer(BaseViewer):
         with self._lock:
             server, self._server = self._server, None
             grid, self._grid = self._grid, None
+            visit, self._visit = self._visit, None
+            if visit is not None:
+                visit.visit.close()
             if self._own_server and server is not None:
                 stop_server(server)
             elif grid is not None:
@@ -341,7 +354,57 @@ class ViserPlayViewer(BaseViewer):
 
     def is_running(self) -> bool:
         """Return True if the page is being served."""
-        return self._grid is not None
+        return self._grid is not None or self._visit is not None
+
+    def _enter(self) -> None:
+        """Open the selected world on the page; the batch pauses meanwhile.
+
+        Raises:
+            ValueError: this viewer cannot open worlds, or this world cannot be opened.
+        """
+        if self._walk_in is None:
+            raise ValueError("This viewer cannot open a world: give it walk_in.")
+        held = {term: v for (world, term), v in self._steered.items() if world == self.env_idx}
+        was_paused, rng = self._paused, rng_state()
+        self._panel.show_entering(True)
+        try:
+            world = VisitedWorld(
+                self.env.unwrapped,
+                self.env_idx,
+                self.policy,
+                held,
+                self.target_realtime,
+                was_paused,
+            )
+            visit = self._walk_in(world)
+        finally:
+            self._panel.show_entering(False)
+        self.pause()
+        self._visit = OpenVisit(visit, was_paused, rng)
+        with self._lock:
+            self._grid = None
+            self._overlays.remove()
+            clear(self.server)
+        try:
+            visit.show(self.server, lambda: self.request(page_requests.Leave()))
+        except Exception:
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        """Return from the opened world to the batch, which goes on as if there had been none."""
+        if self._visit is None:
+            return
+        before, self._visit = self._visit, None
+        before.visit.close()
+        set_rng_state(before.rng)
+        with self._lock:
+            panel = self.server.gui.main_panel
+            panel.set_width(_PANEL_PX)
+            panel.expand()
+            self._open()
+        if not before.was_paused:
+            self.resume()
 
     def carry_out(self, action: ViewerRequest) -> None:
         """Carry out an action, in the thread that ticks.
@@ -350,35 +413,22 @@ class ViserPlayViewer(BaseViewer):
             ValueError: this viewer has no such action, or cannot carry it out.
             RuntimeError: the page is closed.
         """
+        if self._visit is not None and not isinstance(action, page_requests.Leave):
+            raise ValueError(f"World {self.env_idx} is open on the page: leave it first.")
+        if self._change_drawing(action):
+            self._visualization.update(self._overlays, self._debug.enabled)
+            self._pending.add(UpdateReason.SCENE_REQUEST)
+            return
         match action:
-            case page_requests.Redraw():
-                pass
-            case page_requests.LookAt(selected):
-                self._look_at_selected, self._camera_of = selected, None
-            case page_requests.FollowRobots(on):
-                self._follow = on
-            case page_requests.ShowWorldNumbers(on):
-                self.grid.show_labels(on)
-            case page_requests.ShowDebugShapes(on):
-                self._debug.enabled = on
-            case requests.ToggleDebugVis():
-                self._debug.enabled = not self._debug.enabled
-            case page_requests.ShowDebugShapesOfAll(on):
-                self._overlays.mujoco.debug.show_all_envs = on
-            case requests.ToggleShowAllEnvs():
-                debug = self._overlays.mujoco.debug
-                debug.show_all_envs = not debug.show_all_envs
-            case page_requests.ShowOverlay(name, on):
-                self._overlays.switch(name, on)
-            case page_requests.ShowMujocoOverlay(flag, on):
-                self._overlays.mujoco.option.flags[flag] = on
-            case page_requests.ShowFrames(frame):
-                self._overlays.mujoco.option.frame = frame
-            case page_requests.ShowGroup(kind, group, on):
-                self.groups[kind][group] = on
-                self.grid.rebuild()
+            case page_requests.WalkIn():
+                self._enter()
+            case page_requests.Leave():
+                self._leave()
             case requests.SteerCommand(term, values):
                 cast("Steerable", self._command_term(term)).steer(self.env_idx, values)
+                self._steered.pop((self.env_idx, term), None)
+                if values is not None:
+                    self._steered[self.env_idx, term] = values
             case requests.SeekMotion(term, frame):
                 cast("Seekable", self._command_term(term)).seek(self.env_idx, frame)
             case requests.ApplyGuiReset():
@@ -392,6 +442,43 @@ class ViserPlayViewer(BaseViewer):
                 super().carry_out(action)
                 return
         self._pending.add(UpdateReason.SCENE_REQUEST)
+
+    def _change_drawing(self, action: ViewerRequest) -> bool:
+        """Carry out an action that only changes what the page shows; return True if it is one."""
+        match action:
+            case page_requests.Redraw():
+                pass
+            case page_requests.LookAt(selected):
+                self._look_at_selected = (
+                    not self._look_at_selected if selected is None else selected
+                )
+                self._camera_of = None
+            case page_requests.FollowRobots(on):
+                self._follow = not self._follow if on is None else on
+                self._panel.show_following(self._follow)
+            case page_requests.ShowWorldNumbers(on):
+                self.grid.show_labels(on)
+            case page_requests.ShowDebugShapes(on):
+                self._debug.enabled = on
+            case requests.ToggleDebugVis():
+                self._debug.enabled = not self._debug.enabled
+            case page_requests.ShowDebugShapesOfAll(on):
+                self._overlays.mujoco.debug.show_all_envs = on
+            case requests.ToggleShowAllEnvs():
+                debug = self._overlays.mujoco.debug
+                debug.show_all_envs = not debug.show_all_envs
+            case page_requests.ShowOverlay(name, on):
+                self._overlays.switch(name, on)
+            case page_requests.ToggleOverlays(names):
+                self._overlays.toggle(names)
+            case page_requests.ShowFrames(frame):
+                self._overlays.mujoco.option.frame = frame
+            case page_requests.ShowGroup(kind, group, on):
+                self.groups[kind][group] = on
+                self.grid.rebuild()
+            case _:
+                return False
+        return True
 
     def _command_term(self, name: str) -> CommandTerm:
         return self.env.unwrapped.command_manager.get_term(name)

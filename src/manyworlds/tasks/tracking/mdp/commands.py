@@ -191,6 +191,7 @@ class MotionCommand(CommandTerm):
         *CommandTerm.state_attributes,
         *("time_steps", "bin_failed_count", "_new_failures"),
     )
+    shared_attributes = ("bin_failed_count", "_new_failures")
     derived_attributes = (
         *("_rows", "_now", "_updates", "_relative", "_relative_of", "_indexes", "_advanced"),
         "_scrubber",  # belongs to a viewer and is not part of the state

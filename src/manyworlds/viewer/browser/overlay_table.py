@@ -1,0 +1,48 @@
+"""Overlays of a world that the pages have, with their labels and keys."""
+
+from __future__ import annotations
+
+import mujoco
+
+_Flag = mujoco.mjtVisFlag
+OVERLAYS = {
+    "contact_points": "Contact points",
+    "contact_forces": "Contact forces",
+    "collision": "Robot collision geoms",
+    "other_collision": "Other collision geoms",
+    "convex_hulls": "Convex hulls",
+    "joints": "Joints",
+    "sites": "Sites",
+    "tendons": "Tendons",
+    "inertia": "Inertia boxes",
+    "com": "Centers of mass",
+    "actuators": "Actuators",
+    "cameras": "Cameras",
+    "lights": "Lights",
+}
+"""Labels of the overlays, by name."""
+FLAGS = {
+    "inertia": _Flag.mjVIS_INERTIA,
+    "com": _Flag.mjVIS_COM,
+    "actuators": _Flag.mjVIS_ACTUATOR,
+    "cameras": _Flag.mjVIS_CAMERA,
+    "lights": _Flag.mjVIS_LIGHT,
+}
+"""Flags of the overlays that MuJoCo's visualizer draws, by name."""
+FRAMES = {
+    "None": mujoco.mjtFrame.mjFRAME_NONE,
+    "Bodies": mujoco.mjtFrame.mjFRAME_BODY,
+    "Geoms": mujoco.mjtFrame.mjFRAME_GEOM,
+    "Sites": mujoco.mjtFrame.mjFRAME_SITE,
+}
+"""Elements whose frames MuJoCo's visualizer draws, by label."""
+OVERLAY_KEYS = {
+    "contacts": ("contact_forces", "contact_points"),
+    "collision": ("collision",),
+    "joints": ("joints",),
+    "other_collision": ("other_collision",),
+    "tendons": ("tendons",),
+    "inertia": ("inertia",),
+    "com": ("com",),
+}
+"""Overlays that an action of `keys.KEYS` switches, by its name; all follow the first."""

@@ -1,0 +1,202 @@
+"""A world of a batch that goes on alone."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from manyworlds.actuator import DelayedActuatorCfg
+from manyworlds.envs import ManagerBasedRlEnv, environment_of_world
+from manyworlds.lab import world_from_env
+from manyworlds.tasks import load_env_cfg
+from manyworlds.utils.seeding import rng_state
+
+TASKS = [
+    "Velocity-Rough-Quadruped",  # randomized, on a terrain with a seed of its own
+    "Velocity-Flat-Humanoid",
+    "Lift-Cube-Arm",
+    "Push-Variants",
+    "Tracking-Flat-Humanoid",
+    "Cartpole-Swingup",
+]
+WORLDS, WARM_UP, STEPS = 5, 17, 40
+
+
+def same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give all worlds the same random numbers, however many worlds there are."""
+
+    def full(like: torch.Tensor, value: float) -> torch.Tensor:
+        return torch.full_like(like, value)
+
+    def plain(value: float) -> Any:
+        def draw(*size: Any, generator: Any = None, **kwargs: Any) -> torch.Tensor:
+            return torch.full(size if isinstance(size[0], int) else size[0], value, **kwargs)
+
+        return draw
+
+    def integers(low: int, *rest: Any, generator: Any = None, **kwargs: Any) -> torch.Tensor:
+        high, size = rest if len(rest) == 2 else (low, rest[0])
+        low = low if len(rest) == 2 else 0
+        return torch.full(size, low + (high - low) // 2, **kwargs)
+
+    monkeypatch.setattr(torch, "rand", plain(0.3))
+    monkeypatch.setattr(torch, "randn", plain(0.4))
+    monkeypatch.setattr(torch, "rand_like", lambda like: full(like, 0.3))
+    monkeypatch.setattr(torch, "randn_like", lambda like: full(like, 0.4))
+    monkeypatch.setattr(torch, "randint", integers)
+    monkeypatch.setattr(
+        torch, "randint_like", lambda like, *bounds: full(like, sum(bounds) // len(bounds))
+    )
+    monkeypatch.setattr(
+        torch.Tensor, "uniform_", lambda self, low=0.0, high=1.0: self.fill_(0.7 * low + 0.3 * high)
+    )
+
+
+def make_env(task: str, change: Any = lambda cfg: None) -> ManagerBasedRlEnv:
+    """Build worlds of a task, as in training."""
+    cfg = load_env_cfg(task)
+    cfg.scene.num_envs = WORLDS
+    cfg.seed = 3
+    change(cfg)
+    return ManagerBasedRlEnv(cfg, device="cpu")
+
+
+def delay(cfg: Any) -> None:
+    """Delay actions and observations, and let the policy see the last steps."""
+    robot = cfg.scene.entities["robot"]
+    robot.articulation = copy.deepcopy(robot.articulation)
+    robot.articulation.actuators = tuple(
+        DelayedActuatorCfg(base_cfg=actuator, delay_min_lag=0, delay_max_lag=4)
+        for actuator in robot.articulation.actuators
+    )
+    group = cfg.observations["actor"]
+    group.history_length = 3
+    for i, term in enumerate(filter(None, group.terms.values())):
+        term.delay_min_lag, term.delay_max_lag = i % 2, 3
+
+
+def rows_of(result: tuple[Any, ...], env: ManagerBasedRlEnv, env_id: int) -> list[Any]:
+    """Observations and ends of a step in a world, its state and its model fields, to the bit."""
+    obs, _, *flags, _ = result
+    values = [group[env_id] for _, group in sorted(obs.items())]
+    world = world_from_env(env, env_id)
+    fields = {
+        name: getattr(world.model, name).tobytes()
+        for name in sorted(env.sim.expanded_fields)
+        if hasattr(world.model, name)
+    }
+    rows = [value.numpy().tobytes() for value in values] + [flag[env_id].item() for flag in flags]
+    assert world.start is not None
+    return [*rows, world.start.tobytes(), fields]
+
+
+def walk_out(env: ManagerBasedRlEnv, env_id: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Step a batch, take a world out of it, and compare what follows; return the ends of episodes.
+
+    Rewards are equal up to rounding, all that the next steps depend on to the last bit.
+    """
+    generator = torch.Generator().manual_seed(2)
+    width = env.action_manager.total_action_dim
+    actions = torch.rand(WARM_UP + STEPS, env.num_envs, width, generator=generator) - 0.5
+    for action in actions[:WARM_UP]:
+        env.step(action)
+    alone = environment_of_world(env, env_id)
+    assert (alone.num_envs, env.num_envs) == (1, WORLDS)
+    same_draws(monkeypatch)
+    ends = 0
+    for action in actions[WARM_UP:]:
+        expected = env.step(action)
+        result = alone.step(action[env_id : env_id + 1])
+        assert rows_of(result, alone, 0) == rows_of(expected, env, env_id)
+        assert torch.equal(alone.episode_length_buf[0], env.episode_length_buf[env_id])
+        # torch adds up in another order where there are other numbers of rows.
+        torch.testing.assert_close(result[1][0], expected[1][env_id], rtol=1e-5, atol=1e-7)
+        assert terms_of(alone, 0) == pytest.approx(terms_of(env, env_id), rel=1e-5, abs=1e-6)
+        ends += int(alone.reset_buf[0])
+    for one in (env, alone):
+        one.close()
+    return ends
+
+
+def terms_of(env: ManagerBasedRlEnv, env_id: int) -> dict[str, float]:
+    """Values of the terms of all managers in a world."""
+    managers = [
+        env.reward_manager,
+        env.command_manager,
+        env.termination_manager,
+        env.metrics_manager,
+        env.action_manager,
+    ]
+    return {
+        f"{manager.kind} {name} {i}": float(number)
+        for manager in managers
+        for name, value in manager.get_active_iterable_terms(env_id)
+        for i, number in enumerate(np.ravel(value))
+    }
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("env_id", [0, 3])
+def test_a_world_goes_on_bit_for_bit(task, env_id, monkeypatch):
+    """Step a world alone and in its batch: states, model, observations, rewards, ends."""
+    walk_out(make_env(task), env_id, monkeypatch)
+
+
+@pytest.mark.parametrize("task", ["Velocity-Flat-Quadruped", "Velocity-Flat-Humanoid"])
+def test_delays_and_histories_go_along(task, monkeypatch):
+    """Delay actions and observations by steps: the world alone has the delayed values."""
+    env = make_env(task, delay)
+    assert any(actuator.has_delay for actuator in env.scene["robot"].actuators)
+    walk_out(env, 2, monkeypatch)
+
+
+def test_an_episode_ends_alone_as_in_the_batch(monkeypatch):
+    """End episodes within the steps compared: the new ones are equal, too."""
+
+    def short(cfg):
+        cfg.episode_length_s = 0.6
+
+    env = make_env("Lift-Cube-Arm", short)
+    assert WARM_UP < env.max_episode_length < WARM_UP + STEPS
+    assert walk_out(env, 1, monkeypatch) >= 1
+
+
+def test_the_batch_does_not_change():
+    """Take a world out: the next steps of the batch and its random numbers are as without."""
+    results = []
+    for taken in (False, True):
+        env = make_env("Velocity-Flat-Quadruped")
+        env.step(torch.zeros(WORLDS, 12))
+        if taken:
+            environment_of_world(env, 2).close()
+        obs = env.step(torch.ones(WORLDS, 12))[0]
+        results.append((obs["actor"].numpy().tobytes(), rng_state()["torch"].numpy().tobytes()))
+        env.close()
+    assert results[0] == results[1]
+
+
+def test_a_saved_state_keeps_the_origins():
+    """Save and load worlds without a terrain: they keep their places."""
+    env = make_env("Push-Variants")
+    origins = env.scene.env_origins.clone()
+    state = env.state_dict()
+    env.scene.env_origins.zero_()
+    env.load_state_dict(state)
+    assert torch.equal(env.scene.env_origins, origins) and origins.any()
+    del state["scene"]["env_origins"]  # a state of an older version
+    env.load_state_dict(state)
+    assert np.array_equal(environment_of_world(env, 4).scene.env_origins[0], origins[4])
+
+
+def test_what_cannot_be_taken_out():
+    """Name a world that is not there, and a state that fits no other number of worlds."""
+    env = make_env("Cartpole-Balance")
+    with pytest.raises(ValueError, match="no world 5: the environment has 5 worlds"):
+        environment_of_world(env, 5)
+    with pytest.raises(ValueError, match="shape"):
+        env.load_state_dict(env.world_state(1))
+    env.close()
