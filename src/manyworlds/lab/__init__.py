@@ -4,7 +4,8 @@ from manyworlds.lab.commands import CommandFuture
 from manyworlds.lab.control import RobotControl, RobotControls
 from manyworlds.lab.controllers import Controller, Passthrough, PdController
 from manyworlds.lab.drivers import Driver, Puppet
-from manyworlds.lab.lab import LabCfg, LiveLab
+from manyworlds.lab.lab import LiveLab
+from manyworlds.lab.lab_cfg import LabCfg
 from manyworlds.lab.matching import Match, MatchReport
 from manyworlds.lab.physics_loop import FaultError, PhysicsLoop
 from manyworlds.lab.presets import PRESETS, find_presets

@@ -9,26 +9,26 @@ import functools
 import platform
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import mujoco
 from numpy.typing import ArrayLike
 
 from manyworlds import __version__
 from manyworlds.lab.commands import CommandFuture
-from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
+from manyworlds.lab.control import NOBODY, POLICY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.drivers import PHYSICS
 from manyworlds.lab.faults import describe_warning
 from manyworlds.lab.keyframes import Keyframes
+from manyworlds.lab.lab_cfg import LabCfg
 from manyworlds.lab.options import check_option, explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
-from manyworlds.lab.physics_loop import Mode, PhysicsLoop
+from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.presets import PRESETS, find_presets
 from manyworlds.lab.rebuild import Rebuilt, Replacement, keep_names
-from manyworlds.lab.recorder import Recorder, RecorderCfg
+from manyworlds.lab.recorder import Recorder
 from manyworlds.lab.replay import Replay
 from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
@@ -47,26 +47,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _EXTRAS = ("mcap", "onnxruntime", "viser")
-
-
-@dataclass(kw_only=True)
-class LabCfg:
-    """Settings of a lab at its start."""
-
-    start_paused: bool = False
-    """True to start paused."""
-    mode: Mode | Literal["auto"] = "live"
-    """`live` to advance by itself, `direct` to wait for calls of `step`; `auto` is `live`."""
-    mode_lock: bool = False
-    """True to refuse later changes of the mode."""
-    speed: float = 1.0
-    """Simulated seconds per second, 0.05 to 10, or infinity for as fast as possible."""
-    options: dict[str, Any] = field(default_factory=dict)
-    """Options of MuJoCo that override the model's, by their names in `mujoco.MjOption`."""
-    start_owner: str = PANEL
-    """Owner of each robot at the start, by name of the robot."""
-    recorder: RecorderCfg = field(default_factory=RecorderCfg)
-    """Settings of recordings."""
 
 
 class LiveLab:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from manyworlds.lab.lab import LabCfg, LiveLab
+from manyworlds.lab.lab import LiveLab
+from manyworlds.lab.lab_cfg import LabCfg
 from manyworlds.lab.page.lab_page import LabPage
 from manyworlds.viewer.browser.widgets import on_click
 
