@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.control import RobotControls
+
+if TYPE_CHECKING:
+    from manyworlds.lab.commands import Command
+    from manyworlds.lab.drivers import Drive
 
 REMEDY = "reset the world, or restore a saved state"
 _MOST = 1e6
@@ -144,6 +150,14 @@ def find_divergence(
             body = (_body_of_qpos if kind == "badqpos" else _body_of_dof)(model, number)
             return f"The {what} diverged at {time:.3f} s, first of body '{body}': {REMEDY}."
     return ""
+
+
+def name_writers(commands: Iterable[Command], drive: Drive) -> str:
+    """Return the possible writers of a bad state, for a message: commands, and the driver."""
+    writers = [f"the command '{command.name}'" for command in commands]
+    if drive.driver.name != "physics":
+        writers.append(f"the {drive.driver.name} of '{drive.owner}'")
+    return " or ".join(writers) or "a callback"
 
 
 def find_bad_state(model: mujoco.MjModel, data: mujoco.MjData, who: str) -> str:

@@ -11,21 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from manyworlds.lab.verb_error import VerbError
+
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
-
-
-class VerbError(ValueError):
-    """Error of a verb.
-
-    Args:
-        code: kind of the error, for programs.
-        message: one sentence.
-    """
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 @dataclass(frozen=True, kw_only=True)
