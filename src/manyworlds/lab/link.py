@@ -64,6 +64,20 @@ class LabLink:
         with contextlib.suppress(OSError):  # `ended` tells it
             self._wire.send({"event": event, **fields})
 
+    def submit(self, work: Callable[[], None]) -> None:
+        """Run a function in a thread of the link."""
+
+        def run() -> None:
+            try:
+                work()
+            except OSError:
+                pass  # the reader ended; `ended` tells it
+            except Exception:
+                _LOG.exception("A request of another process failed.")
+
+        with contextlib.suppress(RuntimeError):  # the reader ended; `ended` tells it
+            self._workers.submit(run)
+
     def close(self) -> None:
         """End the link; a second call does nothing."""
         self._wire.close()
@@ -73,7 +87,7 @@ class LabLink:
     def _follow(self, lab: LiveLab) -> None:
         """Show a rebuilt world, without a delay of the thread that rebuilt it."""
         if self._lab is lab:
-            self._submit(lambda: self._send_world(lab, "world"))
+            self.submit(lambda: self._send_world(lab, "world"))
 
     def _send_world(self, lab: LiveLab, event: str) -> None:
         self._fields = value_fields(lab.model)
@@ -101,7 +115,7 @@ class LabLink:
             while True:
                 message = self._wire.receive()
                 if "id" in message:
-                    self._submit(lambda message=message: self._answer(message))
+                    self.submit(lambda message=message: self._answer(message))
                 else:
                     self._heard(message)
         except EOFError:
@@ -109,18 +123,6 @@ class LabLink:
         finally:
             self._workers.shutdown(wait=False, cancel_futures=True)
             self._ended()
-
-    def _submit(self, work: Callable[[], None]) -> None:
-        def run() -> None:
-            try:
-                work()
-            except OSError:
-                pass  # the reader ended; `ended` tells it
-            except Exception:
-                _LOG.exception("A request of another process failed.")
-
-        with contextlib.suppress(RuntimeError):  # the reader ended; `ended` tells it
-            self._workers.submit(run)
 
     def _answer(self, message: Message) -> None:
         number = message["id"]

@@ -138,13 +138,13 @@ class RemoteLab:
                 self._take(self._wire.receive())
         except EOFError:
             pass
+        self._heard({"event": "ended"})
         with self._lock:
             self._ended = True
             waiting = [*self._waiting.values()]
             self._waiting.clear()
         for future in waiting:
             future.set_exception(VerbError("not_ready", ENDED))
-        self._heard({"event": "ended"})
 
     def _take(self, message: Message) -> None:
         if "id" in message:

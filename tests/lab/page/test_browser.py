@@ -18,9 +18,9 @@ PATIENCE_S = 90.0
 
 def serve(lab: LiveLab, port: int, **options):
     """Serve a page that is drawn with little effort: no shadows, no reflections, few pictures."""
-    from manyworlds.lab.page import LabPage
+    from manyworlds.lab.page import InProcessPage
 
-    page = LabPage(lab, port=port, frame_rate=5.0, **options)
+    page = InProcessPage(lab, port=port, frame_rate=5.0, **options)
     page.server.scene.configure_default_lights(enabled=True, cast_shadow=False)
     page.server.scene.configure_environment_map(None)
     page.start()

@@ -15,14 +15,15 @@ def open_task_page():
     """Open pages of tasks, whose worlds wait for steps."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
     pytest.importorskip("mjviser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import LabPage
+    from manyworlds.lab.page import InProcessPage
 
     opened = []
 
-    def make(task: str, **kwargs) -> LabPage:
-        page = LabPage(open_task(task, **kwargs), port=free_port())
+    def make(task: str, **kwargs) -> InProcessPage:
+        page = InProcessPage(open_task(task, **kwargs), port=free_port())
         for part in page.parts.values():
             part.period = float("-inf")
+        page.context.lab.max_age = float("-inf")
         show(page)
         opened.append(page)
         return page

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser import overlay_shapes as draw
-from manyworlds.viewer.browser.captures import Capture, CapturedGroups, capture
+from manyworlds.viewer.browser.captures import Capture, CapturedGroups
 from manyworlds.viewer.browser.shapes import SOLID_GEOMS
 from manyworlds.viewer.browser.world_overlays import (
     CAPTURES,
@@ -62,7 +61,6 @@ class OverlayPart:
         plane = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
         self._colliders = draw.is_collider(model) & ~plane
         self.overlays = WorldOverlays(ctx.server, model, "/over")
-        self._future: Future[dict[type[Capture], Capture]] | None = None
         self._captured: dict[type[Capture], Capture] = {}
         self._shown = False
 
@@ -148,14 +146,13 @@ class OverlayPart:
         self._shown = bool(on or recolored)
 
     def _capture(self, kinds: set[type[Capture]]) -> None:
-        """Request captures from the loop without waiting; they are drawn in the next frame."""
-        if self._future is not None:
-            if not self._future.done():
-                return
-            self._captured = self._future.result()
-            self._future = None
+        """Read captures from the lab."""
+        self._captured = {}
         if kinds:
-            self._future = self._ctx.lab.read(lambda model, data: capture(model, data, kinds))
+            names = {kind.name: kind for kind in kinds}
+            reply: Any = self._ctx.lab.face.call("read_captures", kinds=[*names])
+            captures = reply["captures"].items()
+            self._captured = {names[name]: names[name](**arrays) for name, arrays in captures}
 
     def _selection(self, on: set[str]) -> Selection:
         model = self._model

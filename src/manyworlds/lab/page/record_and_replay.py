@@ -44,10 +44,9 @@ class RecordPart:
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
         self._recorder, self._replay = ctx.lab.recorder, ctx.lab.replay
-        self._view = (0.0,) * 6
+        self._view: tuple[float, ...] = ()
         self._touched = self._scanned = -math.inf
         self._follow(ctx.server.initial_camera)
-        self._recorder.camera = lambda: self._view
         gui = ctx.gui
         with gui.add_folder("Record"):
             self.file = gui.add_text("File", "", hint="NAME.mcap; empty: named by the date.")
@@ -91,7 +90,7 @@ class RecordPart:
         self.look = gui.add_checkbox("Recorded view", False, disabled=True)
         self.roles = {}
         with gui.add_folder("Robots in the replay", expand_by_default=False):
-            for robot in replay.bindings:
+            for robot in ctx.lab.world.robots:
                 role = gui.add_dropdown(robot, tuple(ROLES), hint="For the next replay.")
                 self.roles[robot] = ctx.on_change(
                     role, lambda name, robot=robot: self._bind(robot, name)
@@ -136,7 +135,7 @@ class RecordPart:
             return recorder.error
         if not recorder.num_frames:
             return ""
-        where = f", {recorder.path.name}" if recorder.path else ""
+        where = f", {recorder.file}" if recorder.file else ""
         return f"{recorder.num_frames} frames, {recorder.duration:.2f} s{where}"
 
     def _list(self) -> None:
@@ -210,7 +209,10 @@ class RecordPart:
         along = np.asarray(camera.look_at, float) - position
         yaw = math.degrees(math.atan2(along[1], along[0]))
         pitch = math.degrees(math.atan2(along[2], math.hypot(along[0], along[1])))
-        self._view = (*(position - self._ctx.view.offset).tolist(), pitch, yaw, 0.0)
+        view = (*(position - self._ctx.view.offset).tolist(), pitch, yaw, 0.0)
+        if view != self._view:
+            self._view = view
+            self._ctx.lab.face.call("set_recording_view", view=view)
 
 
 def _direction(pitch: float, yaw: float) -> np.ndarray:

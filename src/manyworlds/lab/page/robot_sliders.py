@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl, TargetCommand
+from manyworlds.lab.control import NOBODY, PANEL, POLICY
+from manyworlds.lab.page.lab_mirror import MirroredRobot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.spec.elements import joint_of
@@ -26,8 +27,8 @@ _LABELS = {"twist": ("forward [m/s]", "left [m/s]", "turn [rad/s]")}
 class _Sliders:
     folder: viser.GuiFolderHandle
     handles: list[viser.GuiSliderHandle[float]]
-    seen: TargetCommand | None
-    """Command whose targets the sliders show."""
+    seen: int
+    """Number of the command whose targets the sliders show; -1 for other targets."""
 
 
 class RobotPart:
@@ -85,17 +86,17 @@ class RobotPart:
             )
         self._show(ctx.lab[ctx.robot], self.sliders[ctx.robot], snapshot)
 
-    def _show(self, robot: RobotControl, sliders: _Sliders, snapshot: Snapshot) -> None:
+    def _show(self, robot: MirroredRobot, sliders: _Sliders, snapshot: Snapshot) -> None:
         locked = robot.owner != PANEL
         self.neutral.disabled = locked
         command = robot.command
         if locked:
-            values, sliders.seen = snapshot.ctrl[robot.actuators.ids], None
-        elif command is sliders.seen:
+            values, sliders.seen = snapshot.ctrl[robot.actuators.ids], -1
+        elif command.number <= sliders.seen:
             # Keep the position of a slider that the user is moving.
             values = None
         else:
-            values, sliders.seen = command.targets, command
+            values, sliders.seen = command.targets, command.number
         for i, handle in enumerate(sliders.handles):
             # Setting `disabled` is slow even if the value does not change.
             if handle.disabled != locked:
@@ -103,14 +104,13 @@ class RobotPart:
             if values is not None:
                 handle.value = float(np.clip(np.nan_to_num(values[i]), handle.min, handle.max))
 
-    def _add_commands(self, robot: RobotControl) -> _Sliders:
+    def _add_commands(self, robot: MirroredRobot) -> _Sliders:
         """Add sliders for the values of a policy's commands."""
         gui = self._ctx.gui
-        commands: dict[str, np.ndarray] = getattr(robot.controller, "commands", {})
         folder = gui.add_folder("Commands of the policy", visible=False)
         handles = []
         with folder:
-            for name, values in commands.items():
+            for name, values in robot.commands.items():
                 # Long commands are poses and motions, for which sliders are of no use.
                 for i, value in enumerate(values.tolist() if values.size <= _MOST_COMMANDS else []):
                     reach = max(1.0, abs(value))
@@ -118,14 +118,16 @@ class RobotPart:
                         command_labels(name, values.size)[i], -reach, reach, 0.05, value
                     )
 
-                    def send(value: float, name=name, values=values, i=i) -> None:
-                        fresh = [*values.ravel()[:i], value, *values.ravel()[i + 1 :]]
+                    def send(value: float, name=name, i=i) -> None:
+                        fresh = robot.commands[name].copy()
+                        fresh[i] = value
                         self._ctx.call("set_command", robot=robot.name, command=name, values=fresh)
+                        robot.commands[name] = fresh
 
                     handles.append(self._ctx.on_change(handle, send))
-        return _Sliders(folder, handles, None)
+        return _Sliders(folder, handles, -1)
 
-    def _add_sliders(self, robot: RobotControl) -> _Sliders:
+    def _add_sliders(self, robot: MirroredRobot) -> _Sliders:
         gui, model = self._ctx.gui, self._ctx.lab.world.model
         folder = gui.add_folder(f"Actuators of {robot.name}")
         handles = []
@@ -141,11 +143,12 @@ class RobotPart:
                     handle, lambda value, name=name: self._write(robot, {name: float(value)})
                 )
                 handles.append(handle)
-        return _Sliders(folder, handles, None)
+        return _Sliders(folder, handles, -1)
 
-    def _write(self, robot: RobotControl, targets: dict[str, float]) -> None:
-        if self._ctx.call("set_targets", robot=robot.name, targets=targets)["accepted"]:
-            self.sliders[robot.name].seen = robot.command
+    def _write(self, robot: MirroredRobot, targets: dict[str, float]) -> None:
+        reply: Any = self._ctx.call("set_targets", robot=robot.name, targets=targets)
+        if reply["accepted"]:
+            self.sliders[robot.name].seen = reply["command_number"]
 
     def _to_neutral(self) -> None:
         self._ctx.call("set_neutral_targets", robot=self._ctx.robot)

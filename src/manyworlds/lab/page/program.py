@@ -1,0 +1,111 @@
+"""Program that serves the page of a lab; the lab's process starts it, and is its parent."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+from manyworlds.lab.page.in_process_page import PartMaker
+from manyworlds.lab.page.page_shell import PageShell
+from manyworlds.lab.page.part_names import find_parts
+from manyworlds.lab.remote_lab import ENDED, RemoteLab
+from manyworlds.lab.wire import Message, Wire
+
+_NICENESS = 5
+"""Difference of the priority from that of the lab, whose steps have a time to keep."""
+_PARENT_S = 1.0  # period in which the program looks for its parent
+_FAREWELL_S = 1.0  # time for browsers to get the last message
+
+
+class PageProgram:
+    """Serves the page, and does what the lab's process says.
+
+    Args:
+        wire: wire to the lab's process.
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        self._events: queue.Queue[Message] = queue.Queue()
+        self._shell: PageShell | None = None
+        self._started = False
+        self._parent = os.getppid()
+        self._lab = RemoteLab(wire, self._hear)
+
+    def run(self) -> None:
+        """Serve the page until the lab ends."""
+        settings = self._next()
+        if settings["event"] != "settings":
+            return
+        try:
+            self._open(settings)
+        except Exception as error:
+            self._lab.tell("failed", error=type(error).__name__, text=str(error))
+            raise
+        while (message := self._next())["event"] != "ended":
+            self._handle(message)
+        self._say_goodbye()
+
+    def _open(self, settings: dict[str, Any]) -> None:
+        tabs: dict[str, tuple[PartMaker, ...]] = {
+            title: find_parts(names) for title, names in settings["tabs"].items()
+        }
+        self._shell = PageShell(
+            (lambda: self._lab.tell("reload")) if settings["reloads"] else None,
+            lambda name, text: self._lab.tell("part_failed", name=name, text=text),
+            tabs=tabs,
+            **settings["page"],
+        )
+        self._lab.tell("ready", url=self._shell.url)
+
+    def _handle(self, message: Message) -> None:
+        shell = self._shell
+        assert shell is not None
+        match message["event"]:
+            case "lab":
+                try:
+                    shell.end_page()
+                    self._lab.sync_model()
+                    shell.show(self._lab)
+                except Exception as error:
+                    self._lab.tell("failed", error=type(error).__name__, text=str(error))
+                    raise
+                self._lab.tell("shown")
+            case "start":
+                shell.start()
+            case "card":
+                shell.show_card(message["title"], message["text"])
+            case _:
+                raise ValueError(f"The page has got an unknown message: {message['event']}.")
+
+    def _hear(self, message: Message) -> None:
+        if message["event"] == "ended" and self._shell is not None and self._shell.page is not None:
+            self._shell.page.stop_updates()  # before calls that wait for the lab fail
+        self._events.put(message)
+
+    def _next(self) -> Message:
+        """Wait for an event of the lab, or for its end."""
+        while os.getppid() == self._parent:
+            try:
+                return self._events.get(timeout=_PARENT_S)
+            except queue.Empty:
+                continue  # look for the parent again: the wire may be open in another child of it
+        return {"event": "ended"}
+
+    def _say_goodbye(self) -> None:
+        if self._shell is not None:
+            self._shell.show_card("The lab has ended", ENDED)
+            time.sleep(_FAREWELL_S)
+
+
+def main() -> None:
+    """Serve a page until SIGTERM; the only argument is the file descriptor of the wire."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the lab, which closes its page
+    os.nice(_NICENESS)
+    PageProgram(Wire(socket.socket(fileno=int(sys.argv[1])))).run()
+    sys.stdout.flush()
+    os._exit(0)  # without waiting for threads of browsers
