@@ -6,25 +6,14 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from manyworlds.lab.page.body_tree import TreePart
-from manyworlds.lab.page.camera_controls import CameraPart
-from manyworlds.lab.page.keyframes import KeyframePart
 from manyworlds.lab.page.lab_keys import LabKeys
 from manyworlds.lab.page.lab_mirror import LabMirror
-from manyworlds.lab.page.mocap_handles import MocapPart
 from manyworlds.lab.page.mouse_perturbation import PullPart
-from manyworlds.lab.page.overlay_controls import OverlayPart
 from manyworlds.lab.page.page_context import PageContext, Part
-from manyworlds.lab.page.physics_options import OptionsPart
-from manyworlds.lab.page.plots import PlotPart
-from manyworlds.lab.page.pose_sequences import SequencePart
-from manyworlds.lab.page.readouts import ReadoutPart
-from manyworlds.lab.page.record_and_replay import RecordPart
-from manyworlds.lab.page.robot_sliders import RobotPart
-from manyworlds.lab.page.saved_states import SavedStatePart
+from manyworlds.lab.page.tabs import TABS, PartMaker, Tabs, find_parts
 from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
@@ -36,17 +25,6 @@ if TYPE_CHECKING:
     from manyworlds.lab.face import LabFace
 
 _LOG = logging.getLogger(__name__)
-PartMaker = Callable[[PageContext], Part]
-Tabs = Mapping[str, Sequence[PartMaker]]
-TABS: dict[str, tuple[PartMaker, ...]] = {
-    "Robot": (RobotPart, SequencePart),
-    "Watch": (PlotPart, ReadoutPart),
-    "View": (CameraPart, OverlayPart, MocapPart),
-    "World": (TreePart, OptionsPart),
-    "States": (KeyframePart, SavedStatePart),
-    "Record": (RecordPart,),
-}
-"""Parts of each tab, by its title."""
 _SHARE_BESIDE_STEPS = 0.01
 """Share of a core for drawing while a caller waits for steps, because drawing delays them: each
 unit of drawing time costs about four of the steps."""
@@ -108,7 +86,8 @@ class InProcessPage:
         self._next_sync = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._tabs, self._collapsed = dict(tabs), collapsed
+        self._collapsed = collapsed
+        self._tabs = {title: find_parts(parts) for title, parts in tabs.items()}
         self._on_build, self._on_failure = on_build, on_failure
         self._waits = play_when_drawn
         self._build()
@@ -128,7 +107,7 @@ class InProcessPage:
             group = self.server.gui.add_tab_group()
             for title, makers in {**_task_tab(lab), **self._tabs}.items():
                 with group.add_tab(title):
-                    for make in makers:
+                    for make in find_parts(makers):
                         part = make(self.context)
                         self.parts[type(part).__name__] = part
             overlays: Any = self.parts.get("OverlayPart")

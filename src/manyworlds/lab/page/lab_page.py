@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from manyworlds.lab.page.in_process_page import TABS, PartMaker
 from manyworlds.lab.page.page_process import PageProcess
+from manyworlds.lab.page.tabs import TABS, Tabs
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -44,7 +43,7 @@ class LabPage:
         port: int = 8080,
         frame_rate: float = 30.0,
         collapsed: bool = False,
-        tabs: Mapping[str, Sequence[PartMaker | str]] = TABS,
+        tabs: Tabs = TABS,
         play_when_drawn: bool = False,
     ) -> None:
         self.lab = lab

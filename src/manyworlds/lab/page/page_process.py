@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import logging
 import os
 import queue
@@ -11,13 +10,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from manyworlds.lab.page.in_process_page import PartMaker
-from manyworlds.lab.page.part_names import name_parts
+from manyworlds.lab.page.tabs import Tabs, name_parts
 from manyworlds.lab.wire import Message, Wire
-from manyworlds.utils.extras import MissingExtraError, require_extra
+from manyworlds.utils.extras import MissingExtraError, check_extra
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -46,11 +44,10 @@ class PageProcess:
     def __init__(
         self,
         page: Mapping[str, object],
-        tabs: Mapping[str, Sequence[PartMaker | str]],
+        tabs: Tabs,
         on_reload: Callable[[], None] | None = None,
     ) -> None:
-        if importlib.util.find_spec("viser") is None:
-            require_extra("viser", "lab")
+        check_extra("viser", "lab")
         names = name_parts(tabs)
         self.errors: list[str] = []
         """Tracebacks of parts that failed; these are not updated any more."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from manyworlds.lab.page.in_process_page import TABS, InProcessPage, Tabs
+from manyworlds.lab.page.in_process_page import InProcessPage
+from manyworlds.lab.page.tabs import TABS, Tabs
 from manyworlds.viewer.browser.markup import error_card_html
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 

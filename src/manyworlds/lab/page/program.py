@@ -10,9 +10,8 @@ import sys
 import time
 from typing import Any
 
-from manyworlds.lab.page.in_process_page import PartMaker
 from manyworlds.lab.page.page_shell import PageShell
-from manyworlds.lab.page.part_names import find_parts
+from manyworlds.lab.page.tabs import find_parts
 from manyworlds.lab.remote_lab import ENDED, RemoteLab
 from manyworlds.lab.wire import Message, Wire
 
@@ -51,13 +50,12 @@ class PageProgram:
         self._say_goodbye()
 
     def _open(self, settings: dict[str, Any]) -> None:
-        tabs: dict[str, tuple[PartMaker, ...]] = {
-            title: find_parts(names) for title, names in settings["tabs"].items()
-        }
+        for names in settings["tabs"].values():
+            find_parts(names)  # a wrong name fails before the page has an address
         self._shell = PageShell(
             (lambda: self._lab.tell("reload")) if settings["reloads"] else None,
             lambda name, text: self._lab.tell("part_failed", name=name, text=text),
-            tabs=tabs,
+            tabs=settings["tabs"],
             **settings["page"],
         )
         self._lab.tell("ready", url=self._shell.url)

@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from manyworlds.lab.page.in_process_page import TABS
 from manyworlds.lab.page.page_process import PageProcess
-from manyworlds.lab.page.page_shell import PageShell
+from manyworlds.lab.page.tabs import TABS
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
+    from manyworlds.lab.page.page_shell import PageShell
 
 _LOG = logging.getLogger(__name__)
 
@@ -50,6 +50,8 @@ class ReloadablePage:
         self._lock = threading.Lock()
         self.shell: PageShell | PageProcess
         if in_process:
+            from manyworlds.lab.page.page_shell import PageShell
+
             self.shell = PageShell(
                 self.reload,
                 host=host,
