@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import mujoco
 import numpy as np
+
+PackedShapes = dict[str, Any]
+"""Arrays with a row for each shape, by the name of the field of `mujoco.MjvGeom`, and `labels`."""
 
 MOST_SHAPES = 4000
 """Largest number of shapes of a scene."""
 _FIELDS = ("type", "dataid", "category", "pos", "size", "mat", "rgba")
 
 
-def pack_shapes(scene: mujoco.MjvScene) -> dict[str, object]:
+def pack_shapes(scene: mujoco.MjvScene) -> PackedShapes:
     """Return arrays of the geoms of a scene, with a row each, and their labels by index."""
     geoms = scene.geoms[: scene.ngeom]
     rows = {name: np.array([getattr(geom, name) for geom in geoms]) for name in _FIELDS}
@@ -21,7 +23,7 @@ def pack_shapes(scene: mujoco.MjvScene) -> dict[str, object]:
     return {**rows, "labels": labels}
 
 
-def unpack_shapes(packed: Mapping[str, Any], scene: mujoco.MjvScene, offset: np.ndarray) -> None:
+def unpack_shapes(packed: PackedShapes, scene: mujoco.MjvScene, offset: np.ndarray) -> None:
     """Make the shapes that `pack_shapes` returned the geoms of a scene.
 
     Args:

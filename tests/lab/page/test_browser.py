@@ -39,6 +39,21 @@ def arm():
         page.close()
 
 
+@pytest.fixture
+def arm_apart():
+    """A lab of the arm that is paused, and its page in a process of its own."""
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
+    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    from manyworlds.lab.page import LabPage
+
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM)), LabCfg(start_paused=True))
+    with lab:
+        page = LabPage(lab, port=free_port(), frame_rate=5.0)
+        page.start()
+        yield lab, page
+        page.close()
+
+
 def until(browser, condition: Callable[[], object], what: str) -> None:
     """Wait until something is so; how long it takes is up to who else uses the machine."""
     end = time.monotonic() + PATIENCE_S
@@ -61,9 +76,9 @@ def on_screen(camera, canvas: dict[str, float], point: np.ndarray) -> tuple[floa
     )
 
 
-def test_a_slider_moves_a_joint(arm, browser):
+def test_a_slider_moves_a_joint(arm_apart, browser):
     """Load the page, press play, drag a slider: the joint moves; a key that is held counts once."""
-    lab, page = arm
+    lab, page = arm_apart
     browser.goto(page.url)
     browser.get_by_text("PAUSED", exact=True).first.wait_for()
     browser.get_by_role("button", name="Play").first.click()

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.lab.face import LabFace
 
+Status = dict[str, Any]
+"""Plain data of a reply of `read_status`, or a part of it."""
+
 _STATUS_S = 0.1
 """Longest age of the status while nothing is called [s]."""
 
@@ -57,7 +60,7 @@ class MirroredRobot:
     reasons: list[str] = field(default_factory=list)
     """Reasons that keep it from moving."""
 
-    def show(self, status: Mapping[str, Any]) -> None:
+    def show(self, status: Status) -> None:
         """Take over the robot's part of the status."""
         self.owner, self.enabled = status["owner"], status["enabled"]
         self.reasons = list(status["reasons"])
@@ -84,7 +87,7 @@ class MirroredRobots:
         """Return the controls of a robot, or None if it has none."""
         return self._robots.get(name)
 
-    def show(self, status: Mapping[str, Any]) -> None:
+    def show(self, status: Status) -> None:
         """Take over the robots' part of the status."""
         for name, robot in self._robots.items():
             if name in status:  # else the world was rebuilt
@@ -110,15 +113,22 @@ class MirroredKeyframes:
         return robot in self._lab.status["held"]
 
 
-class MirroredRecorder:
-    """Progress of the recording, and the names of all recordings."""
+class _StatusPart:
+    """Part of the status whose fields are attributes, by the names of the lab's own class."""
 
-    def __init__(self, lab: LabMirror) -> None:
-        self._lab = lab
+    def __init__(self, lab: LabMirror, part: str) -> None:
+        self._lab, self._part = lab, part
 
     def __getattr__(self, name: str) -> Any:
-        """Return a field of the status: `is_recording`, `num_frames`, `duration`, `error` ..."""
-        return _found(self._lab.status["recording"], name)
+        """Return a field of the newest status."""
+        status, key = self._lab.status[self._part], _KEYS.get(name, name)
+        if key not in status:
+            raise AttributeError(f"The status has no '{key}': it has {', '.join(status)}.")
+        return status[key]
+
+
+class MirroredRecorder(_StatusPart):
+    """Progress of the recording (`is_recording`, `num_frames` ...), and names of recordings."""
 
     @property
     def sessions(self) -> list[str]:
@@ -127,15 +137,8 @@ class MirroredRecorder:
         return reply["sessions"]
 
 
-class MirroredReplay:
-    """Progress of the replay."""
-
-    def __init__(self, lab: LabMirror) -> None:
-        self._lab = lab
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a field of the status: `is_active`, `playing`, `time`, `duration`, `rate` ..."""
-        return _found(self._lab.status["replay"], name)
+class MirroredReplay(_StatusPart):
+    """Progress of the replay: `is_active`, `playing`, `time`, `duration`, `rate` ..."""
 
     @property
     def camera(self) -> np.ndarray | None:
@@ -206,19 +209,19 @@ class LabMirror:
         self._robots = MirroredRobots({name: self._robot(name) for name in status["robots"]})
         self._read_at = -math.inf
         self.keyframes = MirroredKeyframes(self)
-        self.recorder = MirroredRecorder(self)
-        self.replay = MirroredReplay(self)
+        self.recorder = MirroredRecorder(self, "recording")
+        self.replay = MirroredReplay(self, "replay")
         self.environment: MirroredTask | None = None
         if status["has_task"]:
             self.environment = MirroredTask(self, getattr(face, "environment", None))
 
     @property
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """The reply of `read_status`."""
         with self._lock:
             if time.monotonic() >= self._read_at + self.max_age:
                 self._read_at = time.monotonic()
-                self._status: dict[str, Any] = self.face.call("read_status")
+                self._status: Status = self.face.call("read_status")
                 self._robots.show(self._status["robots"])
             return self._status
 
@@ -289,10 +292,3 @@ class LabMirror:
             RobotActuators(names, ids, actuators, np.zeros(0, int)),
             np.array(reply["neutral"]),
         )
-
-
-def _found(status: Mapping[str, Any], name: str) -> Any:
-    key = _KEYS.get(name, name)
-    if key not in status:
-        raise AttributeError(f"The status has no '{key}': it has {', '.join(status)}.")
-    return status[key]
