@@ -26,7 +26,6 @@ _NEWEST = struct.Struct("<q")
 _SEQUENCE = struct.Struct("<q")
 _HEAD = struct.Struct("<qqqqdq")  # frame id, step, model version, length of the text, time, paused
 _SLOT_HEAD = 64  # sequence number and head; keeps the block aligned
-_TEXTS = ("mode", "driver", "fault", "warnings")
 
 
 class _Memory:
@@ -61,9 +60,11 @@ class _Memory:
 
     def fence(self) -> None:
         """Keep the order of the accesses before and after, on processors that change it, too."""
-        for _ in range(2):  # what is before a release stays before the next acquisition
-            with self._lock:
-                pass
+        lock = self._lock
+        lock.acquire()
+        lock.release()  # what is before it stays before the next acquisition
+        lock.acquire()
+        lock.release()
 
     def close(self) -> None:
         """Close this process's view of the memory."""
@@ -85,7 +86,7 @@ class SnapshotWriter:
         """File descriptor of the memory, for readers."""
         self._memory = _Memory(self.descriptor, size, mmap.ACCESS_WRITE)
         self._count = 0
-        self._texts: tuple[object, ...] = ()
+        self._texts: tuple[str, str, str, Mapping[str, int]] = "", "", "", {}
         self._text = b""
 
     def write(self, snapshot: Snapshot) -> None:
@@ -115,12 +116,12 @@ class SnapshotWriter:
 
     def _encoded(self, snapshot: Snapshot) -> bytes:
         """Return the texts of a snapshot, which rarely change, as bytes."""
-        texts = tuple(getattr(snapshot, name) for name in _TEXTS)
+        texts = (snapshot.mode, snapshot.driver, snapshot.fault, snapshot.warnings)
         if texts != self._texts:
-            mode, driver, fault, warnings = texts
+            mode, driver, fault, warnings = self._texts = texts
             # MuJoCo's kinds of warnings are few; a fault may quote anything.
             told = (mode, driver[:200], fault[: _TEXT // 12], dict(warnings))
-            self._texts, self._text = (*texts[:3], dict(warnings)), json.dumps(told).encode()
+            self._text = json.dumps(told).encode()
         return self._text
 
 
