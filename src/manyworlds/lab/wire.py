@@ -117,7 +117,7 @@ def unpack(text: bytes | bytearray, content: bytes | bytearray) -> Message:
             return found
         start, end, *rest = found[_PART]
         if not rest:
-            return bytes(content[start:end])
+            return bytes(memoryview(content)[start:end])
         dtype, shape = rest
         count = int(np.prod(shape))
         return np.frombuffer(content, np.dtype(dtype), count, start).reshape(shape)

@@ -60,13 +60,7 @@ class PageProcess:
         self._wire = Wire(near)
         with far:
             self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    __package__ or "",
-                    str(far.fileno()),
-                ],
+                [sys.executable, "-P", "-m", str(__package__), str(far.fileno())],
                 pass_fds=[far.fileno()],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(_import_paths())},
             )
@@ -133,8 +127,7 @@ class PageProcess:
             case "part_failed":
                 self.errors.append(message["text"])
             case "reload":
-                assert self._on_reload is not None
-                assert self._link is not None
+                assert self._on_reload is not None and self._link is not None
                 # Not in the thread of the link, which the new lab needs.
                 self._link.submit(self._on_reload)
             case _:
@@ -164,11 +157,11 @@ class PageProcess:
             answer = {"tell": "ended"}
         if answer["tell"] == what:
             return answer
-        self._answers.put(answer)  # for further calls
         if answer["tell"] != "failed":
+            self._answers.put(answer)  # for further calls
             raise RuntimeError("The page could not be served: its process has ended.")
         text = str(answer["text"])
-        self._closing = True
+        self._closing = self._closing or not self._url  # the process ends, after this message
         if answer["error"] == MissingExtraError.__name__:
             raise MissingExtraError(text)
         if answer["error"] == "ValueError":

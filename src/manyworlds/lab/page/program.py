@@ -8,12 +8,15 @@ import signal
 import socket
 import sys
 import time
+import traceback
+from collections.abc import Callable
 from typing import Any
 
 from manyworlds.lab.page.page_shell import PageShell
 from manyworlds.lab.page.tabs import find_parts
 from manyworlds.lab.remote_lab import ENDED, RemoteLab
 from manyworlds.lab.wire import Message, Wire
+from manyworlds.utils.extras import MissingExtraError
 
 _NICENESS = 5
 """Difference of the priority from that of the lab, whose steps have a time to keep."""
@@ -31,7 +34,6 @@ class PageProgram:
     def __init__(self, wire: Wire) -> None:
         self._events: queue.Queue[Message] = queue.Queue()
         self._shell: PageShell | None = None
-        self._started = False
         self._parent = os.getppid()
         self._lab = RemoteLab(wire, self._hear)
 
@@ -40,11 +42,8 @@ class PageProgram:
         settings = self._next()
         if settings["event"] != "settings":
             return
-        try:
-            self._open(settings)
-        except Exception as error:
-            self._lab.tell("failed", error=type(error).__name__, text=str(error))
-            raise
+        if not self._attempt(lambda: self._open(settings)):
+            return
         while (message := self._next())["event"] != "ended":
             self._handle(message)
         self._say_goodbye()
@@ -65,20 +64,30 @@ class PageProgram:
         assert shell is not None
         match message["event"]:
             case "lab":
-                try:
-                    shell.end_page()
-                    self._lab.sync_model()
-                    shell.show(self._lab)
-                except Exception as error:
-                    self._lab.tell("failed", error=type(error).__name__, text=str(error))
-                    raise
-                self._lab.tell("shown")
+                self._attempt(lambda: self._show(shell))
             case "start":
                 shell.start()
             case "card":
                 shell.show_card(message["title"], message["text"])
             case _:
                 raise ValueError(f"The page has got an unknown message: {message['event']}.")
+
+    def _show(self, shell: PageShell) -> None:
+        shell.end_page()
+        self._lab.sync_model()
+        shell.show(self._lab)
+        self._lab.tell("shown")
+
+    def _attempt(self, action: Callable[[], None]) -> bool:
+        """Return False if an action fails; the lab's process gets the error."""
+        try:
+            action()
+        except Exception as error:
+            if not isinstance(error, ValueError | MissingExtraError):  # not the user's mistake
+                traceback.print_exc()
+            self._lab.tell("failed", error=type(error).__name__, text=str(error))
+            return False
+        return True
 
     def _hear(self, message: Message) -> None:
         if message["event"] == "ended" and self._shell is not None and self._shell.page is not None:
