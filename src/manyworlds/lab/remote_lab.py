@@ -14,10 +14,8 @@ import numpy as np
 
 from manyworlds.lab.shared_snapshots import SnapshotReader, layout_from_plain
 from manyworlds.lab.snapshot import Snapshot
-from manyworlds.lab.verb_error import VerbError
+from manyworlds.lab.verb_error import LabEndedError, VerbError
 from manyworlds.lab.wire import Message, Wire
-
-ENDED = "The lab has ended: start it again."
 
 
 @dataclass
@@ -119,17 +117,17 @@ class RemoteLab:
         future: Future[dict[str, object]] = Future()
         with self._lock:
             if self._ended:
-                raise VerbError("not_ready", ENDED)
+                raise LabEndedError
             number = next(self._numbers)
             self._waiting[number] = future
         try:
             self._wire.send({"id": number, **request})
-        except (OSError, TypeError) as error:
+        except TypeError as error:
             self._waiting.pop(number, None)
-            code, text = (
-                ("bad_value", str(error)) if isinstance(error, TypeError) else ("not_ready", ENDED)
-            )
-            raise VerbError(code, text) from error
+            raise VerbError("bad_value", str(error)) from error
+        except OSError as error:
+            self._waiting.pop(number, None)
+            raise LabEndedError from error
         return future.result()
 
     def _listen(self) -> None:
@@ -144,7 +142,7 @@ class RemoteLab:
             waiting = [*self._waiting.values()]
             self._waiting.clear()
         for future in waiting:
-            future.set_exception(VerbError("not_ready", ENDED))
+            future.set_exception(LabEndedError())
 
     def _take(self, message: Message) -> None:
         if "id" in message:

@@ -14,3 +14,10 @@ class VerbError(ValueError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class LabEndedError(VerbError):
+    """Error of a verb of a lab in another process that has ended."""
+
+    def __init__(self) -> None:
+        super().__init__("not_ready", "The lab has ended: start it again.")

@@ -16,6 +16,7 @@ from manyworlds.lab.page.page_context import PageContext, Part
 from manyworlds.lab.page.tabs import TABS, PartMaker, Tabs, find_parts
 from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
 from manyworlds.lab.page.world_view import WorldView
+from manyworlds.lab.verb_error import LabEndedError
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 from manyworlds.viewer.cpu_share import CpuShare
 
@@ -162,13 +163,11 @@ class InProcessPage:
             self._due[name] = now + self.parts[name].period
             try:
                 self.parts[name].update(snapshot)
+            except LabEndedError:
+                raise
             except Exception:
                 self._report(name)
                 del self._due[name]
-
-    def stop_updates(self) -> None:
-        """End the updates, without waiting: the lab has ended."""
-        self._stopping.set()
 
     def close(self) -> None:
         """Stop serving, or clear a given server; a second call does nothing."""
@@ -200,9 +199,9 @@ class InProcessPage:
             if self.server.get_clients():
                 try:
                     self.update()
+                except LabEndedError:
+                    return
                 except Exception:  # of a part that cannot show the rebuilt world
-                    if self._stopping.is_set():
-                        return  # the lab has ended
                     self._report("The page")
             rest = begun + self._period - time.monotonic()
             if self._delays_steps():

@@ -14,7 +14,8 @@ from typing import Any
 
 from manyworlds.lab.page.page_shell import PageShell
 from manyworlds.lab.page.tabs import find_parts
-from manyworlds.lab.remote_lab import ENDED, RemoteLab
+from manyworlds.lab.remote_lab import RemoteLab
+from manyworlds.lab.verb_error import LabEndedError
 from manyworlds.lab.wire import Message, Wire
 from manyworlds.utils.extras import MissingExtraError
 
@@ -35,7 +36,8 @@ class PageProgram:
         self._events: queue.Queue[Message] = queue.Queue()
         self._shell: PageShell | None = None
         self._parent = os.getppid()
-        self._lab = RemoteLab(wire, self._hear)
+        self._is_nice = False
+        self._lab = RemoteLab(wire, self._events.put)
 
     def run(self) -> None:
         """Serve the page until the lab ends."""
@@ -77,22 +79,22 @@ class PageProgram:
         self._lab.sync_model()
         shell.show(self._lab)
         self._lab.tell("shown")
+        if not self._is_nice:  # the first picture should come soon
+            os.nice(_NICENESS)
+            self._is_nice = True
 
     def _attempt(self, action: Callable[[], None]) -> bool:
         """Return False if an action fails; the lab's process gets the error."""
         try:
             action()
+        except LabEndedError:
+            return False
         except Exception as error:
             if not isinstance(error, ValueError | MissingExtraError):  # not the user's mistake
                 traceback.print_exc()
             self._lab.tell("failed", error=type(error).__name__, text=str(error))
             return False
         return True
-
-    def _hear(self, message: Message) -> None:
-        if message["event"] == "ended" and self._shell is not None and self._shell.page is not None:
-            self._shell.page.stop_updates()  # before calls that wait for the lab fail
-        self._events.put(message)
 
     def _next(self) -> Message:
         """Wait for an event of the lab, or for its end."""
@@ -105,14 +107,13 @@ class PageProgram:
 
     def _say_goodbye(self) -> None:
         if self._shell is not None:
-            self._shell.show_card("The lab has ended", ENDED)
+            self._shell.show_card("The lab has ended", str(LabEndedError()))
             time.sleep(_FAREWELL_S)
 
 
 def main() -> None:
     """Serve a page until SIGTERM; the only argument is the file descriptor of the wire."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the lab, which closes its page
-    os.nice(_NICENESS)
     PageProgram(Wire(socket.socket(fileno=int(sys.argv[1])))).run()
     sys.stdout.flush()
     os._exit(0)  # without waiting for threads of browsers
