@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -80,8 +82,8 @@ class PageProgram:
         shell.show(self._lab)
         self._lab.tell("shown")
         if not self._is_nice:  # the first picture should come soon
-            os.nice(_NICENESS)
             self._is_nice = True
+            _lower_priority()
 
     def _attempt(self, action: Callable[[], None]) -> bool:
         """Return False if an action fails; the lab's process gets the error."""
@@ -109,6 +111,15 @@ class PageProgram:
         if self._shell is not None:
             self._shell.show_card("The lab has ended", str(LabEndedError()))
             time.sleep(_FAREWELL_S)
+
+
+def _lower_priority() -> None:
+    """Lower the priority of all threads; on Linux, each has its own."""
+    priority = os.getpriority(os.PRIO_PROCESS, 0) + _NICENESS
+    linux = sys.platform == "linux"
+    for thread in threading.enumerate() if linux else (threading.main_thread(),):
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            os.setpriority(os.PRIO_PROCESS, (thread.native_id or 0) if linux else 0, priority)
 
 
 def main() -> None:
