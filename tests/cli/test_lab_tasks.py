@@ -105,3 +105,19 @@ def test_every_run_opens(task, tmp_path, motion_file, capsys):
     if lab.environment is not None:
         assert after.driver == "environment" and lab.environment.report.step == 2
     lab.stop()
+
+
+def test_a_lab_lists_differences_from_training(tmp_path, motion_file):
+    """List what the environment for watching changes, and what was changed since training."""
+    pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
+    run = write_run("Velocity-Flat-Quadruped", tmp_path, motion_file)
+    params = run / "params" / "env.yaml"
+    params.write_text(params.read_text().replace("decimation:", "absent_setting: 1\ndecimation:"))
+    lab = open_lab(LabOptions(target=str(run), driver="environment", paused=True))
+    assert lab.environment is not None
+    found = lab.environment.differences
+    assert "events.push_robot: only in training" in found
+    assert "observations.actor.enable_corruption: False, in training True" in found
+    assert "absent_setting: only in training" in found
+    assert not [line for line in found if "num_envs" in line or line.startswith("seed")]
+    lab.stop()

@@ -234,3 +234,24 @@ class TestExtras:
         """Name the command that installs what is missing."""
         with pytest.raises(MissingExtraError, match=r"pip install 'manyworlds\[train\]'"):
             require_extra("no_such_module_anywhere", "train")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("lab",),
+        ("play",),
+        ("play", "Cartpole-Balance"),
+        ("terrain",),
+        ("demo",),
+        ("train", "Cartpole-Balance"),
+    ],
+    ids=" ".join,
+)
+def test_commands_with_a_page_have_one_option_for_its_port(argv, capsys):
+    """Spell and explain the option alike, with one default."""
+    assert cli.main([*argv, "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    text = "Port of the page; the next free port is taken if this one is in use. (default: 8080)"
+    assert f"--port INT {text}" in shown
+    assert shown.count("port INT") == 1

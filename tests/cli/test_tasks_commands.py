@@ -252,7 +252,7 @@ def test_train_with_a_page(tmp_path, capsys):
     """Serve a page while training, and end it; the policy is that of a run without one."""
     pytest.importorskip("viser", reason="the page needs the extra 'lab'")
     assert train(tmp_path / "plain") == 0
-    assert train(tmp_path / "seen", "--view", "--view-port", "8410", "--view-worlds", "4") == 0
+    assert train(tmp_path / "seen", "--view", "--port", "8410", "--view-worlds", "4") == 0
     assert "watch at http://127.0.0.1:84" in capsys.readouterr().out
     with pytest.raises(OSError), socket.create_connection(("127.0.0.1", 8410), timeout=5):
         pass

@@ -1,4 +1,4 @@
-"""Owners, control laws, and why a robot does not move."""
+"""Owners, controllers, and why a robot does not move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trained policies as control laws."""
+"""Trained policies as controllers."""
 
 from __future__ import annotations
 

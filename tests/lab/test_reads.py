@@ -63,7 +63,7 @@ def direct(lab: LiveLab) -> None:
 
 
 def faulted(lab: LiveLab) -> None:
-    """Stop the world by a control law that fails."""
+    """Stop the world by a controller that fails."""
     lab["arm"].controller.compute = lambda *_: 1 / 0  # type: ignore[method-assign]
     while lab.loop.state != "faulted":
         time.sleep(0.001)

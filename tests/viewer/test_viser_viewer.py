@@ -170,7 +170,7 @@ def test_worlds_that_are_shown(open_viewer, selected, shown):
     viewer.request(SelectEnv(selected))
     _pass_time(viewer, 0.1)
     assert viewer.shown_worlds == shown
-    assert viewer._panel._world.value == selected
+    assert viewer._panel._world.handle.value == selected
     assert [label.text for label in viewer._grid._labels] == [f"world {i}" for i in shown]
     viewer.request_redraw()
     _pass_time(viewer, 0.1)

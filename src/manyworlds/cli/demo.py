@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from manyworlds.cli.parsing import parse
+from manyworlds.cli.parsing import Port, parse
 
 
 @dataclass(kw_only=True)
@@ -24,8 +24,7 @@ class DemoOptions:
     """Number of worlds of each shape in the evaluation."""
     view: bool = True
     """In a terminal, serve a web page of the trained policy at the end."""
-    port: int = 8080
-    """Port of that page; the next free port is taken if this one is in use."""
+    port: Port = 8080
 
 
 def main(argv: list[str]) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from manyworlds.cli.lab_environment import open_environment
-from manyworlds.cli.parsing import Modules, load_modules, parse
+from manyworlds.cli.parsing import Host, Modules, Port, load_modules, parse
 from manyworlds.cli.runs import find_run, play_env_cfg
 
 if TYPE_CHECKING:
@@ -58,10 +58,8 @@ class LabOptions:
     """Serve no page; the extra 'lab' is not needed."""
     seconds: float | None = None
     """Time until the lab stops [s]; None runs until Ctrl-C."""
-    host: str = "127.0.0.1"
-    """Address of the page; the default accepts connections from this machine only."""
-    port: int = 8080
-    """Port of the page; the next free port is taken if this one is in use."""
+    host: Host = "127.0.0.1"
+    port: Port = 8080
     collapsed: bool = False
     """Hide the panel until Tab is pressed."""
     log_root: Path = Path("runs")

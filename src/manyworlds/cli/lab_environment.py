@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyworlds.cli.runs import play_env_cfg
+from manyworlds.cli.runs import differences_from_training, play_env_cfg
 
 if TYPE_CHECKING:
     from manyworlds.cli.lab import LabOptions, Target
@@ -46,6 +46,8 @@ def open_environment(cfg: LabOptions, target: Target) -> LiveLab:
         policy = load_run_policy(env, target.task, run, checkpoint)
     lab = LiveLab.driven_by(env, policy, cfg.lab_cfg())
     assert lab.environment is not None
+    if (trained := target.run or run) is not None:
+        lab.environment.differences = differences_from_training(env_cfg, trained)
     for name, values in cfg.command.items():
         lab.environment.steer(name, values)
     return lab

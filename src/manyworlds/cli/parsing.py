@@ -20,6 +20,18 @@ T = TypeVar("T")
 
 Modules = tyro.conf.UseAppendAction[tuple[str, ...]]
 """The type of the option `--load`, which may be given several times."""
+Host = Annotated[
+    str,
+    tyro.conf.arg(
+        help="Address of the page; the default accepts connections from this machine only."
+    ),
+]
+"""The type of the option `--host` of all commands that serve a page."""
+Port = Annotated[
+    int,
+    tyro.conf.arg(help="Port of the page; the next free port is taken if this one is in use."),
+]
+"""The type of the option `--port` of all commands that serve a page."""
 
 
 class Frontend(NamedTuple):

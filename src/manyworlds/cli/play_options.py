@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from manyworlds.cli.parsing import TaskOptions
+from manyworlds.cli.parsing import Host, Port, TaskOptions
 
 
 @dataclass(kw_only=True)
@@ -50,10 +50,8 @@ class PlayOptions:
     """Width of the video [pixels]; None takes the width of the task."""
     camera: int | str | None = None
     """Name or number of the model's camera for the video; None looks at the robot of the task."""
-    host: str = "127.0.0.1"
-    """Address of the page; the default accepts connections from this machine only."""
-    port: int = 8080
-    """Port of the page; the next free port is taken if this one is in use."""
+    host: Host = "127.0.0.1"
+    port: Port = 8080
     steps: int | None = None
     """Number of control steps to run; None runs until Ctrl-C."""
 

@@ -30,6 +30,34 @@ def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:
     return cfg
 
 
+def differences_from_training(cfg: ManagerBasedRlEnvCfg, run: RunFolder) -> list[str]:
+    """Return the settings in which an environment differs from that of a run, as text.
+
+    The number of worlds, the seed and the view do not count.
+    """
+    from manyworlds.utils.config import to_plain
+
+    return [
+        line
+        for line in _describe_differences(to_plain(cfg), run.env_params())
+        if not line.startswith(("scene.num_envs:", "seed:", "viewer."))
+    ]
+
+
+def _describe_differences(here: Any, there: Any, path: str = "") -> Iterator[str]:
+    """Yield a text for each entry in which nested dicts differ, and for each that one lacks."""
+    if not (isinstance(here, dict) and isinstance(there, dict)):
+        if here != there:
+            yield f"{path}: {here}, in training {there}"
+        return
+    for key in dict.fromkeys((*there, *here)):
+        inner = f"{path}.{key}".lstrip(".")
+        if key in here and key in there:
+            yield from _describe_differences(here[key], there[key], inner)
+        else:
+            yield f"{inner}: only {'here' if key in here else 'in training'}"
+
+
 def evaluation_env_cfg(task: str, run: RunFolder) -> ManagerBasedRlEnvCfg:
     """Return the environment of a task as registered; texts that it leaves empty are the run's.
 

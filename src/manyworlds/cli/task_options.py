@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from manyworlds.cli.parsing import Host, Port
 from manyworlds.cli.play_options import PlayOptions
 from manyworlds.cli.train_seeds import SeedOptions
 from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -42,10 +43,8 @@ class TrainOptions(SeedOptions):
     """Show the worlds during training on a read-only web page."""
     view_worlds: int = 64
     """Maximum number of worlds on that page."""
-    view_host: str = "127.0.0.1"
-    """Address of that page; the default accepts connections from this machine only."""
-    view_port: int = 8080
-    """Port of that page; the next free port is taken if this one is in use."""
+    host: Host = "127.0.0.1"
+    port: Port = 8080
     enable_nan_guard: bool = False
     """Record the last steps of diverging worlds; same as `--env.sim.nan-guard.enabled`."""
     gpu_ids: list[int] | Literal["all"] | None = None

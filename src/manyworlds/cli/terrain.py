@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from manyworlds.cli.parsing import parse
+from manyworlds.cli.parsing import Host, Port, parse
 
 _PYTHON_SYNTAX = tyro.conf.UsePythonSyntaxForLiteralCollections
 
@@ -46,10 +46,8 @@ class TerrainOptions:
     """Height of the image [pixels]."""
     seconds: float | None = None
     """Time until the page stops [s]; None runs until Ctrl-C."""
-    host: str = "127.0.0.1"
-    """Address of the page; the default accepts connections from this machine only."""
-    port: int = 8080
-    """Port of the page; the next free port is taken if this one is in use."""
+    host: Host = "127.0.0.1"
+    port: Port = 8080
 
 
 def main(argv: list[str]) -> int:

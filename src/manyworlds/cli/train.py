@@ -176,7 +176,7 @@ class _Watchers:
             from manyworlds.viewer.training_view import TrainingView
 
             runner.env.env = self._view = TrainingView(
-                runner.env.env, cfg.view_worlds, cfg.view_host, cfg.view_port
+                runner.env.env, cfg.view_worlds, cfg.host, cfg.port
             )
             self._console.print(f"watch at {self._view.url}", highlight=False)
 

@@ -37,7 +37,7 @@ class TargetCommand:
 
 
 class RobotControl:
-    """Controls of one robot: its owner, its targets, and its control law.
+    """Controls of one robot: its owner, its targets, and its controller.
 
     Every client may write targets; only those of the owner take effect. Targets are replaced as a
     whole, so that the loop never reads a partly written command.
@@ -53,7 +53,7 @@ class RobotControl:
         self.actuators = actuators
         self.controller: Controller = Passthrough()
         self.enabled = True
-        """True if the control law computes the controls; otherwise the targets are the controls."""
+        """True if the controller computes the controls; otherwise the targets are the controls."""
         self.neutral = neutral.copy()
         self.owner = NOBODY
         self.ignored: dict[str, int] = {}
@@ -126,7 +126,7 @@ class RobotControl:
         """Continue in a rebuilt model: actuators of the same name keep their targets.
 
         Returns:
-            True if the control law continues, too; otherwise the targets become the controls.
+            True if the controller continues, too; otherwise the targets become the controls.
         """
         with self._lock:
             told = dict(zip(self.actuators.names, self._command.targets, strict=True))

@@ -1,4 +1,4 @@
-"""Control laws: from the targets of a robot to the controls of its actuators."""
+"""Controllers: from the targets of a robot to the controls of its actuators."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Controller:
 
 
 class Passthrough(Controller):
-    """Control law whose controls are the targets."""
+    """Controller whose controls are the targets."""
 
     name = "passthrough"
 

@@ -143,6 +143,8 @@ class EnvironmentDriver:
         self.policy = policy
         self.steered: dict[str, tuple[float, ...]] = {}
         """Commands that a user has set, by name of the term."""
+        self.differences: list[str] = []
+        """Differences between the settings of the environment and those of training, as text."""
         self._row = np.empty(mujoco.mj_stateSize(env.sim.mj_model, STATE))
         self._now = np.empty_like(self._row)
         self._substep = self._episodes = 0
@@ -441,6 +443,7 @@ class EnvironmentDriver:
         env, manager = self.env, self.env.command_manager
         terms = {name: manager.get_term(name) for name in self._command_names}
         return {
+            "differences": list(self.differences),
             "step_dt": env.step_dt,
             "decimation": env.cfg.decimation,
             "most_rewards": env.cfg.viewer.reward_bar_max_terms,

@@ -126,7 +126,7 @@ def _source(model: mujoco.MjModel, control: int, controls: RobotControls) -> str
         ids = robot.actuators.ids.tolist()
         if control in ids:
             name = robot.actuators.names[ids.index(control)]
-            law = f"from the control law '{robot.controller.name}' and the owner '{robot.owner}'"
+            law = f"from the controller '{robot.controller.name}' and the owner '{robot.owner}'"
             if not robot.enabled:
                 law = f"from the owner '{robot.owner}'"
             return f"The control of actuator '{name}' of '{robot.name}', {law},"

@@ -38,7 +38,7 @@ class HeldController(Controller):
 
     @property
     def base(self) -> Controller:
-        """The innermost control law of the robot."""
+        """The innermost controller of the robot."""
         return self.law.base
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:

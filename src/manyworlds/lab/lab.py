@@ -206,7 +206,7 @@ class LiveLab:
         """Replace the world by a changed one that continues from the present state.
 
         Joints, actuators and mocap bodies of the same name keep their state; robots keep their
-        owners, targets and control laws; callbacks, drivers, time, mode and speed stay. A recording
+        owners, targets and controllers; callbacks, drivers, time, mode and speed stay. A recording
         ends, saved states are deleted, and element views expire, because they belong to the old
         model. A task's environment stops driving: plain MuJoCo advances the new world.
 
@@ -351,7 +351,7 @@ class LiveLab:
                 randomized.
 
         Returns:
-            The control law, whose `commands` may be changed at any time; its `differences` describe
+            The controller, whose `commands` may be changed at any time; its `differences` describe
             how the world differed from that of training.
 
         Raises:
@@ -468,7 +468,7 @@ class LiveLab:
         """
         world = self.world
         return explain_options(
-            self._model_options, world.option_sources, self._cfg.options, world.model.opt
+            self.model_options, world.option_sources, self._cfg.options, world.model.opt
         )
 
     def why_not_moving(self, name: str) -> list[str]:
@@ -567,7 +567,8 @@ class LiveLab:
         return self[robot or names[0]]
 
     def _set_options(self, world: World) -> None:
-        self._model_options = read_options(world.model.opt)
+        self.model_options = read_options(world.model.opt)
+        """Options of the compiled model by name, before those of `LabCfg` and later changes."""
         for name, value in self._cfg.options.items():
             set_option(world.model.opt, name, value)
         avoid_sparse_newton(world.model)

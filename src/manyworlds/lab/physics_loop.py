@@ -469,9 +469,9 @@ class PhysicsLoop:
         for robot in self.controls:
             try:
                 robot.apply(self.model, self.data)
-            except Exception as error:  # of a control law from outside this package
+            except Exception as error:  # of a controller from outside this package
                 self._fail(
-                    f"The control law '{robot.controller.name}' of '{robot.name}' failed at "
+                    f"The controller '{robot.controller.name}' of '{robot.name}' failed at "
                     f"{self.data.time:.3f} s: {error}"
                 )
                 return
@@ -563,7 +563,7 @@ class PhysicsLoop:
             self.reports.attempt(handle.call, self.model, self.data, moved)
 
     def _take_snapshot(self) -> None:
-        self._diverged(self.data.time)  # in a command, a control law or a callback
+        self._diverged(self.data.time)  # in a command, a controller or a callback
         block = self._taker.take()
         if not self._keep(block):
             self._fail(

@@ -1,4 +1,4 @@
-"""A trained policy as the control law of a robot."""
+"""A trained policy as the controller of a robot."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ class PolicyController(Controller):
 
     def adopt(self, model: mujoco.MjModel, gains: bool) -> None:
         """Set the timestep of training, and on request its gains; runs in the physics thread."""
-        self._adopts_gains = gains
+        self.adopts_gains = gains
+        """True if the world has taken over the gains of training."""
         if not self._is_in_step(model):
             model.opt.timestep = self.policy.timestep
         for field, row, column, value in self._gains if gains else ():
@@ -119,7 +120,7 @@ class PolicyController(Controller):
         """Return a policy with the same internal state."""
         law = PolicyController(self.policy.path, model, self._robot, self.commands)
         law.load_state_dict(self.state_dict())
-        law.adopt(model, gains=self._adopts_gains)
+        law.adopt(model, gains=self.adopts_gains)
         return law
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:

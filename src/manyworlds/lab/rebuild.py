@@ -25,7 +25,7 @@ class Rebuilt:
     gone: tuple[str, ...] = ()
     """Joints that the new world does not have."""
     dropped_laws: tuple[str, ...] = ()
-    """Robots whose control law does not fit them any more and was removed."""
+    """Robots whose controller does not fit them any more and was removed."""
 
     def __bool__(self) -> bool:
         """Return True if the new world runs."""
@@ -60,10 +60,10 @@ def carry_state(
 def carry_controls(
     old: RobotControls, fresh: RobotControls, model: mujoco.MjModel
 ) -> tuple[RobotControls, tuple[str, ...]]:
-    """Continue the control of robots of the same name: owners, targets and control laws.
+    """Continue the control of robots of the same name: owners, targets and controllers.
 
     Returns:
-        The controls of the new world, and the robots whose control law does not fit any more.
+        The controls of the new world, and the robots whose controller does not fit any more.
     """
     desk, dropped = {}, []
     for robot in fresh:

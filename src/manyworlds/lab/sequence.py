@@ -36,7 +36,7 @@ class PoseSequencer(Controller):
     """Moves a robot smoothly from pose to pose, in simulated time, while `sequence` owns it.
 
     Transitions follow `3 s^2 - 2 s^3` of the relative time s from 0 to 1: they start and end at
-    rest. The targets pass to another control law. After another owner, the sequence continues with
+    rest. The targets pass to another controller. After another owner, the sequence continues with
     the pose that it was at.
 
     Args:

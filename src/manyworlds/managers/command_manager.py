@@ -146,7 +146,7 @@ class CommandTerm(ManagerTermBase):
         self, name: str, server: viser.ViserServer, on_change: Callable[[], None] | None = None
     ) -> None:
         """Add a checkbox that shows or hides the command to a viewer's page; a hook."""
-        box = server.gui.add_checkbox(f"Command '{name}'", self.cfg.debug_vis)
+        box = server.gui.add_checkbox(f"Show command '{name}'", self.cfg.debug_vis)
 
         @box.on_update
         def _(_event: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import torch
+from rsl_rl.algorithms import PPO
 from rsl_rl.extensions import Symmetry
 from rsl_rl.storage import RolloutStorage
 from rsl_rl.utils import resolve_callable
@@ -14,6 +15,7 @@ from torch import nn
 from torch.utils._pytree import tree_map_only
 
 from manyworlds.rl.config import NETWORKS
+from manyworlds.rl.parallel_update import can_update_in_parallel, update_in_parallel
 from manyworlds.rl.rollout import Collector, ShuffledStorage
 from manyworlds.rl.symmetry import MirrorSymmetry
 from manyworlds.utils.devices import torch_threads
@@ -103,7 +105,11 @@ class AdjustedAlgorithm:
     def update(self) -> dict[str, float]:
         """Learn from the collected steps; return mean losses."""
         learner: Any = super()
-        with torch_threads(self.update_threads or torch.get_num_threads()):
+        threads = self.update_threads or torch.get_num_threads()
+        own = learner.update.__func__ is not PPO.update
+        if threads > 1 and not own and can_update_in_parallel(self):
+            return update_in_parallel(cast("PPO", self), threads)
+        with torch_threads(threads):
             return learner.update()
 
     def load(

@@ -266,7 +266,7 @@ def test_the_page_of_a_viewer_may_show_and_hide_commands(user):
     changes: list[None] = []
     server = SimpleNamespace(gui=SimpleNamespace(add_checkbox=add_checkbox))
     env.command_manager.create_debug_vis_gui(server, on_change=lambda: changes.append(None))
-    assert [(box.label, box.value) for box in boxes] == [("Command 'gait'", False)]
+    assert [(box.label, box.value) for box in boxes] == [("Show command 'gait'", False)]
     boxes[0].value = True
     boxes[0].handler(SimpleNamespace(client=object()))
     assert env.command_manager.get_term("gait").cfg.debug_vis and len(changes) == 1

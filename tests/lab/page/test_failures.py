@@ -37,7 +37,7 @@ def test_callbacks_that_fail_are_logged_and_shown(page, caplog):
     assert "broken" in record.getMessage() and record.exc_info is not None
     assert "broken" in status(page) and "failed 3 times" in status(page)
     assert "ZeroDivisionError: no such number" in status(page)
-    press(page.parts["RobotPart"].neutral)
+    press(page.parts["RobotPart"].reset_targets)
     assert "failed 3 times" in status(page), "another action does not hide it"
     page.lab.loop._post.clear()
     page.lab.reset()
@@ -68,7 +68,7 @@ def test_parts_that_fail_stay_named(page, caplog):
     with caplog.at_level(logging.ERROR):
         page.update()
     assert "TreePart failed" in caplog.text
-    press(page.parts["RobotPart"].neutral)
+    press(page.parts["RobotPart"].reset_targets)
     assert "TreePart failed: IndexError" in status(page)
 
 

@@ -35,7 +35,7 @@ def test_sliders_tell_actuators(page):
     iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [0.0, 5.0]
     assert part.sliders["arm"].handles[1].value == 5.0
-    press(part.neutral)
+    press(part.reset_targets)
     iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [0.0, 0.0]
     assert part.sliders["arm"].handles[1].value == 0.0
@@ -48,7 +48,7 @@ def test_sliders_are_locked_while_another_steers(page):
     robot.take("client")
     robot.write("client", {"shoulder": -7.0})
     iterate_once(page)
-    assert slider.disabled and slider.value == -7.0 and part.neutral.disabled
+    assert slider.disabled and slider.value == -7.0 and part.reset_targets.disabled
     assert part.owner.value == "client" and "client" in page.parts["TopBar"].status.content
     give(slider, 3.0)
     iterate_once(page)
@@ -69,12 +69,12 @@ def test_the_control_law_can_be_switched_off(page):
     )
     iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [1.0, 1.0]
-    give(part.law, False)
+    give(part.controller, False)
     iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [0.0, 0.0]
     robot.enabled = True
     iterate_once(page)
-    assert part.law.value
+    assert part.controller.value
 
 
 def test_a_hand_is_not_fought(page):
@@ -97,11 +97,11 @@ def test_the_top_bar_follows_the_engine(page):
     page.lab["arm"].write("panel", {"elbow": 0.0})
     iterate_once(page, 3)
     assert bar.play.label == "Pause" and bar.banner.content == ""
-    assert "0.006 s" in bar.status.content and "not moving" not in bar.status.content
+    assert "0.006 s" in bar.status.content and "Not moving" not in bar.status.content
     page.lab.pause()
     iterate_once(page, 2)
     assert bar.play.label == "Play" and "PAUSED" in bar.banner.content
-    assert "not moving: the world is paused" in bar.status.content
+    assert "Not moving: the world is paused" in bar.status.content
     press(bar.play)
     iterate_once(page, 2)
     assert bar.play.label == "Pause" and page.lab.snapshot.step == 5
@@ -117,12 +117,12 @@ def test_a_note_claims_nothing_of_what_moves(page):
     """Tell a robot nothing: while it falls this is a note; when it lies, why it does not move."""
     bar = page.parts["TopBar"]
     iterate_once(page, 20)
-    assert "holding its start pose: move a slider" in bar.status.content
-    assert "not moving" not in bar.status.content
+    assert "Holding its start pose: move a slider" in bar.status.content
+    assert "Not moving" not in bar.status.content
     page.lab.post(lambda model, data: data.qvel.__setitem__(slice(None), 0.0))
     page.lab.post(lambda model, data: model.opt.gravity.__setitem__(slice(None), 0.0))
     iterate_once(page)
-    assert "not moving: holding its start pose: move a slider" in bar.status.content
+    assert "Not moving: holding its start pose: move a slider" in bar.status.content
 
 
 def test_a_fault_is_told_and_mended(page):
@@ -143,7 +143,7 @@ def test_what_goes_wrong_is_shown(page):
     press(page.parts["SavedStatePart"].save)
     iterate_once(page)
     assert "&lt;b&gt;/evil" in page.parts["TopBar"].status.content
-    press(page.keys and page.parts["RobotPart"].neutral)
+    press(page.keys and page.parts["RobotPart"].reset_targets)
     iterate_once(page)
     assert "evil" not in page.parts["TopBar"].status.content
 

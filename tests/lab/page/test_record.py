@@ -52,20 +52,25 @@ def test_record_and_stop(page, part):
 def test_play_pause_and_seek(page, part):
     """Play the live session: label, bar and banner follow it; pause, seek and step frames."""
     replay, before = page.lab.replay, page.lab.snapshot.qpos.copy()
-    press(part.play)
+    bar = page.parts["TopBar"]
+    press(part.start)
     iterate_once(page, 100)
-    assert replay.is_active and part.play.label == "Pause"
+    assert replay.is_active and bar.play.label == "Pause"
     assert part.scrub.max == pytest.approx(replay.duration) and not part.scrub.disabled
     assert part.scrub.value == replay.time == pytest.approx(0.2)
     assert replay.label in part.report.content and "3 exact" in part.report.content
-    assert "REPLAY" in page.parts["TopBar"].banner.content
-    press(part.play)
+    assert "REPLAY" in bar.banner.content and "PAUSED" not in bar.banner.content
+    press(bar.play)
     give(part.scrub, 0.1)
     iterate_once(page, 3)
-    assert replay.time == 0.1 and part.play.label == "Play"
+    assert replay.time == 0.1 and bar.play.label == "Play"
+    assert "REPLAY PAUSED" in bar.banner.content and not page.lab.paused
     for call in part.frame._impl.update_cb:
         call(SimpleNamespace(target=SimpleNamespace(value="+1")))
     assert replay.time == pytest.approx(0.102)
+    press(bar.play)
+    iterate_once(page, 3)
+    assert replay.playing and bar.play.label == "Pause"
     press(part.stop)
     iterate_once(page)
     assert not replay.is_active and part.scrub.disabled and part.report.content == ""
@@ -74,7 +79,7 @@ def test_play_pause_and_seek(page, part):
 
 def test_the_bar_is_not_taken_from_a_hand(page, part):
     """Move the bar while it plays: it stays where the hand is, and follows again later."""
-    press(part.play)
+    press(part.start)
     iterate_once(page, 10)
     give(part.scrub, 0.3)
     part.scrub._impl.value = 0.31  # the hand is ahead of the page
@@ -91,7 +96,7 @@ def test_loop_rate_and_return(page, part):
     give(part.loop, False)
     give(part.rate, "-1x")
     give(part.restore, False)
-    press(part.play)
+    press(part.start)
     give(part.scrub, 0.05)
     iterate_once(page, 60)
     assert replay.time == 0.0 and not replay.playing
@@ -145,7 +150,7 @@ def test_the_view_is_recorded(page, part):
     press(part.record)
     columns = page.lab.recorder.load(LIVE).columns("camera", "camera")
     np.testing.assert_allclose(columns, np.tile(part._view, (5, 1)))
-    press(part.play)
+    press(part.start)
     iterate_once(page)
     np.testing.assert_allclose(page.lab.replay.camera, part._view)
     assert not part.look.disabled

@@ -28,13 +28,13 @@ def test_a_preset_is_played_and_stopped(open_page):
     part, (robot,) = page.parts["SequencePart"], page.lab.controls
     assert tuple(part.choice.options) == ("Arm: Reach-Grasp-Lift", "Arm: Wave")
     give(part.choice, "Arm: Wave")
-    press(part.play)
+    press(part.start)
     iterate_once(page, 400)
-    assert robot.owner == "sequence" and part.play.label == "Stop"
+    assert robot.owner == "sequence" and part.start.label == "Stop"
     assert abs(page.lab.snapshot.ctrl[0]) > 1e-3
-    press(part.play)
+    press(part.start)
     iterate_once(page, 2)
-    assert robot.owner == "panel" and part.play.label == "Play"
+    assert robot.owner == "panel" and part.start.label == "Start"
 
 
 def test_other_robots_have_none(page):

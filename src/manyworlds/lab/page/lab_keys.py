@@ -34,8 +34,8 @@ class LabKeys:
         self._panel = ctx.gui.main_panel
         self._collapsed = False
         keys = [
-            Key("P", "Pause or play", top_bar.toggle),
-            Key("space", "Pause or play", top_bar.toggle),
+            Key("P", "Pause or play", ctx.toggle_pause),
+            Key("space", "Pause or play", ctx.toggle_pause),
             Key("N", "Single step", lambda: ctx.call("step")),
             Key("R", "Reset", top_bar.reset),
             Key("tab", "Show or hide the panel", self._collapse),
@@ -62,10 +62,10 @@ class LabKeys:
 def _overlay_keys(overlays: OverlayPart) -> list[Key]:
     return [
         Key("1", "Contacts", lambda: overlays.toggle("contact_forces", "contact_points")),
-        Key("2", "Visual shapes", overlays.toggle_visuals),
-        Key("3", "Collision shapes of robots", lambda: overlays.toggle("collision")),
+        Key("2", "Visual geoms", overlays.toggle_visuals),
+        Key("3", "Collision geoms of robots", lambda: overlays.toggle("collision")),
         Key("4", "Joint axes and ranges", lambda: overlays.toggle("joints")),
-        Key("5", "Collision shapes of the rest", lambda: overlays.toggle("other_collision")),
-        Key("6", "Colors by island, body, robot", overlays.next_coloring),
+        Key("5", "Other collision geoms", lambda: overlays.toggle("other_collision")),
+        Key("6", "Color by island, body or robot", overlays.next_coloring),
         Key("7", "Tendons", lambda: overlays.toggle("tendons")),
     ]

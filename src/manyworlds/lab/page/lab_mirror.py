@@ -59,11 +59,16 @@ class MirroredRobot:
     """Values of the policy's commands, by name."""
     reasons: list[str] = field(default_factory=list)
     """Reasons that keep it from moving."""
+    differences: list[str] = field(default_factory=list)
+    """Differences between the world and that of its policy's training."""
+    adopts_gains: bool = False
+    """True if the world has taken over the gains of training."""
 
     def show(self, status: Status) -> None:
         """Take over the robot's part of the status."""
         self.owner, self.enabled = status["owner"], status["enabled"]
         self.reasons = list(status["reasons"])
+        self.differences, self.adopts_gains = status["differences"], status["adopts_gains"]
         number = status["command_number"]
         if number != self.command.number:
             targets = np.array([*status["targets"].values()], float)
@@ -160,6 +165,7 @@ class MirroredTask:
         self.env = None if driver is None else driver.env
         self._lab = lab
         task: Any = lab.face.call("read_task")
+        self.differences: list[str] = task["differences"]
         self.step_dt: float = task["step_dt"]
         self.decimation: int = task["decimation"]
         self.most_rewards: int = task["most_rewards"]
@@ -230,6 +236,12 @@ class LabMirror:
         """Controls of the robots that have actuators."""
         _ = self.status
         return self._robots
+
+    @property
+    def model_options(self) -> dict[str, np.ndarray]:
+        """Options of the compiled model by name, before all changes; asks the lab each time."""
+        reply: Any = self.face.call("read_sim_options")
+        return {name: np.array(value) for name, value in reply["model_options"].items()}
 
     @property
     def loop(self) -> SimpleNamespace:

@@ -12,6 +12,7 @@ from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser import overlay_shapes as draw
 from manyworlds.viewer.browser.captures import Capture, CapturedGroups
 from manyworlds.viewer.browser.shapes import SOLID_GEOMS
+from manyworlds.viewer.browser.widgets import add_number
 from manyworlds.viewer.browser.world_overlays import (
     CAPTURES,
     LABELS,
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 OVERLAYS = {
     "contact_points": LABELS["contact_points"],
     "contact_forces": LABELS["contact_forces"],
-    "collision": "Robots' colliders",
-    "other_collision": "Other colliders",
+    "collision": "Robot collision geoms",
+    "other_collision": "Other collision geoms",
     "joints": LABELS["joints"],
     "sites": LABELS["sites"],
     "tendons": LABELS["tendons"],
@@ -40,6 +41,7 @@ _CHOICES: tuple[str, ...] = (AS_ALL, ON, OFF)
 COLORINGS = ("Off", "Island", "Body", "Robot")
 """Properties by which bodies can be colored."""
 _SEE_THROUGH = 0.3
+_MOST_MM_PER_N = 1e6
 
 
 class OverlayPart:
@@ -75,17 +77,20 @@ class OverlayPart:
             with folder:
                 self.own[robot] = {name: gui.add_dropdown(OVERLAYS[name], _CHOICES) for name in OWN}
         self.full_force = gui.add_checkbox(
-            "Include friction",
+            "Include friction forces",
             False,
             hint="Arrows show the total force instead of its normal part.",
         )
         scale = float(f"{1000.0 * default_force_scale(model):.1g}")
-        self.force_scale = gui.add_number("Arrows [mm/N]", scale, min=0.0, step=0.001)
+        self.force_scale = add_number(
+            gui, "Arrow length [mm/N]", scale, min=0.0, max=_MOST_MM_PER_N, step=0.001
+        )
+        ctx.on_change(self.force_scale, lambda value: None)  # keeps it within its bounds
         self.visuals = gui.add_checkbox(
-            "Visual shapes", True, hint="Off: show only geoms that can collide."
+            "Visual geoms", True, hint="Off: show only geoms that can collide."
         )
         self.see_through = gui.add_checkbox("Transparent", False)
-        self.coloring = gui.add_dropdown("Colors by", COLORINGS, hint="Sleeping bodies are dim.")
+        self.coloring = gui.add_dropdown("Color by", COLORINGS, hint="Sleeping bodies are dim.")
         names = {model.body(body).name: body for body in range(1, model.nbody)}
         self._names = {body: name for name, body in names.items()}
         self._following = ctx.view.follow

@@ -100,6 +100,20 @@ class PageContext:
         """
         return self.lab.call(verb, **fields)
 
+    @property
+    def running(self) -> bool:
+        """True while time advances: the world is not paused, nor is a replay that drives it."""
+        replay = self.lab.replay
+        return not self.lab.paused and (replay.playing or not replay.is_active)
+
+    def toggle_pause(self) -> None:
+        """Pause or play: the replay if there is one, which can be sought while it is paused."""
+        running, replay = self.running, self.lab.replay
+        if replay.is_active:
+            self.call("replay_pause" if running else "replay_play")
+        if self.lab.paused or not replay.is_active:
+            self.call("set_paused", paused=running)
+
     def on_click(self, handle: _Button, action: Callable[[], object]) -> _Button:
         """Run an action when a button is clicked; return the button."""
         return on_click(handle, action, self.attempt)

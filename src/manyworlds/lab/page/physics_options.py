@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import mujoco
-from numpy.typing import ArrayLike
 
 from manyworlds.lab.options import read_flag
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.markup import note_html
+from manyworlds.viewer.browser.widgets import MOST_DIGITS, ShownValue, add_number
 
 if TYPE_CHECKING:
     import viser
@@ -24,7 +25,7 @@ _NUMBERS = {
     "timestep": ("Timestep [s]", 1e-4, 0.05, 1e-4),
     "iterations": ("Iterations", 1, 200, 1),
     "impratio": ("Impedance ratio", 0.1, 100.0, 0.1),
-    "sleep_tolerance": ("Sleep [m/s]", 0.0, 1.0, 1e-4),
+    "sleep_tolerance": ("Sleep tolerance [m/s]", 0.0, 1.0, 1e-4),
 }
 _SWITCHES = {
     "Contacts": "contact",
@@ -39,6 +40,8 @@ _SWITCHES = {
 class OptionsPart:
     """Options of the model; each change is a verb, and changes by other clients are shown.
 
+    Options that differ from the model's are marked, and can be set back.
+
     Args:
         ctx: context of the page.
     """
@@ -48,47 +51,86 @@ class OptionsPart:
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
         self._option = ctx.lab.world.model.opt
+        self._model = _shown_values(SimpleNamespace(**ctx.lab.model_options))
+        """Values of the compiled model, by name."""
         self.inputs: dict[str, viser.GuiInputHandle[Any]] = {}
+        self._shown: dict[str, ShownValue[Any]] = {}
         gui = ctx.gui
         with gui.add_folder("Physics"):
             for name, (label, kind, prefix) in _CHOICES.items():
-                values = {
-                    value.name.removeprefix(prefix).lower(): value
-                    for value in kind.__members__.values()
-                }
-                handle = gui.add_dropdown(label, tuple(values))
-                self._add(name, handle, lambda chosen, values=values: int(values[chosen]))
+                self._add(name, gui.add_dropdown(label, _names_of(kind, prefix)))
             for name, (label, low, high, step) in _NUMBERS.items():
-                value = type(step)(getattr(self._option, name))
-                low, high = min(low, value), max(high, value)
-                handle = gui.add_number(label, value, min=low, max=high, step=step)
-                self._add(name, handle, lambda value: value)
-            gravity = tuple(self._option.gravity.tolist())
-            handle = gui.add_vector3("Gravity [m/s²]", gravity, step=0.01)
-            self._add("gravity", handle, lambda value: value)
-            for label, flag in _SWITCHES.items():
-                box = gui.add_checkbox(label, True)
-                self.inputs[label] = ctx.on_change(
-                    box, lambda on, flag=flag: ctx.call("set_sim_flag", flag=flag, on=on)
-                )
+                value, own = type(step)(getattr(self._option, name)), self._model[name]
+                low, high = min(low, value, own), max(high, value, own)
+                self._add(name, add_number(gui, label, value, min=low, max=high, step=step))
+            gravity = gui.add_vector3(
+                "Gravity [m/s²]", tuple(self._option.gravity.tolist()), step=0.01
+            )
+            gravity.precision = MOST_DIGITS
+            self._add("gravity", gravity)
+            for label in _SWITCHES:
+                self._add(label, gui.add_checkbox(label, True))
+            self._labels = {name: handle.label for name, handle in self.inputs.items()}
+            self.differences = gui.add_html("")
+            self.back = gui.add_button(
+                "Back to the model's", hint="Set the marked options to the values of the model."
+            )
+            ctx.on_click(self.back, self._go_back)
         self.update(ctx.lab.snapshot)
 
     def update(self, snapshot: Snapshot) -> None:
-        """Show the present options."""
-        values: dict[str, object] = {name: getattr(self._option, name) for name in _NUMBERS}
-        values["gravity"] = tuple(self._option.gravity.tolist())
-        for name, (_, kind, prefix) in _CHOICES.items():
-            present = kind(getattr(self._option, name)).name
-            values[name] = present.removeprefix(prefix).lower()
-        for label, flag in _SWITCHES.items():
-            values[label] = read_flag(self._option, flag)
+        """Show the present options, and those that differ from the model's."""
+        values, lines = _shown_values(self._option), []
         for name, value in values.items():
-            self.inputs[name].value = value
+            self._shown[name].show(value)
+            differs = value != self._model[name]
+            self.inputs[name].label = self._labels[name] + (" *" if differs else "")
+            if differs:
+                lines.append(f"{self._labels[name]}: {_text(self._model[name])}")
+        title = "* differs from the model, which has:\n"
+        self.differences.content = note_html(title + "\n".join(lines) if lines else "")
+        self.back.visible = bool(lines)
 
-    def _add(
-        self, name: str, handle: viser.GuiInputHandle[Any], convert: Callable[[Any], ArrayLike]
-    ) -> None:
-        def change(value: Any) -> None:
-            self._ctx.call("set_sim_options", options={name: convert(value)})
+    def _add(self, name: str, handle: viser.GuiInputHandle[Any]) -> None:
+        self._ctx.on_change(handle, lambda value: self._set({name: value}))
+        self.inputs[name], self._shown[name] = handle, ShownValue(handle)
 
-        self.inputs[name] = self._ctx.on_change(handle, change)
+    def _go_back(self) -> None:
+        values = _shown_values(self._option)
+        self._set({name: own for name, own in self._model.items() if values[name] != own})
+
+    def _set(self, values: dict[str, Any]) -> None:
+        options = {}
+        for name, value in values.items():
+            if name in _SWITCHES:
+                self._ctx.call("set_sim_flag", flag=_SWITCHES[name], on=value)
+            elif name in _CHOICES:
+                _, kind, prefix = _CHOICES[name]
+                options[name] = int(kind.__members__[prefix + value.upper()])
+            else:
+                options[name] = value
+        if options:
+            self._ctx.call("set_sim_options", options=options)
+
+
+def _names_of(kind: Any, prefix: str) -> tuple[str, ...]:
+    return tuple(name.removeprefix(prefix).lower() for name in kind.__members__)
+
+
+def _shown_values(option: Any) -> dict[str, Any]:
+    """Return the values of the inputs, by name, for options of MuJoCo."""
+    values: dict[str, Any] = {}
+    for name, (_, kind, prefix) in _CHOICES.items():
+        values[name] = kind(int(getattr(option, name))).name.removeprefix(prefix).lower()
+    for name, (_, _, _, step) in _NUMBERS.items():
+        values[name] = type(step)(getattr(option, name))
+    values["gravity"] = tuple(option.gravity.tolist())
+    return values | {label: read_flag(option, flag) for label, flag in _SWITCHES.items()}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return ", ".join(f"{number:.9g}" for number in value)
+    return value if isinstance(value, str) else f"{value:.9g}"

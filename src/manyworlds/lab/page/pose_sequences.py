@@ -25,7 +25,7 @@ class SequencePart:
         self.folder = ctx.gui.add_folder("Sequences", visible=bool(names))
         with self.folder:
             self.choice = ctx.gui.add_dropdown("Sequence", names or ("none",))
-            self.play = ctx.on_click(ctx.gui.add_button("Play"), self._toggle)
+            self.start = ctx.on_click(ctx.gui.add_button("Start"), self._toggle)
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the presets of the selected robot, and the one that runs."""
@@ -33,8 +33,8 @@ class SequencePart:
             self._shown, names = self._ctx.robot, self._names()
             self.folder.visible = bool(names)
             self.choice.options = names or ("none",)
-        label = "Stop" if self._is_playing() else "Play"
-        relabel(self.play, label)
+        label = "Stop" if self._is_playing() else "Start"
+        relabel(self.start, label)
 
     def _toggle(self) -> None:
         robot = self._ctx.robot

@@ -12,7 +12,7 @@ import numpy as np
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
-from manyworlds.viewer.browser.widgets import PLAY, add_choice, relabel, show_playing
+from manyworlds.viewer.browser.widgets import PLAY, add_choice, relabel
 
 if TYPE_CHECKING:
     import viser
@@ -71,23 +71,23 @@ class RecordPart:
         names = tuple(self._recorder.sessions)
         self.session = gui.add_dropdown("Session", names, initial_value=self._recorder.active)
         ctx.on_change(self.session, self._choose)
-        self.play = ctx.on_click(gui.add_button("Play", icon=PLAY), self.toggle)
+        self.start = ctx.on_click(gui.add_button("Start replay", icon=PLAY), self._start)
         self.stop = ctx.on_click(
-            gui.add_button("Stop", icon=_STOP, color="gray"), lambda: ctx.call("replay_stop")
+            gui.add_button("Stop replay", icon=_STOP, color="gray"), lambda: ctx.call("replay_stop")
         )
         self.scrub = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
         ctx.on_change(self.scrub, self._seek)
         steps = {f"{n:+d}": lambda n=n: ctx.call("replay_step_frames", n_frames=n) for n in (-1, 1)}
         self.frame = add_choice(gui, "Frame", steps, ctx.attempt)
         rates = {f"{rate:g}x": rate for rate in _RATES}
-        self.rate = gui.add_dropdown("Rate", tuple(rates), initial_value="1x")
+        self.rate = gui.add_dropdown("Playback speed", tuple(rates), initial_value="1x")
         ctx.on_change(self.rate, lambda name: ctx.call("set_replay", rate=rates[name]))
         self.loop = gui.add_checkbox("Loop", replay.loop)
         ctx.on_change(self.loop, lambda on: ctx.call("set_replay", loop=on))
         self.restore = gui.add_checkbox(
             "Restore state on stop", True, hint="Off: physics continues from the shown frame."
         )
-        self.look = gui.add_checkbox("Recorded view", False, disabled=True)
+        self.look = gui.add_checkbox("Recorded camera", False, disabled=True)
         self.roles = {}
         with gui.add_folder("Robots in the replay", expand_by_default=False):
             for robot in ctx.lab.world.robots:
@@ -96,14 +96,6 @@ class RecordPart:
                     role, lambda name, robot=robot: self._bind(robot, name)
                 )
         self.report = gui.add_html("")
-
-    def toggle(self) -> None:
-        """Play, pause or resume."""
-        replay = self._replay
-        if not replay.is_active:
-            self._start()
-        else:
-            self._ctx.call("replay_pause" if replay.playing else "replay_play")
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the progress of recording and replay; record or show the view."""
@@ -114,7 +106,6 @@ class RecordPart:
         label, icon = ("Stop recording", _STOP) if recorder.is_recording else ("Record", _RECORD)
         relabel(self.record, label, icon)
         self.recorded.content = note_html(self._told(), error=bool(recorder.error))
-        show_playing(self.play, replay.playing)
         for handle in (self.stop, self.scrub):
             if handle.disabled == replay.is_active:
                 handle.disabled = not replay.is_active

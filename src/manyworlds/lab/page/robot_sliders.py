@@ -14,12 +14,14 @@ from manyworlds.lab.page.lab_mirror import MirroredRobot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.spec.elements import joint_of
+from manyworlds.viewer.browser.command_sliders import TWIST_LABELS
+from manyworlds.viewer.browser.widgets import ShownValue
 
 if TYPE_CHECKING:
     import viser
 
 _MOST_COMMANDS = 6
-_LABELS = {"twist": ("forward [m/s]", "left [m/s]", "turn [rad/s]")}
+_LABELS = {"twist": tuple(TWIST_LABELS.values())}
 """Labels of the values of a command, by its name; the values of other commands are numbered."""
 
 
@@ -53,17 +55,21 @@ class RobotPart:
             initial_value=PANEL,
             hint="Source of the robot's targets: these sliders, a policy, a client ..., or nobody.",
         )
+        self._owner = ShownValue(self.owner)
         ctx.on_change(
             self.owner, lambda owner: ctx.call("take_robot", robot=ctx.robot, owner=owner)
         )
-        self.law = gui.add_checkbox(
-            "Control law", True, hint="Off: targets are passed to the actuators unchanged."
+        self.controller = gui.add_checkbox(
+            "Controller", True, hint="Off: targets are passed to the actuators unchanged."
         )
+        self._enabled = ShownValue(self.controller)
         ctx.on_change(
-            self.law, lambda on: ctx.call("enable_controller", robot=ctx.robot, enabled=on)
+            self.controller, lambda on: ctx.call("enable_controller", robot=ctx.robot, enabled=on)
         )
-        self.neutral = gui.add_button("Neutral", hint="Set all targets to their initial values.")
-        ctx.on_click(self.neutral, self._to_neutral)
+        self.reset_targets = gui.add_button(
+            "Reset targets", hint="Set all targets to their initial values."
+        )
+        ctx.on_click(self.reset_targets, self._reset_targets)
         self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls}
         self.sliders = {robot.name: self._add_sliders(robot) for robot in lab.controls}
 
@@ -76,8 +82,8 @@ class RobotPart:
         if owner not in self._owners:
             self._owners.add(owner)
             self.owner.options = tuple(sorted(self._owners))
-        self.owner.value = owner
-        self.law.value = ctx.lab[ctx.robot].enabled
+        self._owner.show(owner)
+        self._enabled.show(ctx.lab[ctx.robot].enabled)
         for name, sliders in self.sliders.items():
             sliders.folder.visible = name == ctx.robot
             commands = self.commands[name]
@@ -88,7 +94,7 @@ class RobotPart:
 
     def _show(self, robot: MirroredRobot, sliders: _Sliders, snapshot: Snapshot) -> None:
         locked = robot.owner != PANEL
-        self.neutral.disabled = locked
+        self.reset_targets.disabled = locked
         command = robot.command
         if locked:
             values, sliders.seen = snapshot.ctrl[robot.actuators.ids], -1
@@ -150,8 +156,8 @@ class RobotPart:
         if reply["accepted"]:
             self.sliders[robot.name].seen = reply["command_number"]
 
-    def _to_neutral(self) -> None:
-        self._ctx.call("set_neutral_targets", robot=self._ctx.robot)
+    def _reset_targets(self) -> None:
+        self._ctx.call("reset_targets", robot=self._ctx.robot)
 
 
 def command_labels(command: str, size: int) -> tuple[str, ...]:

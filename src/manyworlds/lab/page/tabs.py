@@ -14,10 +14,11 @@ Tabs = Mapping[str, Sequence["PartMaker | str"]]
 """Parts of each tab, by its title: classes, or their names `module:Class`."""
 TABS: dict[str, tuple[PartMaker | str, ...]] = {
     "Robot": (
+        "manyworlds.lab.page.training_differences:DifferencesPart",
         "manyworlds.lab.page.robot_sliders:RobotPart",
         "manyworlds.lab.page.pose_sequences:SequencePart",
     ),
-    "Watch": (
+    "Plots": (
         "manyworlds.lab.page.plots:PlotPart",
         "manyworlds.lab.page.readouts:ReadoutPart",
     ),

@@ -16,6 +16,7 @@ from manyworlds.viewer.browser.markup import status_html
 from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
 from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
 from manyworlds.viewer.browser.term_plotter import ViserTermPlotter
+from manyworlds.viewer.browser.widgets import ShownValue
 from manyworlds.viewer.packed_shapes import unpack_shapes
 from manyworlds.viewer.requests import SeekMotion, SteerCommand, ViewerRequest
 from manyworlds.viewer.world_mirror import WorldMirror
@@ -49,6 +50,7 @@ class TaskPart:
             task.auto_reset,
             hint="Off: terminations are shown, and the world continues.",
         )
+        self._auto_reset = ShownValue(self.auto_reset)
         ctx.on_change(self.auto_reset, lambda on: ctx.call("set_auto_reset", on=on))
         self.shapes = gui.add_checkbox("Debug shapes", True, hint="Goals, commands, sensors ...")
         ctx.on_change(self.shapes, lambda on: self.request_redraw())
@@ -82,7 +84,7 @@ class TaskPart:
             self._paused = snapshot.paused
             task.driver.show_pause(snapshot.paused)
         self.commands.update()
-        self.auto_reset.value = task.auto_reset
+        self._auto_reset.show(task.auto_reset)
         report = task.report
         if report != self._seen:
             self._seen = report
@@ -118,7 +120,7 @@ class TaskPart:
             case requests.Reset():
                 call("reset")
             case requests.TogglePause():
-                call("set_paused", paused=not self._ctx.lab.paused)
+                self._ctx.toggle_pause()
             case requests.SingleStep():
                 call("set_paused", paused=True)
                 self._task.update()

@@ -11,7 +11,7 @@ from manyworlds.lab.drivers import ENVIRONMENT, PHYSICS
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
-from manyworlds.viewer.browser.widgets import PAUSE, add_choice, show_playing
+from manyworlds.viewer.browser.widgets import PAUSE, ShownValue, add_choice, show_playing
 
 if TYPE_CHECKING:
     import viser
@@ -43,21 +43,18 @@ class TopBar:
         gui, lab = ctx.gui, ctx.lab
         self.banner = gui.add_html("")
         self.status = gui.add_html("")
-        self.play = ctx.on_click(gui.add_button("Pause", icon=PAUSE), self.toggle)
+        self.play = ctx.on_click(gui.add_button("Pause", icon=PAUSE), ctx.toggle_pause)
         actions = {"Step": lambda: ctx.call("step"), "Reset": self.reset}
         self.run = add_choice(gui, "Run", actions, ctx.attempt)
         self.speed = gui.add_dropdown(
             "Speed", tuple(SPEEDS), initial_value=_speed_name(lab.loop.speed)
         )
+        self._speed = ShownValue(self.speed)
         ctx.on_change(self.speed, self._set_speed)
         self.robot: viser.GuiDropdownHandle[str] | None = None
         if len(ctx.robots) > 1:
             self.robot = gui.add_dropdown("Robot", tuple(ctx.robots), initial_value=ctx.robot)
             ctx.on_change(self.robot, ctx.select_robot)
-
-    def toggle(self) -> None:
-        """Pause or play."""
-        self._ctx.call("set_paused", paused=not self._ctx.lab.paused)
 
     def reset(self) -> None:
         """Return to the initial state; say if that ended a replay."""
@@ -70,17 +67,15 @@ class TopBar:
     def update(self, snapshot: Snapshot) -> None:
         """Show the state of the world."""
         ctx, lab = self._ctx, self._ctx.lab
-        paused = snapshot.paused
-        show_playing(self.play, not paused)
-        self.banner.content = _banner(snapshot)
+        show_playing(self.play, ctx.running)
+        self.banner.content = _banner(snapshot, ctx.running)
         name = _speed_name(lab.loop.speed)
-        if self.speed.value != name:
-            if name not in self.speed.options:
-                self.speed.options = (*SPEEDS, name)
-            self.speed.value = name
+        if name not in self.speed.options:
+            self.speed.options = (*SPEEDS, name)
+        self._speed.show(name)
         rows = [
             ("Time", f"{snapshot.time:.3f} s"),
-            ("Pace", _pace(snapshot, lab.loop.pace.real_time_factor)),
+            ("Speed", _pace(snapshot, lab.loop.pace.real_time_factor)),
             ("Steps", f"{snapshot.step:,}".replace(",", " ")),
         ]
         notes = lab.explain_warnings()
@@ -90,6 +85,7 @@ class TopBar:
             notes = self._notes(snapshot)
         if ctx.note:
             notes.insert(0, ctx.note)
+        notes = [note[:1].upper() + note[1:] for note in notes]
         wrong = [f"{name} was left out: {why}" for name, why in lab.world.errors.items()]
         wrong += [*ctx.failures, *lab.loop.reports.lines]
         if ctx.message:
@@ -108,9 +104,10 @@ class TopBar:
         prefix = lab.world.robots[robot]
         own = [model.joint(j).name.startswith(prefix) for j in model.dof_jntid.tolist()]
         speed = np.abs(snapshot.qvel[own]).max(initial=0.0)
-        lead = "" if speed > _STILL and not snapshot.paused else "not moving: "
         reasons = lab.why_not_moving(robot)
-        return [f"{lead}{r}" if i == 0 else r for i, r in enumerate(reasons)]
+        if reasons and (speed <= _STILL or snapshot.paused):
+            reasons[0] = f"not moving: {reasons[0]}"
+        return reasons
 
 
 def _speed_name(speed: float) -> str:
@@ -126,10 +123,12 @@ def _pace(snapshot: Snapshot, factor: float) -> str:
     return "paused" if snapshot.paused else f"{factor:.2f}x real time"
 
 
-def _banner(snapshot: Snapshot) -> str:
+def _banner(snapshot: Snapshot, running: bool) -> str:
     if snapshot.fault:
         return banner_html("STOPPED", ERROR_COLOR, PANEL_PX)
     if snapshot.paused:
         return banner_html("PAUSED", "rgba(33,37,41,.82)", PANEL_PX)
     text = "" if snapshot.driver in PHYSICS else snapshot.driver.upper()
+    if not running:
+        text = f"{text} PAUSED".lstrip()
     return banner_html(text, "rgba(25,113,194,.82)", PANEL_PX) if text else ""

@@ -50,6 +50,7 @@ def seek_motion(
 
 
 @verb(
+    differences=Texts(text="differences between its settings and those of training"),
     step_dt=Number(unit="s", text="duration of a control step"),
     decimation=Integer(text="physics steps in a control step"),
     most_rewards=Integer(text="number of reward terms for which a bar chart is of use"),

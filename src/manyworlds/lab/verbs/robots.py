@@ -1,4 +1,4 @@
-"""Verbs of single robots: owner, targets, control law, commands, keyframes, pose sequences."""
+"""Verbs of single robots: owner, targets, controller, commands, keyframes, pose sequences."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def set_targets(
 
 
 @verb(accepted=Flag(text="false if another client owns the robot"), owner=_OWNER)
-def set_neutral_targets(lab: LiveLab, robot: _Robot, owner: _Owner = PANEL) -> Reply:
+def reset_targets(lab: LiveLab, robot: _Robot, owner: _Owner = PANEL) -> Reply:
     """Set all targets of a robot to their initial values."""
     control = lab[robot]
     accepted = between_steps(lab, lambda: control.write(owner, control.neutral))
@@ -82,7 +82,7 @@ def enable_controller(
     robot: _Robot,
     enabled: Annotated[bool, Flag(text="false to pass targets to the actuators unchanged")],
 ) -> Reply:
-    """Switch the control law of a robot on or off."""
+    """Switch the controller of a robot on or off."""
     between_steps(lab, lambda: setattr(lab[robot], "enabled", enabled))
     return {"enabled": lab[robot].enabled}
 
@@ -98,7 +98,7 @@ def set_command(
     known: dict[str, np.ndarray] = getattr(lab[robot].controller, "commands", {})
     if command not in known:
         raise KeyError(
-            f"The control law of '{robot}' has no command '{command}'; it has "
+            f"The controller of '{robot}' has no command '{command}'; it has "
             f"{', '.join(known) or 'none'}."
         )
     present = known[command]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     warnings=Values(text="MuJoCo's warnings since the last reset, by type"),
     left_out=Values(text="reasons why entities of the scene were left out, by name"),
     failures=Texts(text="sentences about callbacks that failed"),
-    robots=Values(text="owner, targets and control law by robot, and why it does not move"),
+    robots=Values(text="owner, targets and controller by robot, and why it does not move"),
     held=Texts(text="robots that are held in a keyframe"),
     states=Texts(text="names of the saved states"),
     recording=Values(text="progress of the recording"),
@@ -112,6 +112,7 @@ def read_robot(
 def _robot(lab: LiveLab, robot: RobotControl) -> Reply:
     names, targets = robot.actuators.names, robot.command.targets.tolist()
     commands: dict[str, np.ndarray] = getattr(robot.controller, "commands", {})
+    law = robot.controller.base  # that of a policy, also beneath a pose sequence
     return {
         "owner": robot.owner,
         "enabled": robot.enabled,
@@ -122,5 +123,7 @@ def _robot(lab: LiveLab, robot: RobotControl) -> Reply:
         "commands": {name: values.ravel().tolist() for name, values in commands.items()},
         "ignored": dict(robot.ignored),
         "asleep": robot.asleep,
+        "differences": list(getattr(law, "differences", [])),
+        "adopts_gains": bool(getattr(law, "adopts_gains", False)),
         "reasons": lab.why_not_moving(robot.name),
     }

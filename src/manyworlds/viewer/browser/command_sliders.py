@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from manyworlds.viewer.requests import ViewerRequest
 
 _GAMEPAD = cast("viser.IconName", "device-gamepad-2")
+TWIST_LABELS = {
+    "lin_vel_x": "forward [m/s]",
+    "lin_vel_y": "left [m/s]",
+    "ang_vel_z": "turn [rad/s]",
+}
+"""Labels of the components of a velocity command, by name, in order."""
 _HOLD_SECONDS = 1.0  # time after a move of a slider by a user in which it is not updated
 
 
@@ -124,12 +130,13 @@ class CommandTab:
     def _add_steering(self, gui: viser.GuiApi, name: str, term: Steerable) -> None:
         viewer = self._viewer
         active = gui.add_checkbox(
-            f"Steer '{name}'", False, hint="Set the selected world's command."
+            f"Set command '{name}'", False, hint="Off: the task samples the command."
         )
         sliders = []
         for label, (low, high) in term.steering.items():
             # A narrow range of training still lets users set both signs.
             reach = max(abs(low), abs(high), 0.1)
+            label = TWIST_LABELS.get(label, label)
             sliders.append(gui.add_slider(label, -reach, reach, reach / 50, 0.0))
 
         def send() -> None:
@@ -141,7 +148,7 @@ class CommandTab:
                 slider.value = 0.0
             send()
 
-        on_click(gui.add_button("Stop"), stop)
+        on_click(gui.add_button("Zero command"), stop)
         for handle in (active, *sliders):
             on_change(handle, lambda _: send())
 

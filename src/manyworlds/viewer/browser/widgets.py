@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+import numpy as np
 
 if TYPE_CHECKING:
     import viser
@@ -11,10 +15,17 @@ if TYPE_CHECKING:
 Attempt = Callable[[Callable[[], object]], object]
 """Runs an action of a user; a page that shows errors catches them here."""
 _Button = TypeVar("_Button", bound="viser.GuiButtonHandle")
+_Value = TypeVar("_Value")
+_Number = TypeVar("_Number", int, float)
 _Input = TypeVar("_Input", bound="viser.GuiInputHandle[Any]")
 
 PLAY = cast("viser.IconName", "player-play")
 PAUSE = cast("viser.IconName", "player-pause")
+MOST_DIGITS = 9
+"""Decimals of numbers that are not on a grid."""
+_ENTERED_S = 1.0
+"""Time after which a page no longer waits for the effect of what a user has entered."""
+_NOTICE_S = 8.0
 
 
 def directly(action: Callable[[], object]) -> object:
@@ -37,15 +48,82 @@ def on_change(
 ) -> _Input:
     """Run an action with each new value that a user gives an input; return the input.
 
-    Values that the program sets do not run it.
+    A number beyond a bound of the input is set to the bound, and the user is told so. Values that
+    the program sets do not run the action.
     """
 
     @handle.on_update
     def _(event: viser.GuiEvent[_Input]) -> None:
         if event.client is not None:
-            attempt(lambda: action(handle.value))
+            value = _bounded(handle, event.client)
+            attempt(lambda: action(value))
 
     return handle
+
+
+def _bounded(handle: viser.GuiInputHandle[Any], client: viser.ClientHandle) -> Any:
+    """Return the value of an input within its bounds; show that value, and why it differs."""
+    value = handle.value
+    low, high = getattr(handle, "min", None), getattr(handle, "max", None)
+    if low is None and high is None:
+        return value
+    nearest = np.clip(value, -np.inf if low is None else low, np.inf if high is None else high)
+    if np.array_equal(nearest, value):
+        return value
+    given, limit = (
+        ", ".join(f"{number:.9g}" for number in np.ravel(values)) for values in (value, nearest)
+    )
+    handle.value = nearest if isinstance(value, tuple) else nearest.item()
+    client.add_notification(
+        handle.label,
+        f"{given} is out of bounds: the nearest value, {limit}, is used.",
+        auto_close_seconds=_NOTICE_S,
+        color="orange",
+    )
+    return handle.value
+
+
+def add_number(
+    gui: viser.GuiApi,
+    label: str,
+    value: _Number,
+    *,
+    min: _Number,
+    max: _Number | None = None,
+    step: _Number,
+    hint: str | None = None,
+) -> viser.GuiNumberHandle[_Number]:
+    """Add a number input that takes all digits that a user types, not only those of its step."""
+    handle = gui.add_number(label, value, min=min, max=max, step=step, hint=hint)
+    if isinstance(value, float):
+        handle.precision = MOST_DIGITS
+    return handle
+
+
+class ShownValue(Generic[_Value]):
+    """Input that shows a value of the program, and that a user may set.
+
+    What a user enters stays until the program has that value, or for a second if it does not take
+    it: before, the program's value is an old one.
+
+    Args:
+        handle: the input.
+    """
+
+    def __init__(self, handle: viser.GuiInputHandle[_Value]) -> None:
+        self.handle = handle
+        self._shown = handle.value
+        self._until = -math.inf
+
+    def show(self, value: _Value) -> None:
+        """Show the program's value, unless a user has just entered another one."""
+        now = time.monotonic()
+        if self.handle.value != self._shown:
+            self._shown, self._until = self.handle.value, now + _ENTERED_S
+        if value == self._shown or now >= self._until:
+            self._until = -math.inf
+            self.handle.value = value
+            self._shown = self.handle.value
 
 
 def add_choice(

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, cast
 from manyworlds.viewer.base import ViewerStatus
 from manyworlds.viewer.browser.keys import Key, add_keys
 from manyworlds.viewer.browser.markup import status_html
-from manyworlds.viewer.browser.widgets import PAUSE, add_choice, on_change, on_click, show_playing
+from manyworlds.viewer.browser.typed_fields import wait_for_commits
+from manyworlds.viewer.browser.widgets import (
+    PAUSE,
+    ShownValue,
+    add_choice,
+    add_number,
+    on_change,
+    on_click,
+    show_playing,
+)
 from manyworlds.viewer.browser.world_grid import MAX_LABELS
 from manyworlds.viewer.requests import (
     NextEnv,
@@ -73,6 +82,7 @@ class RunControls:
         self._viewer = viewer
         gui = server.gui
         with server.atomic():
+            self._script = wait_for_commits(gui)
             self._status = gui.add_html("")
             self.tabs = gui.add_tab_group()
             """Tabs of the page; further ones can be added."""
@@ -87,11 +97,11 @@ class RunControls:
         show_playing(self._pause, not state.status.paused)
         self._status.content = _status_html(state)
         if self._world is not None:
-            self._world.value = state.env_idx
+            self._world.show(state.env_idx)
 
     def remove(self) -> None:
         """Remove all controls."""
-        for handle in (self._status, self.tabs, *self._keys):
+        for handle in (self._status, self.tabs, self._script, *self._keys):
             handle.remove()
         self._keys.clear()
 
@@ -100,14 +110,15 @@ class RunControls:
         self._add_choice(gui, "Run", {"Single step": SingleStep(), "Reset": Reset()})
         speeds = {"Slower": SpeedDown(), "1x": ResetSpeed(), "Faster": SpeedUp()}
         self._add_choice(gui, "Speed", speeds)
-        self._world: viser.GuiNumberHandle[int] | None = None
+        self._world: ShownValue[int] | None = None
         if self._viewer.env.num_envs > 1:
             self._world = self._add_world_controls(gui, num_shown)
 
-    def _add_world_controls(self, gui: viser.GuiApi, num_shown: int) -> viser.GuiNumberHandle[int]:
+    def _add_world_controls(self, gui: viser.GuiApi, num_shown: int) -> ShownValue[int]:
         viewer = self._viewer
         num_envs = viewer.env.num_envs
-        world = gui.add_number(
+        world = add_number(
+            gui,
             f"World (0-{num_envs - 1})",
             viewer.env_idx,
             min=0,
@@ -120,7 +131,7 @@ class RunControls:
         self._add_choice(gui, "Look at", {"All": LookAt(False), "Selected": LookAt(True)})
         if num_shown <= MAX_LABELS:
             self._add_checkbox(gui, "World numbers", True, ShowWorldNumbers)
-        return world
+        return ShownValue(world)
 
     def _list_keys(self) -> list[Key]:
         keys: list[tuple[str, str, ViewerRequest]] = [
@@ -159,7 +170,7 @@ def _status_html(state: PanelState) -> str:
         ("World", str(state.env_idx)),
         ("Shown", f"{state.shown.start} to {state.shown.stop - 1} of {state.num_envs}"),
         ("Time", "not finite: reset" if state.diverged else f"{state.time:.2f} s"),
-        ("Pace", pace),
-        ("Speed", status.speed_label),
+        ("Speed", pace),
+        ("Requested", status.speed_label),
     ]
     return status_html(rows, [status.last_error] if status.last_error else [])

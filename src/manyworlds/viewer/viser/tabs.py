@@ -59,7 +59,7 @@ def add_visualization_tab(
         if hasattr(viewer.env.unwrapped, "update_visualizers"):
             checkbox("Debug shapes", True, ShowDebugShapes)
             if viewer.num_shown > 1:
-                checkbox("... in all worlds", False, ShowDebugShapesOfAll)
+                checkbox("Debug shapes in all worlds", False, ShowDebugShapesOfAll)
             manager = getattr(viewer.env.unwrapped, "command_manager", None)
             if manager is not None:
                 manager.create_debug_vis_gui(server, viewer.request_redraw)

@@ -1,0 +1,161 @@
+"""Update of PPO on CPU cores: the actor and the critic learn at the same time.
+
+The networks share no weights, so that each of them can go through the mini-batches in a thread of
+its own. More threads for one operation gain nothing with small networks and mini-batches.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import TypeVar
+
+import torch
+from rsl_rl.algorithms import PPO
+from rsl_rl.storage import RolloutStorage
+from torch import nn
+from torch.optim import Optimizer
+
+Batch = RolloutStorage.Batch
+_T = TypeVar("_T")
+_LOWEST_RATE, _HIGHEST_RATE, _RATE_FACTOR = 1e-5, 1e-2, 1.5  # as in rsl_rl
+
+
+def can_update_in_parallel(alg: object) -> bool:
+    """Return True if `update_in_parallel` computes what the algorithm's own update does."""
+    return (
+        isinstance(alg, PPO)
+        and torch.device(alg.device).type == "cpu"
+        and not (alg.actor.is_recurrent or alg.critic.is_recurrent)
+        and not (alg.rnd or alg.symmetry or alg.is_multi_gpu or alg.use_mixed_precision)
+        and not alg.normalize_advantage_per_mini_batch
+        and not set(alg.actor.parameters()) & set(alg.critic.parameters())
+    )
+
+
+def update_in_parallel(alg: PPO, num_threads: int) -> dict[str, float]:
+    """Learn from the collected steps like `PPO.update`, with the same result to the last bit.
+
+    Args:
+        alg: an algorithm that `can_update_in_parallel`.
+        num_threads: number of threads for both networks.
+
+    Returns:
+        Mean losses by name.
+    """
+    batches = list(alg.storage.mini_batch_generator(alg.num_mini_batches, alg.num_learning_epochs))
+    per_network = max(1, num_threads // 2)
+    rates: SimpleQueue[float | None] = SimpleQueue()
+
+    def update_critic() -> float:
+        torch.set_num_threads(per_network)
+        return _update_critic(alg, batches, rates)
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(per_network)
+    try:
+        with ThreadPoolExecutor(1, "manyworlds-critic") as pool:
+            critic = pool.submit(update_critic)
+            try:
+                surrogate, entropy = _update_actor(alg, batches, rates)
+            finally:
+                rates.put(None)  # the critic waits for no other rate
+            value = critic.result()
+    finally:
+        torch.set_num_threads(before)
+    for group in alg.optimizer.param_groups:
+        group["lr"] = alg.learning_rate
+    alg.storage.clear()
+    return {"value": value, "surrogate": surrogate, "entropy": entropy}
+
+
+def _update_actor(
+    alg: PPO, batches: list[Batch], rates: SimpleQueue[float | None]
+) -> tuple[float, float]:
+    """Update the actor with all mini-batches, and put each learning rate into the queue.
+
+    Returns:
+        Mean surrogate loss and mean entropy.
+    """
+    actor, optimizer = alg.actor, _part(alg.optimizer, alg.actor.parameters())
+    surrogates = entropies = 0.0
+    for batch in batches:
+        actor(batch.observations, stochastic_output=True)
+        log_prob = actor.get_output_log_prob(_given(batch.actions))
+        entropy = actor.output_entropy.mean()
+        if alg.desired_kl is not None and alg.schedule == "adaptive":
+            alg.learning_rate = _adapt_rate(alg, batch)
+        rates.put(alg.learning_rate)
+        advantages = _given(batch.advantages).squeeze(-1)
+        ratio = torch.exp(log_prob - _given(batch.old_actions_log_prob).squeeze(-1))
+        clipped = ratio.clamp(1.0 - alg.clip_param, 1.0 + alg.clip_param)
+        surrogate = torch.max(-advantages * ratio, -advantages * clipped).mean()
+        loss = surrogate - alg.entropy_coef * entropy
+        _descend(optimizer, actor, loss, alg.learning_rate, alg.max_grad_norm)
+        surrogates += surrogate.item()
+        entropies += entropy.item()
+    actor.update_normalization(alg.storage.observations.flatten(0, 1))
+    return surrogates / len(batches), entropies / len(batches)
+
+
+def _update_critic(alg: PPO, batches: list[Batch], rates: SimpleQueue[float | None]) -> float:
+    """Update the critic with all mini-batches and the actor's rates; return the mean loss."""
+    critic, optimizer = alg.critic, _part(alg.optimizer, alg.critic.parameters())
+    losses = 0.0
+    for batch in batches:
+        values, returns = critic(batch.observations), _given(batch.returns)
+        loss = (returns - values).pow(2)
+        if alg.use_clipped_value_loss:
+            old = _given(batch.values)
+            change = (values - old).clamp(-alg.clip_param, alg.clip_param)
+            loss = torch.max(loss, (old + change - returns).pow(2))
+        loss = loss.mean()
+        rate = rates.get()
+        if rate is None:
+            return 0.0  # the actor failed, which its error says
+        _descend(optimizer, critic, alg.value_loss_coef * loss, rate, alg.max_grad_norm)
+        losses += loss.item()
+    critic.update_normalization(alg.storage.observations.flatten(0, 1))
+    return losses / len(batches)
+
+
+def _adapt_rate(alg: PPO, batch: Batch) -> float:
+    """Return a lower learning rate for a policy that changed much, a higher one for little."""
+    with torch.inference_mode():
+        new = alg.actor.output_distribution_params
+        change = alg.actor.get_kl_divergence(_given(batch.old_distribution_params), new).mean()
+    if change > 2.0 * alg.desired_kl:
+        return max(_LOWEST_RATE, alg.learning_rate / _RATE_FACTOR)
+    if 0.0 < change < alg.desired_kl / 2.0:
+        return min(_HIGHEST_RATE, alg.learning_rate * _RATE_FACTOR)
+    return alg.learning_rate
+
+
+def _descend(
+    optimizer: Optimizer, network: nn.Module, loss: torch.Tensor, rate: float, max_norm: float
+) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(network.parameters(), max_norm)
+    optimizer.step()
+
+
+def _part(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) -> Optimizer:
+    """Return an optimizer of some of the parameters, which shares the state of the whole one."""
+    kept = {id(p) for p in parameters}
+    part = copy.copy(optimizer)
+    part.param_groups = [
+        {**group, "params": [p for p in group["params"] if id(p) in kept]}
+        for group in optimizer.param_groups
+    ]
+    return part
+
+
+def _given(value: _T | None) -> _T:
+    """Return a part of a batch, which rsl_rl declares as optional."""
+    assert value is not None, "a batch of reinforcement learning has all parts"
+    return value
