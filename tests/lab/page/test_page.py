@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from manyworlds.lab import world_from_spec
+from manyworlds.lab import Passthrough, world_from_spec
 from tests.lab.conftest import ARM
 from tests.lab.page.conftest import give, press
 
@@ -61,12 +61,12 @@ def test_sliders_are_locked_while_another_steers(page):
 def test_the_control_law_can_be_switched_off(page):
     """Switch it off on the page and on again behind it: controls, and the page, follow."""
     part, robot = page.parts["RobotPart"], page.lab["arm"]
-    robot.controller = SimpleNamespace(
-        compute=lambda model, data, targets: targets + 1.0,
-        name="more",
-        owner="",
-        reset=lambda: None,
-    )
+
+    class More(Passthrough):
+        def compute(self, model, data, target):
+            return target + 1.0
+
+    robot.controller = More()
     iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [1.0, 1.0]
     give(part.controller, False)

@@ -239,7 +239,7 @@ class LabMirror:
 
     @property
     def model_options(self) -> dict[str, np.ndarray]:
-        """Options of the compiled model by name, before all changes; asks the lab each time."""
+        """Options of the compiled model by name, before all changes, each of its own shape."""
         reply: Any = self.face.call("read_sim_options")
         return {name: np.array(value) for name, value in reply["model_options"].items()}
 
