@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Iterator
 from statistics import median
 from time import perf_counter, process_time, sleep
@@ -55,17 +56,17 @@ def direct_steps(seconds: float) -> Figures | None:
         lab.loop.mode = "direct"
         page.start()
         lab.start()
-        clients, watched = page.server.get_clients, [True]
-        page.server.get_clients = lambda: clients() if watched[0] else {}
 
         def run(looked_at: bool) -> None:
-            watched[0] = looked_at
+            # A page whose process is stopped takes nothing.
+            os.kill(page.pid, signal.SIGCONT if looked_at else signal.SIGSTOP)
             lab.reset()
             lab.step(_BLOCK_STEPS)
 
         with page_client(page.url):
             sleep(_SETTLE_S)
             without, with_page = in_turns(lambda: run(False), lambda: run(True), seconds)
+            os.kill(page.pid, signal.SIGCONT)
         lab.stop()
     return {
         "steps": _BLOCK_STEPS,

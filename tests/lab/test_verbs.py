@@ -52,6 +52,7 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("hold_keyframe", {"robot": "arm"}),
     ("stop_hold", {"robot": "arm"}),
     ("set_sim_options", {"options": {"timestep": 0.004, "gravity": [0, 0, -1]}}),
+    ("read_sim_options", {}),
     ("set_sim_flag", {"flag": "contact", "on": False}),
     ("set_mocap_pose", {"body": "post", "pos": [1, 2, 3]}),
     ("read_mocap_pose", {"body": "post"}),
@@ -63,6 +64,9 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("recording_start", {"name": "a.mcap"}),
     ("step", {"n_steps": 20}),
     ("read_status", {}),
+    ("read_robot", {"robot": "arm"}),
+    ("read_captures", {"kinds": ["contacts", "tendons", "joints", "groups"]}),
+    ("set_recording_view", {"view": [1, 2, 3, -20, 90, 0]}),
     ("recording_stop", {}),
     ("capture_state", {"label": "here"}),
     ("list_states", {}),
@@ -88,7 +92,10 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
 """Fields of each verb, but of those that need more than this lab."""
 ELSEWHERE = {"set_command", "play_sequence", "stop_sequence", "import_state", "recording_import"}
 ELSEWHERE |= {"run_policy"}
-ELSEWHERE |= {"steer_command", "seek_motion", "set_auto_reset"}  # need an environment
+ELSEWHERE |= {  # they need an environment
+    *("steer_command", "seek_motion", "set_auto_reset"),
+    *("read_task", "read_task_report", "read_debug_shapes"),
+}
 
 
 def test_replies_are_as_declared(lab):
@@ -192,6 +199,11 @@ WRONG = (
     ("recording_import", {"path": "a.csv", "content": "text"}, "bad_value", "must be bytes"),
     ("import_state", {"content": b"none"}, "bad_value", "is no saved state"),
     ("set_replay", {"rate": 0.0}, "bad_value", "rate must not be 0"),
+    ("read_captures", {"kinds": ["contact"]}, "bad_value", "'contact'; did you mean 'contacts'"),
+    ("set_recording_view", {"view": [1, 2, 3]}, "bad_value", "6 finite numbers"),
+    ("read_robot", {"robot": "ar"}, "unknown_robot", "did you mean 'arm'"),
+    ("read_task", {}, "not_ready", "no environment drives this world"),
+    ("read_debug_shapes", {}, "not_ready", "no environment drives this world"),
 )
 
 

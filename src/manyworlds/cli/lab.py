@@ -14,7 +14,6 @@ import tyro
 from manyworlds.cli.lab_environment import open_environment
 from manyworlds.cli.parsing import Host, Modules, Port, load_modules, parse
 from manyworlds.cli.runs import find_run, play_env_cfg
-from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -84,8 +83,6 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds lab`."""
     cfg = parse(LabOptions, argv, "lab")
     load_modules(cfg.load)
-    if not cfg.headless:
-        require_extra("viser", "lab")
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
     try:
         if cfg.headless:

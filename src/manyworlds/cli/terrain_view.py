@@ -28,7 +28,6 @@ from manyworlds.terrains.config import (
     ROUGH_TERRAINS_CFG,
     STAIRS_TERRAINS_CFG,
 )
-from manyworlds.utils.extras import require_extra
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
@@ -200,7 +199,6 @@ def _camera(extent: np.ndarray, aspect: float) -> mujoco.MjvCamera:
 
 
 def _serve(scene: SceneCfg, cfg: TerrainOptions) -> None:
-    require_extra("viser", "lab")
     from manyworlds.lab import LabCfg, LiveLab, world_from_scene
     from manyworlds.lab.page import ReloadablePage
 

@@ -32,6 +32,8 @@ class TargetCommand:
     """Target of each actuator, shape [num_actuators]; never modified."""
     time: float
     """Simulated time at which they were written [s]; negative before the first write."""
+    number: int = 0
+    """Number of earlier commands of the robot."""
 
 
 class RobotControl:
@@ -115,7 +117,7 @@ class RobotControl:
             fresh = self._command.targets.copy()
             fresh[indices] = numbers
             fresh.flags.writeable = False
-            self._command = TargetCommand(fresh, self._now)
+            self._set(fresh, self._now)
         return True
 
     def rebuild(self, model: mujoco.MjModel, actuators: RobotActuators, neutral: np.ndarray) -> str:
@@ -131,7 +133,7 @@ class RobotControl:
             rest = zip(actuators.names, neutral.tolist(), strict=True)
             targets = np.array([told.get(name, value) for name, value in rest], float)
             targets.flags.writeable = False
-            self._command = TargetCommand(targets, self._command.time)
+            self._set(targets, self._command.time)
         reason = f"'{self.controller.name}' cannot continue in another model"
         try:
             law = self.controller.rebuilt(model, actuators)
@@ -156,7 +158,7 @@ class RobotControl:
         targets = targets.copy()
         targets.flags.writeable = False
         with self._lock:
-            self._command = TargetCommand(targets, self._now if time is None else time)
+            self._set(targets, self._now if time is None else time)
 
     def apply(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Write the controls of the robot's actuators; runs in the physics thread."""
@@ -201,6 +203,10 @@ class RobotControl:
         if self.asleep:
             reasons.append("its bodies are asleep")
         return reasons
+
+    def _set(self, targets: np.ndarray, time: float) -> None:
+        """Replace the present targets; the caller holds the lock."""
+        self._command = TargetCommand(targets, time, self._command.number + 1)
 
     def _sleeps(self, data: mujoco.MjData) -> bool:
         trees = self.actuators.trees

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import mujoco
@@ -14,8 +13,14 @@ import torch
 from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller
 from manyworlds.lab.drivers import ENVIRONMENT
+from manyworlds.lab.step_report import StepReport
 from manyworlds.lab.world import INITIAL_KEYFRAME, STATE, World, world_from_env
+from manyworlds.managers import CommandTerm
 from manyworlds.sim.diagnostics.status import WorldStatus
+from manyworlds.utils.overrides import overrides
+from manyworlds.viewer.browser.command_sliders import Seekable, Steerable
+from manyworlds.viewer.native.visualizer import MujocoNativeDebugVisualizer
+from manyworlds.viewer.packed_shapes import MOST_SHAPES, pack_shapes
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -38,6 +43,7 @@ _FAILED = (
     | WorldStatus.ENGINE_ERROR
     | WorldStatus.MEMORY
 )
+_WIDGETS = ("create_gui", "create_debug_vis_gui")
 _REFUSED = mujoco.mjtEnableBit.mjENBL_SLEEP | mujoco.mjtEnableBit.mjENBL_IPC
 
 
@@ -67,28 +73,6 @@ class _Recurrent(_Resettable, Protocol):
 @runtime_checkable
 class _OfWorlds(Protocol):
     def of_world(self, env_id: int, env: ManagerBasedRlEnv, /) -> EnvironmentPolicy: ...
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """Results of the last control step."""
-
-    step: int
-    """Number of control steps since the episode began."""
-    rewards: dict[str, float]
-    """Weighted reward terms, not scaled by the control period."""
-    total: float
-    """Reward of the step."""
-    ended_by: tuple[str, ...]
-    """Names of the termination terms that were true."""
-    episodes: int
-    """Number of episodes that ended since the lab was opened."""
-    last_end: str
-    """Termination terms of the last episode's end, as text; empty before the first."""
-    metrics: dict[str, float]
-    """Metric terms."""
-    commands: dict[str, tuple[float, ...]]
-    """Values of the command terms."""
 
 
 class EnvironmentLaw(Controller):
@@ -196,6 +180,7 @@ class EnvironmentDriver:
         self._last_end = ""
         self._error: Exception | None = None
         self._drive: Drive | None = None
+        self._shapes: MujocoNativeDebugVisualizer | None = None
         self._reference, self._reference_data = next(iter(env.sim.world_copies()))
         self.report = self._report()
 
@@ -478,10 +463,54 @@ class EnvironmentDriver:
     def _export_model(self, model: mujoco.MjModel) -> None:
         next(iter(self.env.sim.world_copies()))  # into the reference
         self._note_expanded()
+        differs = False
         for _, own, other in self._own_fields:
-            np.copyto(own, other)
+            if own.tobytes() != other.tobytes():
+                np.copyto(own, other)
+                differs = True
         for name in self._own_options:
             setattr(model.opt, name, getattr(self._reference.opt, name))
+        self._loop.model_version += differs  # the task has randomized it
+
+    def describe_task(self) -> dict[str, object]:
+        """Return what stays the same about the task, as plain data; see the verb `read_task`."""
+        env, manager = self.env, self.env.command_manager
+        terms = {name: manager.get_term(name) for name in self._command_names}
+        return {
+            "differences": list(self.differences),
+            "step_dt": env.step_dt,
+            "decimation": env.cfg.decimation,
+            "most_rewards": env.cfg.viewer.reward_bar_max_terms,
+            "steered": {
+                name: {label: list(bounds) for label, bounds in term.steering.items()}
+                for name, term in terms.items()
+                if isinstance(term, Steerable)
+            },
+            "motions": {
+                name: term.num_frames for name, term in terms.items() if isinstance(term, Seekable)
+            },
+            "own_widgets": [
+                name for name, term in terms.items() if overrides(term, CommandTerm, *_WIDGETS)
+            ],
+        }
+
+    def motion_frames(self) -> dict[str, int]:
+        """Return the present frame of each motion that a command term plays, by its name."""
+        terms = {name: self.env.command_manager.get_term(name) for name in self._command_names}
+        return {
+            name: term.frame_of(0) for name, term in terms.items() if isinstance(term, Seekable)
+        }
+
+    def debug_shapes(self) -> dict[str, object]:
+        """Return the debug shapes of the task as arrays; see `pack_shapes`."""
+        if self._shapes is None:
+            model = self._loop.model
+            scene = mujoco.MjvScene(model, MOST_SHAPES)
+            self._shapes = MujocoNativeDebugVisualizer(scene, model, env_idx=0)
+        self._shapes.clear()
+        with self._loop.lock():
+            self.env.update_visualizers(self._shapes)
+        return pack_shapes(self._shapes.scn)
 
     def _ended_by(self) -> list[str]:
         terms = self.env.termination_manager.get_active_iterable_terms(0)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.control import RobotControls
+
+if TYPE_CHECKING:
+    from manyworlds.lab.commands import Command
+    from manyworlds.lab.drivers import Drive
 
 REMEDY = "reset the world, or restore a saved state"
 _MOST = 1e6
@@ -36,9 +42,13 @@ _KINDS = [
 ]
 
 
-def describe_warning(kind: str) -> str:
-    """Return a type of warning, with its meaning."""
-    return f"{kind} ({_MEANINGS[kind]})" if kind in _MEANINGS else kind
+def explain_warnings(counts: Mapping[str, int]) -> list[str]:
+    """Return the numbers of warnings since the last reset, by type, as text with their meaning."""
+    return [
+        f"{count} warnings since the reset: {kind}"
+        + (f" ({_MEANINGS[kind]})" if kind in _MEANINGS else "")
+        for kind, count in counts.items()
+    ]
 
 
 class FaultError(RuntimeError):
@@ -145,6 +155,14 @@ def find_divergence(
             body = (_body_of_qpos if kind == "badqpos" else _body_of_dof)(model, number)
             return f"The {what} diverged at {time:.3f} s, first of body '{body}': {REMEDY}."
     return ""
+
+
+def name_writers(commands: Iterable[Command], drive: Drive) -> str:
+    """Return the possible writers of a bad state, for a message: commands, and the driver."""
+    writers = [f"the command '{command.name}'" for command in commands]
+    if drive.driver.name != "physics":
+        writers.append(f"the {drive.driver.name} of '{drive.owner}'")
+    return " or ".join(writers) or "a callback"
 
 
 def find_bad_state(model: mujoco.MjModel, data: mujoco.MjData, who: str) -> str:

@@ -20,7 +20,7 @@ from manyworlds.lab.commands import CommandFuture
 from manyworlds.lab.control import NOBODY, POLICY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.drivers import PHYSICS
-from manyworlds.lab.faults import describe_warning
+from manyworlds.lab.faults import explain_warnings
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.lab_cfg import LabCfg
 from manyworlds.lab.options import check_option, explain_options, read_options, set_option
@@ -33,7 +33,7 @@ from manyworlds.lab.replay import Replay
 from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
-from manyworlds.lab.verbs import Reply, find_verb
+from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
 from manyworlds.lab.views import ElementView, make_view
 from manyworlds.lab.world import World, world_from_env
 from manyworlds.utils.extras import installed_version
@@ -335,6 +335,10 @@ class LiveLab:
         """
         return find_verb(verb)(self, fields)
 
+    def describe_verbs(self) -> list[dict[str, object]]:
+        """Return the catalogue of the verbs as plain data."""
+        return describe_verbs()
+
     def lock(self) -> contextlib.AbstractContextManager[None]:
         """Prevent iterations while the lock is held; see `PhysicsLoop.lock`."""
         return self.loop.lock()
@@ -343,6 +347,19 @@ class LiveLab:
     def snapshot(self) -> Snapshot:
         """The newest snapshot of the world."""
         return self.loop.snapshot
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The compiled model; a rebuild replaces it."""
+        return self.world.model
+
+    @property
+    def robots(self) -> Mapping[str, str]:
+        """Prefix of the elements of each robot in the model, by the robot's name."""
+        return self.world.robots
+
+    def sync_model(self) -> None:
+        """Return at once: `model` is the one that is simulated."""
 
     def run_policy(
         self,
@@ -506,10 +523,7 @@ class LiveLab:
 
     def explain_warnings(self) -> list[str]:
         """Return the number and the meaning of MuJoCo's warnings since the last reset, as text."""
-        return [
-            f"{count} warnings since the reset: {describe_warning(kind)}"
-            for kind, count in self.snapshot.warnings.items()
-        ]
+        return explain_warnings(self.snapshot.warnings)
 
     def dump(self, folder: str | Path) -> Path:
         """Write the compiled model to files; see `World.dump`."""
@@ -542,9 +556,7 @@ class LiveLab:
             "python": platform.python_version(),
             "extras": {name: installed_version(name) for name in _EXTRAS},
             "robots": list(self.world.robots),
-            "nq": model.nq,
-            "nv": model.nv,
-            "nu": model.nu,
+            **{size: getattr(model, size) for size in ("nq", "nv", "nu")},
             "timestep": model.opt.timestep,
             "model_hash": self.world.model_hash,
         }

@@ -25,8 +25,10 @@ from manyworlds.lab.faults import (
     WarningCounter,
     find_bad_state,
     find_divergence,
+    name_writers,
 )
 from manyworlds.lab.pacing import Pace, Pacer
+from manyworlds.lab.shared_snapshots import SnapshotPublisher
 from manyworlds.lab.snapshot import Snapshot, SnapshotTaker
 from manyworlds.utils.newton import avoid_sparse_newton
 
@@ -104,6 +106,8 @@ class PhysicsLoop:
         """Number of changes of the model."""
         self.reports = CallbackReports()
         """Failures of callbacks."""
+        self.publisher = SnapshotPublisher()
+        """Snapshots in shared memory, for readers in other processes."""
         self.num_threads = 0
         """Number of MuJoCo's additional threads for one step; 0 for none."""
         if data is None:
@@ -346,6 +350,7 @@ class PhysicsLoop:
             waiting += [request.future for request in self._requests]
             self._requests.clear()
         self.pacer.restart()
+        self.publisher.close()
         for future in waiting:
             if future.set_running_or_notify_cancel():
                 future.set_exception(RuntimeError("The loop was stopped before this command ran."))
@@ -560,7 +565,9 @@ class PhysicsLoop:
         self._diverged(self.data.time)  # in a command, a controller or a callback
         block = self._taker.take()
         if not self._keep(block):
-            self._fail(find_bad_state(self.model, self.data, self._writer()))
+            self._fail(
+                find_bad_state(self.model, self.data, name_writers(self._ran, self.drivers.top))
+            )
             block = self._taker.take()
         self._snapshot = Snapshot(
             frame_id=next(self._frames),
@@ -575,17 +582,10 @@ class PhysicsLoop:
             block=block,
             layout=self._taker.layout,
         )
+        self.reports.attempt(self.publisher.publish, self._snapshot)
         ran, self._ran = self._ran, []
         for command in ran:
             command.finish(self._snapshot.frame_id)
-
-    def _writer(self) -> str:
-        """Return the possible writers of a bad state, for a message."""
-        drive = self.drivers.top
-        writers = [f"the command '{command.name}'" for command in self._ran]
-        if drive.driver.name != "physics":
-            writers.append(f"the {drive.driver.name} of '{drive.owner}'")
-        return " or ".join(writers) or "a callback"
 
     def _is_running(self) -> bool:
         return self._thread is not None and self._thread.is_alive()

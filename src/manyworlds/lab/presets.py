@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from manyworlds.lab.control import RobotControl
 from manyworlds.lab.sequence import Pose
@@ -66,9 +66,13 @@ PRESETS: Mapping[str, tuple[Pose, ...]] = {
 """Pose sequences by name, for robots with position actuators of the names that they use."""
 
 
-def find_presets(robot: RobotControl) -> list[str]:
-    """Return the names of the presets whose actuators a robot has, sorted."""
-    names = set(robot.actuators.names)
+def find_presets(robot: RobotControl | Iterable[str]) -> list[str]:
+    """Return the names of the presets whose actuators a robot has, sorted.
+
+    Args:
+        robot: the robot, or the names of its actuators.
+    """
+    names = set(robot.actuators.names if isinstance(robot, RobotControl) else robot)
     return sorted(
         preset
         for preset, poses in PRESETS.items()

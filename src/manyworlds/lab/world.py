@@ -41,7 +41,8 @@ STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 _UNNAMED = "MuJoCo Model"  # MuJoCo's name of a model without one
 _ELEMENT = re.compile(r"(?:Element name|repeated name) '([^']*)'")
-_BULK = ("_", "bvh_", "mesh_", "oct_", "skin_", "tex_")  # fields that only affect appearance
+APPEARANCE = ("_", "bvh_", "mesh_", "oct_", "skin_", "tex_")
+"""Beginnings of the names of fields that only affect appearance, which are most of a model."""
 
 
 class CompileError(ValueError):
@@ -99,7 +100,7 @@ class World:
         model = self.model if self.shared is None else self.shared
         for part in (model, model.opt):
             for name in dir(part):
-                value = None if name.startswith(_BULK) else getattr(part, name)
+                value = None if name.startswith(APPEARANCE) else getattr(part, name)
                 if name == "jacobian":
                     value = int(mujoco.mjtJacobian.mjJAC_AUTO)  # states do not depend on it
                 if isinstance(value, np.ndarray):
@@ -177,7 +178,7 @@ class World:
             "sources": self.sources,
         }
         extra = {
-            "scene.mjb": _binary(self.model),
+            "scene.mjb": binary_model(self.model),
             "build.json": json.dumps(build, indent=2).encode(),
         }
         spec = self.spec.copy()
@@ -421,7 +422,8 @@ def _attached(path: Path) -> dict[str, str]:
     return {prefix.rstrip("_-./ ") or prefix: prefix for prefix in prefixes if prefix}
 
 
-def _binary(model: mujoco.MjModel) -> bytes:
+def binary_model(model: mujoco.MjModel) -> bytes:
+    """Return a model as MuJoCo's binary file."""
     block = np.empty(mujoco.mj_sizeModel(model), np.uint8)
     mujoco.mj_saveModel(model, None, block)
     return block.tobytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import importlib.util
 from types import ModuleType
 
 
@@ -33,6 +34,16 @@ def require_extra(module: str, extra: str) -> ModuleType:
             f"or `pip install -e '.[{extra}]'` in a clone.",
             name=error.name,
         ) from error
+
+
+def check_extra(module: str, extra: str) -> None:
+    """Raise the error of `require_extra` if a module is not installed, without importing it."""
+    try:
+        found = importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):  # it is hidden from imports
+        found = False
+    if not found:
+        require_extra(module, extra)
 
 
 def installed_version(package: str) -> str:

@@ -30,20 +30,21 @@ def open_page():
     """Open pages of MJCF texts; without the physics thread, `iterate_once` moves the world on."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
     pytest.importorskip("mjviser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import LabPage
+    from manyworlds.lab.page import InProcessPage
 
     opened = []
 
-    def make(xml: str = ARM, robots=(), errors=None, **kwargs: Any) -> LabPage:
+    def make(xml: str = ARM, robots=(), errors=None, **kwargs: Any) -> InProcessPage:
         world = world_from_spec(mujoco.MjSpec.from_string(xml))
         if robots:
             world.robots = {name: f"{name}/" for name in robots}
         world.errors |= errors or {}
         lab = LiveLab(world, LabCfg(**kwargs))
-        page = LabPage(lab, port=free_port())
+        page = InProcessPage(lab, port=free_port())
         page._due = dict.fromkeys(page._due, float("-inf"))
         for part in page.parts.values():
             part.period = float("-inf")  # each update shows everything
+        page.context.lab.max_age = float("-inf")
         opened.append(page)
         return page
 

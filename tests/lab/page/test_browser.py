@@ -18,9 +18,9 @@ PATIENCE_S = 90.0
 
 def serve(lab: LiveLab, port: int, **options):
     """Serve a page that is drawn with little effort: no shadows, no reflections, few pictures."""
-    from manyworlds.lab.page import LabPage
+    from manyworlds.lab.page import InProcessPage
 
-    page = LabPage(lab, port=port, frame_rate=5.0, **options)
+    page = InProcessPage(lab, port=port, frame_rate=5.0, **options)
     page.server.scene.configure_default_lights(enabled=True, cast_shadow=False)
     page.server.scene.configure_environment_map(None)
     page.start()
@@ -35,6 +35,21 @@ def arm():
     lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM)), LabCfg(start_paused=True))
     with lab:
         page = serve(lab, free_port())
+        yield lab, page
+        page.close()
+
+
+@pytest.fixture
+def arm_apart():
+    """A lab of the arm that is paused, and its page in a process of its own."""
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
+    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    from manyworlds.lab.page import LabPage
+
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM)), LabCfg(start_paused=True))
+    with lab:
+        page = LabPage(lab, port=free_port(), frame_rate=5.0)
+        page.start()
         yield lab, page
         page.close()
 
@@ -61,9 +76,9 @@ def on_screen(camera, canvas: dict[str, float], point: np.ndarray) -> tuple[floa
     )
 
 
-def test_a_slider_moves_a_joint(arm, browser):
+def test_a_slider_moves_a_joint(arm_apart, browser):
     """Load the page, press play, drag a slider: the joint moves; a key that is held counts once."""
-    lab, page = arm
+    lab, page = arm_apart
     browser.goto(page.url)
     browser.get_by_text("PAUSED", exact=True).first.wait_for()
     browser.get_by_role("button", name="Play").first.click()
@@ -200,7 +215,7 @@ def test_a_rebuild_keeps_what_the_browser_shows(arm, browser):
     until(browser, lambda: client.camera._state.update_timestamp, "the camera is known")
     position = client.camera.position.copy()
     assert lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(TALLER)))
-    until(browser, lambda: page.lab.world is page._world, "the page shows the new world")
+    until(browser, lambda: page.lab.model is page._model, "the page shows the new world")
     browser.get_by_text("the world was rebuilt").wait_for()
     assert browser.get_by_role("tab", name="View").get_attribute("aria-selected") == "true"
     assert browser.get_by_label("Joints", exact=True).first.is_checked()

@@ -96,13 +96,14 @@ def test_buttons_and_a_key_frame(page):
 def test_a_robot_with_a_policy_is_followed(task, floats):
     """Follow the base of a floating robot as soon as a policy controls it; a user may stop it."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import LabPage
+    from manyworlds.lab.page import InProcessPage
 
     cfg = load_env_cfg(task, play=True)
     lab = LiveLab(world_from_scene(cfg.scene, cfg.sim.mujoco))
-    page = LabPage(lab, port=free_port())
+    page = InProcessPage(lab, port=free_port())
     try:
         camera, overlays = page.parts["CameraPart"], page.parts["OverlayPart"]
+        page.context.lab.max_age = float("-inf")
         camera.update(lab.snapshot)
         assert page.context.view.follow == 0
         next(iter(lab.controls)).take(POLICY)

@@ -117,6 +117,7 @@ def test_differences_from_training_are_listed(open_page):
     policy = SimpleNamespace(
         differences=["timestep: 0.002 s, in training 0.005 s", "kp of <hip>: 1, in training 2"],
         adopts_gains=False,
+        name="policy",
         owner="",
         compute=lambda model, data, targets: targets,
         reset=lambda: None,

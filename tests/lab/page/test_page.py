@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from manyworlds.lab import world_from_spec
+from manyworlds.lab import Passthrough, world_from_spec
 from tests.lab.conftest import ARM
 from tests.lab.page.conftest import give, press
 
@@ -61,9 +61,12 @@ def test_sliders_are_locked_while_another_steers(page):
 def test_the_control_law_can_be_switched_off(page):
     """Switch it off on the page and on again behind it: controls, and the page, follow."""
     part, robot = page.parts["RobotPart"], page.lab["arm"]
-    robot.controller = SimpleNamespace(
-        compute=lambda model, data, targets: targets + 1.0, owner="", reset=lambda: None
-    )
+
+    class More(Passthrough):
+        def compute(self, model, data, target):
+            return target + 1.0
+
+    robot.controller = More()
     iterate_once(page)
     assert page.lab.snapshot.ctrl.tolist() == [1.0, 1.0]
     give(part.controller, False)
@@ -328,9 +331,9 @@ def test_meshes_come_after_the_panel(page):
         def update(self, snapshot) -> None:
             pass
 
-    from manyworlds.lab.page import LabPage
+    from manyworlds.lab.page import InProcessPage
 
-    again = LabPage(page.lab, server=page.server, tabs={"Mine": (Probe,)})
+    again = InProcessPage(page.lab, server=page.server, tabs={"Mine": (Probe,)})
     assert seen == [0] and len(again.context.view.meshes) >= 3
     again.close()
 
@@ -538,7 +541,7 @@ def test_pictures_become_fewer_while_somebody_waits_for_steps(page, monkeypatch)
         now += seconds
 
     clock = SimpleNamespace(monotonic=lambda: now, thread_time=lambda: busy)
-    monkeypatch.setattr("manyworlds.lab.page.lab_page.time", clock)
+    monkeypatch.setattr("manyworlds.lab.page.in_process_page.time", clock)
     monkeypatch.setattr(page.server, "get_clients", lambda: {0: object()})
     monkeypatch.setattr(page, "update", picture)
     monkeypatch.setattr(page, "_stopping", SimpleNamespace(is_set=lambda: now >= 10.0, wait=wait))

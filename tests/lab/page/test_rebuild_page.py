@@ -109,10 +109,10 @@ def test_what_is_gone_is_noted(page):
 def test_pages_of_the_suite_continue(name):
     """Rebuild robots of dm_control with a box and back: each part shows each world."""
     pytest.importorskip("mjviser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import LabPage
+    from manyworlds.lab.page import InProcessPage
 
     lab = LiveLab(world_from_file(suite_file(name)), LabCfg(mode="direct"))
-    page = LabPage(lab, port=free_port())
+    page = InProcessPage(lab, port=free_port())
     robot, followed = page.context.robot, lab.world.model.body(2).name
     page.follow(followed)
     page.parts["OverlayPart"].toggle("joints", "sites", "contact_points")
@@ -182,10 +182,10 @@ class Note:
 def test_parts_that_know_nothing_of_rebuilds_are_made_again(world):
     """Rebuild a page with such a part: there is one, in its tab, of the new world."""
     pytest.importorskip("mjviser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import TABS, LabPage
+    from manyworlds.lab.page import TABS, InProcessPage
 
     lab = LiveLab(world)
-    page = LabPage(lab, port=free_port(), tabs={**TABS, "Mine": (Note,)})
+    page = InProcessPage(lab, port=free_port(), tabs={**TABS, "Mine": (Note,)})
     first = page.parts["Note"]
     rebuild(page, (UPPER, BOX))
     assert page.parts["Note"] is not first and page.parts["Note"].nbody == 6
@@ -215,11 +215,11 @@ def test_programs_frame_and_follow(page):
 def test_a_page_is_drawn_while_the_world_is_rebuilt(world):
     """Draw a running world without a break while it is rebuilt thirty times: no part fails."""
     pytest.importorskip("mjviser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import LabPage
+    from manyworlds.lab.page import InProcessPage
 
     specs = [mujoco.MjSpec.from_string(ARM.replace(UPPER, b)) for b in (BOX, UPPER)]
     with LiveLab(world) as lab:
-        page, done = LabPage(lab, port=free_port()), threading.Event()
+        page, done = InProcessPage(lab, port=free_port()), threading.Event()
 
         def draw() -> None:
             while not done.is_set():

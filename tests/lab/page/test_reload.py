@@ -21,7 +21,7 @@ def served(tmp_path):
 
     path = tmp_path / "arm.xml"
     path.write_text(BAD)
-    page = ReloadablePage(lambda: LiveLab(world_from_file(path)), port=free_port())
+    page = ReloadablePage(lambda: LiveLab(world_from_file(path)), port=free_port(), in_process=True)
     yield page, path
     page.close()
 
@@ -29,30 +29,31 @@ def served(tmp_path):
 def test_what_does_not_compile_is_a_card(served):
     """Open a broken file: MuJoCo's text on a card; fix it: a world; break it: both."""
     served, path = served
+    shell = served.shell
     served.open()
-    assert served.page is None and "mass and inertia" in served.card.content
+    assert shell.page is None and "mass and inertia" in shell.card.content
     path.write_text(ARM)
-    press(served.button)
-    first = served.page
-    assert first is not None and served.card.content == "" and not first.errors
-    assert first.lab.loop.state == "running"
+    press(shell.button)
+    first, lab = shell.page, served.lab
+    assert first is not None and shell.card.content == "" and not first.errors
+    assert lab.loop.state == "running"
     path.write_text(BAD)
-    press(served.button)
-    assert served.page is first and "mass and inertia" in served.card.content
-    assert first.lab.loop.state == "running"
-    overlays, robot = first.parts["OverlayPart"], first.lab["arm"]
+    press(shell.button)
+    assert shell.page is first and "mass and inertia" in shell.card.content
+    assert served.lab is lab and lab.loop.state == "running"
+    overlays, robot = first.parts["OverlayPart"], lab["arm"]
     give(overlays.boxes["joints"], True)
     robot.write("panel", {"elbow": 2.0})
-    first.lab.states.save("here")
+    lab.states.save("here")
     path.write_text(ARM.replace('name="ball"', 'name="globe"').replace('"arm"', '"other"'))
-    before = first.lab.world.model_hash
-    press(served.button)
-    assert served.page is first and served.card.content == "" and not first.errors
+    before = lab.world.model_hash
+    press(shell.button)
+    assert shell.page is first and shell.card.content == "" and not first.errors
     first.update()
-    assert first.lab.loop.state == "running" and first.lab.world.model_hash != before
+    assert lab.loop.state == "running" and lab.world.model_hash != before
     assert overlays.follow.options[3] == "globe" and overlays.boxes["joints"].value
-    assert first.lab["arm"] is robot and robot.command.targets[1] == 2.0
-    assert "converted" in first.lab.states["here"].converted
+    assert lab["arm"] is robot and robot.command.targets[1] == 2.0
+    assert "converted" in lab.states["here"].converted
     assert not first.errors, first.errors
 
 
@@ -63,4 +64,4 @@ def test_what_is_gone_is_told(served):
     with pytest.raises(FileNotFoundError):
         served.open()
     served.reload()
-    assert "no model file" in served.card.content
+    assert "no model file" in served.shell.card.content

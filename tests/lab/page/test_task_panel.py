@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import html
+import queue
+import socket
 
+import numpy as np
 import pytest
 
+from manyworlds.lab import LiveLab
+from manyworlds.lab.link import LabLink
+from manyworlds.lab.remote_lab import RemoteLab
+from manyworlds.lab.wire import Wire
 from manyworlds.viewer import requests
 from tests.browser import free_port
 from tests.lab.page.conftest import give
@@ -17,28 +24,48 @@ def open_task_page():
     """Open pages of tasks, whose worlds wait for steps."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
     pytest.importorskip("mjviser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import LabPage
+    from manyworlds.lab.page import InProcessPage
 
-    opened = []
+    opened, links = [], []
 
-    def make(task: str, **kwargs) -> LabPage:
-        page = LabPage(open_task(task, **kwargs), port=free_port())
+    def link(lab) -> RemoteLab:
+        near, far = socket.socketpair()
+        events = queue.Queue()
+        links.append((LabLink(Wire(near), print, lambda: None), lab))
+        remote = RemoteLab(Wire(far), events.put)
+        links[-1][0].show(lab)
+        assert events.get(timeout=60)["event"] == "lab"
+        remote.sync_model()
+        return remote
+
+    def make(task: str, linked: bool = False, **kwargs) -> InProcessPage:
+        lab = open_task(task, **kwargs)
+        page = InProcessPage(link(lab) if linked else lab, port=free_port())
         for part in page.parts.values():
             part.period = float("-inf")
+        page.context.lab.max_age = float("-inf")
         show(page)
+        if linked:
+            page.lab_and_link = links[-1]
         opened.append(page)
         return page
 
     yield make
     for page in opened:
         page.close()
-        page.lab.stop()
+    for each, lab in links:
+        each.close()
+        lab.stop()
+    for page in opened:
+        if isinstance(page.lab, LiveLab):
+            page.lab.stop()
 
 
 def show(page, num_steps: int = 0) -> None:
     """Take some control steps, and let the page show them."""
     if num_steps:
-        page.lab.step(num_steps * page.lab.environment.env.cfg.decimation)
+        task = page.lab.call("read_task")
+        page.lab.call("step", n_steps=num_steps * task["decimation"])
     page._due = dict.fromkeys(page.parts, float("-inf"))
     page.update()
     assert not page.errors, page.errors[-1]
@@ -75,6 +102,27 @@ def test_debug_shapes_are_drawn(open_task_page):
     give(part.shapes, False)
     show(page)
     assert part._overlays.debug.scn.ngeom == 0
+
+
+def test_a_task_is_shown_through_a_link(open_task_page):
+    """Show a task of a lab behind a link: reports, commands and shapes are those of its driver."""
+    page = open_task_page("Velocity-Flat-Quadruped", linked=True)
+    (_, lab), part = page.lab_and_link, page.parts["TaskPart"]
+    driver = lab.environment
+    part.request(requests.SteerCommand("twist", (0.5, 0.0, 0.25)))
+    show(page, 2)
+    assert driver.report.commands["twist"] == (0.5, 0.0, 0.25)
+    assert "0.50, 0.00, 0.25" in part.status.content
+    assert part._task.report == driver.report
+    drawn, shapes = part._overlays.debug.scn, driver.debug_shapes()
+    assert drawn.ngeom == len(shapes["type"]) > 0
+    offset = page.context.view.offset
+    for geom, position in zip(drawn.geoms[: drawn.ngeom], shapes["pos"], strict=True):
+        np.testing.assert_allclose(geom.pos, position + offset, atol=1e-6)
+    give(part.auto_reset, False)
+    assert not driver.auto_reset
+    part.request_action("single_step")
+    assert not page.context.message and lab.snapshot.paused
 
 
 def test_motions_can_be_sought(open_task_page):

@@ -1,8 +1,35 @@
-"""Web page of a lab; it needs the extra 'lab'."""
+"""Web page of a lab; it needs the extra 'lab'.
 
-from manyworlds.lab.page.lab_page import TABS, LabPage
-from manyworlds.lab.page.page_context import PageContext, Part
-from manyworlds.lab.page.reloadable_page import ReloadablePage
-from manyworlds.lab.page.walk_in import walk_in
+Names are loaded on first use, so that the lab's process does not import what draws the page.
+"""
 
-__all__ = ["TABS", "LabPage", "PageContext", "Part", "ReloadablePage", "walk_in"]
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from manyworlds.lab.page.in_process_page import InProcessPage
+    from manyworlds.lab.page.lab_page import LabPage
+    from manyworlds.lab.page.page_context import PageContext, Part
+    from manyworlds.lab.page.reloadable_page import ReloadablePage
+    from manyworlds.lab.page.tabs import TABS
+    from manyworlds.lab.page.world_visit import walk_in
+
+__all__ = ["TABS", "InProcessPage", "LabPage", "PageContext", "Part", "ReloadablePage", "walk_in"]
+
+_MODULES = {
+    "TABS": "tabs",
+    "InProcessPage": "in_process_page",
+    "LabPage": "lab_page",
+    "PageContext": "page_context",
+    "Part": "page_context",
+    "ReloadablePage": "reloadable_page",
+    "walk_in": "world_visit",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import mujoco
 
 from manyworlds.lab.control import POLICY
-from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
-from manyworlds.lab.verbs.fields import near
+from manyworlds.lab.verb_error import near
 from manyworlds.viewer.browser.widgets import add_choice
 
 
@@ -81,13 +82,17 @@ class CameraPart:
         return _floating_root(world.model, world.robots[robot])
 
 
-def find_target(lab: LiveLab, name: str) -> int:
+def find_target(model: mujoco.MjModel, robots: Mapping[str, str], name: str) -> int:
     """Return the id of a body to look at: the named one, or the root of a robot; 0 if empty.
+
+    Args:
+        model: model of the world.
+        robots: prefix of the elements of each robot, by the robot's name.
+        name: name of the robot or body.
 
     Raises:
         KeyError: there is no such robot or body.
     """
-    model, robots = lab.world.model, lab.world.robots
     if not name:
         return 0
     names = [model.body(body).name for body in range(model.nbody)]

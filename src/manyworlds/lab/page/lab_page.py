@@ -1,83 +1,38 @@
-"""Web page of a lab."""
+"""Web page of a lab, in a process of its own."""
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
-import traceback
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from manyworlds.lab.lab import LiveLab
-from manyworlds.lab.page.body_tree import TreePart
-from manyworlds.lab.page.camera_controls import CameraPart, find_target
-from manyworlds.lab.page.keyframes import KeyframePart
-from manyworlds.lab.page.lab_keys import lab_keys
-from manyworlds.lab.page.mocap_handles import MocapPart
-from manyworlds.lab.page.mouse_perturbation import PullPart
-from manyworlds.lab.page.overlay_controls import OverlayPart
-from manyworlds.lab.page.page_context import PageContext, Part
-from manyworlds.lab.page.page_parts import PageParts, PartMaker
-from manyworlds.lab.page.physics_options import OptionsPart
-from manyworlds.lab.page.plots import PlotPart
-from manyworlds.lab.page.pose_sequences import SequencePart
-from manyworlds.lab.page.readouts import ReadoutPart
-from manyworlds.lab.page.record_and_replay import RecordPart
-from manyworlds.lab.page.robot_sliders import RobotPart
-from manyworlds.lab.page.saved_states import SavedStatePart
-from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
-from manyworlds.lab.page.training_differences import DifferencesPart
-from manyworlds.lab.page.world_view import WorldView
-from manyworlds.lab.snapshot import Snapshot
-from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
-from manyworlds.viewer.browser.typed_fields import wait_for_commits
-from manyworlds.viewer.cpu_share import CpuShare
+from manyworlds.lab.page.page_process import PageProcess
+from manyworlds.lab.page.tabs import TABS, Tabs
 
 if TYPE_CHECKING:
-    import viser
-
-_LOG = logging.getLogger(__name__)
-TABS: dict[str, tuple[PartMaker, ...]] = {
-    "Robot": (DifferencesPart, RobotPart, SequencePart),
-    "Plots": (PlotPart, ReadoutPart),
-    "View": (CameraPart, OverlayPart, MocapPart),
-    "World": (TreePart, OptionsPart),
-    "States": (KeyframePart, SavedStatePart),
-    "Record": (RecordPart,),
-}
-"""Parts of each tab, by its title."""
-_SHARE_BESIDE_STEPS = 0.01
-"""Share of a core for drawing while a caller waits for steps, because drawing delays them: each
-unit of drawing time costs about four of the steps."""
-
-_PROBE_PX = 16
-"""Size of the picture by which a browser shows that it has drawn the world [pixel]."""
+    from manyworlds.lab.lab import LiveLab
 
 
 class LabPage:
-    """Serves a page that shows and controls a lab.
+    """Serves a page that shows and controls a lab, from a process of its own.
 
-    Parts read snapshots, at most once per frame, and change the world only by methods of the lab;
-    the loop does not depend on the page.
+    The page reads snapshots from shared memory, and changes the world only by verbs, so that it
+    does not delay the steps. If its process ends, the lab goes on; if the lab's process ends, the
+    page shows that, and ends.
 
     Args:
         lab: lab to show; the page does not start or stop it.
         host: address of the page; '0.0.0.0' accepts connections from the whole network, without a
             password.
         port: port of the page; if it is in use, the next free one is taken. See `url`.
-        frame_rate: largest number of frames per second [1/s]; while a caller waits for steps, as
-            many as take a hundredth of a core.
+        frame_rate: largest number of frames per second [1/s].
         collapsed: whether the panel is hidden until a user presses Tab.
-        tabs: parts of each tab; see `TABS`.
-        server: draw in this server instead of a new one; it is not stopped on `close`.
-        on_build: called when the parts were created; they stay after a `LiveLab.rebuild`.
+        tabs: parts of each tab; see `TABS`. The page's process imports them: they are classes of
+            modules, not of the program itself, or names `module:Class`.
         play_when_drawn: whether a paused lab plays as soon as a browser has drawn the world.
-        more_keys: functions of further keys, by name of the action in `viewer.browser.keys.KEYS`.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
-        ValueError: this machine cannot serve at that address.
+        ValueError: this machine cannot serve at that address, or a part cannot be imported.
+        RuntimeError: the page's process ended.
     """
 
     def __init__(
@@ -88,106 +43,44 @@ class LabPage:
         port: int = 8080,
         frame_rate: float = 30.0,
         collapsed: bool = False,
-        tabs: dict[str, tuple[PartMaker, ...]] = TABS,
-        server: viser.ViserServer | None = None,
-        on_build: Callable[[], None] = lambda: None,
+        tabs: Tabs = TABS,
         play_when_drawn: bool = False,
-        more_keys: Mapping[str, Callable[[], object]] | None = None,
     ) -> None:
         self.lab = lab
-        self._own_server = server is None
-        self.server: viser.ViserServer = new_server(host, port) if server is None else server
-        self.url = page_url(self.server)
-        """The address of the page."""
-        self.errors: list[str] = []
-        """Tracebacks of parts that failed; these are not updated any more."""
-        self._period = 1.0 / frame_rate
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._tabs, self._collapsed = dict(tabs), collapsed
-        self._on_build, self._more_keys = on_build, dict(more_keys or {})
-        self._waits = play_when_drawn
-        self._build()
-        self.context.view.look(lab.snapshot, move_open=True)
-        self.server.on_client_connect(self._welcome)
-
-    def _build(self) -> None:
-        """Create all parts for the present world."""
-        lab, self._world = self.lab, self.lab.world
-        with self.server.atomic():
-            width = PANEL_PX if lab.environment is None else TASK_PANEL_PX
-            self.server.gui.main_panel.set_width(width)
-            wait_for_commits(self.server.gui)
-            view = WorldView(self.server, lab.world.model, lab.snapshot)
-            self.context = PageContext(lab, self.server, view)
-            top_bar, pull = TopBar(self.context), PullPart(self.context)
-            first: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
-            self._parts = PageParts(self.context, first, {**_task_tab(lab), **self._tabs})
-            self.parts = self._parts.by_name
-            self.keys = lab_keys(self.context, top_bar, self.parts, self._collapsed)
-            self.keys.add(self._more_keys)
-            self._on_build()
-        self._due = dict.fromkeys(self.parts, 0.0)
-        self.update()
-
-    def _renew(self, snapshot: Snapshot) -> None:
-        """Show the rebuilt world; what a user has chosen stays, and a note says what is gone."""
-        lab, self._world = self.lab, self.lab.world
-        with self.server.atomic():
-            width = PANEL_PX if lab.environment is None else TASK_PANEL_PX
-            self.server.gui.main_panel.set_width(width)
-            self.server.scene.reset()
-            self.server.scene.remove_click_callback()
-            view = WorldView(self.server, lab.world.model, snapshot, self.context.view)
-            gone = self.context.renew(lab, view)
-            self.parts["WorldView"] = view
-            self._due = dict.fromkeys(self.parts, 0.0)
-            gone += self._parts.renew({**_task_tab(lab), **self._tabs})
-            self._due = dict.fromkeys(self.parts, 0.0)
-        notes: Any = self.context.call("read_status")["rebuild_notes"]
-        self.context.note = "; ".join(["the world was rebuilt", *gone, *notes])
-
-    def _welcome(self, client: viser.ClientHandle) -> None:
-        """Point the camera of a new browser at the present state; play when it has drawn that."""
-        if self._stopping.is_set():
-            return  # another page uses the server
-        snapshot = self.lab.snapshot
-        self.context.view.look(snapshot)
-        self.context.view.look_from(client, snapshot)
-        if not self._waits:
-            return
+        page = {
+            "host": host,
+            "port": port,
+            "frame_rate": frame_rate,
+            "collapsed": collapsed,
+            "play_when_drawn": play_when_drawn,
+        }
+        self._process = PageProcess(page, tabs)
         try:
-            client.get_render(_PROBE_PX, _PROBE_PX)  # a tab in the background draws nothing
-        except RuntimeError:
-            return  # the browser was closed
-        if self._waits and not self._stopping.is_set():
-            self._waits = False
-            if self.lab.snapshot.step == 0:  # no step was made before
-                self.lab.play()
+            self.url = self._process.url
+            """The address of the page."""
+            self._process.show(lab)
+        except BaseException:
+            self._process.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """Id of the page's process."""
+        return self._process.process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """True while the page's process runs."""
+        return self._process.is_alive
+
+    @property
+    def errors(self) -> list[str]:
+        """Tracebacks of parts that failed; these are not updated any more."""
+        return self._process.errors
 
     def start(self) -> None:
-        """Keep the page up to date, from its own thread, while a browser is connected."""
-        self._thread = threading.Thread(target=self._run, name="manyworlds-page", daemon=True)
-        self._thread.start()
-
-    def update(self) -> None:
-        """Show the newest snapshot in all parts that are due."""
-        world, snapshot, now = self.lab.world, self.lab.snapshot, time.monotonic()
-        if world is not self.lab.world or snapshot.model_version != self.lab.loop.model_version:
-            return  # the world is being replaced: the next snapshot is of the new one
-        if world is not self._world:  # it was rebuilt
-            self._renew(snapshot)
-        for name, due in list(self._due.items()):
-            if now < due:
-                continue
-            self._due[name] = now + self.parts[name].period
-            try:
-                self.parts[name].update(snapshot)
-            except Exception:
-                if self.lab.world is not self._world:
-                    return  # it was rebuilt during this update: the next one shows the new world
-                self._report(name)
-                del self._due[name]
+        """Keep the page up to date, while a browser is connected."""
+        self._process.start()
 
     def frame(self, name: str = "") -> None:
         """Point the cameras of all browsers at a robot or a body, or at everything that moves.
@@ -200,8 +93,9 @@ class LabPage:
         Raises:
             KeyError: there is no such robot or body.
         """
-        body = find_target(self.lab, name)
-        self.context.view.look(self.lab.snapshot, body, move_open=True)
+        from manyworlds.lab.page.camera_controls import find_target
+
+        self._process.look_at(find_target(self.lab.model, self.lab.robots, name), follow=False)
 
     def follow(self, name: str = "") -> None:
         """Keep a robot or a body in the center of the view, from the next frame on.
@@ -212,46 +106,10 @@ class LabPage:
         Raises:
             KeyError: there is no such robot or body.
         """
-        self.context.view.follow = find_target(self.lab, name)
+        from manyworlds.lab.page.camera_controls import find_target
+
+        self._process.look_at(find_target(self.lab.model, self.lab.robots, name), follow=True)
 
     def close(self) -> None:
-        """Stop serving, or clear a given server; a second call does nothing."""
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join(3.0)
-            self._thread = None
-        if self._own_server:
-            stop_server(self.server)
-        else:
-            self.context.view.remove()
-            clear(self.server)
-
-    def _report(self, name: str) -> None:
-        """Log the present exception, and show it on the page from now on."""
-        _LOG.exception("%s failed.", name)
-        self.errors.append(traceback.format_exc())
-        self.context.failures.append(f"{name} failed: {self.errors[-1].splitlines()[-1]}")
-
-    def _run(self) -> None:
-        budget = CpuShare(_SHARE_BESIDE_STEPS, self._period)
-        while not self._stopping.is_set():
-            begun, busy = time.monotonic(), time.thread_time()
-            if self.server.get_clients():
-                try:
-                    self.update()
-                except Exception:  # of a part that cannot show the rebuilt world
-                    self._report("The page")
-            rest = begun + self._period - time.monotonic()
-            if self.lab.loop.has_requests:
-                rest = budget.rest(time.thread_time() - busy)
-            self._stopping.wait(max(0.0, rest))
-
-
-def _task_tab(lab: LiveLab) -> dict[str, tuple[PartMaker, ...]]:
-    """Return the tab of the task whose environment drives the world, if one does."""
-    driver = lab.environment
-    if driver is None:
-        return {}
-    from manyworlds.lab.page.task_panel import TaskPart
-
-    return {"Task": (lambda ctx: TaskPart(ctx, driver),)}
+        """Stop serving; a second call does nothing."""
+        self._process.close()

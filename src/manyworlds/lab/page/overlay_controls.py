@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser import overlay_shapes as draw
-from manyworlds.viewer.browser.captures import Capture, CapturedGroups, capture
+from manyworlds.viewer.browser.captures import Capture, CapturedGroups
 from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
 from manyworlds.viewer.browser.overlay_table import FLAGS, FRAMES, OVERLAYS
 from manyworlds.viewer.browser.widgets import Section, add_number
@@ -75,7 +74,6 @@ class OverlayPart:
         self._mirror = WorldMirror(model)
         self.mujoco = MujocoOverlays(ctx.server, self._mirror, "/over/mujoco")
         self._model_version = ctx.lab.snapshot.model_version
-        self._future: Future[dict[type[Capture], Capture]] | None = None
         self._captured: dict[type[Capture], Capture] = {}
         self._shown = False
 
@@ -193,20 +191,18 @@ class OverlayPart:
         if self.mujoco.enabled:
             if snapshot.model_version != self._model_version:
                 self._model_version = snapshot.model_version
-                with self._ctx.lab.lock():
-                    copy_model_fields(self._mirror.model, self._model)
+                copy_model_fields(self._mirror.model, self._model)
             self._mirror.pose(cast("WorldState", snapshot))
         self.mujoco.show(np.zeros(3))
 
     def _capture(self, kinds: set[type[Capture]]) -> None:
-        """Request captures from the loop without waiting; they are drawn in the next frame."""
-        if self._future is not None:
-            if not self._future.done():
-                return
-            self._captured = self._future.result()
-            self._future = None
+        """Read captures from the lab."""
+        self._captured = {}
         if kinds:
-            self._future = self._ctx.lab.read(lambda model, data: capture(model, data, kinds))
+            names = {kind.name: kind for kind in kinds}
+            reply: Any = self._ctx.lab.face.call("read_captures", kinds=[*names])
+            captures = reply["captures"].items()
+            self._captured = {names[name]: names[name](**arrays) for name, arrays in captures}
 
     def _selection(self, on: set[str]) -> Selection:
         model = self._model

@@ -6,15 +6,14 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.snapshot import Snapshot
-from manyworlds.lab.verbs import Reply
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import on_change, on_click
 
 if TYPE_CHECKING:
     import viser
 
+    from manyworlds.lab.page.lab_mirror import LabMirror
     from manyworlds.lab.page.world_view import WorldView
 
 _INPUT_ERRORS = (ValueError, KeyError, OSError, RuntimeError)
@@ -50,12 +49,12 @@ class PageContext:
     """The lab, its page, the selection, and the last error.
 
     Args:
-        lab: lab that the page shows.
+        lab: lab that the page shows, for reading and for verbs.
         server: server of the page.
         view: drawing of the world.
     """
 
-    def __init__(self, lab: LiveLab, server: viser.ViserServer, view: WorldView) -> None:
+    def __init__(self, lab: LabMirror, server: viser.ViserServer, view: WorldView) -> None:
         self.lab = lab
         self.server = server
         self.gui: viser.GuiApi = server.gui
@@ -78,7 +77,7 @@ class PageContext:
         if self.robot not in self.robots:
             self.robot = self.robots[0] if self.robots else ""
 
-    def renew(self, lab: LiveLab, view: WorldView) -> list[str]:
+    def renew(self, lab: LabMirror, view: WorldView) -> list[str]:
         """Show a rebuilt world; the selection stays where robot and body are still there.
 
         Args:
@@ -132,7 +131,7 @@ class PageContext:
         outcome = self.attempt(action)
         note.content = note_html(outcome or self.message, error=outcome is None)
 
-    def call(self, verb: str, **fields: object) -> Reply:
+    def call(self, verb: str, **fields: object) -> dict[str, object]:
         """Carry out a verb of the lab; all that the page changes in the world, it changes so.
 
         Raises:
@@ -154,7 +153,7 @@ class PageContext:
         if self.lab.paused or not replay.is_active:
             self.call("set_paused", paused=running)
 
-    def call_over_replay(self, verb: str, **fields: object) -> Reply:
+    def call_over_replay(self, verb: str, **fields: object) -> dict[str, object]:
         """Carry out a verb that ends a replay, and note if it did."""
         reply = self.call(verb, **fields)
         if ended := reply["ended_replay"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.presets import find_presets
-from manyworlds.lab.sequence import PoseSequencer
+from manyworlds.lab.sequence import SEQUENCE
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.widgets import relabel
 
@@ -33,7 +33,7 @@ class SequencePart:
             self._shown, names = self._ctx.robot, self._names()
             self.folder.visible = bool(names)
             self.choice.options = names or ("none",)
-        label = "Start" if self._sequence() is None else "Stop"
+        label = "Stop" if self._is_playing() else "Start"
         relabel(self.start, label)
 
     def renew(self) -> list[str]:
@@ -43,17 +43,16 @@ class SequencePart:
 
     def _toggle(self) -> None:
         robot = self._ctx.robot
-        if self._sequence() is None:
-            self._ctx.call("play_sequence", robot=robot, sequence=self.choice.value)
-        else:
+        if self._is_playing():
             self._ctx.call("stop_sequence", robot=robot)
+        else:
+            self._ctx.call("play_sequence", robot=robot, sequence=self.choice.value)
 
-    def _sequence(self) -> PoseSequencer | None:
-        """Return the sequence that controls the selected robot."""
+    def _is_playing(self) -> bool:
+        """Return True while a sequence controls the selected robot."""
         robot = self._ctx.lab.controls.find(self._ctx.robot)
-        law = None if robot is None else robot.controller
-        return law if isinstance(law, PoseSequencer) and law.is_playing else None
+        return robot is not None and robot.owner == SEQUENCE
 
     def _names(self) -> tuple[str, ...]:
         robot = self._ctx.lab.controls.find(self._ctx.robot)
-        return () if robot is None else tuple(find_presets(robot))
+        return () if robot is None else tuple(find_presets(robot.actuators.names))

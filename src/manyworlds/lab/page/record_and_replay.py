@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from manyworlds.lab.page.lab_mirror import MirroredRecorder, MirroredReplay
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.recorder import Recorder
-from manyworlds.lab.replay import Replay
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import PLAY, Section, add_choice, relabel
@@ -45,10 +44,9 @@ class RecordPart:
 
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
-        self._view = (0.0,) * 6
+        self._view: tuple[float, ...] = ()
         self._touched = self._scanned = -math.inf
         self._follow(ctx.server.initial_camera)
-        self._recorder.camera = lambda: self._view
         gui = ctx.gui
         with gui.add_folder("Record"):
             self.file = gui.add_text("File", "", hint="NAME.mcap; empty: named by the date.")
@@ -92,29 +90,32 @@ class RecordPart:
         self.look = gui.add_checkbox("Recorded camera", False, disabled=True)
         with gui.add_folder("Robots in the replay", expand_by_default=False):
             self._robots = Section(gui)
+        self.roles: dict[str, viser.GuiDropdownHandle[str]] = {}
         self._add_roles()
         self.report = gui.add_html("")
 
     @property
-    def _recorder(self) -> Recorder:
+    def _recorder(self) -> MirroredRecorder:
         return self._ctx.lab.recorder
 
     @property
-    def _replay(self) -> Replay:
+    def _replay(self) -> MirroredReplay:
         return self._ctx.lab.replay
 
     def _add_roles(self) -> None:
-        """Add a choice for each robot, with its present role."""
+        """Add a choice for each robot; robots of the same name keep theirs."""
+        chosen = {robot: choice.value for robot, choice in self.roles.items()}
         self.roles = {}
         with self._robots.empty():
-            for robot, role in self._replay.bindings.items():
-                known = {value: name for name, value in ROLES.items()}
-                name = known.get((role.enabled, role.relative), next(iter(ROLES)))
-                choice = self._ctx.gui.add_dropdown(
-                    robot, tuple(ROLES), initial_value=name, hint="For the next replay."
+            for robot in self._ctx.lab.world.robots:
+                role = self._ctx.gui.add_dropdown(
+                    robot,
+                    tuple(ROLES),
+                    initial_value=chosen.get(robot, next(iter(ROLES))),
+                    hint="For the next replay.",
                 )
                 self.roles[robot] = self._ctx.on_change(
-                    choice, lambda name, robot=robot: self._bind(robot, name)
+                    role, lambda name, robot=robot: self._bind(robot, name)
                 )
 
     def renew(self) -> list[str]:
@@ -151,7 +152,7 @@ class RecordPart:
             return recorder.error
         if not recorder.num_frames:
             return ""
-        where = f", {recorder.path.name}" if recorder.path else ""
+        where = f", {recorder.file}" if recorder.file else ""
         return f"{recorder.num_frames} frames, {recorder.duration:.2f} s{where}"
 
     def _list(self) -> None:
@@ -225,7 +226,10 @@ class RecordPart:
         along = np.asarray(camera.look_at, float) - position
         yaw = math.degrees(math.atan2(along[1], along[0]))
         pitch = math.degrees(math.atan2(along[2], math.hypot(along[0], along[1])))
-        self._view = (*(position - self._ctx.view.offset).tolist(), pitch, yaw, 0.0)
+        view = (*(position - self._ctx.view.offset).tolist(), pitch, yaw, 0.0)
+        if view != self._view:
+            self._view = view
+            self._ctx.lab.face.call("set_recording_view", view=view)
 
 
 def _direction(pitch: float, yaw: float) -> np.ndarray:

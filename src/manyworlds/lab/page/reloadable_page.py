@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from manyworlds.lab.lab import LiveLab
-from manyworlds.lab.page.lab_page import LabPage
-from manyworlds.lab.world import CompileError
-from manyworlds.viewer.browser.markup import error_card_html
-from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
+from manyworlds.lab.page.page_process import PageProcess
+from manyworlds.lab.page.tabs import TABS
 
 if TYPE_CHECKING:
-    import viser
+    from manyworlds.lab.lab import LiveLab
+    from manyworlds.lab.page.page_shell import PageShell
 
 _LOG = logging.getLogger(__name__)
 
@@ -30,6 +29,7 @@ class ReloadablePage:
         port: see `LabPage`.
         collapsed: see `LabPage`.
         play_when_drawn: see `LabPage`.
+        in_process: whether this process draws the page; see `InProcessPage`.
     """
 
     def __init__(
@@ -40,24 +40,45 @@ class ReloadablePage:
         port: int = 8080,
         collapsed: bool = False,
         play_when_drawn: bool = False,
+        in_process: bool = False,
     ) -> None:
-        self.server: viser.ViserServer = new_server(host, port)
-        self.url = page_url(self.server)
-        """The address of the page."""
-        self.page: LabPage | None = None
-        """The page of the present lab; None before the first one that compiles."""
+        self.lab: LiveLab | None = None
+        """The present lab; None before the first one that compiles."""
         self.error = ""
         """Reason why the last world did not compile; empty if it did."""
-        self._open_lab, self._collapsed = open_lab, collapsed
-        self._play_when_drawn = play_when_drawn
-        self._add_card()
+        self._open_lab = open_lab
+        self._lock = threading.Lock()
+        self.shell: PageShell | PageProcess
+        if in_process:
+            from manyworlds.lab.page.page_shell import PageShell
+
+            self.shell = PageShell(
+                self.reload,
+                host=host,
+                port=port,
+                collapsed=collapsed,
+                play_when_drawn=play_when_drawn,
+            )
+        else:
+            page = {"host": host, "port": port, "collapsed": collapsed}
+            self.shell = PageProcess(
+                {**page, "play_when_drawn": play_when_drawn}, TABS, self.reload
+            )
+
+    @property
+    def url(self) -> str:
+        """The address of the page; waits until it is served."""
+        return self.shell.url
 
     def open(self) -> None:
         """Open the lab for the first time, or show why it does not compile.
 
         Raises:
             ValueError: the lab cannot be opened for another reason.
+            RuntimeError: the page's process ended.
         """
+        from manyworlds.lab.world import CompileError
+
         try:
             lab = self._open_lab()
         except CompileError as error:
@@ -66,57 +87,39 @@ class ReloadablePage:
         if lab.source is None:
             lab.source = self._open_lab
         try:
-            self.page = LabPage(
-                lab,
-                server=self.server,
-                collapsed=self._collapsed,
-                play_when_drawn=self._play_when_drawn,
-            )
+            self.shell.show(lab)
         except Exception:
             lab.stop()
-            clear(self.server)
-            self._add_card()
             raise
+        self.lab = lab
         self._show("")
         lab.start()
-        self.page.start()
+        self.shell.start()
 
     def reload(self) -> None:
         """Rebuild the world from its source, which keeps the page; see `LiveLab.reload`.
 
         The present world continues if that fails.
         """
-        try:
-            if self.page is None:
-                self.open()
-            else:
-                error = self.page.lab.reload().error
-                self._show(error, "This model cannot be opened")
-        except (ValueError, OSError) as error:
-            self._show(str(error), "This model cannot be opened")
-        except Exception as error:
-            _LOG.exception("The model cannot be opened again.")
-            self._show(f"{type(error).__name__}: {error}", "This model cannot be opened")
+        with self._lock:
+            try:
+                if self.lab is None:
+                    self.open()
+                else:
+                    error = self.lab.reload().error
+                    self._show(error, "This model cannot be opened")
+            except (ValueError, OSError) as error:
+                self._show(str(error), "This model cannot be opened")
+            except Exception as error:
+                _LOG.exception("The model cannot be opened again.")
+                self._show(f"{type(error).__name__}: {error}", "This model cannot be opened")
 
     def close(self) -> None:
         """Stop the lab, and stop serving."""
-        self._end()
-        stop_server(self.server)
+        self.shell.close()
+        if self.lab is not None:
+            self.lab.stop()
 
     def _show(self, error: str, title: str = "This model does not compile") -> None:
         self.error = error
-        self.card.content = error_card_html(title, error) if error else ""
-
-    def _add_card(self) -> None:
-        gui = self.server.gui
-        self.card = gui.add_html("", order=-1.0)
-        self.button = gui.add_button("Reload", order=1e12, color="gray")
-        self.button.on_click(lambda _: self.reload())
-
-    def _end(self) -> None:
-        if self.page is not None:
-            self.page.close()
-            self.page.lab.stop()
-            self.page = None
-        else:
-            clear(self.server)
+        self.shell.show_card(title, error)

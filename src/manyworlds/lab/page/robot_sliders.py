@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl, TargetCommand
+from manyworlds.lab.control import NOBODY, PANEL, POLICY
+from manyworlds.lab.page.lab_mirror import MirroredRobot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.spec.elements import joint_of
@@ -28,8 +29,8 @@ _LABELS = {"twist": tuple(TWIST_LABELS.values())}
 class _Sliders:
     folder: viser.GuiFolderHandle
     handles: list[viser.GuiSliderHandle[float]]
-    seen: TargetCommand | None
-    """Command whose targets the sliders show."""
+    seen: int
+    """Number of the command whose targets the sliders show; -1 for other targets."""
 
 
 class RobotPart:
@@ -59,9 +60,10 @@ class RobotPart:
             gui.add_markdown(_without_actuators(lab.world.model))
             return
         self._owners = {PANEL, NOBODY, *(robot.owner for robot in lab.controls)}
+        owners: tuple[str, ...] = tuple(sorted(self._owners))
         self.owner = gui.add_dropdown(
             "Owner",
-            tuple(sorted(self._owners)),
+            owners,
             initial_value=PANEL,
             hint="Source of the robot's targets: these sliders, a policy, a client ..., or nobody.",
         )
@@ -102,17 +104,17 @@ class RobotPart:
             )
         self._show(ctx.lab[ctx.robot], self.sliders[ctx.robot], snapshot)
 
-    def _show(self, robot: RobotControl, sliders: _Sliders, snapshot: Snapshot) -> None:
+    def _show(self, robot: MirroredRobot, sliders: _Sliders, snapshot: Snapshot) -> None:
         locked = robot.owner != PANEL
         self.reset_targets.disabled = locked
         command = robot.command
         if locked:
-            values, sliders.seen = snapshot.ctrl[robot.actuators.ids], None
-        elif command is sliders.seen:
+            values, sliders.seen = snapshot.ctrl[robot.actuators.ids], -1
+        elif command.number <= sliders.seen:
             # Keep the position of a slider that the user is moving.
             values = None
         else:
-            values, sliders.seen = command.targets, command
+            values, sliders.seen = command.targets, command.number
         for i, handle in enumerate(sliders.handles):
             # Setting `disabled` is slow even if the value does not change.
             if handle.disabled != locked:
@@ -120,14 +122,13 @@ class RobotPart:
             if values is not None:
                 handle.value = float(np.clip(np.nan_to_num(values[i]), handle.min, handle.max))
 
-    def _add_commands(self, robot: RobotControl) -> _Sliders:
+    def _add_commands(self, robot: MirroredRobot) -> _Sliders:
         """Add sliders for the values of a policy's commands."""
         gui = self._ctx.gui
-        commands: dict[str, np.ndarray] = getattr(robot.controller, "commands", {})
         folder = gui.add_folder("Commands of the policy", visible=False)
         handles = []
         with folder:
-            for name, values in commands.items():
+            for name, values in robot.commands.items():
                 # Long commands are poses and motions, for which sliders are of no use.
                 for i, value in enumerate(values.tolist() if values.size <= _MOST_COMMANDS else []):
                     reach = max(1.0, abs(value))
@@ -135,14 +136,16 @@ class RobotPart:
                         command_labels(name, values.size)[i], -reach, reach, 0.05, value
                     )
 
-                    def send(value: float, name=name, values=values, i=i) -> None:
-                        fresh = [*values.ravel()[:i], value, *values.ravel()[i + 1 :]]
+                    def send(value: float, name=name, i=i) -> None:
+                        fresh = robot.commands[name].copy()
+                        fresh[i] = value
                         self._ctx.call("set_command", robot=robot.name, command=name, values=fresh)
+                        robot.commands[name] = fresh
 
                     handles.append(self._ctx.on_change(handle, send))
-        return _Sliders(folder, handles, None)
+        return _Sliders(folder, handles, -1)
 
-    def _add_sliders(self, robot: RobotControl) -> _Sliders:
+    def _add_sliders(self, robot: MirroredRobot) -> _Sliders:
         gui, model = self._ctx.gui, self._ctx.lab.world.model
         folder = gui.add_folder(f"Actuators of {robot.name}")
         handles = []
@@ -158,11 +161,12 @@ class RobotPart:
                     handle, lambda value, name=name: self._write(robot, {name: float(value)})
                 )
                 handles.append(handle)
-        return _Sliders(folder, handles, None)
+        return _Sliders(folder, handles, -1)
 
-    def _write(self, robot: RobotControl, targets: dict[str, float]) -> None:
-        if self._ctx.call("set_targets", robot=robot.name, targets=targets)["accepted"]:
-            self.sliders[robot.name].seen = robot.command
+    def _write(self, robot: MirroredRobot, targets: dict[str, float]) -> None:
+        reply: Any = self._ctx.call("set_targets", robot=robot.name, targets=targets)
+        if reply["accepted"]:
+            self.sliders[robot.name].seen = reply["command_number"]
 
     def _reset_targets(self) -> None:
         self._ctx.call("reset_targets", robot=self._ctx.robot)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from manyworlds.lab.env_driver import EnvironmentDriver, StepReport
+from manyworlds.lab.page.lab_mirror import MirroredTask
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.step_report import StepReport
 from manyworlds.viewer import requests
 from manyworlds.viewer.browser.command_sliders import CommandTab
 from manyworlds.viewer.browser.markup import status_html
@@ -16,11 +17,13 @@ from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
 from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
 from manyworlds.viewer.browser.term_plotter import ViserTermPlotter
 from manyworlds.viewer.browser.widgets import ShownValue
+from manyworlds.viewer.packed_shapes import unpack_shapes
 from manyworlds.viewer.requests import SeekMotion, SteerCommand, ViewerRequest
 from manyworlds.viewer.world_mirror import WorldMirror
 
-if TYPE_CHECKING:
-    from manyworlds.envs import ManagerBasedRlEnv
+_OWN_WIDGETS = (
+    "Widgets that {} create themselves need the page in the lab's process: `InProcessPage`."
+)
 
 
 class TaskPart:
@@ -28,15 +31,15 @@ class TaskPart:
 
     Args:
         ctx: context of the page.
-        driver: driver of the world.
+        task: task that drives the world.
     """
 
     period = 0.1
     env_idx = 0
 
-    def __init__(self, ctx: PageContext, driver: EnvironmentDriver) -> None:
-        self._ctx, self._driver = ctx, driver
-        self.env: ManagerBasedRlEnv = driver.env
+    def __init__(self, ctx: PageContext, task: MirroredTask) -> None:
+        self._ctx, self._task = ctx, task
+        self.env = task.env
         self._seen: StepReport | None = None
         self._drawn = -1
         self._paused: bool | None = None
@@ -44,23 +47,26 @@ class TaskPart:
         self.status = gui.add_html("")
         self.auto_reset = gui.add_checkbox(
             "Reset at the end of an episode",
-            driver.auto_reset,
+            task.auto_reset,
             hint="Off: terminations are shown, and the world continues.",
         )
         self._auto_reset = ShownValue(self.auto_reset)
         ctx.on_change(self.auto_reset, lambda on: ctx.call("set_auto_reset", on=on))
         self.shapes = gui.add_checkbox("Debug shapes", True, hint="Goals, commands, sensors ...")
         ctx.on_change(self.shapes, lambda on: self.request_redraw())
-        self.env.command_manager.create_debug_vis_gui(server, self.request_redraw)
+        if self.env is not None:
+            self.env.command_manager.create_debug_vis_gui(server, self.request_redraw)
+        elif task.own_widgets:
+            gui.add_markdown(_OWN_WIDGETS.format(", ".join(task.own_widgets)))
         tabs = gui.add_tab_group()
-        self.commands = CommandTab(server, self, tabs)
-        report = driver.report
+        terms = task.terms if self.env is None else None
+        self.commands = CommandTab(server, self, tabs, terms)
+        report = task.report
         self._panels: list[tuple[str, Any]] = []
         if report.rewards:
             names = [*report.rewards]
             with tabs.add_tab("Rewards"):
-                most = self.env.cfg.viewer.reward_bar_max_terms
-                bars = RewardBarPanel(server, names, self.period, most)
+                bars = RewardBarPanel(server, names, self.period, task.most_rewards)
                 plots = ViserTermPlotter(server, names, "Reward")
             self._panels += [("rewards", bars), ("rewards", plots)]
         if report.metrics:
@@ -72,15 +78,17 @@ class TaskPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the last control step."""
-        if snapshot.paused != self._paused:
-            self._paused = paused = snapshot.paused
-            self._driver.show_pause(paused)
+        task = self._task
+        task.update()
+        if snapshot.paused != self._paused and task.driver is not None:
+            self._paused = snapshot.paused
+            task.driver.show_pause(snapshot.paused)
         self.commands.update()
-        self._auto_reset.show(self._driver.auto_reset)
-        report = self._driver.report
-        if report is not self._seen:
+        self._auto_reset.show(task.auto_reset)
+        report = task.report
+        if report != self._seen:
             self._seen = report
-            self.status.content = status_html(_rows(report, self.env), name_em=7.0)
+            self.status.content = status_html(_rows(report, task.step_dt), name_em=7.0)
             for name, panel in self._panels:
                 terms = getattr(report, name)
                 panel.update([(term, np.array([value])) for term, value in terms.items()])
@@ -112,15 +120,16 @@ class TaskPart:
                 call("steer_command", term=term, values=values)
             case SeekMotion(term, frame):
                 call("seek_motion", term=term, frame=frame)
-            case requests.ApplyGuiReset():
-                self._driver.apply_gui_reset()
+            case requests.ApplyGuiReset() if self._task.driver is not None:
+                self._task.driver.apply_gui_reset()
             case requests.Reset():
                 call("reset")
             case requests.TogglePause():
                 self._ctx.toggle_pause()
             case requests.SingleStep():
                 call("set_paused", paused=True)
-                call("step", n_steps=self.env.cfg.decimation - self._driver.substep)
+                self._task.update()
+                call("step", n_steps=self._task.decimation - self._task.substep)
             case _:
                 raise ValueError(f"The lab has no action {action}.")
 
@@ -128,18 +137,16 @@ class TaskPart:
         """Draw debug shapes, of a moment between two steps."""
         debug, offset = self._overlays.debug, self._ctx.view.offset
         debug.clear()
-        debug.shown, debug.offsets = range(1), offset[None]
-        debug.select(0)
         if self.shapes.value:
-            with self._ctx.lab.lock():
-                self.env.update_visualizers(debug)
+            reply: Any = self._ctx.lab.face.call("read_debug_shapes")
+            unpack_shapes(reply["shapes"], debug.scn, offset)
         self._overlays.show(offset)
 
 
-def _rows(report: StepReport, env: ManagerBasedRlEnv) -> list[tuple[str, str]]:
+def _rows(report: StepReport, step_dt: float) -> list[tuple[str, str]]:
     """Return the lines of the status."""
     rows = [
-        ("Episode", f"{report.step * env.step_dt:.1f} s, {report.episodes} ended before"),
+        ("Episode", f"{report.step * step_dt:.1f} s, {report.episodes} ended before"),
         ("Last ended by", report.last_end or "none"),
         ("Terminations", ", ".join(report.ended_by) or "none now"),
         ("Reward", f"{report.total:.4f}"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
@@ -36,9 +34,7 @@ class DifferencesPart:
         """Return the differences, and a note about them."""
         lab = self._ctx.lab
         robot = lab.controls.find(self._ctx.robot)
-        controller: Any = getattr(robot and robot.controller, "base", None)
-        found: list[str] = getattr(controller, "differences", [])
-        if found:
-            taken = "timestep and gains" if controller.adopts_gains else "timestep"
-            return found, f"The world has taken over the {taken} of training."
+        if robot is not None and robot.differences:
+            taken = "timestep and gains" if robot.adopts_gains else "timestep"
+            return robot.differences, f"The world has taken over the {taken} of training."
         return ([] if lab.environment is None else lab.environment.differences), ""

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from manyworlds.lab.verbs.fields import Field, Flag, Integer, Numbers, VerbError
+from manyworlds.lab.verbs.fields import (
+    Field,
+    Flag,
+    Integer,
+    Number,
+    Numbers,
+    Texts,
+    Values,
+    VerbError,
+)
 from manyworlds.lab.verbs.registry import Reply, verb
 
 if TYPE_CHECKING:
@@ -38,6 +47,43 @@ def seek_motion(
     """Set the robot to a frame of the motion that a command of the task plays."""
     _environment(lab).seek(term, frame)
     return {}
+
+
+@verb(
+    differences=Texts(text="differences between its settings and those of training"),
+    step_dt=Number(unit="s", text="duration of a control step"),
+    decimation=Integer(text="physics steps in a control step"),
+    most_rewards=Integer(text="number of reward terms for which a bar chart is of use"),
+    steered=Values(text="bounds of the values of each command that can be set, by name"),
+    motions=Values(text="number of frames of each motion that can be sought, by name"),
+    own_widgets=Texts(text="command terms with widgets of their own"),
+)
+def read_task(lab: LiveLab) -> Reply:
+    """Return what stays the same about the environment's task."""
+    return _environment(lab).describe_task()
+
+
+@verb(
+    report=Values(text="the last control step: rewards, metrics, commands, ends of episodes"),
+    frames=Values(text="present frame of each motion, by name"),
+    auto_reset=Flag(text="true if the end of an episode resets the world"),
+    substep=Integer(text="physics steps since the control step began"),
+)
+def read_task_report(lab: LiveLab) -> Reply:
+    """Return the results of the environment's last control step."""
+    driver = _environment(lab)
+    return {
+        "report": dict(vars(driver.report)),
+        "frames": driver.motion_frames(),
+        "auto_reset": driver.auto_reset,
+        "substep": driver.substep,
+    }
+
+
+@verb(shapes=Values(text="arrays with a row for each shape, and labels; see `pack_shapes`"))
+def read_debug_shapes(lab: LiveLab) -> Reply:
+    """Return the debug shapes of the environment's task: goals, commands, sensors ..."""
+    return {"shapes": _environment(lab).debug_shapes()}
 
 
 @verb(on=Flag())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,21 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from manyworlds.lab.verb_error import VerbError, near
+
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
-
-
-class VerbError(ValueError):
-    """Error of a verb.
-
-    Args:
-        code: kind of the error, for programs.
-        message: one sentence.
-    """
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,9 +289,3 @@ def bad(what: str, value: object, hint: str = "", code: str = "bad_value") -> Ve
     got = repr(value)
     got = got if len(got) <= 80 else f"{got[:77]}..."
     return VerbError(code, f"must be {what}, got {got}{hint}")
-
-
-def near(value: object, known: Iterable[str]) -> str:
-    """Return a hint to the names that resemble a wrong one."""
-    close = difflib.get_close_matches(str(value), [name for name in known if name], n=3)
-    return f"; did you mean {' or '.join(repr(name) for name in close)}?" if close else ""

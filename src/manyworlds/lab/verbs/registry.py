@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from manyworlds.lab.faults import FaultError
-from manyworlds.lab.verbs.fields import Field, Integer, Number, VerbError, near
+from manyworlds.lab.verb_error import near
+from manyworlds.lab.verbs.fields import Field, Integer, Number, VerbError
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab

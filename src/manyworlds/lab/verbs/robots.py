@@ -14,6 +14,7 @@ from manyworlds.lab.verbs.fields import (
     Choice,
     Field,
     Flag,
+    Integer,
     Name,
     NumberMap,
     Numbers,
@@ -47,7 +48,11 @@ def release_robot(lab: LiveLab, robot: _Robot, owner: _Owner) -> Reply:
     return {"owner": lab[robot].owner}
 
 
-@verb(accepted=Flag(text="false if another client owns the robot"), owner=_OWNER)
+@verb(
+    accepted=Flag(text="false if another client owns the robot"),
+    owner=_OWNER,
+    command_number=Integer(text="number of the robot's present command"),
+)
 def set_targets(
     lab: LiveLab,
     robot: _Robot,
@@ -55,8 +60,13 @@ def set_targets(
     owner: _Owner = PANEL,
 ) -> Reply:
     """Set targets of actuators; those of clients that do not own the robot are ignored."""
-    accepted = between_steps(lab, lambda: lab[robot].write(owner, targets))
-    return {"accepted": accepted, "owner": lab[robot].owner}
+    control = lab[robot]
+
+    def write() -> Reply:
+        accepted = control.write(owner, targets)
+        return {"accepted": accepted, "command_number": control.command.number}
+
+    return {**between_steps(lab, write), "owner": control.owner}
 
 
 @verb(accepted=Flag(text="false if another client owns the robot"), owner=_OWNER)

@@ -1,11 +1,23 @@
-"""Verb that returns everything about a live world that its snapshots do not contain."""
+"""Verbs that return everything about a live world that its snapshots do not contain."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
 
 from manyworlds.lab.control import RobotControl
-from manyworlds.lab.verbs.fields import Choice, Field, Flag, Integer, Number, Texts, Values
+from manyworlds.lab.verbs.fields import (
+    Choice,
+    Field,
+    Flag,
+    Integer,
+    Name,
+    Number,
+    Numbers,
+    Texts,
+    Values,
+)
 from manyworlds.lab.verbs.registry import Reply, verb
 
 if TYPE_CHECKING:
@@ -18,6 +30,7 @@ if TYPE_CHECKING:
     paused=Flag(),
     mode=Choice(options=("live", "direct")),
     driver=Values(text="name and owner of the driver that advances the world"),
+    has_task=Flag(text="true if a task's environment drives the world, or is replaced for now"),
     percent=Number(unit="%", infinite=True, text="requested speed"),
     real_time_factor=Number(text="achieved speed over the last second"),
     behind_s=Number(unit="s", text="delay behind the wall clock"),
@@ -25,6 +38,7 @@ if TYPE_CHECKING:
     model_hash=Field(text="hash of the compiled model, before later changes"),
     rebuild_notes=Texts(text="sentences about what the last rebuild did not keep"),
     warnings=Values(text="MuJoCo's warnings since the last reset, by type"),
+    left_out=Values(text="reasons why entities of the scene were left out, by name"),
     failures=Texts(text="sentences about callbacks that failed"),
     robots=Values(text="owner, targets and controller by robot, and why it does not move"),
     held=Texts(text="robots that are held in a keyframe"),
@@ -42,6 +56,7 @@ def read_status(lab: LiveLab) -> Reply:
         "paused": loop.paused,
         "mode": loop.mode,
         "driver": {"name": top.driver.name, "owner": top.owner},
+        "has_task": lab.environment is not None,
         "percent": 100.0 * pace.speed,
         "real_time_factor": pace.real_time_factor,
         "behind_s": pace.behind_s,
@@ -49,6 +64,7 @@ def read_status(lab: LiveLab) -> Reply:
         "model_hash": lab.world.model_hash,
         "rebuild_notes": list(lab.rebuild_notes),
         "warnings": loop.warnings,
+        "left_out": dict(lab.errors),
         "failures": loop.reports.lines,
         "robots": {robot.name: _robot(lab, robot) for robot in lab.controls},
         "held": [robot for robot in lab.world.robots if lab.keyframes.is_holding(robot)],
@@ -71,18 +87,47 @@ def read_status(lab: LiveLab) -> Reply:
             "duration_s": replay.duration,
             "rate": replay.rate,
             "loop": replay.loop,
+            "label": replay.label,
+            "report": str(replay.report) if replay.is_active else "",
+            "camera": None if replay.camera is None else replay.camera.tolist(),
         },
+    }
+
+
+@verb(
+    actuators=Texts(text="name of each control, as in targets"),
+    controls=Numbers(text="index of each in MjData.ctrl"),
+    actuator_ids=Numbers(text="actuator of each in the model"),
+    neutral=Numbers(text="targets before the first write and after a reset"),
+)
+def read_robot(
+    lab: LiveLab, robot: Annotated[str, Name(of="robot", text="robot with actuators")]
+) -> Reply:
+    """Return the controls of a robot; they change only with a rebuild."""
+    control = lab[robot]
+    return {
+        "actuators": list(control.actuators.names),
+        "controls": control.actuators.ids.tolist(),
+        "actuator_ids": control.actuators.actuator_ids.tolist(),
+        "neutral": control.neutral.tolist(),
     }
 
 
 def _robot(lab: LiveLab, robot: RobotControl) -> Reply:
     names, targets = robot.actuators.names, robot.command.targets.tolist()
+    commands: dict[str, np.ndarray] = getattr(robot.controller, "commands", {})
+    law = robot.controller.base  # that of a policy, also beneath a pose sequence
     return {
         "owner": robot.owner,
         "enabled": robot.enabled,
         "law": robot.controller.name,
         "targets": dict(zip(names, targets, strict=True)),
+        "targets_time": robot.command.time,
+        "command_number": robot.command.number,
+        "commands": {name: values.ravel().tolist() for name, values in commands.items()},
         "ignored": dict(robot.ignored),
         "asleep": robot.asleep,
+        "differences": list(getattr(law, "differences", [])),
+        "adopts_gains": bool(getattr(law, "adopts_gains", False)),
         "reasons": lab.why_not_moving(robot.name),
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import mujoco
 import numpy as np
 
-from manyworlds.lab.options import FLAGS, check_option, set_flag, set_option
+from manyworlds.lab.options import FLAGS, check_option, read_options, set_flag, set_option
 from manyworlds.lab.verbs.fields import (
     Body,
     Choice,
@@ -53,6 +53,17 @@ def set_sim_options(
         return {name: np.asarray(getattr(model.opt, name)).tolist() for name in options}
 
     return {"options": lab.loop.do(change)}
+
+
+@verb(
+    options=Values(text="the present values, by name"),
+    model_options=Values(text="those of the compiled model, before all changes"),
+)
+def read_sim_options(lab: LiveLab) -> Reply:
+    """Return MuJoCo's options: the present ones, and the model's own."""
+    present = lab.loop.do(lambda model, data: read_options(model.opt), edits_model=False)
+    both = {"options": present, "model_options": lab.model_options}
+    return {key: {name: o.tolist() for name, o in found.items()} for key, found in both.items()}
 
 
 @verb(flag=_FLAG, on=Flag())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import mujoco
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 class CapturedContacts:
     """Captured contacts of the last step."""
 
+    name: ClassVar[str] = "contacts"
     positions: np.ndarray
     """Contact points [m], shape (n, 3)."""
     normals: np.ndarray
@@ -30,6 +32,7 @@ class CapturedContacts:
 class CapturedTendons:
     """Captured paths of all tendons, as straight segments."""
 
+    name: ClassVar[str] = "tendons"
     points: np.ndarray
     """Ends of the segments [m], shape (n, 2, 3)."""
     ids: np.ndarray
@@ -40,6 +43,7 @@ class CapturedTendons:
 class CapturedGroups:
     """Captured islands and sleep states of bodies."""
 
+    name: ClassVar[str] = "groups"
     island: np.ndarray
     """Constraint island of each body, shape (nbody,); -1 for none."""
     awake: np.ndarray
@@ -50,6 +54,7 @@ class CapturedGroups:
 class CapturedJoints:
     """Captured joint axes in the world."""
 
+    name: ClassVar[str] = "joints"
     anchors: np.ndarray
     """Anchors of the joints [m], shape (njnt, 3)."""
     axes: np.ndarray

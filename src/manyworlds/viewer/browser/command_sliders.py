@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from manyworlds.utils.overrides import overrides
@@ -13,7 +13,7 @@ from manyworlds.viewer.requests import SeekMotion, SteerCommand
 if TYPE_CHECKING:
     import viser
 
-    from manyworlds.managers import CommandManager, CommandTerm
+    from manyworlds.managers import CommandManager
     from manyworlds.viewer.requests import ViewerRequest
 
 _GAMEPAD = cast("viser.IconName", "device-gamepad-2")
@@ -88,18 +88,27 @@ class CommandTab:
         server: server of the page.
         viewer: page that carries out the requests.
         tabs: tabs of the page.
+        terms: command terms by name; None takes those of the page's environment, and adds their
+            own widgets.
     """
 
     def __init__(
-        self, server: viser.ViserServer, viewer: CommandHost, tabs: viser.GuiTabGroupHandle
+        self,
+        server: viser.ViserServer,
+        viewer: CommandHost,
+        tabs: viser.GuiTabGroupHandle,
+        terms: Mapping[str, object] | None = None,
     ) -> None:
         self._viewer = viewer
         self._sought: list[MotionSlider] = []
-        manager: CommandManager | None = getattr(viewer.env.unwrapped, "command_manager", None)
-        terms = {name: manager.get_term(name) for name in manager.active_terms} if manager else {}
+        manager: CommandManager | None = None
+        if terms is None:
+            manager = getattr(viewer.env.unwrapped, "command_manager", None)
+            names = manager.active_terms if manager else ()
+            terms = {name: manager.get_term(name) for name in names} if manager else {}
         steered = {name: term for name, term in terms.items() if isinstance(term, Steerable)}
         sought = {name: term for name, term in terms.items() if isinstance(term, Seekable)}
-        own = [term for term in terms.values() if _has_gui(term)]
+        own = [term for term in terms.values() if manager and _has_gui(term)]
         if not steered and not sought and not own:
             return
         with tabs.add_tab("Commands", icon=_GAMEPAD):
@@ -170,7 +179,7 @@ class MotionSlider:
         self._viewer.request(SeekMotion(self._name, int(frame)))
 
 
-def _has_gui(term: CommandTerm) -> bool:
+def _has_gui(term: object) -> bool:
     from manyworlds.managers import CommandTerm
 
     return overrides(term, CommandTerm, "create_gui")

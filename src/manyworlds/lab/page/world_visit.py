@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.lab_cfg import LabCfg
-from manyworlds.lab.page.lab_page import LabPage
+from manyworlds.lab.page.in_process_page import InProcessPage
 from manyworlds.viewer.browser.widgets import on_click
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class LabVisit:
         assert self.lab.environment is not None
         for name, values in world.commands.items():
             self.lab.environment.steer(name, values)
-        self.page: LabPage | None = None
+        self.page: InProcessPage | None = None
 
     def show(self, server: viser.ViserServer, leave: Callable[[], None]) -> None:
         """Serve the lab's page, and let the world run if the batch did."""
@@ -43,7 +43,7 @@ class LabVisit:
             button = server.gui.add_button(label, order=-1.0, color="gray")
             on_click(button, leave)
 
-        self.page = LabPage(
+        self.page = InProcessPage(
             self.lab, server=server, on_build=add_controls, more_keys={"walk_in": leave}
         )
         self.lab.start()

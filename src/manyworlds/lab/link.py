@@ -1,0 +1,163 @@
+"""The lab's side of a link to a reader in another process."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.options import read_options
+from manyworlds.lab.shared_snapshots import layout_to_plain
+from manyworlds.lab.verbs.fields import VerbError
+from manyworlds.lab.wire import Message, Wire
+from manyworlds.lab.world import APPEARANCE, binary_model
+
+if TYPE_CHECKING:
+    from manyworlds.lab.lab import LiveLab
+
+_LOG = logging.getLogger(__name__)
+_WORKERS = 8
+"""Number of verbs that one reader can have carried out at the same time."""
+
+
+class LabLink:
+    """Shows a lab to a reader, and carries out the reader's verbs.
+
+    Snapshots go through shared memory. The wire carries verbs, their replies, and the compiled
+    model, at first and after each rebuild.
+
+    Args:
+        wire: wire to the reader.
+        heard: called with each message that is no request to the lab, in the link's thread.
+        ended: called once, when the reader ended or `close` was called, in the link's thread.
+    """
+
+    def __init__(
+        self, wire: Wire, heard: Callable[[Message], None], ended: Callable[[], None]
+    ) -> None:
+        self._wire, self._heard, self._ended = wire, heard, ended
+        self._lab: LiveLab | None = None
+        self._fields: list[str] = []
+        self._workers = ThreadPoolExecutor(_WORKERS, "manyworlds-link")
+        self._thread = threading.Thread(target=self._listen, name="manyworlds-link", daemon=True)
+        self._thread.start()
+
+    def show(self, lab: LiveLab) -> None:
+        """Show a lab from now on, in place of the one before.
+
+        Raises:
+            OSError: the reader ended.
+        """
+        self._lab = lab
+        self._send_world(lab, "lab")
+        lab.on_rebuild(lambda: self._follow(lab))
+
+    def tell(self, event: str, **fields: object) -> None:
+        """Send an event to the reader; nothing happens if it has ended."""
+        with contextlib.suppress(OSError):  # `ended` tells it
+            self._wire.send({"event": event, **fields})
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Run a function in a thread of the link."""
+
+        def run() -> None:
+            try:
+                work()
+            except OSError:
+                pass  # the reader ended; `ended` tells it
+            except Exception:
+                _LOG.exception("A request of another process failed.")
+
+        with contextlib.suppress(RuntimeError):  # the reader ended; `ended` tells it
+            self._workers.submit(run)
+
+    def close(self) -> None:
+        """End the link; a second call does nothing."""
+        self._wire.close()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _follow(self, lab: LiveLab) -> None:
+        """Show a rebuilt world, without a delay of the thread that rebuilt it."""
+        if self._lab is lab:
+            self.submit(lambda: self._send_world(lab, "world"))
+
+    def _send_world(self, lab: LiveLab, event: str) -> None:
+        self._fields = value_fields(lab.model)
+
+        def take(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[Message, int]:
+            snapshot = lab.loop.snapshot
+            descriptor, layout = lab.loop.publisher.open(snapshot)
+            world: Message = {
+                "event": event,
+                "model": binary_model(model),
+                "model_version": snapshot.model_version,
+                "robots": dict(lab.robots),
+                "layout": layout_to_plain(layout),
+            }
+            return world, descriptor
+
+        world, descriptor = lab.loop.do(take, edits_model=False)
+        try:
+            self._wire.send(world, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                message = self._wire.receive()
+                if "id" in message:
+                    self.submit(lambda message=message: self._answer(message))
+                else:
+                    self._heard(message)
+        except EOFError:
+            pass
+        finally:
+            self._workers.shutdown(wait=False, cancel_futures=True)
+            self._ended()
+
+    def _answer(self, message: Message) -> None:
+        number = message["id"]
+        try:
+            answer = {"id": number, "reply": self._carry_out(message)}
+        except VerbError as error:
+            answer = {"id": number, "error": [error.code, str(error)]}
+        except Exception as error:
+            _LOG.exception("A request of another process failed.")
+            answer = {"id": number, "error": ["internal", f"{type(error).__name__}: {error}"]}
+        try:
+            self._wire.send(answer)
+        except TypeError as error:
+            self._wire.send({"id": number, "error": ["internal", str(error)]})
+
+    def _carry_out(self, message: Message) -> dict[str, object]:
+        lab = self._lab
+        if lab is None:
+            raise VerbError("not_ready", "There is no world: it did not compile.")
+        if "verb" in message:
+            return lab.call(message["verb"], **message["fields"])
+        fields = self._fields
+        return lab.loop.do(lambda model, data: _values(lab, model, fields), edits_model=False)
+
+
+def value_fields(model: mujoco.MjModel) -> list[str]:
+    """Return the names of a model's arrays, without those that only affect appearance."""
+    names = (name for name in dir(model) if not name.startswith(APPEARANCE))
+    return [name for name in names if isinstance(getattr(model, name), np.ndarray)]
+
+
+def _values(lab: LiveLab, model: mujoco.MjModel, fields: list[str]) -> dict[str, object]:
+    """Return the present values of a model."""
+    return {
+        "model_version": lab.loop.model_version,
+        "arrays": {name: getattr(model, name).copy() for name in fields},
+        "options": read_options(model.opt),
+    }

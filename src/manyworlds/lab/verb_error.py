@@ -1,0 +1,32 @@
+"""Errors of verbs, and hints in them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class VerbError(ValueError):
+    """Error of a verb.
+
+    Args:
+        code: kind of the error, for programs.
+        message: one sentence.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class LabEndedError(VerbError):
+    """Error of a verb of a lab in another process that has ended."""
+
+    def __init__(self) -> None:
+        super().__init__("not_ready", "The lab has ended: start it again.")
+
+
+def near(value: object, known: Iterable[str]) -> str:
+    """Return a hint to the names that resemble a wrong one."""
+    close = difflib.get_close_matches(str(value), [name for name in known if name], n=3)
+    return f"; did you mean {' or '.join(repr(name) for name in close)}?" if close else ""
