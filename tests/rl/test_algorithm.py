@@ -73,6 +73,35 @@ def test_optimizers_keep_their_settings(env_cfg, rl_cfg, tmp_path, name):
     assert optimizer.param_groups[0]["lr"] == runner.alg.learning_rate
 
 
+@pytest.mark.parametrize("name", ["adam", "adamw", "sgd", "rmsprop"])
+def test_the_critic_learns_at_a_rate_of_its_own(env_cfg, rl_cfg, name):
+    """Keep the critic's learning rate while that of the actor adapts, also after loading."""
+    rl_cfg.algorithm.optimizer, rl_cfg.algorithm.critic_learning_rate = name, 0.0007
+    rl_cfg.algorithm.desired_kl = 1e9  # increases the actor's rate
+    runner = OnPolicyRunner(RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg)), rl_cfg)
+    alg: Any = runner.alg
+    actor, critic = alg.optimizer.param_groups
+    for group, network in ((actor, alg.actor), (critic, alg.critic)):
+        assert [id(p) for p in group["params"]] == [id(p) for p in network.parameters()]
+        assert group.get("fused", False) == (name != "rmsprop")
+    for _ in range(2):
+        runner.learn(1)
+        actor, critic = alg.optimizer.param_groups
+        assert actor["lr"] == alg.learning_rate > 0.001 and critic["lr"] == 0.0007
+        alg.load(alg.save(), None, True)
+
+
+def test_encoders_that_the_critic_shares_learn_with_the_actor(env_cfg, rl_cfg):
+    """Optimize each parameter once, also if both networks have it."""
+    rl_cfg.algorithm.critic_learning_rate = 0.0007
+    alg: Any = OnPolicyRunner(RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg)), rl_cfg).alg
+    alg.critic.mlp = alg.actor.mlp
+    actor, critic = alg._rebuilt(alg.optimizer, 0.0007).param_groups
+    own = [p for p in alg.critic.parameters() if all(p is not q for q in alg.actor.parameters())]
+    assert len(actor["params"]) == len([*alg.actor.parameters()])
+    assert [id(p) for p in critic["params"]] == [id(p) for p in own]
+
+
 def test_an_unknown_algorithm_is_named():
     """Say which name is not found."""
     with pytest.raises(ValueError, match="'PPOO'"):

@@ -26,6 +26,7 @@ class AdjustedAlgorithm:
         first: actor of a reinforcement learner, or student.
         second: critic or teacher.
         storage: storage with the sizes of a rollout.
+        critic_learning_rate: constant learning rate of the critic; None for that of the actor.
         kwargs: settings of the algorithm.
     """
 
@@ -40,17 +41,21 @@ class AdjustedAlgorithm:
     """Policy and rollout on the device of the worlds, if that is not the learner's."""
 
     def __init__(
-        self, first: nn.Module, second: nn.Module, storage: RolloutStorage, **kwargs: object
+        self,
+        first: nn.Module,
+        second: nn.Module,
+        storage: RolloutStorage,
+        *,
+        critic_learning_rate: float | None = None,
+        **kwargs: object,
     ) -> None:
         learner: Any = super()
         learner.__init__(first, second, ShuffledStorage.like(storage), **kwargs)
         if (symmetry := getattr(self, "symmetry", None)) is not None:
             self.symmetry = MirrorSymmetry(**vars(symmetry))
         optimizer = getattr(self, "optimizer", None)
-        if isinstance(optimizer, torch.optim.Adam | torch.optim.SGD):
-            # One kernel for all parameters, instead of a dozen for each.
-            groups = [{**group, "fused": True} for group in optimizer.param_groups]
-            self.optimizer = type(optimizer)(groups)
+        if isinstance(optimizer, torch.optim.Optimizer):
+            self.optimizer = self._rebuilt(optimizer, critic_learning_rate)
 
     def collect_on(self, device: torch.device) -> None:
         """Collect rollouts on another device than the learner's, which gets them as a whole.
@@ -148,6 +153,30 @@ class AdjustedAlgorithm:
             rnd.update_counter = rewards["steps"]
             if rnd.reward_normalization and rewards["average"] is not None:
                 rnd.reward_normalizer.disc_avg.avg = rewards["average"].to(self.device)
+
+    def _rebuilt(
+        self, optimizer: torch.optim.Optimizer, critic_learning_rate: float | None
+    ) -> torch.optim.Optimizer:
+        """Return the optimizer with one kernel for many parameters, and the critic's own rate."""
+        groups = optimizer.param_groups
+        if critic_learning_rate is not None:
+            networks = self._networks()
+            actor = [*networks["actor"].parameters()]
+            shared = {id(parameter) for parameter in actor}
+            critic = [p for p in networks["critic"].parameters() if id(p) not in shared]
+            rated = {"params": critic, "lr": critic_learning_rate}
+            groups = [{**groups[0], "params": actor}, {**groups[0], **rated}]
+        if isinstance(optimizer, torch.optim.Adam | torch.optim.SGD):
+            # One kernel for all parameters, instead of a dozen for each.
+            groups = [{**group, "fused": True} for group in groups]
+        rebuilt: Any = type(optimizer)
+        result: torch.optim.Optimizer = rebuilt(groups)
+        if critic_learning_rate is not None:
+            # rsl_rl sets one rate in all groups whenever it adapts it.
+            result.register_step_pre_hook(
+                lambda one, *_: one.param_groups[1].update(lr=critic_learning_rate)
+            )
+        return result
 
     def _networks(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in NETWORKS if hasattr(self, name)}
