@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import Any
 
@@ -84,11 +85,19 @@ def test_the_critic_learns_at_a_rate_of_its_own(env_cfg, rl_cfg, name):
     for group, network in ((actor, alg.actor), (critic, alg.critic)):
         assert [id(p) for p in group["params"]] == [id(p) for p in network.parameters()]
         assert group.get("fused", False) == (name != "rmsprop")
-    for _ in range(2):
-        runner.learn(1)
-        actor, critic = alg.optimizer.param_groups
-        assert actor["lr"] == alg.learning_rate > 0.001 and critic["lr"] == 0.0007
-        alg.load(alg.save(), None, True)
+    runner.learn(1)
+    assert actor["lr"] == critic["lr"] == alg.learning_rate > 0.001  # as rsl_rl sets both
+    assert critic["own_lr"] == 0.0007 and "own_lr" not in actor
+    alg.load(alg.save(), None, True)
+    alg.learning_rate = 0.0
+    for group in alg.optimizer.param_groups:
+        group["lr"] = 0.0
+    before = [[p.detach().clone() for p in net.parameters()] for net in (alg.actor, alg.critic)]
+    copy.copy(alg.optimizer).step()
+    for network, old, moved in zip((alg.actor, alg.critic), before, (False, True), strict=True):
+        same = [torch.equal(p, was) for p, was in zip(network.parameters(), old, strict=True)]
+        assert not any(same) if moved else all(same)
+    assert [group["lr"] for group in alg.optimizer.param_groups] == [0.0, 0.0]
 
 
 def test_encoders_that_the_critic_shares_learn_with_the_actor(env_cfg, rl_cfg):

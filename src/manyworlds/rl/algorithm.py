@@ -18,6 +18,9 @@ from manyworlds.rl.rollout import Collector, ShuffledStorage
 from manyworlds.rl.symmetry import MirrorSymmetry
 from manyworlds.utils.devices import torch_threads
 
+_OWN_RATE = "own_lr"
+"""Key of a learning rate in a group of an optimizer's parameters."""
+
 
 class AdjustedAlgorithm:
     """Base class that comes before an algorithm of rsl_rl; see `adjusted`.
@@ -158,25 +161,20 @@ class AdjustedAlgorithm:
         self, optimizer: torch.optim.Optimizer, critic_learning_rate: float | None
     ) -> torch.optim.Optimizer:
         """Return the optimizer with one kernel for many parameters, and the critic's own rate."""
-        groups = optimizer.param_groups
+        groups, kind = optimizer.param_groups, type(optimizer)
         if critic_learning_rate is not None:
             networks = self._networks()
             actor = [*networks["actor"].parameters()]
             shared = {id(parameter) for parameter in actor}
             critic = [p for p in networks["critic"].parameters() if id(p) not in shared]
-            rated = {"params": critic, "lr": critic_learning_rate}
+            rated = {"params": critic, _OWN_RATE: critic_learning_rate}
             groups = [{**groups[0], "params": actor}, {**groups[0], **rated}]
-        if isinstance(optimizer, torch.optim.Adam | torch.optim.SGD):
+            kind = _with_own_rates(kind)
+        if issubclass(kind, torch.optim.Adam | torch.optim.SGD):
             # One kernel for all parameters, instead of a dozen for each.
             groups = [{**group, "fused": True} for group in groups]
-        rebuilt: Any = type(optimizer)
-        result: torch.optim.Optimizer = rebuilt(groups)
-        if critic_learning_rate is not None:
-            # rsl_rl sets one rate in all groups whenever it adapts it.
-            result.register_step_pre_hook(
-                lambda one, *_: one.param_groups[1].update(lr=critic_learning_rate)
-            )
-        return result
+        make: Any = kind
+        return make(groups)
 
     def _networks(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in NETWORKS if hasattr(self, name)}
@@ -215,6 +213,25 @@ class AdjustedAlgorithm:
                 value = critic(extras["final_obs"][ended]).detach().squeeze(1)
                 rewards = rewards.index_add(0, ended, value, alpha=self.gamma)
         learner.process_env_step(obs, rewards, dones, extras)
+
+
+def _with_own_rates(optimizer: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+    """Derive an optimizer whose groups of parameters may have a learning rate of their own.
+
+    rsl_rl sets one rate in all groups whenever it adapts it.
+    """
+
+    def step(self: torch.optim.Optimizer, closure: Any = None) -> Any:
+        """Make one step, with the own rates of the groups that have one."""
+        given = [group["lr"] for group in self.param_groups]
+        for group in self.param_groups:
+            group["lr"] = group.get(_OWN_RATE, group["lr"])
+        result = optimizer.step(self, closure)
+        for group, rate in zip(self.param_groups, given, strict=True):
+            group["lr"] = rate
+        return result
+
+    return type(optimizer.__name__, (optimizer,), {"__doc__": optimizer.__doc__, "step": step})
 
 
 def adjusted(algorithm: type | str) -> type:

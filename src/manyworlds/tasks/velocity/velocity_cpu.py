@@ -11,6 +11,7 @@ from manyworlds.managers import CurriculumTermCfg
 from manyworlds.rl.config import SYMMETRIC_MLP, RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import TerrainHeightSensorCfg
 from manyworlds.tasks.cpu_physics import use_cheap_physics
+from manyworlds.tasks.velocity.velocity_env_cfg import draw_terrain_levels
 
 # Weights of rewards at first, after some control steps, and at last; None is the task's own. With
 # the task's own weights, a policy first learns to stand still, because noise then costs least, and
@@ -24,6 +25,8 @@ _WEIGHTS = {
 }
 # Iterations of the solver. Flat feet and collisions between legs need more of them.
 _SOLVER_ITERATIONS, _BIPED_SOLVER_ITERATIONS = 5, 10
+_HIGHEST_LEVEL = 5
+"""Highest level of generated terrain; harder ones teach a beginner little."""
 _STAGES = (0, 1500, 3000)
 """Control steps at which weights change."""
 # A biped leaves the optimum of standing still by itself: it falls.
@@ -44,6 +47,11 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     _simplify_contacts(env_cfg, self_collisions=False)
     _change(env_cfg, rl_cfg, _WEIGHTS, _STAGES)
+    terrain = env_cfg.scene.terrain
+    if terrain is not None and terrain.terrain_generator is not None:
+        # The curriculum moves worlds down while robots still fall, and up by one level in an
+        # episode of 20 s, of which a short training has few.
+        draw_terrain_levels(env_cfg, 0, _HIGHEST_LEVEL)
     rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 700
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
