@@ -102,9 +102,12 @@ def test_one_ray_tells_as_much_as_many_over_a_plane():
     assert heights[0].allclose(heights[1], atol=1e-6)
 
 
-def test_bipeds_keep_their_self_collisions_and_begin_with_less_noise():
+@pytest.mark.parametrize("robot", ["Humanoid", "G1"])
+def test_bipeds_keep_their_self_collisions_and_begin_with_less_noise(robot):
     """Let legs touch each other as they do in the task, and noise alone not make robots fall."""
-    task = "Velocity-Flat-Humanoid"
+    if robot in FILES:
+        robot_file(FILES[robot])
+    task = f"Velocity-Flat-{robot}"
     own, cheap = preset(task)
     rl_cfg = load_rl_cfg(task)
     assert use_cpu_preset(task, load_env_cfg(task), rl_cfg)
