@@ -100,6 +100,15 @@ def test_the_critic_learns_at_a_rate_of_its_own(env_cfg, rl_cfg, name):
     assert [group["lr"] for group in alg.optimizer.param_groups] == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("rate", [0.0, -1e-3, float("nan")])
+def test_a_rate_of_the_critic_that_is_not_positive_is_refused(env_cfg, rl_cfg, rate):
+    """Say the value and the remedy before the training starts."""
+    rl_cfg.algorithm.critic_learning_rate = rate
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg))
+    with pytest.raises(ValueError, match=f"critic_learning_rate is {rate}, but must be positive"):
+        OnPolicyRunner(env, rl_cfg)
+
+
 def test_encoders_that_the_critic_shares_learn_with_the_actor(env_cfg, rl_cfg):
     """Optimize each parameter once, also if both networks have it."""
     rl_cfg.algorithm.critic_learning_rate = 0.0007

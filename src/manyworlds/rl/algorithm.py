@@ -31,6 +31,9 @@ class AdjustedAlgorithm:
         storage: storage with the sizes of a rollout.
         critic_learning_rate: constant learning rate of the critic; None for that of the actor.
         kwargs: settings of the algorithm.
+
+    Raises:
+        ValueError: the critic's learning rate is not positive.
     """
 
     device: str
@@ -163,6 +166,11 @@ class AdjustedAlgorithm:
         """Return the optimizer with one kernel for many parameters, and the critic's own rate."""
         groups, kind = optimizer.param_groups, type(optimizer)
         if critic_learning_rate is not None:
+            if not critic_learning_rate > 0.0:
+                raise ValueError(
+                    f"algorithm.critic_learning_rate is {critic_learning_rate}, but must be "
+                    "positive: leave it out for the learning rate of the actor."
+                )
             networks = self._networks()
             actor = [*networks["actor"].parameters()]
             shared = {id(parameter) for parameter in actor}
@@ -173,6 +181,8 @@ class AdjustedAlgorithm:
         if issubclass(kind, torch.optim.Adam | torch.optim.SGD):
             # One kernel for all parameters, instead of a dozen for each.
             groups = [{**group, "fused": True} for group in groups]
+        elif critic_learning_rate is None:
+            return optimizer
         make: Any = kind
         return make(groups)
 

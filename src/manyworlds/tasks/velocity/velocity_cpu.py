@@ -25,8 +25,6 @@ _WEIGHTS = {
 }
 # Iterations of the solver. Flat feet and collisions between legs need more of them.
 _SOLVER_ITERATIONS, _BIPED_SOLVER_ITERATIONS = 5, 10
-_HIGHEST_LEVEL = 5
-"""Highest level of generated terrain; harder ones teach a beginner little."""
 _STAGES = (0, 1500, 3000)
 """Control steps at which weights change."""
 # A biped leaves the optimum of standing still by itself: it falls.
@@ -47,11 +45,7 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     _simplify_contacts(env_cfg, self_collisions=False)
     _change(env_cfg, rl_cfg, _WEIGHTS, _STAGES)
-    terrain = env_cfg.scene.terrain
-    if terrain is not None and terrain.terrain_generator is not None:
-        # The curriculum moves worlds down while robots still fall, and up by one level in an
-        # episode of 20 s, of which a short training has few.
-        draw_terrain_levels(env_cfg, 0, _HIGHEST_LEVEL)
+    _keep_first_levels(env_cfg)
     rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 700
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
@@ -78,7 +72,7 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 6, 10000
     algorithm = rl_cfg.algorithm
     algorithm.num_learning_epochs, algorithm.gamma, algorithm.entropy_coef = 4, 0.99, 0.001
-    # The adaptive rate swings over two orders of magnitude within an update of this policy.
+    # The adaptive rate swings over more than an order of magnitude from update to update.
     algorithm.schedule, algorithm.learning_rate = "fixed", 4e-4
     algorithm.critic_learning_rate = 1e-3
     assert rl_cfg.actor.distribution_cfg is not None
@@ -116,6 +110,19 @@ def _at_most_three(condim: Any) -> Any:
     if isinstance(condim, dict):
         return {name: min(value, 3) for name, value in condim.items()}
     return None if condim is None else min(condim, 3)
+
+
+def _keep_first_levels(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Draw levels of terrain as for the first episodes, at every reset.
+
+    The curriculum moves worlds down while robots still fall, and up by one level in an episode of
+    20 s, of which a short training has few.
+    """
+    terrain = cfg.scene.terrain
+    generator = None if terrain is None else terrain.terrain_generator
+    if terrain is not None and generator is not None and generator.curriculum:
+        highest, first = generator.num_rows - 1, terrain.max_init_terrain_level
+        draw_terrain_levels(cfg, 0, highest if first is None else min(first, highest))
 
 
 def _simplify_foot_heights(cfg: ManagerBasedRlEnvCfg) -> None:
