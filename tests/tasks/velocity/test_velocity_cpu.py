@@ -147,24 +147,6 @@ def test_bounding_volumes_stay_where_the_ground_has_many_geoms():
         assert set(preset(task)[1].sim.mujoco.disableflags) == flags
 
 
-@pytest.mark.parametrize("robot", ["Quadruped", "Go1"])
-def test_worlds_keep_visiting_all_levels_up_to_five(robot):
-    """Draw levels at each reset: robots that fall do not move all worlds to easy terrain."""
-    if robot in FILES:
-        robot_file(FILES[robot])
-    own, cheap = preset(f"Velocity-Rough-{robot}")
-    assert "terrain_levels" in own.curriculum and "terrain_levels" not in cheap.curriculum
-    assert {name: term for name, term in cheap.events.items() if name in own.events} == own.events
-    cheap.scene.num_envs, cheap.seed = 64, 1
-    env = ManagerBasedRlEnv(cheap)
-    for _ in range(3):
-        env.reset()
-        terrain = env.scene.terrain
-        assert terrain is not None
-        assert set(terrain.terrain_levels.tolist()) == {0, 1, 2, 3, 4, 5}
-    assert "randomize_terrain" not in preset()[1].events  # on a plane
-
-
 def test_an_odd_number_of_physics_steps_is_refused():
     """Name the decimation that cannot be halved."""
     cfg = load_env_cfg(TASK)

@@ -11,7 +11,6 @@ from manyworlds.managers import CurriculumTermCfg
 from manyworlds.rl.config import SYMMETRIC_MLP, RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import TerrainHeightSensorCfg
 from manyworlds.tasks.cpu_physics import use_cheap_physics
-from manyworlds.tasks.velocity.velocity_env_cfg import draw_terrain_levels
 
 # Weights of rewards at first, after some control steps, and at last; None is the task's own. With
 # the task's own weights, a policy first learns to stand still, because noise then costs least, and
@@ -45,7 +44,6 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     _simplify_contacts(env_cfg, self_collisions=False)
     _change(env_cfg, rl_cfg, _WEIGHTS, _STAGES)
-    _keep_first_levels(env_cfg)
     rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 700
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
@@ -110,19 +108,6 @@ def _at_most_three(condim: Any) -> Any:
     if isinstance(condim, dict):
         return {name: min(value, 3) for name, value in condim.items()}
     return None if condim is None else min(condim, 3)
-
-
-def _keep_first_levels(cfg: ManagerBasedRlEnvCfg) -> None:
-    """Draw levels of terrain as for the first episodes, at every reset.
-
-    The curriculum moves worlds down while robots still fall, and up by one level in an episode of
-    20 s, of which a short training has few.
-    """
-    terrain = cfg.scene.terrain
-    generator = None if terrain is None else terrain.terrain_generator
-    if terrain is not None and generator is not None and generator.curriculum:
-        highest, first = generator.num_rows - 1, terrain.max_init_terrain_level
-        draw_terrain_levels(cfg, 0, highest if first is None else min(first, highest))
 
 
 def _simplify_foot_heights(cfg: ManagerBasedRlEnvCfg) -> None:

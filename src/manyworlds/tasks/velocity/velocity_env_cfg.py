@@ -214,24 +214,13 @@ def hold_terrain_level(cfg: ManagerBasedRlEnvCfg, level: int) -> None:
             f"The terrain has levels from 0 to {generator.num_rows - 1}, got {level}: choose one "
             "of these, or increase scene.terrain.terrain_generator.num_rows."
         )
-    draw_terrain_levels(cfg, level, level)
-
-
-def draw_terrain_levels(cfg: ManagerBasedRlEnvCfg, lowest: int, highest: int) -> None:
-    """Start each episode on a random cell within a range of levels, instead of the curriculum.
-
-    Args:
-        cfg: the environment, on generated terrain; it is modified.
-        lowest: first row of the terrain, from 0.
-        highest: last row of the terrain.
-    """
     cfg.curriculum = {
         name: term
         for name, term in cfg.curriculum.items()
         if term is None or term.func is not mdp.terrain_levels_vel
     }
     event = EventTermCfg(
-        func=mdp.randomize_terrain, mode="reset", params={"levels": (lowest, highest)}
+        func=mdp.randomize_terrain, mode="reset", params={"levels": (level, level)}
     )
     cfg.events = {"randomize_terrain": event, **cfg.events}
 
