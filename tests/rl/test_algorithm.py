@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import Any
 
@@ -71,6 +72,52 @@ def test_optimizers_keep_their_settings(env_cfg, rl_cfg, tmp_path, name):
     runner.learn(1)
     assert all(not torch.equal(old, new) for old, new in zip(before, parameters, strict=True))
     assert optimizer.param_groups[0]["lr"] == runner.alg.learning_rate
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "sgd", "rmsprop"])
+def test_the_critic_learns_at_a_rate_of_its_own(env_cfg, rl_cfg, name):
+    """Keep the critic's learning rate while that of the actor adapts, also after loading."""
+    rl_cfg.algorithm.optimizer, rl_cfg.algorithm.critic_learning_rate = name, 0.0007
+    rl_cfg.algorithm.desired_kl = 1e9  # increases the actor's rate
+    runner = OnPolicyRunner(RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg)), rl_cfg)
+    alg: Any = runner.alg
+    actor, critic = alg.optimizer.param_groups
+    for group, network in ((actor, alg.actor), (critic, alg.critic)):
+        assert [id(p) for p in group["params"]] == [id(p) for p in network.parameters()]
+        assert group.get("fused", False) == (name != "rmsprop")
+    runner.learn(1)
+    assert actor["lr"] == critic["lr"] == alg.learning_rate > 0.001  # as rsl_rl sets both
+    assert critic["own_lr"] == 0.0007 and "own_lr" not in actor
+    alg.load(alg.save(), None, True)
+    alg.learning_rate = 0.0
+    for group in alg.optimizer.param_groups:
+        group["lr"] = 0.0
+    before = [[p.detach().clone() for p in net.parameters()] for net in (alg.actor, alg.critic)]
+    copy.copy(alg.optimizer).step()
+    for network, old, moved in zip((alg.actor, alg.critic), before, (False, True), strict=True):
+        same = [torch.equal(p, was) for p, was in zip(network.parameters(), old, strict=True)]
+        assert not any(same) if moved else all(same)
+    assert [group["lr"] for group in alg.optimizer.param_groups] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("rate", [0.0, -1e-3, float("nan")])
+def test_a_rate_of_the_critic_that_is_not_positive_is_refused(env_cfg, rl_cfg, rate):
+    """Say the value and the remedy before the training starts."""
+    rl_cfg.algorithm.critic_learning_rate = rate
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg))
+    with pytest.raises(ValueError, match=f"critic_learning_rate is {rate}, but must be positive"):
+        OnPolicyRunner(env, rl_cfg)
+
+
+def test_encoders_that_the_critic_shares_learn_with_the_actor(env_cfg, rl_cfg):
+    """Optimize each parameter once, also if both networks have it."""
+    rl_cfg.algorithm.critic_learning_rate = 0.0007
+    alg: Any = OnPolicyRunner(RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg)), rl_cfg).alg
+    alg.critic.mlp = alg.actor.mlp
+    actor, critic = alg._rebuilt(alg.optimizer, 0.0007).param_groups
+    own = [p for p in alg.critic.parameters() if all(p is not q for q in alg.actor.parameters())]
+    assert len(actor["params"]) == len([*alg.actor.parameters()])
+    assert [id(p) for p in critic["params"]] == [id(p) for p in own]
 
 
 def test_an_unknown_algorithm_is_named():

@@ -20,6 +20,9 @@ from manyworlds.rl.rollout import Collector, ShuffledStorage
 from manyworlds.rl.symmetry import MirrorSymmetry
 from manyworlds.utils.devices import torch_threads
 
+_OWN_RATE = "own_lr"
+"""Key of a learning rate in a group of an optimizer's parameters."""
+
 
 class AdjustedAlgorithm:
     """Base class that comes before an algorithm of rsl_rl; see `adjusted`.
@@ -28,7 +31,11 @@ class AdjustedAlgorithm:
         first: actor of a reinforcement learner, or student.
         second: critic or teacher.
         storage: storage with the sizes of a rollout.
+        critic_learning_rate: constant learning rate of the critic; None for that of the actor.
         kwargs: settings of the algorithm.
+
+    Raises:
+        ValueError: the critic's learning rate is not positive.
     """
 
     device: str
@@ -42,17 +49,21 @@ class AdjustedAlgorithm:
     """Policy and rollout on the device of the worlds, if that is not the learner's."""
 
     def __init__(
-        self, first: nn.Module, second: nn.Module, storage: RolloutStorage, **kwargs: object
+        self,
+        first: nn.Module,
+        second: nn.Module,
+        storage: RolloutStorage,
+        *,
+        critic_learning_rate: float | None = None,
+        **kwargs: object,
     ) -> None:
         learner: Any = super()
         learner.__init__(first, second, ShuffledStorage.like(storage), **kwargs)
         if (symmetry := getattr(self, "symmetry", None)) is not None:
             self.symmetry = MirrorSymmetry(**vars(symmetry))
         optimizer = getattr(self, "optimizer", None)
-        if isinstance(optimizer, torch.optim.Adam | torch.optim.SGD):
-            # One kernel for all parameters, instead of a dozen for each.
-            groups = [{**group, "fused": True} for group in optimizer.param_groups]
-            self.optimizer = type(optimizer)(groups)
+        if isinstance(optimizer, torch.optim.Optimizer):
+            self.optimizer = self._rebuilt(optimizer, critic_learning_rate)
 
     def collect_on(self, device: torch.device) -> None:
         """Collect rollouts on another device than the learner's, which gets them as a whole.
@@ -155,6 +166,32 @@ class AdjustedAlgorithm:
             if rnd.reward_normalization and rewards["average"] is not None:
                 rnd.reward_normalizer.disc_avg.avg = rewards["average"].to(self.device)
 
+    def _rebuilt(
+        self, optimizer: torch.optim.Optimizer, critic_learning_rate: float | None
+    ) -> torch.optim.Optimizer:
+        """Return the optimizer with one kernel for many parameters, and the critic's own rate."""
+        groups, kind = optimizer.param_groups, type(optimizer)
+        if critic_learning_rate is not None:
+            if not critic_learning_rate > 0.0:
+                raise ValueError(
+                    f"algorithm.critic_learning_rate is {critic_learning_rate}, but must be "
+                    "positive: leave it out for the learning rate of the actor."
+                )
+            networks = self._networks()
+            actor = [*networks["actor"].parameters()]
+            shared = {id(parameter) for parameter in actor}
+            critic = [p for p in networks["critic"].parameters() if id(p) not in shared]
+            rated = {"params": critic, _OWN_RATE: critic_learning_rate}
+            groups = [{**groups[0], "params": actor}, {**groups[0], **rated}]
+            kind = _with_own_rates(kind)
+        if issubclass(kind, torch.optim.Adam | torch.optim.SGD):
+            # One kernel for all parameters, instead of a dozen for each.
+            groups = [{**group, "fused": True} for group in groups]
+        elif critic_learning_rate is None:
+            return optimizer
+        make: Any = kind
+        return make(groups)
+
     def _networks(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in NETWORKS if hasattr(self, name)}
         return found if self.collector is None else {**found, "collector": self.collector.policy}
@@ -192,6 +229,25 @@ class AdjustedAlgorithm:
                 value = critic(extras["final_obs"][ended]).detach().squeeze(1)
                 rewards = rewards.index_add(0, ended, value, alpha=self.gamma)
         learner.process_env_step(obs, rewards, dones, extras)
+
+
+def _with_own_rates(optimizer: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+    """Derive an optimizer whose groups of parameters may have a learning rate of their own.
+
+    rsl_rl sets one rate in all groups whenever it adapts it.
+    """
+
+    def step(self: torch.optim.Optimizer, closure: Any = None) -> Any:
+        """Make one step, with the own rates of the groups that have one."""
+        given = [group["lr"] for group in self.param_groups]
+        for group in self.param_groups:
+            group["lr"] = group.get(_OWN_RATE, group["lr"])
+        result = optimizer.step(self, closure)
+        for group, rate in zip(self.param_groups, given, strict=True):
+            group["lr"] = rate
+        return result
+
+    return type(optimizer.__name__, (optimizer,), {"__doc__": optimizer.__doc__, "step": step})
 
 
 def adjusted(algorithm: type | str) -> type:

@@ -105,6 +105,9 @@ class RslRlPpoAlgorithmCfg:
     share_cnn_encoders: bool = False
     """Share the actor's convolutions with the critic."""
     class_name: str = "PPO"
+    critic_learning_rate: float | None = field(default=None, kw_only=True)
+    """Constant learning rate of the critic; None for that of the actor. The adaptive rate becomes
+    small for policies with many joints or little noise, and the critic learns slowly with it."""
     symmetry_cfg: RslRlSymmetryCfg = field(default_factory=RslRlSymmetryCfg, kw_only=True)
     """Uses of the robot's mirror symmetry; none by default."""
     rnd_cfg: RslRlRndCfg = field(default_factory=RslRlRndCfg, kw_only=True)

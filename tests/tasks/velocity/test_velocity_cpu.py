@@ -43,8 +43,11 @@ def weights_at(cfg: ManagerBasedRlEnvCfg, step: int) -> dict[str, float]:
     return weights
 
 
-@pytest.mark.parametrize("task", [TASK, "Velocity-Rough-Humanoid"])
-def test_the_preset_is_the_same_task_in_the_end(task):
+@pytest.mark.parametrize(
+    ("task", "raised"),
+    [(TASK, {"track_linear_velocity", "action_rate_l2"}), ("Velocity-Rough-Humanoid", set())],
+)
+def test_the_preset_is_the_same_task_in_the_end(task, raised):
     """Keep what is observed, done, commanded and rewarded; let most weights become the task's."""
     own, cheap = preset(task)
     for name in ("observations", "actions", "commands", "events", "terminations"):
@@ -58,7 +61,7 @@ def test_the_preset_is_the_same_task_in_the_end(task):
     assert weights_at(cheap, 0) != weights_at(own, 0)
     last, own_last = weights_at(cheap, 10**9), weights_at(own, 10**9)
     differ = {name for name, weight in last.items() if weight != own_last[name]}
-    assert differ == {"track_linear_velocity", "action_rate_l2"}
+    assert differ == raised
     assert all(0.0 < own_last[name] / last[name] < 1.0 for name in differ)  # more of the same
     for name, term in cheap.rewards.items():
         assert (term.func, term.params) == (own.rewards[name].func, own.rewards[name].params)
@@ -99,13 +102,21 @@ def test_one_ray_tells_as_much_as_many_over_a_plane():
     assert heights[0].allclose(heights[1], atol=1e-6)
 
 
-def test_bipeds_keep_their_self_collisions_and_begin_with_less_noise():
+@pytest.mark.parametrize("robot", ["Humanoid", "G1"])
+def test_bipeds_keep_their_self_collisions_and_begin_with_less_noise(robot):
     """Let legs touch each other as they do in the task, and noise alone not make robots fall."""
-    task = "Velocity-Flat-Humanoid"
+    if robot in FILES:
+        robot_file(FILES[robot])
+    task = f"Velocity-Flat-{robot}"
     own, cheap = preset(task)
     rl_cfg = load_rl_cfg(task)
     assert use_cpu_preset(task, load_env_cfg(task), rl_cfg)
     assert rl_cfg.actor.distribution_cfg["init_std"] < 1.0
+    assert rl_cfg.algorithm.schedule == "fixed"
+    assert rl_cfg.algorithm.critic_learning_rate > rl_cfg.algorithm.learning_rate
+    quadruped = load_rl_cfg(TASK)
+    use_cpu_preset(TASK, load_env_cfg(TASK), quadruped)
+    assert rl_cfg.num_steps_per_env < quadruped.num_steps_per_env
     for cheap_one, own_one in zip(
         cheap.scene.entities["robot"].collisions,
         own.scene.entities["robot"].collisions,
