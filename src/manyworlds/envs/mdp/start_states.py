@@ -15,7 +15,7 @@ from manyworlds.validation.worlds import EnvIds
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
-_MEMORY = 1000
+_MEMORY = 300
 """Number of episodes of one kind over which its rate of success is averaged."""
 _FLOOR = 0.1
 """Failure rate that is added to each kind, so that no kind is forgotten."""

@@ -11,11 +11,11 @@ import torch
 
 from manyworlds.entity import Entity, EntityCfg
 
-_ITERATIONS = 30
+_TURNING, _PLACING = 25, 10
+"""Number of iterations with the hand's orientation, and with its position alone."""
 _TOLERANCE = 1e-3  # [m]
 _DAMPING = 1e-4
-_TURN = 0.1
-"""Weight of the hand's orientation [m/rad]: reaching the position matters more."""
+_MAX_STEP = 0.3  # [rad]
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ class _Hand:
         mujoco.mju_axisAngle2Quat(turn, np.array([0.0, 0.0, 1.0]), angle)
         mujoco.mju_mat2Quat(now, self._orientation)
         mujoco.mju_mulQuat(wanted, turn, now)
-        for _ in range(_ITERATIONS):
+        for i in range(_TURNING + _PLACING):
             mujoco.mj_kinematics(model, data)
             mujoco.mj_comPos(model, data)
             error = position - data.site_xpos[self.site]
-            self._step(error, self._rotation(wanted))
+            self._step(error, self._rotation(wanted) if i < _TURNING else None)
         mujoco.mj_forward(model, data)
         if np.abs(position - data.site_xpos[self.site]).max() > _TOLERANCE or not self._is_free():
             return None
@@ -109,16 +109,19 @@ class _Hand:
         mujoco.mju_quat2Vel(vector, difference, 1.0)
         return vector
 
-    def _step(self, error: np.ndarray, turn: np.ndarray) -> None:
-        """Take a damped Gauss-Newton step with the arm's hinges."""
+    def _step(self, error: np.ndarray, turn: np.ndarray | None) -> None:
+        """Move the hinges toward a position, and as far as this leaves freedom, an orientation."""
         model, data = self.model, self.data
         jac_pos, jac_rot = np.zeros((3, model.nv)), np.zeros((3, model.nv))
         mujoco.mj_jacSite(model, data, jac_pos, jac_rot, self.site)
-        jacobian = np.concatenate([jac_pos, _TURN * jac_rot])[:, self._dofs]
-        target = np.concatenate([error, _TURN * turn])
-        square = jacobian.T @ jacobian + _DAMPING * np.eye(len(self._dofs))
+        jac_pos, jac_rot = jac_pos[:, self._dofs], jac_rot[:, self._dofs]
+        inverse = _damped_inverse(jac_pos)
+        solution = inverse @ error
+        if turn is not None:
+            free = np.eye(len(self._dofs)) - inverse @ jac_pos
+            solution += free @ _damped_inverse(jac_rot @ free) @ (turn - jac_rot @ solution)
         change = np.zeros(model.nv)
-        change[self._dofs] = np.linalg.solve(square, jacobian.T @ target)
+        change[self._dofs] = solution.clip(-_MAX_STEP, _MAX_STEP)
         mujoco.mj_integratePos(model, data.qpos, change, 1.0)
         limited = model.jnt_limited.astype(bool)
         address = model.jnt_qposadr[limited]
@@ -128,3 +131,9 @@ class _Hand:
     def _is_free(self) -> bool:
         """Return True if nothing touches that does not touch in the starting posture."""
         return self.data.ncon <= self._contacts
+
+
+def _damped_inverse(jacobian: np.ndarray) -> np.ndarray:
+    """Return a pseudoinverse that stays finite at singular postures."""
+    square = jacobian @ jacobian.T + _DAMPING * np.eye(len(jacobian))
+    return jacobian.T @ np.linalg.inv(square)

@@ -33,7 +33,7 @@ _TARGET_S = (2.5, 5.0)  # time until the target changes [s]
 # the fingers can be without touching the ground.
 _HELD: tuple[Point, Point] = (0.25, -0.2, 0.05), (0.45, 0.2, 0.35)
 _AROUND: tuple[Point, Point] = (0.2, -0.2, 0.028), (0.4, 0.2, 0.035)
-_ABOVE: tuple[Point, Point] = (0.2, -0.2, 0.07), (0.4, 0.2, 0.12)
+_ABOVE: tuple[Point, Point] = (0.2, -0.2, 0.035), (0.4, 0.2, 0.12)
 
 
 def use_cpu_preset(arm: Arm, env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
