@@ -108,7 +108,7 @@ def test_progress_is_saved():
     env, term = make(lambda env: heights(env) < 2.0, num_envs=50)
     for _ in range(40):
         env.reset()
-    other, fresh = make(never, num_envs=50)
+    _, fresh = make(never, num_envs=50)
     fresh.load_state_dict(term.state_dict())
     assert torch.equal(fresh.shares, term.shares) and fresh.shares.min() > 0.0
     assert torch.equal(fresh.rates, term.rates)

@@ -105,7 +105,7 @@ class reset_to_start_states(ManagerTermBase):  # noqa: N801
 def start_state_rates(
     env: ManagerBasedRlEnv, env_ids: EnvIds, event_name: str
 ) -> dict[str, torch.Tensor]:
-    """Return the rates of success of a `reset_to_start_states` event by kind, to log them.
+    """Return the rates of success of a `reset_to_start_states` event by kind, shape [] each.
 
     Args:
         env: the environment.

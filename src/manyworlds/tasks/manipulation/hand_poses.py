@@ -81,7 +81,12 @@ class _Hand:
         self._orientation = self.data.site_xmat[self.site].copy()
 
     def solve(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Return joint positions and the hand's pose; None if the hand cannot be there."""
+        """Solve for one position [m], shape [3].
+
+        Returns:
+            Joint positions, shape [joints], and the hand's position, shape [3], and quaternion
+            (wxyz), shape [4]; None if the hand cannot be there.
+        """
         model, data = self.model, self.data
         data.qpos[:] = self._start
         turn, wanted, now = np.zeros(4), np.zeros(4), np.zeros(4)

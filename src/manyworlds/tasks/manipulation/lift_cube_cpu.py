@@ -79,16 +79,16 @@ def _start_easily(arm: Arm, cfg: ManagerBasedRlEnvCfg) -> None:
     cfg.events["start"] = EventTermCfg(
         func=mdp.reset_to_start_states,
         mode="reset",
-        params={"kinds": kinds, "success": _is_at_target},
+        params={"kinds": kinds, "success": _has_succeeded},
     )
     cfg.curriculum["start"] = CurriculumTermCfg(
         func=mdp.start_state_rates, params={"event_name": "start"}
     )
 
 
-def _is_at_target(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Mask of worlds whose cube was at its target in the last step, shape [num_envs]."""
-    return env.command_manager.get_term("lift_height").metrics["at_goal"] > 0.0
+def _has_succeeded(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Mask of worlds whose cube has been at its target in this episode, shape [num_envs]."""
+    return env.command_manager.get_term("lift_height").metrics["episode_success"] > 0.0
 
 
 @dataclass(frozen=True)
