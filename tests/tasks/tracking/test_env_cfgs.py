@@ -162,7 +162,7 @@ def test_few_cores_learn_the_same_task(robot):
 
 
 def test_initial_velocities_grow_with_the_steps(clip):
-    """Start worlds at three steps of a training: speeds are at most the scale's, and close to it."""
+    """Start worlds at some steps of a training: the highest speed is that of the scale."""
     cfg, rl_cfg = load_env_cfg("Tracking-Flat-Humanoid"), load_rl_cfg("Tracking-Flat-Humanoid")
     use_cpu_preset("Tracking-Flat-Humanoid", cfg, rl_cfg)
     cfg.scene.num_envs, cfg.seed = 64, 1
