@@ -40,7 +40,7 @@ def hand_poses(
     collide with itself or with the ground, are left out.
 
     Args:
-        cfg: the arm, with a fixed base; z points up.
+        cfg: the arm, with a fixed base at the origin; z points up.
         site: name of the grasp site.
         posture: joint positions that the solution starts from, by name [rad or m].
         positions: positions relative to the root [m], shape [n, 3].

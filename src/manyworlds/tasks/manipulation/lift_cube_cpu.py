@@ -29,8 +29,8 @@ _POSES = 256
 _EPISODE_S = 5.0
 _TARGET_S = (2.5, 5.0)  # time until the target changes [s]
 
-# Bounds of the hand's positions relative to the root [m]. Around the cube, the hand is as low as
-# the fingers can be without touching the ground.
+# Bounds of the hand's positions relative to the root, which is at the world's origin [m]. Around
+# the cube, the hand is as low as the fingers can be without touching the ground.
 _HELD: tuple[Point, Point] = (0.25, -0.2, 0.05), (0.45, 0.2, 0.35)
 _AROUND: tuple[Point, Point] = (0.2, -0.2, 0.028), (0.4, 0.2, 0.035)
 _ABOVE: tuple[Point, Point] = (0.2, -0.2, 0.035), (0.4, 0.2, 0.12)

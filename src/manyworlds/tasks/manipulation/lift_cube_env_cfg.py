@@ -59,10 +59,11 @@ class Arm:
     """Site between the fingertips."""
     fingertips: str
     """Regular expression of the geoms that touch a grasped object."""
-    grasp: Mapping[str, float]
-    """Joint positions with the hand around an object on the ground [rad or m]."""
-    closed: Mapping[str, float]
-    """Joint positions of the fingers that hold the cube [m]."""
+    grasp: Mapping[str, float] = field(default_factory=dict)
+    """Joint positions with the hand around an object on the ground [rad or m], from which settings
+    for a few CPU cores compute start states."""
+    closed: Mapping[str, float] = field(default_factory=dict)
+    """Joint positions of the fingers that hold the cube [m], for the same purpose."""
     viewer: ViewerConfig = field(default_factory=ViewerConfig)
 
 
