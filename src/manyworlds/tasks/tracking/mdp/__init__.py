@@ -18,7 +18,6 @@ from manyworlds.tasks.tracking.mdp.actions import (
     MotionJointPositionActionCfg,
 )
 from manyworlds.tasks.tracking.mdp.commands import MotionCommand, MotionCommandCfg, MotionLoader
-from manyworlds.tasks.tracking.mdp.curriculums import DisturbanceStage, initial_velocities
 from manyworlds.tasks.tracking.mdp.metrics import (
     compute_ee_orientation_error,
     compute_ee_position_error,
@@ -50,7 +49,6 @@ from manyworlds.tasks.tracking.mdp.terminations import (
 )
 
 __all__ = [
-    "DisturbanceStage",
     "JointPositionActionCfg",
     "MotionCommand",
     "MotionCommandCfg",
@@ -71,7 +69,6 @@ __all__ = [
     "compute_mpkpe",
     "compute_root_relative_mpkpe",
     "generated_commands",
-    "initial_velocities",
     "joint_pos_limits",
     "joint_pos_rel",
     "joint_vel_rel",
