@@ -25,7 +25,7 @@ def at_height(height: float):
     return start
 
 
-def make(success, num_envs: int = 400, **params):
+def make(success, num_envs: int = 100, **params):
     """Build an environment whose episodes start at three heights."""
     kinds = {name: at_height(float(i)) for i, name in enumerate(KINDS)}
     start = EventTermCfg(
@@ -73,7 +73,7 @@ def test_success_opens_the_next_kind_and_shifts_episodes_to_it():
     assert opened == sorted(opened) and {1, 2, 3} == set(opened)
     assert term.rates[0] > 0.9 and term.rates[1] > 0.9 and term.rates[2] == 0.0
     counts = torch.bincount(heights(env).long(), minlength=3) / env.num_envs
-    assert torch.allclose(counts, term.shares, atol=0.08)
+    assert torch.allclose(counts, term.shares, atol=0.15)
     assert counts[2] > 0.7 and counts.min() > 0.02
     assert mdp.start_state_rates(env, None, "start")["high"] == 0.0
     assert env.extras["log"]["Curriculum/rates/low"] > 0.9
