@@ -28,6 +28,8 @@ from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
 from manyworlds.utils.config import update_from_plain
 
 _POINTS = 60
+_CURVES = ("track_", "lift_precise", "motion_body_pos", "motion_body_ori")
+"""First letters of the reward terms that are drawn, all of which are at most 1."""
 
 
 @dataclass
@@ -83,7 +85,7 @@ def _results(task: str, run: RunFolder) -> dict[str, Any]:
     rl_cfg, checkpoint = _policy(task, run)
     result, measures = evaluate_task(task, rl_cfg, checkpoint)
     print(result, ", ".join(f"{name} {value:.3f}" for name, value in measures.items()), sep="\n")
-    shown = [name for name in result.terms if name.startswith("track_")] or [*result.terms][:1]
+    shown = [name for name in result.terms if name.startswith(_CURVES)] or [*result.terms][:1]
     return {
         "seed": rl_cfg.seed,
         "run": run.path.name,

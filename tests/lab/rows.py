@@ -54,7 +54,7 @@ ROWS = {
         "lab/page/test_captures.py::test_many_contacts_are_copied_quickly "
         "lab/page/test_overlays.py::test_overlays_cost_nothing_when_off"
     ),
-    "A7": "lab/page/test_page.py::test_keys",
+    "A7": "lab/page/test_keys.py::test_keys",
     "A8": "lab/test_physics_loop.py::test_a_callback_that_fails_stops_nobody",
     "A10": "lab/test_physics_loop.py::test_options_are_changed_between_steps",
     "A12": "not here: whoever needs the lab is given it; there is no global to find it by",
@@ -71,7 +71,7 @@ ROWS = {
     "C9": "lab/test_physics_loop.py::test_worlds_begin_as_they_are_told",
     "C10": (
         "cli/test_lab.py::test_headless_needs_no_viser "
-        "lab/page/test_page.py::test_tab_hides_the_panel"
+        "lab/page/test_keys.py::test_tab_hides_the_panel"
     ),
     "C11": (
         "lab/test_physics_loop.py::test_worlds_begin_as_they_are_told "
@@ -192,25 +192,25 @@ ROWS = {
     "I18": "lab/test_physics_loop.py::test_steps_are_those_of_a_plain_loop",
     # J
     "J2": (
-        "lab/page/test_page.py::test_keys "
+        "lab/page/test_keys.py::test_keys "
         "lab/page/test_overlays.py::test_overlays_cost_nothing_when_off"
     ),
     "J3": "lab/page/test_page.py::test_bodies_are_drawn_where_they_are",
     "J5": "lab/test_stress.py::test_poses_and_joints_are_of_one_step",
     "J6": "not here: converting meshes comes with quick convert; MuJoCo's are drawn as they are",
     # K
-    "K1": "lab/page/test_page.py::test_keys "
+    "K1": "lab/page/test_keys.py::test_keys "
     "lab/page/test_overlays.py::test_contacts_are_discs_and_arrows",
-    "K2": "lab/page/test_page.py::test_keys "
+    "K2": "lab/page/test_keys.py::test_keys "
     "lab/page/test_overlays.py::test_without_visuals_only_colliders_remain",
-    "K3": "lab/page/test_page.py::test_keys "
+    "K3": "lab/page/test_keys.py::test_keys "
     "lab/page/test_overlays.py::test_colliders_are_what_can_touch",
-    "K4": "lab/page/test_page.py::test_keys "
+    "K4": "lab/page/test_keys.py::test_keys "
     "lab/page/test_overlays.py::test_only_hinges_and_slides_have_axes",
-    "K5": "lab/page/test_page.py::test_keys",
-    "KP": "lab/page/test_page.py::test_keys",
-    "KR": "lab/page/test_page.py::test_keys",
-    "KTab": "lab/page/test_page.py::test_tab_hides_the_panel",
+    "K5": "lab/page/test_keys.py::test_keys",
+    "KP": "lab/page/test_keys.py::test_keys",
+    "KR": "lab/page/test_keys.py::test_keys",
+    "KTab": "lab/page/test_keys.py::test_tab_hides_the_panel",
     "K-": "lab/page/test_browser.py::test_a_slider_moves_a_joint",
     # L
     "L1": (
@@ -380,7 +380,7 @@ ROWS = {
     "Z14": "lab/page/test_record.py::test_record_and_stop "
     "lab/page/test_page.py::test_the_page_follows_a_rebuilt_world",
     "Z15": "lab/page/test_browser.py::test_the_page_comes_back",
-    "Z16": "lab/page/test_page.py::test_tab_hides_the_panel",
+    "Z16": "lab/page/test_keys.py::test_tab_hides_the_panel",
     # AA
     "AA1": (
         "cli/test_validate.py::test_a_running_world_does_not_notice "

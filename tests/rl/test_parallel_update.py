@@ -17,6 +17,7 @@ SETTINGS = {
     "unclipped values": {"use_clipped_value_loss": False, "max_grad_norm": 0.01},
     "fixed rate": {"schedule": "fixed", "entropy_coef": 0.1},
     "large changes": {"desired_kl": 1e-6, "learning_rate": 0.003},
+    "own rate of the critic": {"critic_learning_rate": 7e-4},
     "adamw": {"optimizer": "adamw"},
     "sgd": {"optimizer": "sgd"},
     "rmsprop": {"optimizer": "rmsprop", "num_mini_batches": 3, "num_learning_epochs": 2},

@@ -11,14 +11,37 @@ from manyworlds.sensor import ContactSensorCfg
 def use_cheap_physics(cfg: ManagerBasedRlEnvCfg, iterations: int) -> None:
     """Solve contacts with few iterations, and halve the number of physics steps per control step.
 
-    The control period, the friction cones and the contacts stay the same. Sensors of the robot's
-    model that no term names are left out. `docs/performance.md` lists what each change gains, and
-    how far motions deviate from the task's own. Histories of contact sensors, which count physics
-    steps, have half as many; delays of actuators, which count them, too, are not changed.
+    See `halve_physics_steps`. `docs/performance.md` lists what each change gains, and how far
+    motions deviate from the task's own.
 
     Args:
         cfg: the environment, with an even decimation; it is modified.
         iterations: iterations of the projected Gauss-Seidel solver.
+
+    Raises:
+        ValueError: the decimation is odd.
+    """
+    halve_physics_steps(cfg)
+    physics = cfg.sim.mujoco
+    assert physics is not None
+    physics.solver, physics.iterations = "pgs", iterations
+    # A robot on the ground is one island: looking for islands changes nothing and takes time.
+    skipped = ["island"]
+    if cfg.scene.terrain is None or cfg.scene.terrain.terrain_type == "plane":
+        # Few geoms are tested faster directly than through their bounding volumes.
+        skipped.append("midphase")
+    physics.disableflags = (*physics.disableflags, *skipped)
+
+
+def halve_physics_steps(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Halve the number of physics steps per control step, and leave out sensors that no term names.
+
+    The control period, the solver, the friction cones and the contacts stay the same. Histories of
+    contact sensors, which count physics steps, have half as many; delays of actuators, which count
+    them, too, are not changed.
+
+    Args:
+        cfg: the environment, with an even decimation; it is modified.
 
     Raises:
         ValueError: the decimation is odd.
@@ -31,13 +54,6 @@ def use_cheap_physics(cfg: ManagerBasedRlEnvCfg, iterations: int) -> None:
             "it together with sim.mujoco.timestep, so that the control period stays the same."
         )
     physics.timestep, cfg.decimation = 2.0 * physics.timestep, cfg.decimation // 2
-    physics.solver, physics.iterations = "pgs", iterations
-    # A robot on the ground is one island: looking for islands changes nothing and takes time.
-    skipped = ["island"]
-    if cfg.scene.terrain is None or cfg.scene.terrain.terrain_type == "plane":
-        # Few geoms are tested faster directly than through their bounding volumes.
-        skipped.append("midphase")
-    physics.disableflags = (*physics.disableflags, *skipped)
     for sensor in cfg.scene.sensors:
         if isinstance(sensor, ContactSensorCfg):
             sensor.history_length = -(-sensor.history_length // 2)

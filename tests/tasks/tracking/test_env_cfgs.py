@@ -148,8 +148,11 @@ def test_few_cores_learn_the_same_task(robot):
     cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
     module.use_cpu_preset(cfg, rl_cfg)
     before = load_env_cfg(task)
-    for name in ("observations", "actions", "rewards", "terminations", "episode_length_s"):
+    for name in ("actions", "rewards", "terminations", "episode_length_s"):
         assert to_plain(getattr(cfg, name)) == to_plain(getattr(before, name))
+    for group in ("actor", "critic"):
+        assert cfg.observations[group].terms == before.observations[group].terms
+        assert not (group == "actor" and cfg.observations[group].enable_corruption)
     assert cfg.scene.num_envs == 512 and cfg.events == {}
     assert cfg.commands["motion"].velocity_range["x"] == (-0.1, 0.1)
     assert rl_cfg.actor.hidden_dims == (128, 128, 128)

@@ -71,6 +71,10 @@ from manyworlds.envs.mdp.rewards import (
     posture,
     self_collision_cost,
 )
+from manyworlds.envs.mdp.start_states import (
+    reset_to_start_states,
+    start_state_rates,
+)
 from manyworlds.envs.mdp.terminations import (
     bad_orientation,
     bad_world,
@@ -139,10 +143,12 @@ __all__ = [
     "reset_root_state_from_flat_patches",
     "reset_root_state_uniform",
     "reset_scene_to_default",
+    "reset_to_start_states",
     "resolve_env_ids",
     "reward_curriculum",
     "root_height_below_minimum",
     "self_collision_cost",
+    "start_state_rates",
     "termination_curriculum",
     "time_out",
     "variant_id",

@@ -31,6 +31,8 @@ from manyworlds.utils.viewer_config import ViewerConfig
 
 CameraKind = Literal["rgb", "depth"]
 
+CUBE_SIZE = 0.02
+"""Half of the cube's edge length [m]."""
 _FOREVER = 1e9  # longer than any episode [s]
 _PLAY_WORLDS = 16
 _PIXELS = 48
@@ -57,11 +59,16 @@ class Arm:
     """Site between the fingertips."""
     fingertips: str
     """Regular expression of the geoms that touch a grasped object."""
+    grasp: Mapping[str, float] = field(default_factory=dict)
+    """Joint positions with the hand around an object on the ground [rad or m], from which settings
+    for a few CPU cores compute start states."""
+    closed: Mapping[str, float] = field(default_factory=dict)
+    """Joint positions of the fingers that hold the cube [m], for the same purpose."""
     viewer: ViewerConfig = field(default_factory=ViewerConfig)
 
 
 def get_cube_spec(
-    cube_size: float = 0.02,
+    cube_size: float = CUBE_SIZE,
     mass: float = 0.05,
     rgba: tuple[float, float, float, float] = _CUBE_COLORS[0],
 ) -> mujoco.MjSpec:

@@ -17,12 +17,19 @@ _CALMER = 0.2
 def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
     """Simplify physics, reduce initial velocities, worlds and networks, and fix the learning rate.
 
-    Pushes and randomization are removed. Observations, actions, rewards and terminations do not
-    change. The adaptive schedule would reduce the learning rate about fiftyfold, because gradients
-    from few samples are noisy.
+    Pushes, randomization and the noise of observations are removed. Quantities that are observed,
+    actions, rewards and terminations do not change. The adaptive schedule would reduce the learning
+    rate about fiftyfold, because gradients from few samples are noisy.
+
+    Args:
+        env_cfg: the environment; it is modified.
+        rl_cfg: the learner; it is modified.
     """
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     env_cfg.events.clear()
+    actor = env_cfg.observations["actor"]
+    assert actor is not None
+    actor.enable_corruption = False
     command: Any = env_cfg.commands["motion"]
     command.velocity_range = {
         name: (_CALMER * low, _CALMER * high)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from manyworlds.asset_zoo.arm import ARM_ACTION_SCALE, PADS, get_arm_cfg
+from manyworlds.tasks.manipulation import lift_cube_cpu
 from manyworlds.tasks.manipulation.lift_cube_env_cfg import (
     Arm,
     lift_cube_env_cfg,
@@ -26,6 +27,7 @@ __all__ = [
     "arm_lift_cube_vision_ppo_runner_cfg",
     "arm_multi_cube_seg_env_cfg",
     "arm_multi_cube_seg_ppo_runner_cfg",
+    "use_cpu_preset",
 ]
 
 ARM = Arm(
@@ -35,6 +37,14 @@ ARM = Arm(
     hand="link_6",
     grasp_site="grasp_site",
     fingertips=PADS,
+    grasp={
+        "joint2": 1.396,
+        "joint3": 0.633,
+        "joint4": -0.208,
+        "left_finger": 0.0375,
+        "right_finger": -0.0375,
+    },
+    closed={"left_finger": 0.0195, "right_finger": -0.0195},
     viewer=ViewerConfig(
         origin_type=ViewerConfig.OriginType.ASSET_BODY,
         entity_name="robot",
@@ -45,6 +55,7 @@ ARM = Arm(
     ),
 )
 
+use_cpu_preset = partial(lift_cube_cpu.use_cpu_preset, ARM)
 arm_lift_cube_env_cfg = partial(lift_cube_env_cfg, ARM)
 arm_lift_cube_vision_env_cfg = partial(lift_cube_vision_env_cfg, ARM)
 arm_lift_cube_rgb_env_cfg = partial(arm_lift_cube_vision_env_cfg, "rgb")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from manyworlds.asset_zoo.third_party import YAM_ACTION_SCALE, get_yam_robot_cfg
+from manyworlds.tasks.manipulation import lift_cube_cpu
 from manyworlds.tasks.manipulation.config.arm import ARM
 from manyworlds.tasks.manipulation.lift_cube_env_cfg import (
     lift_cube_env_cfg,
@@ -18,6 +19,7 @@ from manyworlds.tasks.manipulation.lift_cube_rl_cfg import (
 )
 
 __all__ = [
+    "use_cpu_preset",
     "yam_lift_cube_depth_env_cfg",
     "yam_lift_cube_env_cfg",
     "yam_lift_cube_ppo_runner_cfg",
@@ -30,6 +32,7 @@ __all__ = [
 
 YAM = replace(ARM, entity=get_yam_robot_cfg, action_scale=YAM_ACTION_SCALE)
 
+use_cpu_preset = partial(lift_cube_cpu.use_cpu_preset, YAM)
 yam_lift_cube_env_cfg = partial(lift_cube_env_cfg, YAM)
 yam_lift_cube_vision_env_cfg = partial(lift_cube_vision_env_cfg, YAM)
 yam_lift_cube_rgb_env_cfg = partial(yam_lift_cube_vision_env_cfg, "rgb")

@@ -12,7 +12,9 @@ from manyworlds.envs.mdp import (
     last_action,
     reset_joints_by_offset,
     reset_root_state_uniform,
+    reset_to_start_states,
     reward_curriculum,
+    start_state_rates,
     time_out,
 )
 from manyworlds.tasks.manipulation.mdp.commands import (
@@ -69,8 +71,10 @@ __all__ = [
     "object_to_goal_distance",
     "reset_joints_by_offset",
     "reset_root_state_uniform",
+    "reset_to_start_states",
     "reward_curriculum",
     "staged_position_reward",
+    "start_state_rates",
     "target_object_to_goal",
     "target_position",
     "time_out",

@@ -1,0 +1,151 @@
+"""Settings of the lifting task that learn on a few CPU cores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.managers import CurriculumTermCfg, EventTermCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.tasks.cpu_physics import halve_physics_steps
+from manyworlds.tasks.manipulation import mdp
+from manyworlds.tasks.manipulation.hand_poses import HandPoses, hand_poses
+from manyworlds.tasks.manipulation.lift_cube_env_cfg import CUBE_SIZE, Arm
+from manyworlds.utils.math import quat_from_euler_xyz, sample_uniform
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+Point = tuple[float, float, float]
+
+_POSES = 256
+"""Number of poses of the hand of one kind, from which episodes draw."""
+_EPISODE_S = 5.0
+_TARGET_S = (2.5, 5.0)  # time until the target changes [s]
+
+# Bounds of the hand's positions relative to the root, which is at the world's origin [m]. Around
+# the cube, the hand is as low as the fingers can be without touching the ground.
+_HELD: tuple[Point, Point] = (0.25, -0.2, 0.05), (0.45, 0.2, 0.35)
+_AROUND: tuple[Point, Point] = (0.2, -0.2, 0.028), (0.4, 0.2, 0.035)
+_ABOVE: tuple[Point, Point] = (0.2, -0.2, 0.035), (0.4, 0.2, 0.12)
+
+
+def use_cpu_preset(arm: Arm, env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
+    """Simplify physics, learn from few samples, and start episodes with the cube in the hand.
+
+    Later episodes start with the hand around the cube, above it, and at last as in the task.
+    Episodes are shorter, and a new target does not move the cube. Observations, actions and rewards
+    do not change.
+
+    Args:
+        arm: the robot.
+        env_cfg: the environment; it is modified.
+        rl_cfg: the learner; it is modified.
+    """
+    # A grasp needs an accurate solver: with half as many iterations, one in twelve cubes slips.
+    halve_physics_steps(env_cfg)
+    for collision in env_cfg.scene.entities["robot"].collisions:
+        collision.condim = 3
+    _start_easily(arm, env_cfg)
+    env_cfg.scene.num_envs, rl_cfg.num_steps_per_env = 512, 12
+    for network in (rl_cfg.actor, rl_cfg.critic):
+        network.hidden_dims = (128, 128, 128)
+    assert rl_cfg.actor.distribution_cfg is not None
+    rl_cfg.actor.distribution_cfg["init_std"] = 0.5
+    rl_cfg.max_iterations = 3000
+    rl_cfg.algorithm.gamma, rl_cfg.algorithm.use_clipped_value_loss = 0.98, False
+    rl_cfg.algorithm.desired_kl, rl_cfg.algorithm.entropy_coef = 0.015, 0.002
+
+
+def _start_easily(arm: Arm, cfg: ManagerBasedRlEnvCfg) -> None:
+    """Start episodes with the cube in the hand, around it, below it, and as in the task."""
+    command: Any = cfg.commands["lift_height"]
+    task = _AsInTask(command.object_pose_range)
+    # The starts place the cube, and a new target leaves it in the hand.
+    command.object_pose_range, command.resampling_time_range = None, _TARGET_S
+    cfg.episode_length_s = _EPISODE_S
+    kinds = {
+        "held": _AtHand(arm, _HELD, held=True),
+        "around": _AtHand(arm, _AROUND),
+        "above": _AtHand(arm, _ABOVE),
+        "task": task,
+    }
+    cfg.events["start"] = EventTermCfg(
+        func=mdp.reset_to_start_states,
+        mode="reset",
+        params={"kinds": kinds, "success": _has_succeeded},
+    )
+    cfg.curriculum["start"] = CurriculumTermCfg(
+        func=mdp.start_state_rates, params={"event_name": "start"}
+    )
+
+
+def _has_succeeded(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Mask of worlds whose cube has been at its target in this episode, shape [num_envs]."""
+    return env.command_manager.get_term("lift_height").metrics["episode_success"] > 0.0
+
+
+@dataclass(frozen=True)
+class _AtHand:
+    """Start with the hand at a random position, and the cube between its fingers or below it."""
+
+    arm: Arm
+    bounds: tuple[Point, Point]
+    """Bounds of the hand's positions relative to the arm's root [m]."""
+    held: bool = False
+    """Hold the cube, instead of having it on the ground below the hand."""
+
+    @cached_property
+    def _poses(self) -> HandPoses:
+        arm, positions = self.arm, np.random.default_rng(0).uniform(*self.bounds, (_POSES, 3))
+        return hand_poses(arm.entity(), arm.grasp_site, arm.grasp, positions)
+
+    def __call__(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor) -> None:
+        robot, poses = env.scene["robot"], self._poses
+        drawn = torch.randint(len(poses.joint_pos), (len(env_ids),))
+        joints, position, quat = (
+            part[drawn].to(env.device)
+            for part in (poses.joint_pos, poses.hand_pos, poses.hand_quat)
+        )
+        if self.held:
+            for name, value in self.arm.closed.items():
+                joints[:, robot.joint_names.index(name)] = value
+        else:
+            position[:, 2] = CUBE_SIZE
+            quat = _turned(sample_uniform(-math.pi, math.pi, (len(env_ids),), env.device))
+        robot.write_joint_state_to_sim(joints, torch.zeros_like(joints), env_ids=env_ids)
+        _place_cube(env, env_ids, position, quat)
+
+
+@dataclass(frozen=True)
+class _AsInTask:
+    """Start with the cube where the task puts it."""
+
+    ranges: mdp.LiftingCommandCfg.ObjectPoseRangeCfg
+
+    def __call__(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor) -> None:
+        bounds = (self.ranges.x, self.ranges.y, self.ranges.z, self.ranges.yaw)
+        low, high = torch.tensor(bounds, device=env.device).T
+        drawn = sample_uniform(low, high, (len(env_ids), 4), env.device)
+        _place_cube(env, env_ids, drawn[:, :3], _turned(drawn[:, 3]))
+
+
+def _turned(yaw: torch.Tensor) -> torch.Tensor:
+    zero = torch.zeros_like(yaw)
+    return quat_from_euler_xyz(zero, zero, yaw)
+
+
+def _place_cube(
+    env: ManagerBasedRlEnv, env_ids: torch.Tensor, position: torch.Tensor, quat: torch.Tensor
+) -> None:
+    """Set the cube's pose relative to its world's origin, at rest."""
+    pose = torch.cat([position + env.scene.env_origins[env_ids], quat], dim=1)
+    cube = env.scene["cube"]
+    cube.write_root_link_pose_to_sim(pose, env_ids)
+    cube.write_root_link_velocity_to_sim(torch.zeros_like(pose[:, :6]), env_ids)
