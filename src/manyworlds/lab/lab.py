@@ -23,6 +23,7 @@ from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.drivers import PHYSICS
 from manyworlds.lab.faults import describe_warning
 from manyworlds.lab.keyframes import Keyframes
+from manyworlds.lab.modes import Modes
 from manyworlds.lab.options import check_option, explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import Mode, PhysicsLoop
@@ -102,6 +103,7 @@ class LiveLab:
         )
         self.loop.mode, self.loop.speed = cfg.mode, cfg.speed
         self.loop.mode_locked = cfg.mode_lock
+        self.modes = Modes(self.loop)
         self._bind(world)
         for robot in self.controls:
             robot.take(cfg.start_owner)
@@ -314,6 +316,11 @@ class LiveLab:
     def snapshot(self) -> Snapshot:
         """The newest snapshot of the world."""
         return self.loop.snapshot
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The model, which only the physics thread changes."""
+        return self.loop.model
 
     def run_policy(
         self,

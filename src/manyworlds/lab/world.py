@@ -173,7 +173,7 @@ class World:
             "sources": self.sources,
         }
         extra = {
-            "scene.mjb": _binary(self.model),
+            "scene.mjb": binary_model(self.model),
             "build.json": json.dumps(build, indent=2).encode(),
         }
         spec = self.spec.copy()
@@ -343,7 +343,8 @@ def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
     )
 
 
-def _binary(model: mujoco.MjModel) -> bytes:
+def binary_model(model: mujoco.MjModel) -> bytes:
+    """Return a compiled model in MuJoCo's binary format."""
     block = np.empty(mujoco.mj_sizeModel(model), np.uint8)
     mujoco.mj_saveModel(model, None, block)
     return block.tobytes()

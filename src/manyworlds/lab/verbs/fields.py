@@ -262,6 +262,19 @@ class Texts(Field):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Listing(Field):
+    """List of maps."""
+
+    type: ClassVar[str] = "map[]"
+
+    def check(self, value: object, lab: LiveLab) -> list[Mapping[str, object]]:
+        """Return the value as a list."""
+        if isinstance(value, Sequence) and all(isinstance(item, Mapping) for item in value):
+            return list(value)
+        raise bad("a list of maps", value)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Content(Field):
     """Content of a file."""
 
