@@ -16,9 +16,10 @@ import numpy as np
 from manyworlds.lab.world import World, binary_model, robot_of, wire_name
 from manyworlds.spec.export import spec_files
 
-_KINDS = tuple(
-    "body jnt geom site cam light flex mesh skin hfield tex mat pair exclude eq tendon actuator "
-    "sensor numeric text tuple key plugin".split()
+_KINDS = (
+    *("body", "jnt", "geom", "site", "cam", "light", "flex", "mesh"),
+    *("skin", "hfield", "tex", "mat", "pair", "exclude", "eq", "tendon"),
+    *("actuator", "sensor", "numeric", "text", "tuple", "key", "plugin"),
 )
 """Kinds of named elements, in the order in which MuJoCo stores their names' addresses."""
 _NAMED_FOR_CLIENTS = ("jnt", "actuator", "sensor")
