@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from dataclasses import dataclass, field
 from typing import Literal
@@ -52,10 +53,8 @@ class LabServerCfg:
 
     def __post_init__(self) -> None:
         local = self.host == "localhost"
-        try:
+        with contextlib.suppress(ValueError):  # no address: a name of some machine
             local = local or ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            pass
         if not local:
             raise ValueError(
                 f"The server cannot listen on '{self.host}': these protocols have no passwords, so "

@@ -1,7 +1,7 @@
 """Published states: small binary messages by robot and element (ports 5555 and 5557).
 
-A message is two frames, a topic and its payload; all numbers are little-endian. `docs/lab_protocol.md`
-lists them.
+A message is two frames, a topic and its payload; all numbers are little-endian.
+`docs/lab_protocol.md` lists them.
 """
 
 from __future__ import annotations

@@ -54,6 +54,17 @@ class Field:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Anything(Field):
+    """Value of any type."""
+
+    type: ClassVar[str] = "any"
+
+    def check(self, value: object, lab: LiveLab) -> object:
+        """Return the value."""
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
 class Flag(Field):
     """True or false."""
 
