@@ -8,7 +8,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.verbs.fields import VerbError, near
+from manyworlds.lab.verbs.fields import PlainMap, VerbError, near
 
 _KINDS = {
     "body1": mujoco.mjtObj.mjOBJ_BODY,
@@ -19,7 +19,7 @@ _KINDS = {
 }
 
 
-def check_filter(model: mujoco.MjModel, names: Mapping[str, Any]) -> dict[str, int]:
+def check_filter(model: mujoco.MjModel, names: PlainMap) -> dict[str, int]:
     """Return the ids of the bodies and geoms that contacts must have.
 
     Args:

@@ -112,7 +112,16 @@ class RobotControl:
     def check(
         self, targets: np.ndarray | Mapping[str, float]
     ) -> tuple[list[int] | slice, np.ndarray]:
-        """Return the places of targets among the actuators, and the targets; see `write`."""
+        """Check targets before `write`.
+
+        Returns:
+            Places of the targets among the actuators, and the targets in the actuators' units,
+            shape [num_targets].
+
+        Raises:
+            ValueError: see `write`.
+            KeyError: see `write`.
+        """
         indices: list[int] | slice = slice(None)
         values = targets
         if isinstance(targets, Mapping):

@@ -111,7 +111,7 @@ def test_a_thousand_direct_steps_are_those_of_mujoco(client, lab):
     places = {prefix: slices_of(model, prefix) for prefix in ("go", "go2")}
     data.qpos[:], data.qvel[:] = lab.snapshot.qpos, lab.snapshot.qvel
     mujoco.mj_forward(model, data)
-    for prefix, (qpos, qvel, ctrl) in places.items():
+    for prefix, (qpos, _, ctrl) in places.items():
         assert state[prefix]["qpos"] == data.qpos[qpos].tolist()
         assert len(state[prefix]["ctrl"]) == len(state[prefix]["act"]) == len(ctrl) == 2
     rng = np.random.default_rng(0)
@@ -176,7 +176,7 @@ def test_states_that_are_shown(client, lab):
     qpos, qvel = lab.snapshot.qpos.copy(), lab.snapshot.qvel.copy()
     qpos[7] = 0.3
     state = {"qpos": qpos.tolist(), "qvel": qvel.tolist(), "time": 4.0}
-    for i in range(2):
+    for _ in range(2):
         reply = client.ask("step", mode="puppet", **state)
         assert reply["time"] == 4.0 and reply["per_articulation"]["go"]["qpos"][7] == 0.3
         assert np.array_equal(lab.snapshot.qpos, qpos) and reply["mode"] == "puppet"
@@ -192,7 +192,7 @@ def test_a_pull_is_told_to_who_integrates(client, lab):
     body = lab.model.body("go/base").id
     point = lab.snapshot.xpos[body]
     lab.call("grab_body", body=body, point=point)
-    lab.call("pull_body", target=point + [0.0, 0.0, 1.0])
+    lab.call("pull_body", target=[*point[:2], point[2] + 1.0])
     pull = client.ask("step", mode="puppet", **fields)["perturbation"]
     assert pull["body_id"] == body and pull["xfrc"][2] > 0.0 and pull["version"] > 0
     lab.call("release_body")

@@ -2,6 +2,7 @@
 
 from manyworlds.lab.network.config import LabServerCfg, Limits
 from manyworlds.lab.network.dispatcher import Dispatcher
+from manyworlds.lab.network.hub import LabHub
 from manyworlds.lab.network.operations import OPERATIONS
 
-__all__ = ["OPERATIONS", "Dispatcher", "LabServerCfg", "Limits"]
+__all__ = ["OPERATIONS", "Dispatcher", "LabHub", "LabServerCfg", "Limits"]

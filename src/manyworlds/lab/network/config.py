@@ -61,6 +61,8 @@ class LabServerCfg:
                 "that only 127.0.0.1 is allowed."
             )
         ports = [port for port in self.ports.values() if port]
+        if not all(0 < port < 65536 for port in ports):
+            raise ValueError(f"Each port must be from 0 to 65535, got {self.ports}.")
         if len(set(ports)) < len(ports):
             raise ValueError(f"Each port must be another one, got {self.ports}.")
 

@@ -13,10 +13,10 @@ from manyworlds.lab.face import LabFace
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.lifecycle import ModelFiles
 from manyworlds.lab.network.messages import Encoding, decode, encode
-from manyworlds.lab.network.operations import EDITOR, OPERATIONS, Operation, Request
+from manyworlds.lab.network.operations import EDITOR, OPERATIONS, ClientOperation, Request
 from manyworlds.lab.network.roster import Roster, RosterCache
 from manyworlds.lab.network.sessions import Session, Sessions, label
-from manyworlds.lab.verbs.fields import VerbError, near
+from manyworlds.lab.verbs.fields import PlainMap, VerbError, near
 
 _LOG = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class Dispatcher:
         self.control_sources: dict[str, str] = {}
         """Control source of each robot that a client set by itself."""
         self._cache = RosterCache(face) if face is not None else None
-        self._status: tuple[float, Mapping[str, Any]] = (-1e9, {})
+        self._status: tuple[float, PlainMap] = (-1e9, {})
 
     def refresh(self) -> Roster:
         """Return the members of the present world.
@@ -77,7 +77,7 @@ class Dispatcher:
         except ValueError as error:
             raise VerbError("not_ready", str(error)) from error
 
-    def status(self) -> Mapping[str, Any]:
+    def status(self) -> PlainMap:
         """Return `robots` of the verb `read_status`, at most a tenth of a second old."""
         now = self._clock()
         if self.face is not None and now - self._status[0] > _STATUS_S:
@@ -151,7 +151,7 @@ class Dispatcher:
                 "take_driver changes that.",
             )
 
-    def _answer(self, name: str, fields: Mapping[str, Any], session: Session) -> Mapping[str, Any]:
+    def _answer(self, name: str, fields: PlainMap, session: Session) -> PlainMap:
         operation = self._find(name)
         operation.check_present(fields)
         if self.closing:
@@ -166,7 +166,7 @@ class Dispatcher:
         face: Any = self.face
         return operation.answer(Request(self, face, roster, session), fields)
 
-    def _find(self, name: str) -> Operation:
+    def _find(self, name: str) -> ClientOperation:
         if name in OPERATIONS:
             return OPERATIONS[name]
         if name in EDITOR:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import mujoco
 
@@ -32,6 +31,8 @@ from manyworlds.lab.verbs.fields import (
     Integer,
     Listing,
     Number,
+    PlainDict,
+    PlainMap,
     Values,
 )
 from manyworlds.lab.verbs.registry import Reply
@@ -51,7 +52,7 @@ class ModelFiles:
         self._version, self._hash = -1, ""
         self._mjb, self._mjcf, self._files = b"", "", {}
 
-    def update(self, request: Request) -> dict[str, Any]:
+    def update(self, request: Request) -> PlainDict:
         """Return the binary model, the XML, and the files that the XML refers to."""
         details = request.roster.details
         if self._version != details["model_version"]:
@@ -64,11 +65,11 @@ class ModelFiles:
         return {"mjb": self._mjb, "mjcf": self._mjcf, "files": self._files}
 
 
-def describe_manager(request: Request, files: Mapping[str, Any], assets: bool) -> dict[str, Any]:
+def describe_manager(request: Request, files: PlainMap, assets: bool) -> PlainDict:
     """Return everything that a client needs to know about the world."""
     roster, mjb = request.roster, files["mjb"]
     fresh = request.call("describe_world")["robots"]  # gains change without the model
-    reply: dict[str, Any] = {
+    reply: PlainDict = {
         "mjb": mjb,
         "mjb_base64": _base64(mjb) if len(mjb) <= _BASE64_BYTES else None,
         "mjb_size": len(mjb),
@@ -87,9 +88,9 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def _articulation(roster: Roster, robot: Member, details: Mapping[str, Any]) -> dict[str, Any]:
+def _articulation(roster: Roster, robot: Member, details: PlainMap) -> PlainDict:
     model = roster.model
-    reply: dict[str, Any] = {
+    reply: PlainDict = {
         "prefix": robot.name,
         "actor_id": robot.id,
         "default_control_mode": "ue_controller" if details.get("enabled") else "raw",
@@ -128,7 +129,7 @@ def _original_names(roster: Roster, robot: Member) -> dict[str, dict[str, str]]:
     return names
 
 
-def _entity(body: Member) -> dict[str, Any]:
+def _entity(body: Member) -> PlainDict:
     assert body.free is not None
     return {
         "id": body.id,
@@ -207,7 +208,7 @@ def hello(
     return greet(request.server, request) | described
 
 
-def describe(server: Dispatcher, request: Request, assets: bool = False) -> dict[str, Any]:
+def describe(server: Dispatcher, request: Request, assets: bool = False) -> PlainDict:
     """Return the part of `hello` that is about the world; there may be none."""
     if server.face is None:
         return {"articulations": []}
@@ -216,7 +217,7 @@ def describe(server: Dispatcher, request: Request, assets: bool = False) -> dict
     return about | describe_manager(request, files, assets)
 
 
-def greet(server: Dispatcher, request: Request) -> dict[str, Any]:
+def greet(server: Dispatcher, request: Request) -> PlainDict:
     """Return the part of `hello` that is about the session and the server."""
     return {
         "session_id": request.session.id,
@@ -309,7 +310,7 @@ def network_status(request: Request) -> Reply:
 def call_verb(
     request: Request,
     verb: Annotated[str, Field(text="verb of the lab, with names of the lab")],
-    fields: Annotated[Mapping[str, Any] | None, Values(text="fields of the verb")] = None,
+    fields: Annotated[PlainMap | None, Values(text="fields of the verb")] = None,
 ) -> Reply:
     """Carry out any verb of the lab, exactly as `LiveLab.call` does."""
     found = find_verb(verb)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from manyworlds.lab.network.roster import Member, Roster
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.verbs.fields import PlainDict, PlainMap
 
 Level = Literal["minimal", "standard", "full"]
 """`minimal` has positions and velocities; `standard` also controls and sensors; `full` also
@@ -22,9 +22,7 @@ def mode_of(snapshot: Snapshot) -> str:
     return "puppet" if snapshot.driver == "puppet" else snapshot.mode
 
 
-def observe(
-    roster: Roster, snapshot: Snapshot, level: Level, status: Mapping[str, Any]
-) -> dict[str, Any]:
+def observe(roster: Roster, snapshot: Snapshot, level: Level, status: PlainMap) -> PlainDict:
     """Return the state of a world at one moment.
 
     Args:
@@ -43,7 +41,7 @@ def observe(
     }
 
 
-def clocks(snapshot: Snapshot) -> dict[str, Any]:
+def clocks(snapshot: Snapshot) -> PlainDict:
     """Return times and counters of a moment."""
     now = time.time_ns()
     return {
@@ -62,11 +60,9 @@ def _clock(nanoseconds: int) -> dict[str, int]:
     return {"sec": seconds, "nsec": rest}
 
 
-def articulation(
-    robot: Member, snapshot: Snapshot, level: Level, status: Mapping[str, Any]
-) -> dict[str, Any]:
+def articulation(robot: Member, snapshot: Snapshot, level: Level, status: PlainMap) -> PlainDict:
     """Return the state of a robot; arrays are in the order of joints and controls."""
-    state: dict[str, Any] = {
+    state: PlainDict = {
         "qpos": snapshot.qpos[robot.qpos],
         "qvel": snapshot.qvel[robot.qvel],
     }
@@ -92,7 +88,7 @@ def articulation(
     return state
 
 
-def _entity(body: Member, snapshot: Snapshot) -> dict[str, Any]:
+def _entity(body: Member, snapshot: Snapshot) -> PlainDict:
     return {
         "xpos": snapshot.xpos[body.id],
         "xquat": snapshot.xquat[body.id],

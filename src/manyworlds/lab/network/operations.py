@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from manyworlds.lab.control import NET
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.network.roster import Roster
 from manyworlds.lab.verbs import VERBS
-from manyworlds.lab.verbs.fields import Field, VerbError
+from manyworlds.lab.verbs.fields import Field, PlainDict, VerbError
 from manyworlds.lab.verbs.registry import (
     ALWAYS,
     Reply,
@@ -62,13 +62,13 @@ class Request:
     roster: Roster
     session: Session
 
-    def call(self, verb: str, **fields: object) -> dict[str, Any]:
+    def call(self, verb: str, **fields: object) -> PlainDict:
         """Carry out a verb of the lab."""
         return dict(self.face.call(verb, **fields))
 
 
 @dataclass(frozen=True)
-class Operation:
+class ClientOperation:
     """One thing that a client can request."""
 
     name: str
@@ -131,7 +131,7 @@ class Operation:
         }
 
 
-OPERATIONS: dict[str, Operation] = {}
+OPERATIONS: dict[str, ClientOperation] = {}
 """All operations, by name."""
 
 _Call = TypeVar("_Call", bound=Callable[..., Reply])
@@ -157,7 +157,7 @@ def operation(
         fields, defaults = declared_fields(call)
         name = getattr(call, "__name__", "").removesuffix("_")
         text = (call.__doc__ or "").partition("\n")[0]
-        OPERATIONS[name] = Operation(
+        OPERATIONS[name] = ClientOperation(
             name, text, fields, defaults, reply, call, writes, namespace, category
         )
         return call
@@ -172,7 +172,7 @@ def pass_to_verb(
     reply: Mapping[str, str] | None = None,
     echo: Sequence[str] = (),
     namespace: str = "runtime",
-    **convert: Callable[[Request, Any], object],
+    **convert: Callable[[Request, object], object],
 ) -> None:
     """Register an operation that is a verb with other names of fields.
 
@@ -201,7 +201,7 @@ def pass_to_verb(
         repeated = {key: given.get(key) for key in echo}
         return repeated | {new: answer[old] for new, old in told.items()}
 
-    OPERATIONS[name] = Operation(
+    OPERATIONS[name] = ClientOperation(
         name=name,
         text=source.text,
         fields=declared,
@@ -219,7 +219,7 @@ def add_verbs() -> None:
     """Register all verbs under their own names, except where the protocol has an operation."""
     for name, verb in VERBS.items():
         if name not in OPERATIONS:
-            OPERATIONS[name] = Operation(
+            OPERATIONS[name] = ClientOperation(
                 name=name,
                 text=verb.text,
                 fields=verb.fields,

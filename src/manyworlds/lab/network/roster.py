@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.face import LabFace
-from manyworlds.lab.verbs.fields import VerbError, near
+from manyworlds.lab.verbs.fields import PlainDict, PlainMap, VerbError, near
 from manyworlds.lab.wire_model import Names, check_robot_names, live_names, wire_names
 from manyworlds.spec.elements import dof_width, qpos_width
 
@@ -18,7 +18,7 @@ _FREE = mujoco.mjtJoint.mjJNT_FREE
 
 
 @dataclass(frozen=True)
-class Element:
+class NamedPart:
     """Named element of a robot."""
 
     id: int
@@ -41,9 +41,9 @@ class Member:
     """Beginning of its elements' names in the world."""
     id: int
     """Id of its first body."""
-    joints: tuple[Element, ...]
-    sensors: tuple[Element, ...]
-    bodies: tuple[Element, ...]
+    joints: tuple[NamedPart, ...]
+    sensors: tuple[NamedPart, ...]
+    bodies: tuple[NamedPart, ...]
     controls: tuple[str, ...]
     """Name of each control, as the lab's verbs know it."""
     ctrl: np.ndarray
@@ -56,9 +56,9 @@ class Member:
     """Indices of its positions."""
     qvel: np.ndarray
     """Indices of its velocities."""
-    free: Element | None
+    free: NamedPart | None
     """Its first free joint."""
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: PlainMap = field(default_factory=dict)
     """Its part of the reply of `describe_world`."""
 
     @property
@@ -84,7 +84,7 @@ class Roster:
     live: Mapping[str, tuple[str, ...]]
     """Names in the world of bodies, geoms and keyframes, by kind and id."""
     members: Mapping[str, Member]
-    details: Mapping[str, Any]
+    details: PlainMap
     """Reply of `describe_world`."""
 
     @property
@@ -124,7 +124,7 @@ class Roster:
         return self.names[kind][live.index(name)] if name and name in live else name
 
 
-def build_roster(model: mujoco.MjModel, details: Mapping[str, Any]) -> Roster:
+def build_roster(model: mujoco.MjModel, details: PlainMap) -> Roster:
     """Find the members of a world.
 
     Args:
@@ -149,7 +149,7 @@ def build_roster(model: mujoco.MjModel, details: Mapping[str, Any]) -> Roster:
     return Roster(model, int(details["model_version"]), names, live, members, details)
 
 
-def _member(model: mujoco.MjModel, name: str, details: Mapping[str, Any], names: Names) -> Member:
+def _member(model: mujoco.MjModel, name: str, details: PlainMap, names: Names) -> Member:
     begin = f"{name}_"
 
     def mine(kind: str) -> list[tuple[int, str]]:
@@ -158,10 +158,10 @@ def _member(model: mujoco.MjModel, name: str, details: Mapping[str, Any], names:
 
     joints = tuple(_joint(model, i, short) for i, short in mine("jnt"))
     sensors = tuple(
-        Element(i, short, int(model.sensor_adr[i]), int(model.sensor_dim[i]))
+        NamedPart(i, short, int(model.sensor_adr[i]), int(model.sensor_dim[i]))
         for i, short in mine("sensor")
     )
-    bodies = tuple(Element(i, short) for i, short in mine("body"))
+    bodies = tuple(NamedPart(i, short) for i, short in mine("body"))
     ctrl = np.array(details["ids"], int)
     actuators = np.searchsorted(model.actuator_ctrladr, ctrl, side="right") - 1
     starts = model.actuator_actadr[actuators] if len(ctrl) else np.empty(0, int)
@@ -192,7 +192,7 @@ def _loose_body(model: mujoco.MjModel, name: str, joint: int) -> Member:
         id=body,
         joints=(free,),
         sensors=(),
-        bodies=(Element(body, name),),
+        bodies=(NamedPart(body, name),),
         controls=(),
         ctrl=none,
         act=none,
@@ -203,8 +203,8 @@ def _loose_body(model: mujoco.MjModel, name: str, joint: int) -> Member:
     )
 
 
-def _joint(model: mujoco.MjModel, joint: int, name: str) -> Element:
-    return Element(
+def _joint(model: mujoco.MjModel, joint: int, name: str) -> NamedPart:
+    return NamedPart(
         joint,
         name,
         int(model.jnt_qposadr[joint]),
@@ -236,6 +236,6 @@ class RosterCache:
         """
         version = self._face.snapshot.model_version
         if self._roster is None or self._roster.version != version:
-            details = cast("dict[str, Any]", self._face.call("describe_world"))
+            details = cast("PlainDict", self._face.call("describe_world"))
             self._roster = build_roster(self._face.model, details)
         return self._roster

@@ -24,6 +24,8 @@ from manyworlds.lab.verbs.fields import (
     Number,
     NumberMap,
     Numbers,
+    PlainDict,
+    PlainMap,
     Values,
     VerbError,
 )
@@ -57,7 +59,7 @@ def step(
     n_steps: Annotated[int, Integer(text="number of steps; below 1 is 1")] = 1,
     observations: Annotated[Level | None, _LEVEL] = None,
     include_cameras: Annotated[object, Anything(text="pictures; this server has none")] = None,
-    per_articulation: Annotated[Mapping[str, Any] | None, _ROBOTS] = None,
+    per_articulation: Annotated[PlainMap | None, _ROBOTS] = None,
     mode: Annotated[str | None, Field(text="`puppet` to show the state that follows")] = None,
     time: Annotated[float | None, Number(unit="s", text="simulated time, for puppet")] = None,
     qpos: Annotated[np.ndarray | None, Numbers(text="all positions, for puppet")] = None,
@@ -100,7 +102,7 @@ def _show(request: Request, present: str, **fields: Any) -> Reply:
     return _state(request, ignored={}, **pull)
 
 
-def _state(request: Request, **more: object) -> dict[str, Any]:
+def _state(request: Request, **more: object) -> PlainDict:
     level = request.session.observations
     return {
         **observe(request.roster, request.face.snapshot, level, request.server.status()),
@@ -109,7 +111,7 @@ def _state(request: Request, **more: object) -> dict[str, Any]:
 
 
 def _read_robots(
-    request: Request, robots: Mapping[str, Any]
+    request: Request, robots: PlainMap
 ) -> tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]:
     """Return targets by robot and wrenches by body; switch control laws on or off."""
     targets, wrenches, modes = {}, {}, {}
@@ -144,7 +146,7 @@ def _check(subject: str, field: Field, value: object) -> Any:
         raise VerbError(error.code, f"{subject} {error}.") from None
 
 
-def _read_targets(robot: Member, fields: Mapping[str, Any]) -> dict[str, float]:
+def _read_targets(robot: Member, fields: PlainMap) -> dict[str, float]:
     ctrl, named = fields.get("ctrl"), fields.get("ctrl_map") or {}
     targets: dict[str, float] = {}
     if ctrl is not None:
@@ -167,11 +169,11 @@ def reset(
     request: Request,
     keyframe_name: Annotated[str | None, Field(text="keyframe to start from")] = None,
     seed: Annotated[int | None, Integer(text="seed of a task's environment")] = None,
-    per_articulation_qpos: Annotated[Mapping[str, Any] | None, _ROBOTS] = None,
+    per_articulation_qpos: Annotated[PlainMap | None, _ROBOTS] = None,
 ) -> Reply:
     """Return to the initial state or a keyframe, then set joint positions of robots."""
     name = request.roster.to_live("key", keyframe_name) if keyframe_name else ""
-    qpos: dict[str, dict[str, Any]] = {}
+    qpos: dict[str, PlainDict] = {}
     for robot, joints in (per_articulation_qpos or {}).items():
         member = request.roster.articulation(robot)
         values = _check(f"reset: positions of '{robot}'", Values(), joints)
@@ -310,7 +312,7 @@ def get_contacts(
     request: Request,
     max_contacts: Annotated[int, Integer(low=0, high=100_000, text="most to return")] = 64,
     filter: Annotated[
-        Mapping[str, Any] | None,
+        PlainMap | None,
         Values(text="names: body1, body2, geom1, geom2, in any order, or subtree"),
     ] = None,
 ) -> Reply:
@@ -333,7 +335,7 @@ def configure_controller(
     request: Request,
     articulation: Annotated[str, _ROBOT],
     params: Annotated[
-        Mapping[str, Any],
+        PlainMap,
         Values(text="kp, kv, torque_limit by joint; default_kp and so on for all others"),
     ],
 ) -> Reply:
@@ -357,7 +359,7 @@ def configure_controller(
     return {"articulation": robot.name, "params": controller_params(answer["gains"])}
 
 
-def controller_params(gains: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+def controller_params(gains: Mapping[str, Mapping[str, float]]) -> PlainDict:
     """Return the gains of a PD law under the protocol's names."""
     named = {
         name: {joint: values[kind] for joint, values in gains.items()}
@@ -369,7 +371,7 @@ def controller_params(gains: Mapping[str, Mapping[str, float]]) -> dict[str, Any
 @operation(options=Values(text="all options, by name"))
 def set_sim_options(
     request: Request,
-    options: Annotated[Mapping[str, Any], Values(text="values by their names in mjOption")],
+    options: Annotated[PlainMap, Values(text="values by their names in mjOption")],
 ) -> Reply:
     """Change options of MuJoCo from the next step on, all or none."""
     request.call("set_sim_options", options=dict(options))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from manyworlds.lab.network.roster import Member, Roster
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.verbs.fields import PlainMap
 
 Message = tuple[bytes, bytes]
 """Topic and payload."""
@@ -109,7 +109,7 @@ class StateEncoder:
         ]
         self._entities = roster.entities
 
-    def encode(self, snapshot: Snapshot, robots: Mapping[str, Any]) -> Iterator[Message]:
+    def encode(self, snapshot: Snapshot, robots: PlainMap) -> Iterator[Message]:
         """Yield the messages of all robots.
 
         Args:

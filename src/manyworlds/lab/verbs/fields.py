@@ -7,12 +7,18 @@ import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
+
+
+PlainMap = Mapping[str, Any]
+"""Plain values by name, as JSON and msgpack have them."""
+PlainDict = dict[str, Any]
+"""The same, to be changed."""
 
 
 class VerbError(ValueError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_type_hints
 
 from manyworlds.lab.faults import FaultError
 from manyworlds.lab.verbs.fields import Field, Integer, Number, VerbError, near
@@ -128,7 +128,7 @@ def check_fields(
     declared: Mapping[str, Field],
     defaults: Mapping[str, object],
     given: Mapping[str, object],
-    lab: Any,
+    lab: object,
     *,
     strict: bool = True,
 ) -> dict[str, object]:
@@ -160,7 +160,7 @@ def check_fields(
             meaning = f" ({field.text})" if field.text else ""
             raise VerbError("missing_field", f"{subject} needs '{name}'{meaning}.")
         try:
-            values[name] = field.check(given[name], lab)
+            values[name] = field.check(given[name], cast("LiveLab", lab))
         except VerbError as error:
             end = "" if str(error).endswith("?") else "."
             raise VerbError(error.code, f"{subject}: {name} {error}{end}") from None

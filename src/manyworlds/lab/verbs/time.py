@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import mujoco
 import numpy as np
@@ -19,6 +19,8 @@ from manyworlds.lab.verbs.fields import (
     Integer,
     Number,
     Numbers,
+    PlainDict,
+    PlainMap,
     Values,
     VerbError,
     near,
@@ -42,7 +44,7 @@ _STEP = Integer(text="number of physics steps so far")
 _TARGETS = Values(text="targets by robot: a number for each actuator, or numbers by actuator")
 _WRENCHES = Values(text="force and torque by body, six numbers [N, N m], in these steps only")
 _QPOS = Values(text="positions by robot and joint")
-_NONE: Mapping[str, Any] = {}
+_NONE: PlainMap = {}
 
 
 @verb(paused=Flag())
@@ -56,8 +58,8 @@ def set_paused(lab: LiveLab, paused: Annotated[bool, Flag(text="true to pause")]
 def step(
     lab: LiveLab,
     n_steps: Annotated[int, _STEPS] = 1,
-    targets: Annotated[Mapping[str, Any], _TARGETS] = _NONE,
-    wrenches: Annotated[Mapping[str, Any], _WRENCHES] = _NONE,
+    targets: Annotated[PlainMap, _TARGETS] = _NONE,
+    wrenches: Annotated[PlainMap, _WRENCHES] = _NONE,
     owner: Annotated[str, Field(text="client that writes the targets")] = PANEL,
 ) -> Reply:
     """Set targets and forces, advance the world by some steps, paused or not, and wait for them."""
@@ -114,7 +116,7 @@ def show_state(
     ctrl: Annotated[np.ndarray | None, Numbers(text="all controls; left out, they stay")] = None,
 ) -> Reply:
     """Show a state in the mode `puppet`, and compute what follows from it."""
-    fields: dict[str, Any] = {"time": state_time, "qpos": qpos, "qvel": qvel}
+    fields: PlainDict = {"time": state_time, "qpos": qpos, "qvel": qvel}
     if ctrl is not None:
         fields["ctrl"] = ctrl
     try:
@@ -147,7 +149,7 @@ def reset(
     seed: Annotated[
         int | None, Integer(low=0, high=2**32 - 1, text="seed of a task's environment")
     ] = None,
-    qpos: Annotated[Mapping[str, Any], _QPOS] = _NONE,
+    qpos: Annotated[PlainMap, _QPOS] = _NONE,
 ) -> Reply:
     """Return to the initial state or a keyframe; clear targets and a fault, and end a replay."""
     key = _find_keyframe(lab, keyframe_name)
@@ -183,7 +185,7 @@ def _find_keyframe(lab: LiveLab, name: str) -> int:
     return known.index(name) if name else -1
 
 
-def _find_places(lab: LiveLab, qpos: Mapping[str, Any]) -> list[tuple[slice, np.ndarray]]:
+def _find_places(lab: LiveLab, qpos: PlainMap) -> list[tuple[slice, np.ndarray]]:
     """Return the places of joint positions, and their values."""
     places = []
     for robot, joints in qpos.items():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import mujoco
 import numpy as np
@@ -20,6 +20,7 @@ from manyworlds.lab.verbs.fields import (
     Name,
     Number,
     Numbers,
+    PlainMap,
     Values,
     VerbError,
 )
@@ -37,7 +38,7 @@ _QUAT = Numbers(size=4, unit="wxyz", text="orientation in the world")
 _Quat = Annotated[np.ndarray, _QUAT]
 _GROUPS = Numbers(size=6, text="1 for each visible group of geoms, else 0")
 _FILTER = Values(text="names: body1, body2, geom1, geom2, in any order, or subtree")
-_NONE: Mapping[str, Any] = {}
+_NONE: PlainMap = {}
 _FLAG = Choice(options=tuple(FLAGS), text="flag of MuJoCo")
 
 
@@ -190,7 +191,7 @@ def _places(lab: LiveLab, target: str) -> tuple[list[int], list[int], _Place | N
 def get_contacts(
     lab: LiveLab,
     max_contacts: Annotated[int, Integer(low=0, high=100_000, text="most contacts to return")] = 64,
-    filter: Annotated[Mapping[str, Any], _FILTER] = _NONE,
+    filter: Annotated[PlainMap, _FILTER] = _NONE,
 ) -> Reply:
     """Return the contacts of the present state; forces are in the frame of the contact."""
     wanted = check_filter(lab.model, filter)
