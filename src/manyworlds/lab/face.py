@@ -1,33 +1,63 @@
-"""Face of a live world, the same in its own process and in a process that reads from it."""
+"""Face of a live world: the part of a lab that readers need, in any process."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import mujoco
 
     from manyworlds.lab.snapshot import Snapshot
-    from manyworlds.lab.verbs.registry import Reply
 
 
+@runtime_checkable
 class LabFace(Protocol):
-    """A live world as its readers see it: snapshots, the model, and verbs."""
+    """A live world: its snapshots, its model, and its verbs.
+
+    `LiveLab` is one; `RemoteLab` is one in another process, which reads snapshots from shared
+    memory. Pages, network servers and clients use only this, so that they work in both.
+    """
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest snapshot."""
+        """The newest snapshot of the world; it is never older than the reply of a `call`."""
         ...
 
     @property
     def model(self) -> mujoco.MjModel:
-        """The model, or a copy of it of the version `snapshot.model_version`."""
+        """The compiled model, for reading.
+
+        Changes of its values appear in place, at the latest with the next `sync_model`. A rebuild
+        of the world replaces the object.
+        """
         ...
 
-    def call(self, verb: str, **fields: object) -> Reply:
-        """Carry out a verb, and return its reply once a snapshot shows its effect.
+    @property
+    def robots(self) -> Mapping[str, str]:
+        """Prefix of the elements of each robot in the model, by the robot's name."""
+        ...
+
+    def call(self, verb: str, **fields: object) -> dict[str, object]:
+        """Carry out a verb, and wait for its effect.
+
+        Args:
+            verb: name of the verb.
+            **fields: its fields: plain data, bytes and arrays.
+
+        Returns:
+            The fields of the reply, also plain data, bytes and arrays.
 
         Raises:
-            VerbError: there is no such verb, a field is missing or wrong, or the lab refuses.
+            VerbError: there is no such verb, a field is missing or wrong, or the lab refuses; its
+                `code` is the kind of the error.
         """
+        ...
+
+    def describe_verbs(self) -> list[dict[str, object]]:
+        """Return the catalogue of the verbs as plain data; see `manyworlds.lab.verbs`."""
+        ...
+
+    def sync_model(self) -> None:
+        """Bring the values of `model` up to the `model_version` of the newest snapshot."""
         ...

@@ -34,7 +34,7 @@ from manyworlds.lab.replay import Replay
 from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
-from manyworlds.lab.verbs import Reply, find_verb
+from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
 from manyworlds.lab.views import ElementView, make_view
 from manyworlds.lab.world import World, world_from_env
 from manyworlds.utils.extras import installed_version
@@ -308,6 +308,10 @@ class LiveLab:
         """
         return find_verb(verb)(self, fields)
 
+    def describe_verbs(self) -> list[dict[str, object]]:
+        """Return the catalogue of the verbs as plain data."""
+        return describe_verbs()
+
     def lock(self) -> contextlib.AbstractContextManager[None]:
         """Prevent iterations while the lock is held; see `PhysicsLoop.lock`."""
         return self.loop.lock()
@@ -319,8 +323,16 @@ class LiveLab:
 
     @property
     def model(self) -> mujoco.MjModel:
-        """The model, which only the physics thread changes."""
-        return self.loop.model
+        """The compiled model; a rebuild replaces it."""
+        return self.world.model
+
+    @property
+    def robots(self) -> Mapping[str, str]:
+        """Prefix of the elements of each robot in the model, by the robot's name."""
+        return self.world.robots
+
+    def sync_model(self) -> None:
+        """Return at once: `model` is the one that is simulated."""
 
     def run_policy(
         self,

@@ -5,16 +5,31 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import time
 
 import msgpack
 import mujoco
 import numpy as np
 import pytest
+import zmq
 
-from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, world_from_file, world_from_spec
-from manyworlds.lab.network import OPERATIONS, Dispatcher
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.lab import (
+    Controller,
+    LabCfg,
+    LiveLab,
+    PdController,
+    RecorderCfg,
+    world_from_file,
+    world_from_scene,
+    world_from_spec,
+)
+from manyworlds.lab.network import OPERATIONS, Dispatcher, LabHub, LabServerCfg
+from manyworlds.scene import SceneCfg
+from manyworlds.tasks import load_env_cfg
 from tests.lab.conftest import ARM
 from tests.lab.network.client import Client, ReplyError
+from tests.lab.network.conftest import GO, entity
 from tests.robots import robot_file
 
 HELLO = bytes.fromhex(
@@ -37,12 +52,32 @@ def server(lab):
     return Dispatcher(lab)
 
 
-@pytest.fixture
-def client(server):
-    """A client that has said hello."""
-    client = Client(lambda request: server.handle(request, "a"))
-    client.hello()
-    return client
+@pytest.fixture(params=["in-process", "socket"])
+def client(request, lab):
+    """A client that has said hello, in the same process or over a socket."""
+    if request.param == "in-process":
+        server = Dispatcher(lab)
+        client = Client(lambda request: server.handle(request, "a"))
+        client.hello()
+        yield client
+        return
+    ports = {"step_port": 0, "state_port": 0, "control_port": 0, "info_port": 0}
+    with LabHub(LabServerCfg(**ports)) as hub, zmq.Context() as context:
+        hub.attach(lab)
+        while not hub.is_open():
+            time.sleep(0.01)
+        peer = context.socket(zmq.REQ)
+        peer.setsockopt(zmq.RCVTIMEO, 30_000)
+        peer.connect(f"tcp://127.0.0.1:{hub.ports['step']}")
+
+        def send(message: bytes) -> bytes:
+            peer.send(message)
+            return peer.recv()
+
+        client = Client(send)
+        client.hello()
+        yield client
+        peer.close(linger=0)
 
 
 def joints_of(model, prefix):
@@ -295,8 +330,6 @@ def test_control_sources(client, lab):
 
 def test_gains(client, lab):
     """Set gains by joint and for all others: the reply has them all, with their schema."""
-    from manyworlds.lab import PdController
-
     lab["go"].controller = PdController(lab.model, lab["go"].actuators)
     params = {"kp": {"hip": 30.0}, "default_torque_limit": 9.0}
     reply = client.ask("configure_controller", articulation="go", params=params)["params"]
@@ -370,10 +403,10 @@ def test_json_sessions(server, lab):
     assert client.ask("import_state", **again)["label"] == "1"
 
 
-def test_numbers_are_doubles(server, client):
+def test_numbers_are_doubles(client):
     """Read the raw bytes of a reply: whole numbers are float64, too."""
     request = {"op": "step", "session_id": client.session_id, "n_steps": 21}
-    raw = server.handle(msgpack.packb(request), "a")
+    raw = client.send(msgpack.packb(request))
     assert b"\xa4step\xcb" + bytes.fromhex("4035000000000000") in raw
     assert json.dumps(msgpack.unpackb(raw))
 
@@ -415,8 +448,10 @@ def test_unnamed_elements_have_names_for_clients():
         assert place["body"] == "arm_post" and lab.snapshot.mocap_pos[0].tolist() == [1, 2, 3]
 
 
-def test_without_a_world(server, client, lab):
+def test_without_a_world(server, lab):
     """Take the world away and give it back: greetings say so, sessions stay."""
+    client = Client(lambda request: server.handle(request, "a"))
+    client.hello()
     server.attach(None)
     with pytest.raises(ReplyError) as caught:
         client.ask("step")
@@ -425,3 +460,59 @@ def test_without_a_world(server, client, lab):
     assert not reply["manager_present"] and reply["articulations"] == [] and "mjb" not in reply
     server.attach(lab)
     assert client.ask("step")["step"] == lab.snapshot.step
+
+
+class Walker(Controller):
+    """Control law that takes a velocity, and makes it its controls."""
+
+    name = "walker"
+    owner = "policy"
+
+    def __init__(self) -> None:
+        self.commands = {"twist": np.zeros((1, 3)), "height": np.zeros(1)}
+
+    def compute(self, model, data, target):
+        """Return the controls."""
+        return self.commands["twist"][0, :2]
+
+
+def test_velocities(client, lab):
+    """Set a velocity: the policy's command changes, and what is left out stays."""
+    law = lab["go"].controller = Walker()
+    reply = client.ask("set_twist", articulation="go", linear=[0.4, 0.1, 0.0])
+    assert reply["articulation"] == "go" and reply["linear"] == [0.4, 0.1, 0.0]
+    reply = client.ask("set_twist", articulation="go", angular=[0.0, 0.0, 0.5])
+    assert law.commands["twist"].tolist() == [[0.4, 0.1, 0.5]]
+    time.sleep(0.2)  # longer than a status is kept
+    state = client.ask("step")["per_articulation"]
+    assert state["go"]["twist"] == {"linear": [0.4, 0.1, 0.0], "angular": [0.0, 0.0, 0.5]}
+    assert state["go"]["ctrl"] == [0.4, 0.1] and "twist" not in state["go2"]
+
+
+def test_seeds():
+    """Reset a task's world with a seed: the same one gives the same random start."""
+    cfg = load_env_cfg("Cartpole-Balance", play=True)
+    cfg.scene.num_envs = 1
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    with LiveLab.driven_by(env, cfg=LabCfg(mode="direct")) as lab:
+        server = Dispatcher(lab)
+        client = Client(lambda request: server.handle(request, "a"))
+        client.hello()
+        (prefix,) = (robot["prefix"] for robot in client.world["articulations"])
+        starts = []
+        for seed in (3, 4, 3):
+            reply = client.ask("reset", seed=seed)
+            starts.append(reply["per_articulation"][prefix]["qpos"])
+        assert starts[0] == starts[2] != starts[1]
+
+
+def test_a_hundred_robots():
+    """Serve a hundred robots: replies of any size come whole."""
+    cfg = SceneCfg(entities={f"r{i:02d}x": entity(GO, (i, 0.0, 0.5)) for i in range(100)})
+    with LiveLab(world_from_scene(cfg), LabCfg(mode="direct")) as lab:
+        server = Dispatcher(lab)
+        client = Client(lambda request: server.handle(request, "a"))
+        assert len(client.hello()["articulations"]) == 100
+        state = client.ask("step", observations="full")["per_articulation"]
+        qpos = [value for robot in state.values() for value in robot["qpos"]]
+        assert qpos == lab.snapshot.qpos.tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import threading
 
 import msgpack
@@ -355,6 +356,28 @@ def test_each_verb_is_an_operation():
     assert not EDITOR & set(OPERATIONS)
     for name in VERBS:
         assert OPERATIONS[name].writes is (name not in READS), name
+    assert {"read_status", "get_contacts", "export_state", "pick_body"} < READS
+    assert not {"step", "recording_export", "set_targets", "capture_state"} & READS
+
+
+def test_reads_change_nothing(lab):
+    """Call the verbs that observers may call: the world is as it was."""
+    lab.call("capture_state", label="a")
+    fields = {
+        "list_keyframes": {"robot": "go"},
+        "export_state": {"label": "a"},
+        "pick_body": {"origin": [0, 0, 9], "direction": [0, 0, -1]},
+    }
+    before = lab.snapshot
+    others = {"describe_world", "export_model", "get_contacts", "list_states", "read_status"}
+    for name in {*fields, *others}:
+        assert name in READS
+        lab.call(name, **fields.get(name, {}))
+    assert np.array_equal(lab.snapshot.block, before.block) and lab.snapshot.step == before.step
+
+
+def test_the_catalogue_says_who_may_call():
+    """Read the registry: texts are sentences, fields have a meaning, all is plain data."""
     for operation in OPERATIONS.values():
         assert operation.text.endswith("."), operation.name
         assert json.dumps(operation.describe())
@@ -378,3 +401,15 @@ def test_addresses_of_other_machines_are_refused():
     with pytest.raises(ValueError, match="must be another one"):
         LabServerCfg(step_port=5555)
     assert LabServerCfg(host="localhost", state_port=0, info_port=0)
+
+
+def test_each_request_is_logged_and_counted(server, caplog):
+    """Request twice, once wrongly: the log has the times, the counters have both."""
+    client = connect(server)
+    with caplog.at_level("DEBUG", logger="manyworlds.lab.network.dispatcher"):
+        client.ask("forward")
+        error_of(client, "set_paused")
+    assert re.search(r"forward: \d+\.\d\d ms", caplog.text)
+    assert "set_paused: " in caplog.text
+    counters = client.ask("network_status")["counters"]
+    assert counters["ops"]["forward"] == 1 and counters["errors"] == {"missing_field": 1}

@@ -29,12 +29,8 @@ if TYPE_CHECKING:
 
 Category = Literal["manager_required", "no_manager", "editor_only"]
 
-READS = frozenset(
-    {
-        *("read_status", "describe_world", "export_model", "list_keyframes", "read_mocap_pose"),
-        *("pick_body", "get_contacts", "list_states", "export_state", "replay_list_sessions"),
-    }
-)
+_READ = ("describe_", "export_", "get_", "list_", "pick_", "read_", "replay_list_")
+READS = frozenset(name for name in VERBS if name.startswith(_READ))
 """Verbs that observers may call; all others are for the client that drives."""
 
 EDITOR = frozenset(

@@ -14,6 +14,7 @@ from manyworlds.lab.verbs.fields import PlainDict, PlainMap, VerbError, near
 from manyworlds.lab.wire_model import Names, check_robot_names, live_names, wire_names
 from manyworlds.spec.elements import dof_width, qpos_width
 
+_TRIES = 20
 _FREE = mujoco.mjtJoint.mjJNT_FREE
 
 
@@ -233,9 +234,15 @@ class RosterCache:
 
         Raises:
             ValueError: clients could not tell two elements or two robots apart.
+            VerbError: the model does not stay the same for long enough.
         """
-        version = self._face.snapshot.model_version
-        if self._roster is None or self._roster.version != version:
+        for _ in range(_TRIES):
+            self._face.sync_model()
+            version = self._face.snapshot.model_version
+            if self._roster is not None and self._roster.version == version:
+                return self._roster
             details = cast("PlainDict", self._face.call("describe_world"))
-            self._roster = build_roster(self._face.model, details)
-        return self._roster
+            if details["model_version"] == version:  # otherwise it has just changed again
+                self._roster = build_roster(self._face.model, details)
+                return self._roster
+        raise VerbError("not_ready", "The model changes all the time: try again later.")
