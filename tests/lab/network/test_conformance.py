@@ -483,7 +483,6 @@ def test_velocities(client, lab):
     assert reply["articulation"] == "go" and reply["linear"] == [0.4, 0.1, 0.0]
     reply = client.ask("set_twist", articulation="go", angular=[0.0, 0.0, 0.5])
     assert law.commands["twist"].tolist() == [[0.4, 0.1, 0.5]]
-    time.sleep(0.2)  # longer than a status is kept
     state = client.ask("step")["per_articulation"]
     assert state["go"]["twist"] == {"linear": [0.4, 0.1, 0.0], "angular": [0.0, 0.0, 0.5]}
     assert state["go"]["ctrl"] == [0.4, 0.1] and "twist" not in state["go2"]

@@ -60,6 +60,7 @@ class LabHub:
         self._context = self._zmq.Context()
         self._stopping = threading.Event()
         self._lock = threading.Lock()
+        self._prepared = True
         self.dispatcher = Dispatcher(None, self.cfg)
         self.requests = RequestServer(self)
         self.streams = StreamServer(self)
@@ -110,7 +111,8 @@ class LabHub:
             for name, robot in robots.items():
                 if self.cfg.own_robots and robot["owner"] == PANEL:
                     face.call("take_robot", robot=name, owner=NET)
-            self.dispatcher.prepare()
+            self.dispatcher.refresh()
+            self._prepared = False
 
     def report(self, text: str) -> None:
         """Keep a sentence, and hand it to `report`."""
@@ -154,9 +156,12 @@ class LabHub:
             self.dispatcher.disconnected(peer)
 
     def tick(self) -> None:
-        """End sessions whose heartbeats stopped."""
+        """End sessions whose heartbeats stopped; export a new model before a client asks for it."""
         with self._lock:
             self.dispatcher.tick()
+            if not self._prepared:
+                self._prepared = True
+                self.dispatcher.prepare()
 
     def _ports(self) -> list[Port]:
         return [self.requests.port, *self.streams.ports]
@@ -317,6 +322,8 @@ class StreamServer:
         for frames in self.state.receive(_MOST):
             event = frames[0].bytes
             if event[:1] == b"\x01":
+                if len(self._wanted) >= _MOST:
+                    event = b"\x01"  # too many to remember: everything
                 self._wanted.add(event[1:])
             elif event[:1] == b"\x00":
                 self._wanted.discard(event[1:])

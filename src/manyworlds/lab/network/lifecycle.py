@@ -34,6 +34,7 @@ from manyworlds.lab.verbs.fields import (
     PlainDict,
     PlainMap,
     Values,
+    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply
 
@@ -50,19 +51,31 @@ class ModelFiles:
 
     def __init__(self) -> None:
         self._version, self._hash = -1, ""
-        self._mjb, self._mjcf, self._files = b"", "", {}
+        self._mjb, self._mjcf, self._error = b"", "", ""
+        self._files: PlainDict = {}
 
     def update(self, request: Request) -> PlainDict:
         """Return the binary model, the XML, and the files that the XML refers to."""
         details = request.roster.details
         if self._version != details["model_version"]:
             scene = self._hash != details["model_hash"]
-            answer = request.call("export_model", sources=scene)
-            self._mjb = answer["mjb"]
-            if scene:
-                self._mjcf, self._files = answer["mjcf"], answer["files"]
+            self._mjb = self._export(request, scene)
             self._version, self._hash = details["model_version"], details["model_hash"]
-        return {"mjb": self._mjb, "mjcf": self._mjcf, "files": self._files}
+        sources = {"mjcf": self._mjcf, "files": self._files, "mjcf_error": self._error}
+        return {"mjb": self._mjb, **sources}
+
+    def _export(self, request: Request, scene: bool) -> bytes:
+        """Return the binary model; keep the XML, which some models do not have, if asked to."""
+        if not scene:
+            return request.call("export_model")["mjb"]
+        self._mjcf, self._files, self._error = "", {}, ""
+        try:
+            answer = request.call("export_model", sources=True)
+        except VerbError as error:  # XML cannot contain everything
+            self._error = str(error)
+            return request.call("export_model")["mjb"]
+        self._mjcf, self._files = answer["mjcf"], answer["files"]
+        return answer["mjb"]
 
 
 def describe_manager(request: Request, files: PlainMap, assets: bool) -> PlainDict:
@@ -74,6 +87,7 @@ def describe_manager(request: Request, files: PlainMap, assets: bool) -> PlainDi
         "mjb_base64": _base64(mjb) if len(mjb) <= _BASE64_BYTES else None,
         "mjb_size": len(mjb),
         "mjcf": files["mjcf"],
+        "mjcf_error": files["mjcf_error"],
         "mjcf_sha256": hashlib.sha256(files["mjcf"].encode()).hexdigest(),
         "articulations": [_articulation(roster, r, fresh[r.name]) for r in roster.articulations],
         "entities": {body.name: _entity(body) for body in roster.entities},
@@ -175,7 +189,7 @@ def _actuator_type(model: mujoco.MjModel, actuator: int) -> str:
     driver=Flag(text="true if this client drives"),
     mode=Field(text="mode of the world"),
     mjb=Content(text="model in MuJoCo's binary format, with `_` after the robot in names"),
-    mjcf=Field(text="XML of the scene, with the same names"),
+    mjcf=Field(text="XML of the scene, with the same names; empty if XML cannot contain it"),
     articulations=Listing(text="robots"),
     entities=Values(text="loose bodies by name"),
 )

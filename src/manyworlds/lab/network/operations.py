@@ -138,7 +138,8 @@ def operation(
     *,
     writes: bool = True,
     category: Category = "manager_required",
-    **reply: Field,
+    reply: Mapping[str, Field] | None = None,
+    **replies: Field,
 ) -> Callable[[_Call], _Call]:
     """Register a function of a request as an operation of the same name.
 
@@ -146,15 +147,17 @@ def operation(
         namespace: group of the operation, under which clients offer it.
         writes: whether only the client that drives may request it.
         category: whether it needs a world.
-        **reply: fields of the reply, besides `op`.
+        reply: fields of the reply, besides `op`.
+        **replies: further ones.
     """
 
     def register(call: _Call) -> _Call:
         fields, defaults = declared_fields(call)
+        told = {**(reply or {}), **replies}
         name = getattr(call, "__name__", "").removesuffix("_")
         text = (call.__doc__ or "").partition("\n")[0]
         OPERATIONS[name] = ClientOperation(
-            name, text, fields, defaults, reply, call, writes, namespace, category
+            name, text, fields, defaults, told, call, writes, namespace, category
         )
         return call
 
@@ -219,7 +222,7 @@ def add_verbs() -> None:
                 name=name,
                 text=verb.text,
                 fields=verb.fields,
-                defaults=verb.defaults | ({"owner": NET} if "owner" in verb.fields else {}),
+                defaults={**verb.defaults, **({"owner": NET} if "owner" in verb.fields else {})},
                 reply={**verb.reply, **ALWAYS},
                 call=_caller(name),
                 writes=name not in READS,

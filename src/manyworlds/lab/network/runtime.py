@@ -33,6 +33,7 @@ from manyworlds.lab.verbs.registry import Reply
 
 _ROBOTS = Values(text="fields by robot")
 _LEVEL = Choice(options=LEVELS, text="amount of data in replies, from now on")
+_STEPS = Integer(high=100_000, text="number of steps; below 1 is 1")
 _ROBOT = Field(text="robot")
 _STATE_REPLY: dict[str, Field] = {
     "time": Number(unit="s", text="simulated time"),
@@ -43,7 +44,7 @@ _STATE_REPLY: dict[str, Field] = {
     "frame_id": Integer(text="number of the snapshot"),
     "mode": Field(text="mode of the world"),
 }
-_ALL_ROBOTS = {"per_articulation": Values(text="state of each robot")}
+_ALL_ROBOTS: dict[str, Field] = {"per_articulation": Values(text="state of each robot")}
 _ALL = {**_STATE_REPLY, **_ALL_ROBOTS, "entities": Values(text="state of each loose body")}
 _CLAMPED = VERBS["set_sim_speed"].fields["percent"]
 _GAINS = {"kp": "kp", "kv": "kd", "torque_limit": "limit"}
@@ -53,10 +54,10 @@ _OPTIONS = tuple(
 )
 
 
-@operation(**_ALL, ignored=Values(text="owner of each robot that took no targets"))
+@operation(reply=_ALL, ignored=Values(text="owner of each robot that took no targets"))
 def step(
     request: Request,
-    n_steps: Annotated[int, Integer(text="number of steps; below 1 is 1")] = 1,
+    n_steps: Annotated[int, _STEPS] = 1,
     observations: Annotated[Level | None, _LEVEL] = None,
     include_cameras: Annotated[object, Anything(text="pictures; this server has none")] = None,
     per_articulation: Annotated[PlainMap | None, _ROBOTS] = None,
@@ -160,11 +161,11 @@ def _read_targets(robot: Member, fields: PlainMap) -> dict[str, float]:
     known = dict(zip(robot.control_names, robot.controls, strict=True))
     for name, value in _check(f"step: ctrl_map of '{robot.name}'", NumberMap(), named).items():
         short = name.removeprefix(f"{robot.name}_")
-        targets[known.get(short, short)] = value
+        targets[known.get(short) or short] = value
     return targets
 
 
-@operation(**_ALL)
+@operation(reply=_ALL)
 def reset(
     request: Request,
     keyframe_name: Annotated[str | None, Field(text="keyframe to start from")] = None,
@@ -190,7 +191,7 @@ def _live_joint(request: Request, robot: Member, name: str) -> str:
     return request.roster.model.joint(found[0]).name.removeprefix(robot.prefix)
 
 
-@operation(**_STATE_REPLY, **_ALL_ROBOTS)
+@operation(reply=_STATE_REPLY | _ALL_ROBOTS)
 def forward(request: Request) -> Reply:
     """Compute all that follows from the present state, without a step."""
     request.call("forward")
