@@ -37,6 +37,7 @@ class Modes:
         Raises:
             RuntimeError: the mode is locked.
         """
+        mode = "live" if mode == "auto" else mode
         if mode == self.mode:
             return
         if self._loop.mode_locked:

@@ -185,6 +185,8 @@ def test_steps_that_take_too_long(lab, monkeypatch):
         b"\xc1",
         b"[1]",
         b'{"op": NaN}',
+        b'{"op": "\\ud800"}',
+        b'{"op": "step", "\\udfff": 1}',
         b'{"op": 1' + b"0" * 30 + b"}",
         b"\x81\x01\x02",
         b"\x93\x01\x02\x03",

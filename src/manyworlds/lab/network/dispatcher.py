@@ -121,7 +121,7 @@ class Dispatcher:
         except Exception as error:
             # A defect of this program: the client and the log know of it, and the world goes on.
             _LOG.exception("The operation '%s' failed.", name)
-            text = f"{name} failed: {type(error).__name__}: {error}"
+            text = f"{name} failed: {type(error).__name__}: {' '.join(str(error).split())}"
             content = encode(self._error("internal_error", text), encoding)
         _LOG.debug("%s: %.2f ms", name, 1e3 * (time.perf_counter() - began))
         return content

@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -20,6 +21,7 @@ Encoding = Literal["msgpack", "json"]
 _JSON_STARTS = b"{ \t\r\n"
 _BYTES_KEY = "__b64__"
 _LARGEST = 2**63
+_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON may have them, UTF-8 may not
 
 
 def decode(request: bytes, limits: Limits) -> dict[str, object]:
@@ -98,13 +100,16 @@ def _check(value: object, limits: Limits) -> dict[str, object]:
             if isinstance(item, dict):
                 if not all(isinstance(key, str) for key in item):
                     raise _bad("a key is no text")
-                inner += item.values()
+                inner += [*item, *item.values()]
             elif isinstance(item, list):
                 inner += item
+            elif isinstance(item, str):
+                if not item.isascii() and _SURROGATE.search(item):
+                    raise _bad("a text has half a character")
             elif isinstance(item, int):
                 if abs(item) > _LARGEST:
                     raise _bad("a whole number is beyond 64 bits")
-            elif not isinstance(item, str | float | bytes | None):
+            elif not isinstance(item, float | bytes | None):
                 raise _bad(f"it has a {type(item).__name__}")
         level = inner
     return value

@@ -105,7 +105,8 @@ msgpack, or JSON after `hello` with `"encoding": "json"`; there, bytes are base6
 "code": ..., "message": one sentence}}`.
 
 **Who drives.** The first client that says `hello` drives, all others observe: their writes are
-answered by `session_expired`. `take_driver` changes that; with `--takeover`, each new client
+answered by `session_expired`. `take_driver` changes that, and so does
+any write while no client drives; with `--takeover`, each new client
 drives at once. `role` of `hello` asks for a part. A session with `heartbeats` ends {heartbeat:g}
 s after its last message, another one with its connection. When the driver is lost, the mode is as
 before it, and targets are held or zeroed (`LabServerCfg.on_loss`).
