@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import warnings
 from collections.abc import Mapping
 
 import mujoco
@@ -15,6 +16,7 @@ import numpy as np
 
 from manyworlds.lab.world import World, binary_model, robot_of, wire_name
 from manyworlds.spec.export import spec_files
+from manyworlds.utils.mujoco_messages import mujoco_warnings
 
 _KINDS = (
     *("body", "jnt", "geom", "site", "cam", "light", "flex", "mesh"),
@@ -128,18 +130,38 @@ def wire_mjcf(world: World) -> tuple[str, dict[str, bytes]]:
 
     Numbers have the six digits of MuJoCo's XML; textures that were defined by pixels are omitted.
     """
-    spec = world.spec.copy()
-    ((robot, prefix), *_) = [*world.robots.items(), ("", "/")]
-    if not prefix:
-        child, spec = spec, mujoco.MjSpec()
-        spec.option, spec.compiler.degree = child.option, child.compiler.degree
-        spec.attach(child, prefix=f"{robot}_", frame=spec.worldbody.add_frame())
-    files = {name.rpartition("/")[2]: content for name, content in spec_files(spec)}
+    files = {name.rpartition("/")[2]: content for name, content in spec_files(world.spec)}
     xml = files.pop("scene.xml").decode().replace('meshdir="assets"', "")
     xml = xml.replace('texturedir="assets"', "")
-    for prefix in filter(None, world.robots.values()):
+    for robot, prefix in world.robots.items():
+        if not prefix:
+            return _with_prefix(xml, files, f"{robot}_")
         xml = re.sub(rf'(?<=[" ]){re.escape(prefix)}(?=[^"<>]*")', wire_name(prefix), xml)
     return xml, files
+
+
+def _with_prefix(xml: str, files: dict[str, bytes], prefix: str) -> tuple[str, dict[str, bytes]]:
+    """Return XML whose elements have names with a prefix, and the files by their new names.
+
+    Raises:
+        ValueError: MuJoCo cannot write it.
+    """
+    root, child = mujoco.MjSpec(), mujoco.MjSpec.from_string(xml, assets=files)
+    root.option, root.compiler.degree = child.option, child.compiler.degree
+    root.assets = files
+    messages: list[str] = []
+    try:
+        with mujoco_warnings(messages.append), warnings.catch_warnings():
+            # The root does not set sizes of memory, which are the child's.
+            warnings.filterwarnings("ignore", r"(?s).*keeping parent value")
+            root.attach(child, prefix=prefix, frame=root.worldbody.add_frame())
+            root.compile()
+            fresh = root.to_xml()
+    except (ValueError, mujoco.FatalError) as error:
+        raise ValueError(" ".join([str(error), *messages])) from error
+    named = set(re.findall(r'file\w*="([^"]+)"', fresh))
+    renamed = {f"{prefix}{name}": name for name in files if name not in named}
+    return fresh, {**files, **{new: files[old] for new, old in renamed.items() if new in named}}
 
 
 def _pack(model: mujoco.MjModel, names: Names) -> tuple[bytes, list[np.ndarray]]:
