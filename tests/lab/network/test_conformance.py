@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import time
+from pathlib import Path
 
 import msgpack
 import mujoco
@@ -515,3 +516,26 @@ def test_a_hundred_robots():
         state = client.ask("step", observations="full")["per_articulation"]
         qpos = [value for robot in state.values() for value in robot["qpos"]]
         assert qpos == lab.snapshot.qpos.tolist()
+
+
+@pytest.mark.parametrize(
+    ("package", "file"),
+    [
+        ("dm_control", "suite/humanoid.xml"),
+        ("dm_control", "suite/manipulator.xml"),
+        ("gymnasium", "envs/mujoco/assets/ant.xml"),
+    ],
+)
+def test_models_of_other_packages(package, file):
+    """Greet worlds of one file: binary model and XML both load, with the robot in all names."""
+    module = pytest.importorskip(package, reason="its models are the input")
+    path = Path(module.__file__).parent / file
+    with LiveLab(world_from_file(path), LabCfg(mode="direct")) as lab:
+        server = Dispatcher(lab)
+        client = Client(lambda request: server.handle(request, "a"))
+        world = client.hello(include_assets=True)
+        compiled = mujoco.MjModel.from_xml_string(world["mjcf_compiled"], world["vfs_assets"])
+        model = client.model()
+        assert compiled.nq == model.nq == lab.model.nq and world["mjcf_error"] == ""
+        names = [model.joint(i).name for i in range(model.njnt)]
+        assert names == [f"{path.stem}_{lab.model.joint(i).name}" for i in range(model.njnt)]
