@@ -109,3 +109,38 @@ def test_a_floor_can_be_added(tmp_path):
     lab = command.open_lab(command.LabOptions(target=str(path), plane=True))
     assert lab.step(1000).qpos[2] == pytest.approx(0.1, abs=0.01)
     lab.stop()
+
+
+_CLIENT = """
+import sys, msgpack, zmq
+peer = zmq.Context().socket(zmq.REQ)
+peer.connect("tcp://127.0.0.1:" + sys.argv[1])
+peer.send(msgpack.packb({"op": "hello"}))
+reply = msgpack.unpackb(peer.recv())
+print(reply["op"], [robot["prefix"] for robot in reply["articulations"]])
+"""
+
+
+def test_programs_reach_the_world(arm):
+    """Serve a world on shifted ports: a program greets it, and Ctrl-C ends both ports and lab."""
+    pytest.importorskip("zmq", reason="programs need the extra 'net'")
+    shift = free_port() - 5559
+    lab = [sys.executable, "-m", "manyworlds", "lab", str(arm), "--headless", "--serve"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(
+        [*lab, "--port-shift", str(shift)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdout is not None
+    said = process.stdout.readline() + process.stdout.readline()
+    assert f"step {5559 + shift}, state {5555 + shift}" in said, said
+    client = [sys.executable, "-c", _CLIENT, str(5559 + shift)]
+    done = subprocess.run(client, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.stdout == "hello_ok ['arm']\n", done.stderr
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+
+
+def test_ports_that_are_not_valid(arm, capsys):
+    """Shift the ports out of range: the command ends with one sentence."""
+    assert main(["lab", str(arm), "--headless", "--serve", "--port-shift", "70000"]) == 1
+    assert "from 0 to 65535" in capsys.readouterr().err

@@ -5,8 +5,12 @@ their file under `tests/`, several with a space between them; a row that does no
 or belongs to later work, begins with `not here: ` and says why.
 """
 
+from __future__ import annotations
+
+from tests.lab.network.rows import NETWORK_ROWS
+
 SCOPE = {
-    "A": "A6 A11",
+    "A": "A6",
     "B": "",
     "C": "C2 C3 C4 C8",
     "D": "",
@@ -19,6 +23,7 @@ SCOPE = {
     "K": "KO KF",
     "L": "",
     "M": "",
+    "Q": "",
     "T": "",
     "U": "",
     "V": "",
@@ -31,13 +36,15 @@ SCOPE = {
     "AE": "",
     "BA": "",
     "BB": "",
-    "BG": "BG8",
+    "BC": "BC5",
+    "BD": "",
+    "BG": "",
     "BH": "",
     "BL": "",
 }
 """Headings that the lab follows, and the rows of each that are left for later work."""
 
-ROWS = {
+ROWS = NETWORK_ROWS | {
     # A
     "A1": "lab/test_lab.py::test_the_facade_only_hands_on",
     "A2": "lab/test_physics_loop.py::test_the_engine_needs_nobody_else",
@@ -57,6 +64,7 @@ ROWS = {
     "A7": "lab/page/test_keys.py::test_keys",
     "A8": "lab/test_physics_loop.py::test_a_callback_that_fails_stops_nobody",
     "A10": "lab/test_physics_loop.py::test_options_are_changed_between_steps",
+    "A11": "lab/network/test_hub.py::test_a_port_in_use_is_told_and_taken_later",
     "A12": "not here: whoever needs the lab is given it; there is no global to find it by",
     # B
     "B4": "lab/test_lab.py::test_the_lab_tells_its_versions",
@@ -88,7 +96,7 @@ ROWS = {
     "D2": "lab/test_world.py::test_assets_come_from_memory",
     "D3": "lab/test_world.py::test_the_same_scene_is_the_same_model",
     "D4": "lab/test_world.py::test_two_robots_of_one_file_are_two",
-    "D6": "not here: there are no sockets but the page's to be found; they come with networking",
+    "D6": "lab/network/test_hub.py::test_the_hub_outlives_labs",
     "D7": (
         "lab/test_rebuild.py::test_a_prop_comes_into_a_running_world "
         "lab/page/test_page.py::test_the_page_follows_a_rebuilt_world"
@@ -404,8 +412,11 @@ ROWS = {
         "lab/page/test_failures.py::test_the_command_opens_the_page_of_a_broken_model"
     ),
     "AD2": "not here: other formats than MuJoCo's own come with the import of meshes",
-    "AD3": "viewer/test_viser_viewer.py::test_taken_port",
-    "AD4": "not here: there is no socket but the page's; states of sockets come with networking",
+    "AD3": (
+        "viewer/test_viser_viewer.py::test_taken_port "
+        "lab/network/test_hub.py::test_a_port_in_use_is_told_and_taken_later"
+    ),
+    "AD4": "lab/network/test_hub.py::test_a_port_in_use_is_told_and_taken_later",
     "AD5": "not here: meshes are not preprocessed; this comes with the import of meshes",
     "AD6": "cli/test_validate.py::test_summary "
     "lab/page/test_reload.py::test_what_does_not_compile_is_a_card",
@@ -469,6 +480,7 @@ ROWS = {
     "lab/page/test_page.py::test_a_drag_of_a_paused_world_poses_a_body",
     "BG6": "lab/page/test_browser.py::test_the_mouse_pulls_a_body",
     "BG7": "not here: viser draws point and arrow of a drag in the browser, from its own events",
+    "BG8": "lab/network/test_conformance.py::test_a_pull_is_told_to_who_integrates",
     # BH
     "BH1": "lab/page/test_overlays.py::test_islands_have_colors",
     "BH2": "lab/page/test_overlays.py::test_sleepers_are_dim",
@@ -483,5 +495,5 @@ ROWS = {
         "lab/test_physics_loop.py::test_steps_are_those_of_a_plain_loop"
     ),
     "BL3": "cli/test_doctor.py::test_the_doctor_tells",
-    "BL4": "not here: there is no protocol before there is a network to speak it",
+    "BL4": "lab/network/test_protocol_page.py::test_the_page_is_that_of_the_registry",
 }

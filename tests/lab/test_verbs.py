@@ -67,12 +67,18 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("read_robot", {"robot": "arm"}),
     ("read_captures", {"kinds": ["contacts", "tendons", "joints", "groups"]}),
     ("set_recording_view", {"view": [1, 2, 3, -20, 90, 0]}),
+    ("describe_world", {}),
+    ("export_model", {"sources": True}),
+    ("forward", {}),
+    ("get_contacts", {"filter": {"subtree": "ball"}}),
+    ("set_actions", {"robot": "arm", "actions": 5}),
     ("recording_stop", {}),
     ("capture_state", {"label": "here"}),
     ("list_states", {}),
     ("recording_save", {"path": "b.csv"}),
     ("recording_export", {"path": "c.json"}),
     ("replay_list_sessions", {}),
+    ("replay_load", {"path": "b.csv"}),
     ("replay_set_active", {"name": "a.mcap"}),
     ("set_replay_role", {"robot": "arm"}),
     ("set_replay", {"rate": 1.0, "loop": False}),
@@ -87,11 +93,13 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("restore_state", {"label": "here"}),
     ("drop_state", {"label": "here"}),
     ("reset", {}),
+    ("set_qpos", {"target": "arm", "qpos": [0.1] * 9, "still": True}),
     ("reload", {}),
 )
 """Fields of each verb, but of those that need more than this lab."""
 ELSEWHERE = {"set_command", "play_sequence", "stop_sequence", "import_state", "recording_import"}
 ELSEWHERE |= {"run_policy"}
+ELSEWHERE |= {"set_twist", "set_gains", "show_state"}  # need a policy, a PD law, another mode
 ELSEWHERE |= {  # they need an environment
     *("steer_command", "seek_motion", "set_auto_reset"),
     *("read_task", "read_task_report", "read_debug_shapes"),
@@ -168,7 +176,7 @@ WRONG = (
     ("set_sim_speed", {"percent": "fast"}, "bad_value", "percent must be a number .*got 'fast'"),
     ("step", {"n_steps": 0}, "bad_value", "n_steps must be a whole number from 1 to 1e.09, got 0"),
     ("step", {"n_steps": 1.5}, "bad_value", "must be a whole number"),
-    ("set_mode", {"mode": "puppet"}, "bad_value", "one of live, direct, auto, got 'puppet'"),
+    ("set_mode", {"mode": "fly"}, "bad_value", "one of live, direct, puppet, auto, got 'fly'"),
     (
         "take_robot",
         {"robot": "amr", "owner": "me"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import signal
 import time
@@ -18,6 +19,7 @@ from manyworlds.cli.runs import find_run, play_env_cfg
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.lab import LabCfg, LiveLab, World
+    from manyworlds.lab.network import LabHub, LabServerCfg
     from manyworlds.rl.run_folder import RunFolder
 
 _HEARTBEAT_S = 0.2
@@ -60,6 +62,14 @@ class LabOptions:
     """Time until the lab stops [s]; None runs until Ctrl-C."""
     host: Host = "127.0.0.1"
     port: Port = 8080
+    serve: bool = False
+    """Let programs on this machine talk to the world; see docs/lab_protocol.md."""
+    port_shift: int = 0
+    """Number that is added to the ports of `--serve`: 5555, 5556, 5557 and 5559."""
+    takeover: bool = False
+    """With `--serve`, let the newest program drive; otherwise the first one does until it ends."""
+    on_loss: Literal["hold", "zero"] = "hold"
+    """Targets of robots after the program that drove them is lost: unchanged, or zero."""
     collapsed: bool = False
     """Hide the panel until Tab is pressed."""
     log_root: Path = Path("runs")
@@ -78,31 +88,75 @@ class LabOptions:
 
         return LabCfg(start_paused=self.paused or self.waits, speed=self.speed)
 
+    def server_cfg(self) -> LabServerCfg:
+        """Return the configuration of the server.
+
+        Raises:
+            ValueError: a port is not valid.
+        """
+        from manyworlds.lab.network import LabServerCfg
+
+        fresh = LabServerCfg(takeover=self.takeover, on_loss=self.on_loss)
+        shifted = {f"{use}_port": port + self.port_shift for use, port in fresh.ports.items()}
+        return dataclasses.replace(fresh, **shifted)
+
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds lab`."""
     cfg = parse(LabOptions, argv, "lab")
     load_modules(cfg.load)
+    hub = open_hub(cfg) if cfg.serve else None
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
     try:
         if cfg.headless:
-            with open_lab(cfg):
+            with _open(cfg, hub):
                 print(f"{cfg.target} runs without a page (Ctrl-C stops)", flush=True)
                 wait(cfg.seconds)
         else:
-            _serve(cfg)
+            _serve(cfg, hub)
     except KeyboardInterrupt:
         pass
     finally:
+        if hub is not None:
+            hub.stop()
         signal.signal(signal.SIGTERM, before)
     return 0
 
 
-def _serve(cfg: LabOptions) -> None:
+def open_hub(cfg: LabOptions) -> LabHub:
+    """Open the ports for programs, and say which ones.
+
+    Raises:
+        MissingExtraError: the extra 'net' is not installed.
+        ValueError: a port is not valid.
+    """
+    from manyworlds.lab.network import LabHub
+
+    hub = LabHub(cfg.server_cfg(), report=lambda text: print(text, flush=True))
+    hub.start()
+    ports = ", ".join(f"{use} {port}" for use, port in hub.ports.items())
+    print(f"programs on this machine: {ports}", flush=True)
+    return hub
+
+
+def _open(cfg: LabOptions, hub: LabHub | None) -> LiveLab:
+    """Open the lab, and hand it to the programs that are connected."""
+    lab = open_lab(cfg)
+    if hub is not None:
+        try:
+            hub.attach(lab)
+        except ValueError:
+            hub.attach(None)
+            lab.stop()
+            raise
+    return lab
+
+
+def _serve(cfg: LabOptions, hub: LabHub | None) -> None:
     from manyworlds.lab.page import ReloadablePage
 
     page = ReloadablePage(
-        lambda: open_lab(cfg),
+        lambda: _open(cfg, hub),
         host=cfg.host,
         port=cfg.port,
         collapsed=cfg.collapsed,

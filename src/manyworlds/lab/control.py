@@ -18,6 +18,8 @@ PANEL = "panel"
 """Owner of robots that the page's sliders control."""
 POLICY = "policy"
 """Owner of robots that a policy controls."""
+NET = "net"
+"""Owner of robots that clients on the network control."""
 
 _NEVER = -1.0
 _SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
@@ -58,6 +60,8 @@ class RobotControl:
         self.owner = NOBODY
         self.ignored: dict[str, int] = {}
         """Number of ignored commands from clients that are not the owner, by client."""
+        self.actions = 0
+        """Bit mask of actions that a client has switched on; only published for other programs."""
         self._lock = threading.Lock()
         self._now = 0.0
         self._command = TargetCommand(self.neutral.copy(), _NEVER)
@@ -96,6 +100,30 @@ class RobotControl:
             ValueError: the number of targets is wrong, or one is not finite.
             KeyError: there is no actuator of a given name.
         """
+        indices, numbers = self.check(targets)
+        with self._lock:
+            if owner != self.owner:
+                self.ignored[owner] = self.ignored.get(owner, 0) + 1
+                return False
+            fresh = self._command.targets.copy()
+            fresh[indices] = numbers
+            fresh.flags.writeable = False
+            self._set(fresh, self._now)
+        return True
+
+    def check(
+        self, targets: np.ndarray | Mapping[str, float]
+    ) -> tuple[list[int] | slice, np.ndarray]:
+        """Check targets before `write`.
+
+        Returns:
+            Places of the targets among the actuators, and the targets in the actuators' units,
+            shape [num_targets].
+
+        Raises:
+            ValueError: see `write`.
+            KeyError: see `write`.
+        """
         indices: list[int] | slice = slice(None)
         values = targets
         if isinstance(targets, Mapping):
@@ -110,15 +138,7 @@ class RobotControl:
             )
         if not np.isfinite(numbers).all():
             raise ValueError(f"Targets of '{self.name}' must be finite, got {numbers.tolist()}.")
-        with self._lock:
-            if owner != self.owner:
-                self.ignored[owner] = self.ignored.get(owner, 0) + 1
-                return False
-            fresh = self._command.targets.copy()
-            fresh[indices] = numbers
-            fresh.flags.writeable = False
-            self._set(fresh, self._now)
-        return True
+        return indices, numbers
 
     def rebuild(self, model: mujoco.MjModel, actuators: RobotActuators, neutral: np.ndarray) -> str:
         """Continue in a rebuilt model: actuators of the same name keep their targets.
@@ -144,7 +164,7 @@ class RobotControl:
 
     def reset(self) -> None:
         """Return to the neutral targets; the owner stays."""
-        self._now = 0.0
+        self._now, self.actions = 0.0, 0
         self.restore(self.neutral, _NEVER)
         self.controller.reset()
 

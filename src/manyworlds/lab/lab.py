@@ -23,6 +23,7 @@ from manyworlds.lab.drivers import PHYSICS
 from manyworlds.lab.faults import explain_warnings
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.lab_cfg import LabCfg
+from manyworlds.lab.modes import Modes
 from manyworlds.lab.options import check_option, explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import PhysicsLoop
@@ -87,6 +88,7 @@ class LiveLab:
         self.loop.mode, self.loop.speed = cfg.mode, cfg.speed
         self.loop.mode_locked = cfg.mode_lock
         self.recorder = Recorder(self.loop, world.model_hash, cfg.recorder)
+        self.modes = Modes(self.loop)
         self.bind_world(world, SavedStates(self.loop, world))
         for robot in self.controls:
             robot.take(cfg.start_owner)
@@ -584,9 +586,7 @@ class LiveLab:
         """Return the controls of the named robot, or of the only one."""
         names = [control.name for control in self.controls]
         if not names:
-            raise ValueError(
-                "No robot of this world has actuators, so that none can be controlled."
-            )
+            raise ValueError("No robot of this world has actuators: none can be controlled.")
         if not robot and len(names) > 1:
             raise ValueError(f"Name one of the robots: {', '.join(names)}.")
         return self[robot or names[0]]

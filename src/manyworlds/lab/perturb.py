@@ -39,6 +39,8 @@ class Perturbation:
         self._center = self._point = np.zeros(3)
         self._renewed = 0.0
         self._pulling = self._held = False
+        self.version = 0
+        """Number of changes of the pull."""
         self._handle = loop.on_pre_step(self._apply)
 
     @property
@@ -73,6 +75,7 @@ class Perturbation:
         """Release the body: no force is left at the next step."""
         with self._lock:
             self._held = False
+            self.version += 1
 
     def close(self) -> None:
         """Stop pulling for good: the world was rebuilt."""
@@ -85,6 +88,7 @@ class Perturbation:
             for name, value in values.items():
                 getattr(self._pert, name)[:] = value
             self._pert.active = int(active)
+            self.version += 1
             self._renewed = self._clock()
 
     def _grab(

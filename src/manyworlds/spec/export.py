@@ -50,7 +50,7 @@ def export_spec(
     extra = extra or {}
     if zip:
         archive = output_dir.with_name(f"{output_dir.name}.zip")
-        files = {**dict(_files(spec)), **extra}
+        files = {**dict(spec_files(spec)), **extra}
         with atomic_path(archive) as temporary, zipfile.ZipFile(temporary, "w") as target:
             for name, content in files.items():
                 target.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
@@ -58,7 +58,7 @@ def export_spec(
     _check_replaceable(output_dir, {_SCENE, _ASSETS, *extra})
     with tempfile.TemporaryDirectory(dir=output_dir.parent, prefix=f".{output_dir.name}.") as aside:
         new = Path(aside, "new")
-        for name, content in [*_files(spec), *extra.items()]:
+        for name, content in [*spec_files(spec), *extra.items()]:
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             (new / name).write_bytes(content)
         if output_dir.exists():
@@ -78,8 +78,8 @@ def _check_replaceable(output_dir: Path, ours: set[str]) -> None:
         )
 
 
-def _files(spec: mujoco.MjSpec) -> Iterator[tuple[str, bytes]]:
-    """Yield the paths and contents of the files of an export."""
+def spec_files(spec: mujoco.MjSpec) -> Iterator[tuple[str, bytes]]:
+    """Yield the paths and contents of the files of an export: `scene.xml`, and its assets."""
     with tempfile.TemporaryDirectory() as folder:
         archive = Path(folder, "scene.mjz")
         _encode(spec, archive)

@@ -7,7 +7,7 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from manyworlds.lab.verb_error import VerbError, near
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
+
+
+PlainMap = Mapping[str, Any]
+"""Plain values by name, as JSON and msgpack have them."""
+PlainDict = dict[str, Any]
+"""The same, to be changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +46,17 @@ class Field:
         """Return type, meaning, unit and bounds as plain data."""
         known = {"type": self.type, "text": self.text, "unit": self.unit}
         return {key: value for key, value in known.items() if value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anything(Field):
+    """Value of any type."""
+
+    type: ClassVar[str] = "any"
+
+    def check(self, value: object, lab: LiveLab) -> object:
+        """Return the value."""
+        return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,6 +265,19 @@ class Texts(Field):
         if isinstance(value, Sequence) and all(isinstance(item, str) for item in value):
             return list(value)
         raise bad("a list of texts", value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing(Field):
+    """List of maps."""
+
+    type: ClassVar[str] = "map[]"
+
+    def check(self, value: object, lab: LiveLab) -> list[Mapping[str, object]]:
+        """Return the value as a list."""
+        if isinstance(value, Sequence) and all(isinstance(item, Mapping) for item in value):
+            return list(value)
+        raise bad("a list of maps", value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -140,6 +140,14 @@ def recording_import(lab: LiveLab, path: _File, content: Annotated[bytes, _CONTE
     return {"name": name}
 
 
+@verb(name=_SESSION)
+def replay_load(lab: LiveLab, path: _File) -> Reply:
+    """Read a recording of the folder, and make it the active one."""
+    lab.recorder.load(path)
+    lab.recorder.active = path
+    return {"name": path}
+
+
 @verb(sessions=Texts(text="names of the recordings"))
 def replay_list_sessions(lab: LiveLab) -> Reply:
     """Return the names of the recordings: the live one, then files."""

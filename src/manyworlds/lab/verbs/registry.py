@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_type_hints
 
 from manyworlds.lab.faults import FaultError
 from manyworlds.lab.verb_error import near
@@ -83,39 +83,11 @@ class Verb:
         Raises:
             VerbError: a field is missing, unknown or wrong.
         """
-        for name in fields:
-            if name not in self.fields:
-                known = ", ".join(self.fields) or "none"
-                hint = near(name, self.fields)
-                raise VerbError(
-                    "bad_request", f"{self.name} has no field '{name}'; fields: {known}{hint}."
-                )
-        values = dict(self.defaults)
-        for name, field in self.fields.items():
-            if name not in fields:
-                if name not in values:
-                    meaning = f" ({field.text})" if field.text else ""
-                    raise VerbError("missing_field", f"{self.name} needs '{name}'{meaning}.")
-                continue
-            if fields[name] is None and name in values:
-                continue  # a protocol's way to leave a field out
-            try:
-                values[name] = field.check(fields[name], lab)
-            except VerbError as error:
-                end = "" if str(error).endswith("?") else "."
-                raise VerbError(error.code, f"{self.name}: {name} {error}{end}") from None
-        return values
+        return check_fields(self.name, self.fields, self.defaults, fields, lab)
 
     def describe(self) -> dict[str, object]:
         """Return name, meaning, fields and reply as plain data."""
-        fields = []
-        for name, field in self.fields.items():
-            rest: Reply = {"required": True}
-            if name in self.defaults:
-                default = self.defaults[name]
-                plain = list(default) if isinstance(default, tuple) else default
-                rest = {"required": False, "default": plain}
-            fields.append({"name": name, **field.describe(), **rest})
+        fields = describe_fields(self.fields, self.defaults)
         reply = [{"name": name, **f.describe()} for name, f in {**self.reply, **ALWAYS}.items()]
         return {"name": self.name, "text": self.text, "fields": fields, "reply": reply}
 
@@ -135,16 +107,80 @@ def verb(**reply: Field) -> Callable[[_Call], _Call]:
     """
 
     def register(call: _Call) -> _Call:
-        # The annotation of the lab is not evaluated: its module imports this one.
-        hints = get_type_hints(call, localns={"LiveLab": object}, include_extras=True)
-        _, *parameters = inspect.signature(call).parameters.values()
-        fields = {p.name: _field(hints[p.name]) for p in parameters}
-        given = {p.name: p.default for p in parameters if p.default is not p.empty}
+        fields, given = declared_fields(call)
         name = getattr(call, "__name__", "")
         VERBS[name] = Verb(name, call, fields, given, reply)
         return call
 
     return register
+
+
+def declared_fields(call: _Call) -> tuple[dict[str, Field], dict[str, object]]:
+    """Return the fields that a function's parameters after the first declare, and the defaults."""
+    # The annotation of the lab is not evaluated: its module imports this one.
+    hints = get_type_hints(call, localns={"LiveLab": object}, include_extras=True)
+    _, *parameters = inspect.signature(call).parameters.values()
+    fields = {p.name: _field(hints[p.name]) for p in parameters}
+    return fields, {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
+def check_fields(
+    subject: str,
+    declared: Mapping[str, Field],
+    defaults: Mapping[str, object],
+    given: Mapping[str, object],
+    lab: object,
+    *,
+    strict: bool = True,
+) -> dict[str, object]:
+    """Return all fields in their types.
+
+    Args:
+        subject: name of what has the fields, for messages.
+        declared: the fields.
+        defaults: values of those that may be left out.
+        given: values.
+        lab: the world that knows names, as the fields expect it.
+        strict: whether further values are an error; otherwise they are left out.
+
+    Raises:
+        VerbError: a field is missing, unknown or wrong.
+    """
+    for name in given:
+        if strict and name not in declared:
+            known = ", ".join(declared) or "none"
+            hint = near(name, declared)
+            raise VerbError(
+                "bad_request", f"{subject} has no field '{name}'; fields: {known}{hint}."
+            )
+    values = dict(defaults)
+    for name, field in declared.items():
+        if given.get(name) is None and name in values:
+            continue  # left out, also in the way of protocols that send all fields
+        if name not in given or (given[name] is None and not strict):
+            meaning = f" ({field.text})" if field.text else ""
+            raise VerbError("missing_field", f"{subject} needs '{name}'{meaning}.")
+        try:
+            values[name] = field.check(given[name], cast("LiveLab", lab))
+        except VerbError as error:
+            end = "" if str(error).endswith("?") else "."
+            raise VerbError(error.code, f"{subject}: {name} {error}{end}") from None
+    return values
+
+
+def describe_fields(
+    fields: Mapping[str, Field], defaults: Mapping[str, object]
+) -> list[dict[str, object]]:
+    """Return fields as plain data."""
+    described = []
+    for name, field in fields.items():
+        rest: Reply = {"required": True}
+        if name in defaults:
+            default = defaults[name]
+            plain = list(default) if isinstance(default, tuple) else default
+            rest = {"required": False, "default": plain}
+        described.append({"name": name, **field.describe(), **rest})
+    return described
 
 
 def _field(hint: Any) -> Field:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import numpy as np
 
 from manyworlds.lab.control import PANEL
+from manyworlds.lab.controllers import PdController
 from manyworlds.lab.keyframes import Root
 from manyworlds.lab.sequence import PoseSequencer
+from manyworlds.lab.twist import read_twist, write_twist
 from manyworlds.lab.verbs.fields import (
     ENDED,
     Choice,
@@ -19,6 +22,7 @@ from manyworlds.lab.verbs.fields import (
     NumberMap,
     Numbers,
     Texts,
+    Values,
     VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, between_steps, verb
@@ -31,6 +35,11 @@ _Entity = Annotated[str, Name(of="entity", text="robot")]
 _Keyframe = Annotated[str, Field(text="keyframe; the first one if empty")]
 _OWNER = Field(text="client whose targets take effect")
 _Owner = Annotated[str, _OWNER]
+_LINEAR = Numbers(size=3, unit="m/s", text="velocity: forward, left, up")
+_ANGULAR = Numbers(size=3, unit="rad/s", text="angular velocity: roll, pitch, yaw")
+_ACTIONS = Integer(low=0, high=2**31 - 1, text="bit mask of the actions that are on")
+_GAINS = NumberMap(text="values by joint or actuator")
+_NONE: Mapping[str, float] = {}
 _ROOT = Choice(options=get_args(Root), text="pose of a free root")
 
 
@@ -111,6 +120,69 @@ def set_command(
 
     between_steps(lab, lambda: np.copyto(present, values.reshape(present.shape)))
     return {"values": present.ravel().tolist()}
+
+
+@verb(linear=_LINEAR, angular=_ANGULAR)
+def set_twist(
+    lab: LiveLab,
+    robot: _Robot,
+    linear: Annotated[np.ndarray | None, _LINEAR] = None,
+    angular: Annotated[np.ndarray | None, _ANGULAR] = None,
+) -> Reply:
+    """Set the velocity command of a robot: forward, left and yaw; what is left out stays."""
+    present = read_twist(lab, lab[robot])
+    if not present:
+        raise VerbError("no_twist_controller", f"Nothing that controls '{robot}' takes a velocity.")
+    forward, left, yaw = present
+    if linear is not None:
+        forward, left = linear[:2].tolist()
+    if angular is not None:
+        yaw = float(angular[2])
+    write_twist(lab, lab[robot], np.array([forward, left, yaw]))
+    return {"linear": [forward, left, 0.0], "angular": [0.0, 0.0, yaw]}
+
+
+@verb(actions=_ACTIONS)
+def set_actions(lab: LiveLab, robot: _Robot, actions: Annotated[int, _ACTIONS]) -> Reply:
+    """Switch actions of a robot on or off, which are published for other programs."""
+    between_steps(lab, lambda: setattr(lab[robot], "actions", actions))
+    return {"actions": lab[robot].actions}
+
+
+@verb(gains=Values(text="`kp`, `kd` and `limit` of each actuator, by name"))
+def set_gains(
+    lab: LiveLab,
+    robot: _Robot,
+    kp: Annotated[Mapping[str, float], _GAINS] = _NONE,
+    kd: Annotated[Mapping[str, float], _GAINS] = _NONE,
+    limit: Annotated[Mapping[str, float], _GAINS] = _NONE,
+    rest: Annotated[Mapping[str, float], NumberMap(text="values of all others, by kind")] = _NONE,
+) -> Reply:
+    """Change gains of a robot's PD law, and switch it on; those that are not named stay."""
+    law = lab[robot].controller.base
+    if not isinstance(law, PdController):
+        raise VerbError("no_controller", f"'{robot}' has no PD law, but '{law.name}'.")
+    if unknown := [kind for kind in rest if kind not in ("kp", "kd", "limit")]:
+        raise VerbError(
+            "controller_schema_violation",
+            f"A PD law has kp, kd and limit, not '{unknown[0]}'.",
+        )
+    named = {"kp": kp, "kd": kd, "limit": limit}
+    gains = {
+        kind: dict.fromkeys(law.actuator_names, rest[kind]) if kind in rest else {}
+        for kind in named
+    }
+
+    def change() -> None:
+        try:
+            law.set_gains(**gains)
+            law.set_gains(**named)
+        except (KeyError, ValueError) as error:
+            raise VerbError("controller_schema_violation", str(error.args[0])) from error
+        lab[robot].enabled = True
+
+    between_steps(lab, change)
+    return {"gains": law.gains}
 
 
 @verb(poses=Texts(text="names of its poses"))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from manyworlds.lab.control import RobotControl
+from manyworlds.lab.controllers import PdController
+from manyworlds.lab.twist import read_twist
 from manyworlds.lab.verbs.fields import (
     Choice,
+    Content,
     Field,
     Flag,
     Integer,
@@ -19,16 +23,19 @@ from manyworlds.lab.verbs.fields import (
     Values,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
+from manyworlds.lab.wire_model import check_robot_names, wire_mjb, wire_mjcf
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
+
+_EXPORT_S = 10.0  # longest wait for a copy of the model
 
 
 @verb(
     state=Choice(options=("ready", "running", "faulted", "stopped")),
     fault=Field(text="reason why the world stopped; empty if it can advance"),
     paused=Flag(),
-    mode=Choice(options=("live", "direct")),
+    mode=Choice(options=("live", "direct", "puppet")),
     driver=Values(text="name and owner of the driver that advances the world"),
     has_task=Flag(text="true if a task's environment drives the world, or is replaced for now"),
     percent=Number(unit="%", infinite=True, text="requested speed"),
@@ -54,7 +61,7 @@ def read_status(lab: LiveLab) -> Reply:
         "state": loop.state,
         "fault": loop.fault,
         "paused": loop.paused,
-        "mode": loop.mode,
+        "mode": lab.modes.mode,
         "driver": {"name": top.driver.name, "owner": top.owner},
         "has_task": lab.environment is not None,
         "percent": 100.0 * pace.speed,
@@ -126,8 +133,58 @@ def _robot(lab: LiveLab, robot: RobotControl) -> Reply:
         "command_number": robot.command.number,
         "commands": {name: values.ravel().tolist() for name, values in commands.items()},
         "ignored": dict(robot.ignored),
+        "twist": read_twist(lab, robot),
+        "actions": robot.actions,
         "asleep": robot.asleep,
         "differences": list(getattr(law, "differences", [])),
         "adopts_gains": bool(getattr(law, "adopts_gains", False)),
         "reasons": lab.why_not_moving(robot.name),
     }
+
+
+@verb(
+    robots=Values(text="prefix, controls and gains by robot, also of those without actuators"),
+    model_version=Integer(text="number of changes of the model"),
+    model_hash=Field(text="hash of the compiled model, before later changes"),
+    environment=Flag(text="true if the environment of a task drives the world"),
+    option_sources=Values(text="robot that set each option that is not MuJoCo's default"),
+)
+def describe_world(lab: LiveLab) -> Reply:
+    """Return the robots of the world, as far as the model alone does not tell."""
+    return {
+        "robots": {name: _member(lab, name) for name in lab.world.robots},
+        "model_version": lab.loop.model_version,
+        "model_hash": lab.world.model_hash,
+        "environment": lab.environment is not None,
+        "option_sources": dict(lab.world.option_sources),
+    }
+
+
+def _member(lab: LiveLab, name: str) -> Reply:
+    member: Reply = {"prefix": lab.world.robots[name], "controls": [], "ids": [], "gains": {}}
+    robot = lab.controls.find(name)
+    if robot is not None:
+        law = robot.controller.base
+        member["controls"] = list(robot.actuators.names)
+        member["ids"] = robot.actuators.ids.tolist()
+        member["gains"] = law.gains if isinstance(law, PdController) else {}
+        member["enabled"] = robot.enabled
+        member["twist"] = bool(read_twist(lab, robot))
+    return member
+
+
+@verb(
+    mjb=Content(text="the present model in MuJoCo's binary format"),
+    mjcf=Field(text="XML of the scene; empty unless `sources`"),
+    files=Values(text="content of each file that the XML refers to, by name"),
+)
+def export_model(
+    lab: LiveLab,
+    sources: Annotated[bool, Flag(text="true to include the XML and its files")] = False,
+) -> Reply:
+    """Return the model with names for network clients: `robot_hip` for `robot/hip`."""
+    check_robot_names(lab.world.robots)
+    model = lab.read(lambda model, data: copy.copy(model)).result(_EXPORT_S)
+    mjb = wire_mjb(lab.world, model)
+    mjcf, files = wire_mjcf(lab.world) if sources else ("", {})
+    return {"mjb": mjb, "mjcf": mjcf, "files": files}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import mujoco
 import numpy as np
 
+from manyworlds.lab.contacts import check_filter, matches, read_contact
 from manyworlds.lab.options import FLAGS, check_option, read_options, set_flag, set_option
 from manyworlds.lab.verbs.fields import (
     Body,
@@ -15,12 +16,16 @@ from manyworlds.lab.verbs.fields import (
     Field,
     Flag,
     Integer,
+    Listing,
+    Name,
     Number,
     Numbers,
+    PlainMap,
     Values,
     VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, between_steps, verb
+from manyworlds.spec.elements import dof_width, qpos_width
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -32,6 +37,8 @@ _Point = Annotated[np.ndarray, _POINT]
 _QUAT = Numbers(size=4, unit="wxyz", text="orientation in the world")
 _Quat = Annotated[np.ndarray, _QUAT]
 _GROUPS = Numbers(size=6, text="1 for each visible group of geoms, else 0")
+_FILTER = Values(text="names: body1, body2, geom1, geom2, in any order, or subtree")
+_NONE: PlainMap = {}
 _FLAG = Choice(options=tuple(FLAGS), text="flag of MuJoCo")
 
 
@@ -132,6 +139,80 @@ def release_body(lab: LiveLab) -> Reply:
     """Let go of the grabbed body: no force is left at the next step."""
     between_steps(lab, lab.perturbation.release)
     return {}
+
+
+@verb(free_base_shortcut=Flag(text="true if only the free base was set"))
+def set_qpos(
+    lab: LiveLab,
+    target: Annotated[str, Name(of="entity", text="robot or other entity")],
+    qpos: Annotated[np.ndarray, Numbers(text="positions of its joints, or of its free base")],
+    still: Annotated[bool, Flag(text="true to set the velocities to zero")] = False,
+) -> Reply:
+    """Set the positions of a robot's joints in their order, or only of its free base (7 values)."""
+    q, v, base = _places(lab, target)
+    shortcut = base is not None and qpos.size == 7 and len(q) != 7
+    if shortcut:
+        assert base is not None
+        q, v = base
+    if qpos.size != len(q):
+        free = " or 7" if base is not None else ""
+        raise VerbError(
+            "dim_mismatch", f"'{target}' has {len(q)}{free} positions, got {qpos.size}."
+        )
+
+    def put(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        data.qpos[q] = qpos
+        if still:
+            data.qvel[v] = 0.0
+        mujoco.mj_forward(model, data)
+
+    lab.loop.do(put, edits_model=False)
+    return {"free_base_shortcut": shortcut}
+
+
+_Place = tuple[list[int], list[int]]
+
+
+def _places(lab: LiveLab, target: str) -> tuple[list[int], list[int], _Place | None]:
+    """Return the places of an entity's positions and velocities, and those of its free base."""
+    model, prefix = lab.model, lab.world.robots[target]
+    q: list[int] = []
+    v: list[int] = []
+    base = None
+    for joint in range(model.njnt):
+        if not model.body(model.jnt_bodyid[joint]).name.startswith(prefix):
+            continue
+        kind, start = int(model.jnt_type[joint]), int(model.jnt_qposadr[joint])
+        speed = int(model.jnt_dofadr[joint])
+        mine = [*range(start, start + qpos_width(kind))], [*range(speed, speed + dof_width(kind))]
+        if base is None and kind == mujoco.mjtJoint.mjJNT_FREE:
+            base = mine
+        q += mine[0]
+        v += mine[1]
+    if not q:
+        raise VerbError("no_joints", f"'{target}' has no joints.")
+    return q, v, base
+
+
+@verb(
+    n_contacts=Integer(text="number of contacts that match"),
+    truncated=Flag(text="true if not all of them are in the reply"),
+    contacts=Listing(text="geoms, bodies, position, normal, distance and force of each"),
+)
+def get_contacts(
+    lab: LiveLab,
+    max_contacts: Annotated[int, Integer(low=0, high=100_000, text="most contacts to return")] = 64,
+    filter: Annotated[PlainMap, _FILTER] = _NONE,
+) -> Reply:
+    """Return the contacts of the present state; forces are in the frame of the contact."""
+    wanted = check_filter(lab.model, filter)
+
+    def read(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[int, list[Reply]]:
+        found = [i for i in range(data.ncon) if matches(model, data.contact[i], wanted)]
+        return len(found), [read_contact(model, data, i) for i in found[:max_contacts]]
+
+    count, contacts = lab.loop.do(read, edits_model=False)
+    return {"n_contacts": count, "truncated": count > len(contacts), "contacts": contacts}
 
 
 @verb(

@@ -1,0 +1,8 @@
+"""A live world on the network: streams of states, and operations that programs request."""
+
+from manyworlds.lab.network.config import LabServerCfg, Limits
+from manyworlds.lab.network.dispatcher import Dispatcher
+from manyworlds.lab.network.hub import LabHub
+from manyworlds.lab.network.operations import OPERATIONS
+
+__all__ = ["OPERATIONS", "Dispatcher", "LabHub", "LabServerCfg", "Limits"]

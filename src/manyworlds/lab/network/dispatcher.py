@@ -1,0 +1,233 @@
+"""Answers requests of clients, whatever carries them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from manyworlds.lab.control import NET
+from manyworlds.lab.face import LabFace
+from manyworlds.lab.network.config import LabServerCfg
+from manyworlds.lab.network.lifecycle import ModelFiles
+from manyworlds.lab.network.messages import Encoding, decode, encode
+from manyworlds.lab.network.operations import EDITOR, OPERATIONS, ClientOperation, Request
+from manyworlds.lab.network.roster import Roster, RosterCache
+from manyworlds.lab.network.sessions import Session, Sessions, label
+from manyworlds.lab.verbs.fields import PlainMap, VerbError, near
+
+_LOG = logging.getLogger(__name__)
+
+_CODES = {"unknown_robot": "unknown_articulation", "unknown_entity": "unknown_articulation"}
+"""Codes of the protocol, by those of verbs that differ."""
+_SESSIONLESS = ("hello", "meta")
+_STATUS_S = 0.1  # age of the robots' status from which it is read again
+
+
+class Dispatcher:
+    """Answers requests: from bytes to bytes, for one live world at a time.
+
+    Args:
+        face: the world; None while there is none.
+        cfg: settings; not modified.
+        clock: function that returns the time [s].
+    """
+
+    def __init__(
+        self,
+        face: LabFace | None,
+        cfg: LabServerCfg | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.cfg = LabServerCfg() if cfg is None else cfg
+        self._clock = clock
+        self.sessions = Sessions(self.cfg.limits, self.cfg.takeover, self._lost)
+        self.requests: Counter[str] = Counter()
+        """Number of requests, by operation."""
+        self.errors: Counter[str] = Counter()
+        """Number of errors, by code."""
+        self.closing = False
+        """True while the server ends: further requests are refused."""
+        self._allowance: dict[Hashable, tuple[float, float]] = {}
+        self.attach(face)
+
+    def attach(self, face: LabFace | None) -> None:
+        """Serve another world, or none until the next call; sessions stay."""
+        self.face = face
+        self.files = ModelFiles()
+        self.control_sources: dict[str, str] = {}
+        """Control source of each robot that a client set by itself."""
+        self._cache = RosterCache(face) if face is not None else None
+        self._status: tuple[float, PlainMap] = (-1e9, {})
+
+    def refresh(self) -> Roster:
+        """Return the members of the present world.
+
+        Raises:
+            VerbError: there is no world, or clients could not tell its elements apart.
+        """
+        if self._cache is None:
+            raise VerbError("no_active_manager", "There is no world at present: try again later.")
+        try:
+            return self._cache.get()
+        except VerbError:
+            raise
+        except ValueError as error:
+            raise VerbError("not_ready", str(error)) from error
+
+    def status(self) -> PlainMap:
+        """Return `robots` of the verb `read_status`, at most a tenth of a second old."""
+        now = self._clock()
+        if self.face is not None and now - self._status[0] > _STATUS_S:
+            robots: Any = self.face.call("read_status")["robots"]
+            self._status = now, robots
+        return self._status[1]
+
+    def prepare(self) -> None:
+        """Export the model, so that the first client does not wait for it.
+
+        Raises:
+            VerbError: the model cannot be exported.
+        """
+        if self.face is not None:
+            request = Request(self, self.face, self.refresh(), Session(peer=None))
+            self.files.update(request)
+
+    def handle(self, request: bytes, peer: Hashable) -> bytes:
+        """Return the reply to a request.
+
+        Args:
+            request: JSON or msgpack.
+            peer: connection that it came from.
+        """
+        session = self.sessions.of_peer(peer)
+        encoding: Encoding = session.encoding if session is not None else "msgpack"
+        name = "request"
+        began = time.perf_counter()
+        try:
+            self._count_rate(peer)
+            fields = decode(request, self.cfg.limits)
+            name = self._name(fields)
+            known = self.sessions.find(fields.get("session_id"))
+            session = self._session(name, known, peer)
+            reply = self._answer(name, fields, session)
+            encoding = session.encoding
+            content = encode({"op": f"{name}_ok", **reply}, encoding)
+            self.requests[name] += 1
+        except VerbError as error:
+            content = encode(self._error(_CODES.get(error.code, error.code), str(error)), encoding)
+        except Exception as error:
+            # A defect of this program: the client and the log know of it, and the world goes on.
+            _LOG.exception("The operation '%s' failed.", name)
+            text = f"{name} failed: {type(error).__name__}: {' '.join(str(error).split())}"
+            content = encode(self._error("internal_error", text), encoding)
+        _LOG.debug("%s: %.2f ms", name, 1e3 * (time.perf_counter() - began))
+        return content
+
+    def disconnected(self, peer: Hashable) -> None:
+        """End the sessions of a connection that was lost."""
+        self._allowance.pop(peer, None)
+        self.sessions.close_peer(peer)
+
+    def tick(self) -> None:
+        """End sessions whose heartbeats stopped; call it when no request waits."""
+        self.sessions.expire(self._clock())
+
+    def require_driver(self, session: Session, name: str) -> None:
+        """Check that a session drives; it does if nobody else does.
+
+        Raises:
+            VerbError: another one drives.
+        """
+        driver = self.sessions.driver
+        if driver is None:
+            self.sessions.take(session)
+        elif driver is not session:
+            raise VerbError(
+                "session_expired",
+                f"{name}: {label(driver)} drives this world, and this session observes: "
+                "take_driver changes that.",
+            )
+
+    def _answer(self, name: str, fields: PlainMap, session: Session) -> PlainMap:
+        operation = self._find(name)
+        operation.check_present(fields)
+        if self.closing:
+            raise VerbError("shutting_down", f"{name}: the server ends.")
+        if operation.category == "no_manager":
+            # Their functions look at the world themselves, if there is one.
+            roster: Any = self.refresh() if self.face is not None and name == "hello" else None
+        else:
+            roster = self.refresh()
+        if operation.writes:
+            self.require_driver(session, name)
+            if name != "step":  # so many that they would defeat the purpose
+                self._status = (-1e9, {})
+        face: Any = self.face
+        return operation.answer(Request(self, face, roster, session), fields)
+
+    def _find(self, name: str) -> ClientOperation:
+        if name in OPERATIONS:
+            return OPERATIONS[name]
+        if name in EDITOR:
+            raise VerbError("not_in_editor", f"{name}: this lab has no editor of scenes.")
+        raise VerbError(
+            "unknown_op", f"There is no operation '{name[:80]}'{near(name[:80], OPERATIONS)}"
+        )
+
+    def _session(self, name: str, known: Session | None, peer: Hashable) -> Session:
+        """Return the session of a request, a new one for those that need none.
+
+        Raises:
+            VerbError: its session ended.
+        """
+        if name == "hello":
+            return Session(peer=peer, seen=self._clock())
+        if known is None and name in _SESSIONLESS:
+            return self.sessions.of_peer(peer) or Session(peer=peer)
+        if known is None:
+            raise VerbError("session_expired", f"{name[:80]}: the session ended: send hello first.")
+        known.seen = self._clock()
+        return known
+
+    def _name(self, fields: Mapping[str, object]) -> str:
+        name = fields.get("op")
+        if not isinstance(name, str) or not name:
+            raise VerbError("missing_op", "The request has no field 'op' with a name.")
+        return name
+
+    def _error(self, code: str, message: str) -> dict[str, object]:
+        self.errors[code] += 1
+        message += "" if message.endswith((".", "?")) else "."
+        return {"op": "error", "code": code, "message": message}
+
+    def _count_rate(self, peer: Hashable) -> None:
+        """Refuse the requests of a client beyond its rate; it may save up those of a second."""
+        rate, now = self.cfg.limits.max_rate, self._clock()
+        left, last = self._allowance.get(peer, (rate, now))
+        left = min(rate, left + (now - last) * rate)
+        self._allowance[peer] = max(left - 1.0, 0.0), now
+        if left < 1.0:
+            raise VerbError("rate_limited", f"More than {rate:g} requests per second.")
+
+    def _lost(self, session: Session, reason: str) -> None:
+        """Leave the world in order after its driver was lost."""
+        if self.face is None:
+            return
+        try:
+            if session.mode_before:
+                self.face.call("set_mode", mode=session.mode_before)
+            if self.cfg.on_loss == "zero":
+                self._zero(self.face)
+        except VerbError as error:
+            self.sessions.events.append(f"after the loss of {label(session)}: {error}")
+            _LOG.warning("After the loss of %s (%s): %s", label(session), reason, error)
+
+    def _zero(self, face: LabFace) -> None:
+        robots: Any = face.call("read_status")["robots"]
+        for name, robot in robots.items():
+            if robot["owner"] == NET:
+                targets = dict.fromkeys(robot["targets"], 0.0)
+                face.call("set_targets", robot=name, targets=targets, owner=NET)

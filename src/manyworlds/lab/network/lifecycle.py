@@ -1,0 +1,378 @@
+"""Operations of sessions: greeting, catalogue, who drives, start and stop of the world."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING, Annotated
+
+import mujoco
+
+from manyworlds import __version__
+from manyworlds.lab.network.observations import LEVELS, Level, mode_of
+from manyworlds.lab.network.operations import (
+    OPERATIONS,
+    READS,
+    Request,
+    add_verbs,
+    as_network,
+    operation,
+)
+from manyworlds.lab.network.roster import Member, Roster
+from manyworlds.lab.network.runtime import controller_params
+from manyworlds.lab.network.sessions import HEARTBEAT_S, label
+from manyworlds.lab.verbs import find_verb
+from manyworlds.lab.verbs.fields import (
+    Anything,
+    Choice,
+    Content,
+    Field,
+    Flag,
+    Integer,
+    Listing,
+    Number,
+    PlainDict,
+    PlainMap,
+    Values,
+    VerbError,
+)
+from manyworlds.lab.verbs.registry import Reply
+
+if TYPE_CHECKING:
+    from manyworlds.lab.network.dispatcher import Dispatcher
+
+PROTOCOL = 1
+"""Version of the additions to the protocol."""
+_BASE64_BYTES = 8 * 2**20  # largest model that is sent as text, too
+
+
+class ModelFiles:
+    """The model as files for clients, exported again when it has changed."""
+
+    def __init__(self) -> None:
+        self._version, self._hash = -1, ""
+        self._mjb, self._mjcf, self._error = b"", "", ""
+        self._files: PlainDict = {}
+
+    def update(self, request: Request) -> PlainDict:
+        """Return the binary model, the XML, and the files that the XML refers to."""
+        details = request.roster.details
+        if self._version != details["model_version"]:
+            scene = self._hash != details["model_hash"]
+            self._mjb = self._export(request, scene)
+            self._version, self._hash = details["model_version"], details["model_hash"]
+        sources = {"mjcf": self._mjcf, "files": self._files, "mjcf_error": self._error}
+        return {"mjb": self._mjb, **sources}
+
+    def _export(self, request: Request, scene: bool) -> bytes:
+        """Return the binary model; keep the XML, which some models do not have, if asked to."""
+        if not scene:
+            return request.call("export_model")["mjb"]
+        self._mjcf, self._files, self._error = "", {}, ""
+        try:
+            answer = request.call("export_model", sources=True)
+        except VerbError as error:  # XML cannot contain everything
+            self._error = str(error)
+            return request.call("export_model")["mjb"]
+        self._mjcf, self._files = answer["mjcf"], answer["files"]
+        return answer["mjb"]
+
+
+def describe_manager(request: Request, files: PlainMap, assets: bool) -> PlainDict:
+    """Return everything that a client needs to know about the world."""
+    roster, mjb = request.roster, files["mjb"]
+    fresh = request.call("describe_world")["robots"]  # gains change without the model
+    reply: PlainDict = {
+        "mjb": mjb,
+        "mjb_base64": _base64(mjb) if len(mjb) <= _BASE64_BYTES else None,
+        "mjb_size": len(mjb),
+        "mjcf": files["mjcf"],
+        "mjcf_error": files["mjcf_error"],
+        "mjcf_sha256": hashlib.sha256(files["mjcf"].encode()).hexdigest(),
+        "articulations": [_articulation(roster, r, fresh[r.name]) for r in roster.articulations],
+        "entities": {body.name: _entity(body) for body in roster.entities},
+        "global_cameras": {},
+    }
+    if assets:
+        reply |= {"mjcf_compiled": files["mjcf"], "vfs_assets": files["files"]}
+    return reply
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def _articulation(roster: Roster, robot: Member, details: PlainMap) -> PlainDict:
+    model = roster.model
+    reply: PlainDict = {
+        "prefix": robot.name,
+        "actor_id": robot.id,
+        "default_control_mode": "ue_controller" if details.get("enabled") else "raw",
+        "actuator_types": {
+            name: _actuator_type(model, actuator)
+            for name, actuator in zip(robot.control_names, robot.actuators.tolist(), strict=True)
+        },
+        "original_names": _original_names(roster, robot),
+        "camera_topics": {},
+    }
+    if details.get("gains"):
+        params = controller_params(details["gains"])
+        kinds = {True: "scalar", False: "per_joint"}
+        schema = {
+            name: {"type": kinds[name.startswith("default_")], "dtype": "float32", "min": 0}
+            for name in params
+        }
+        reply["controller"] = {"kind": "pd", "params": params, "schema": schema}
+    return reply
+
+
+def _original_names(roster: Roster, robot: Member) -> dict[str, dict[str, str]]:
+    """Return the names of a robot's elements in its own file, by those for clients."""
+    model, begin = roster.model, robot.prefix
+    live = {
+        "joints": {j.name: model.joint(j.id).name for j in robot.joints},
+        "sensors": {s.name: model.sensor(s.id).name for s in robot.sensors},
+        "bodies": {b.name: model.body(b.id).name for b in robot.bodies},
+    }
+    names = {
+        kind: {f"{robot.name}_{short}": name.removeprefix(begin) for short, name in found.items()}
+        for kind, found in live.items()
+    }
+    controls = zip(robot.control_names, robot.controls, strict=True)
+    names["actuators"] = {f"{robot.name}_{short}": name for short, name in controls}
+    return names
+
+
+def _entity(body: Member) -> PlainDict:
+    assert body.free is not None
+    return {
+        "id": body.id,
+        "has_free_base": True,
+        "free_joint": body.free.name,
+        "free_joint_id": body.free.id,
+        "qpos_offset": body.free.start,
+        "qvel_offset": body.free.dof,
+    }
+
+
+def _actuator_type(model: mujoco.MjModel, actuator: int) -> str:
+    """Return the shortcut of MJCF that an actuator corresponds to."""
+    gain, bias = model.actuator_gaintype[actuator], model.actuator_biastype[actuator]
+    if gain == mujoco.mjtGain.mjGAIN_MUSCLE:
+        return "muscle"
+    if model.actuator_trntype[actuator] == mujoco.mjtTrn.mjTRN_BODY:
+        return "adhesion"
+    kp, kv = model.actuator_biasprm[actuator][1:3]
+    if bias == mujoco.mjtBias.mjBIAS_AFFINE and kp:
+        integrates = model.actuator_dyntype[actuator] == mujoco.mjtDyn.mjDYN_INTEGRATOR
+        return "intvelocity" if integrates else "position"
+    if bias == mujoco.mjtBias.mjBIAS_AFFINE and kv:
+        return "velocity"
+    if gain == mujoco.mjtGain.mjGAIN_AFFINE:
+        return "damper"
+    if model.actuator_dyntype[actuator] == mujoco.mjtDyn.mjDYN_FILTER:
+        return "cylinder"
+    return "motor"
+
+
+@operation(
+    "session",
+    writes=False,
+    category="no_manager",
+    session_id=Field(text="id to send with each further request"),
+    urlab_version=Field(text="version of the protocol that old clients know"),
+    server=Field(text="name and version of this program"),
+    protocol=Integer(text="version of this program's additions"),
+    mujoco_version=Field(),
+    mujoco_version_int=Integer(),
+    manager_present=Flag(text="false while no world is loaded"),
+    driver=Flag(text="true if this client drives"),
+    mode=Field(text="mode of the world"),
+    mjb=Content(text="model in MuJoCo's binary format, with `_` after the robot in names"),
+    mjcf=Field(text="XML of the scene, with the same names; empty if XML cannot contain it"),
+    articulations=Listing(text="robots"),
+    entities=Values(text="loose bodies by name"),
+)
+def hello(
+    request: Request,
+    observations: Annotated[Level, Choice(options=LEVELS, text="amount of data")] = "standard",
+    encoding: Annotated[
+        str, Choice(options=("msgpack", "json"), text="format of replies")
+    ] = "msgpack",
+    include_assets: Annotated[bool, Flag(text="true to receive the files of the scene")] = False,
+    client_version: Annotated[object, Anything(text="version of the client")] = None,
+    client: Annotated[str, Field(text="name of the client, for people")] = "",
+    heartbeats: Annotated[
+        bool, Flag(text="true to end the session after 2 s without a message")
+    ] = False,
+    role: Annotated[
+        str | None,
+        Choice(
+            options=("driver", "observer", "takeover"), text="drive if nobody does; watch; drive"
+        ),
+    ] = None,
+) -> Reply:
+    """Begin a session, and describe the world."""
+    session = request.session
+    session.observations, session.encoding = observations, encoding  # type: ignore[assignment]
+    session.name, session.heartbeats = client, heartbeats
+    drives = {"observer": False, "takeover": True}.get(role or "")
+    described = describe(request.server, request, include_assets)
+    request.server.sessions.open(session, drives)
+    return greet(request.server, request) | described
+
+
+def describe(server: Dispatcher, request: Request, assets: bool = False) -> PlainDict:
+    """Return the part of `hello` that is about the world; there may be none."""
+    if server.face is None:
+        return {"articulations": []}
+    files = server.files.update(request)
+    about = {"shm_session_dir": "", "mode": mode_of(request.face.snapshot)}
+    return about | describe_manager(request, files, assets)
+
+
+def greet(server: Dispatcher, request: Request) -> PlainDict:
+    """Return the part of `hello` that is about the session and the server."""
+    return {
+        "session_id": request.session.id,
+        "urlab_version": "urlab/0.1",
+        "server": f"manyworlds/{__version__}",
+        "protocol": PROTOCOL,
+        "mujoco_version": mujoco.mj_versionString(),
+        "mujoco_version_int": mujoco.mj_version(),
+        "manager_present": server.face is not None,
+        "driver": server.sessions.driver is request.session,
+    }
+
+
+@operation(
+    "session",
+    writes=False,
+    category="no_manager",
+    ops=Listing(text="operations"),
+    units=Values(text="conventions of all messages"),
+)
+def meta(request: Request) -> Reply:
+    """Return the catalogue of all operations."""
+    return {"ops": [OPERATIONS[name].describe() for name in sorted(OPERATIONS)], "units": UNITS}
+
+
+UNITS = {
+    "quaternions": "w, x, y, z; x, y, z, w in base_state",
+    "lengths": "m",
+    "angles": "rad",
+    "times": "s",
+    "forces": "N, N m",
+    "depth": "m",
+    "byte_order": "little-endian",
+}
+
+
+@operation("session", writes=False, category="no_manager", driver=Flag(text="true if it drives"))
+def heartbeat(request: Request) -> Reply:
+    """Keep a session with heartbeats alive."""
+    return {"driver": request.server.sessions.driver is request.session}
+
+
+@operation("session", writes=False, category="no_manager", previous=Field(text="who drove before"))
+def take_driver(request: Request) -> Reply:
+    """Drive; the client that drove observes from now on."""
+    before = request.server.sessions.driver
+    request.server.sessions.take(request.session)
+    return {"previous": label(before) if before is not None else ""}
+
+
+@operation("session", category="no_manager")
+def release_driver(request: Request) -> Reply:
+    """Stop driving, and observe."""
+    request.server.sessions.release(request.session, "it released the world")
+    return {}
+
+
+@operation(
+    "session",
+    writes=False,
+    category="no_manager",
+    sessions=Listing(text="name, role, encoding of each client"),
+    events=Listing(text="sentences about who drove"),
+    counters=Values(text="number of requests by operation and by error code"),
+    heartbeat_s=Number(unit="s", text="silence that ends a session with heartbeats"),
+)
+def network_status(request: Request) -> Reply:
+    """Return who is connected, and the counters of the server."""
+    server = request.server
+    sessions = [
+        {
+            "name": label(session),
+            "drives": session is server.sessions.driver,
+            "encoding": session.encoding,
+            "heartbeats": session.heartbeats,
+        }
+        for session in server.sessions
+    ]
+    events = [{"text": text} for text in server.sessions.events]
+    counters = {"ops": dict(server.requests), "errors": dict(server.errors)}
+    return {
+        "sessions": sessions,
+        "events": events,
+        "counters": counters,
+        "heartbeat_s": HEARTBEAT_S,
+    }
+
+
+@operation("lab", writes=False, result=Values(text="reply of the verb"))
+def call_verb(
+    request: Request,
+    verb: Annotated[str, Field(text="verb of the lab, with names of the lab")],
+    fields: Annotated[PlainMap | None, Values(text="fields of the verb")] = None,
+) -> Reply:
+    """Carry out any verb of the lab, exactly as `LiveLab.call` does."""
+    found = find_verb(verb)
+    if found.name not in READS:
+        request.server.require_driver(request.session, verb)
+    return {"result": request.call(verb, **as_network(verb, fields or {}))}
+
+
+@operation(
+    "sim",
+    state=Field(text="ready"),
+    compile_error=Field(text="empty"),
+    handshake_payload=Values(text="reply of `hello`"),
+)
+def begin_pie(
+    request: Request,
+    timeout_s: Annotated[object, Anything(text="not needed: the world is there already")] = None,
+    level_path: Annotated[object, Anything(text="not needed")] = None,
+) -> Reply:
+    """Let the world run if it is paused."""
+    request.call("set_paused", paused=False)
+    about = greet(request.server, request) | describe(request.server, request)
+    payload = {"op": "hello_ok", **about}
+    return {"state": "ready", "compile_error": "", "handshake_payload": payload}
+
+
+@operation("sim")
+def stop_pie(request: Request) -> Reply:
+    """Pause the world."""
+    request.call("set_paused", paused=True)
+    return {}
+
+
+@operation(
+    "sim",
+    writes=False,
+    state=Field(text="ready, or off while paused"),
+    compile_error=Field(text="reason why the world stopped"),
+    sim_time=Number(unit="s", text="simulated time"),
+)
+def pie_status(request: Request) -> Reply:
+    """Return whether the world runs."""
+    snapshot = request.face.snapshot
+    return {
+        "state": "off" if snapshot.paused else "ready",
+        "compile_error": snapshot.fault,
+        "sim_time": snapshot.time,
+    }
+
+
+add_verbs()

@@ -1,0 +1,160 @@
+"""Sockets that are bound as soon as their port is free, and say who holds it until then."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from manyworlds.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import zmq
+
+State = Literal["waiting", "open", "closed"]
+
+_FIRST_S, _LONGEST_S = 0.25, 5.0
+_LISTENING = "0A"  # state of a socket in /proc/net/tcp
+_BACKLOG = 10_000  # messages that wait for a slow reader before further ones are dropped
+
+
+class Port:
+    """One socket and its port: `waiting` until it is bound, `open`, then `closed`.
+
+    It belongs to the thread that calls `poll`.
+
+    Args:
+        context: ZeroMQ's context.
+        use: word for what it is for, for messages.
+        kind: type of the socket, such as `zmq.XPUB`.
+        host: address to listen on.
+        number: port; 0 takes any free one.
+        report: receives a sentence when the port is in use, and when it is open after that.
+        max_bytes: largest message; a peer that sends a larger one is disconnected.
+    """
+
+    def __init__(
+        self,
+        context: zmq.Context,
+        use: str,
+        kind: int,
+        host: str,
+        number: int,
+        report: Callable[[str], None],
+        max_bytes: int,
+    ) -> None:
+        self._zmq: Any = require_extra("zmq", "net")
+        self.use, self.host, self.number = use, host, number
+        self.state: State = "waiting"
+        self.error = ""
+        """Reason why it waits; empty if it does not."""
+        self.messages = 0
+        """Number of messages that were sent or received."""
+        self._report = report
+        # Plain numbers and single frames: half the time of `send_multipart` with flags.
+        self._last = int(self._zmq.NOBLOCK)
+        self._more = self._last | int(self._zmq.SNDMORE)
+        self._next, self._pause = 0.0, _FIRST_S
+        self.socket = context.socket(kind)
+        self.socket.setsockopt(self._zmq.LINGER, 0)
+        self.socket.setsockopt(self._zmq.MAXMSGSIZE, max_bytes)
+        self.socket.setsockopt(self._zmq.SNDHWM, _BACKLOG)
+        self.socket.setsockopt(self._zmq.RCVHWM, _BACKLOG)
+
+    def poll(self, now: float) -> bool:
+        """Bind the socket if it is time to try again; return True if it is open.
+
+        Args:
+            now: time [s].
+        """
+        if self.state != "waiting" or now < self._next:
+            return self.state == "open"
+        try:
+            self.socket.bind(f"tcp://{self.host}:{self.number or '*'}")
+        except self._zmq.ZMQError as error:
+            self._next, self._pause = now + self._pause, min(2.0 * self._pause, _LONGEST_S)
+            self._wait(error)
+            return False
+        self.state = "open"
+        end = self.socket.getsockopt(self._zmq.LAST_ENDPOINT).rstrip(b"\0").decode()
+        self.number = int(end.rpartition(":")[2])
+        if self.error:
+            self._report(f"The {self.use} port {self.number} is free and open now.")
+        self.error = ""
+        return True
+
+    def _wait(self, error: Exception) -> None:
+        holder = holder_of(self.number)
+        by = f" by {holder}" if holder else ""
+        in_use = getattr(error, "errno", 0) == self._zmq.EADDRINUSE
+        reason = f"in use{by}" if in_use else f"not available ({error})"
+        text = (
+            f"The {self.use} port {self.number} is {reason}: it is opened as soon as it is free; "
+            "end that process, or choose another port."
+        )
+        if text != self.error:
+            self._report(text)
+        self.error = text
+
+    def close(self) -> None:
+        """Close the socket."""
+        self.state = "closed"
+        self.socket.close()
+
+    def receive(self, most: int) -> Iterator[list[zmq.Frame]]:
+        """Yield the messages that wait, as frames."""
+        for _ in range(most):
+            try:
+                frames = self.socket.recv_multipart(self._zmq.NOBLOCK, copy=False)
+            except self._zmq.Again:
+                return
+            self.messages += 1
+            yield frames
+
+    def send(self, *frames: bytes) -> None:
+        """Send a message; it is dropped for peers that do not read."""
+        try:
+            for frame in frames[:-1]:
+                self.socket.send(frame, self._more)
+            self.socket.send(frames[-1], self._last)
+        except self._zmq.Again:
+            return
+        self.messages += 1
+
+    def describe(self) -> dict[str, object]:
+        """Return use, number, state, error and number of messages as plain data."""
+        return {
+            "use": self.use,
+            "port": self.number,
+            "state": self.state,
+            "error": self.error,
+            "messages": self.messages,
+        }
+
+
+def holder_of(port: int) -> str:
+    """Return the process that listens on a TCP port of this machine; empty if it is not known."""
+    inodes = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        path = Path(table)
+        for line in path.read_text().splitlines()[1:] if path.is_file() else ():
+            _, local, _, state, *rest = line.split()
+            if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
+                inodes.add(f"socket:[{rest[5]}]")
+    for process in Path("/proc").glob("[0-9]*") if inodes else ():
+        if inodes & set(_links(process / "fd")):
+            command = b""
+            with contextlib.suppress(OSError):  # it has just ended
+                command = (process / "cmdline").read_bytes().replace(b"\0", b" ")
+            return f"process {process.name} ({command.decode(errors='replace').strip()[:80]})"
+    return ""
+
+
+def _links(folder: Path) -> Iterator[str]:
+    """Yield what a process has open; nothing if it is another user's, or has just ended."""
+    with contextlib.suppress(OSError):
+        for file in folder.iterdir():
+            with contextlib.suppress(OSError):  # closed in the meantime
+                yield os.readlink(file)

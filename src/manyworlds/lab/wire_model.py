@@ -1,0 +1,234 @@
+"""The model as network clients know it: names with `_` after the robot, in place of `/`.
+
+Only names differ: fields, order and ids are those of the live model, to the last bit.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+import warnings
+from collections.abc import Mapping
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.world import World, binary_model, robot_of, wire_name
+from manyworlds.spec.export import spec_files
+from manyworlds.utils.mujoco_messages import mujoco_warnings
+
+_KINDS = (
+    *("body", "jnt", "geom", "site", "cam", "light", "flex", "mesh"),
+    *("skin", "hfield", "tex", "mat", "pair", "exclude", "eq", "tendon"),
+    *("actuator", "sensor", "numeric", "text", "tuple", "key", "plugin"),
+)
+"""Kinds of named elements, in the order in which MuJoCo stores their names' addresses."""
+_NAMED_FOR_CLIENTS = ("jnt", "actuator", "sensor")
+"""Kinds whose elements get a name if they have none, because clients know them by name only."""
+_HASH_MASK = 2**64 - 1
+_ALIGNMENT = 64  # of the arrays of a model in memory
+
+Names = dict[str, list[str]]
+"""Name of each element, by kind and id."""
+
+
+def check_robot_names(robots: Mapping[str, str]) -> None:
+    """Check that clients can tell the robots apart by the beginning of their elements' names.
+
+    Raises:
+        ValueError: the name of one robot and `_` begin that of another.
+    """
+    for one, other in itertools.permutations(robots, 2):
+        if other.startswith(f"{one}_"):
+            raise ValueError(
+                f"Network clients cannot tell '{one}' and '{other}' apart, because '{one}_' begins "
+                "both: rename one of them."
+            )
+
+
+def wire_names(model: mujoco.MjModel, robots: Mapping[str, str]) -> Names:
+    """Return the names that clients know elements by.
+
+    Args:
+        model: the live model.
+        robots: prefix of the elements of each robot, by the robot's name.
+
+    Raises:
+        ValueError: two elements of a kind would have the same name.
+    """
+    names: Names = {}
+    for kind in _KINDS:
+        live = live_names(model, kind, robots)
+        names[kind] = [to_wire(name, robots) for name in live]
+        seen: dict[str, str] = {}
+        for old, new in zip(live, names[kind], strict=True):
+            if new and seen.setdefault(new, old) != old:
+                raise ValueError(
+                    f"'{seen[new]}' and '{old}' would have one name for network clients, '{new}': "
+                    "rename one of them."
+                )
+    return names
+
+
+def live_names(model: mujoco.MjModel, kind: str, robots: Mapping[str, str]) -> list[str]:
+    """Return the names of all elements of a kind; some kinds get names if they have none."""
+    text = model.names
+    addresses = getattr(model, f"name_{kind}adr").ravel().tolist()
+    names = [text[start : text.index(b"\0", start)].decode() for start in addresses]
+    if kind in _NAMED_FOR_CLIENTS:
+        names = [
+            name or f"{_prefix_of_unnamed(model, kind, i, robots)}{kind}_{i}"
+            for i, name in enumerate(names)
+        ]
+    return names
+
+
+def _prefix_of_unnamed(
+    model: mujoco.MjModel, kind: str, index: int, robots: Mapping[str, str]
+) -> str:
+    if kind != "jnt":
+        return ""
+    robot = robot_of(model.body(model.jnt_bodyid[index]).name, robots)
+    return robots[robot] if robot is not None else ""
+
+
+def to_wire(name: str, robots: Mapping[str, str]) -> str:
+    """Return the name of an element for clients; that of the world and of no element stay."""
+    robot = robot_of(name, robots)
+    if robot is None or name in ("", "world"):
+        return wire_name(name)
+    return f"{robot}_{wire_name(name.removeprefix(robots[robot]))}"
+
+
+def wire_mjb(world: World, model: mujoco.MjModel) -> bytes:
+    """Return the compiled model with the clients' names, as MuJoCo's binary format.
+
+    Args:
+        world: the world; for its robots.
+        model: its present model.
+    """
+    names = wire_names(model, world.robots)
+    block = binary_model(model)
+    texts, addresses = _pack(model, names)
+    old = np.concatenate([getattr(model, f"name_{kind}adr").ravel() for kind in _KINDS])
+    tail = old.tobytes() + model.names + model.names_map.tobytes()
+    sizes = model._sizes.astype(np.int64)
+    head, place = _only(block, sizes.tobytes()), _only(block, tail)
+    sizes[_index_of_nnames()] = len(texts)
+    sizes[-1] += _aligned(len(texts)) - _aligned(len(model.names))  # of the block in memory
+    fresh = np.concatenate(addresses).astype(np.int32).tobytes() + texts + _hash_names(names)
+    renamed = (block[:head] + sizes.tobytes() + block[head + sizes.nbytes : place] + fresh) + block[
+        place + len(tail) :
+    ]
+    _check(renamed, names)
+    return renamed
+
+
+def wire_mjcf(world: World) -> tuple[str, dict[str, bytes]]:
+    """Return the world's XML with the clients' names, and the files that it refers to, by name.
+
+    Numbers have the six digits of MuJoCo's XML; textures that were defined by pixels are omitted.
+    """
+    files = {name.rpartition("/")[2]: content for name, content in spec_files(world.spec)}
+    xml = files.pop("scene.xml").decode().replace('meshdir="assets"', "")
+    xml = xml.replace('texturedir="assets"', "")
+    for robot, prefix in world.robots.items():
+        if not prefix:
+            return _with_prefix(xml, files, f"{robot}_")
+        xml = re.sub(rf'(?<=[" ]){re.escape(prefix)}(?=[^"<>]*")', wire_name(prefix), xml)
+    return xml, files
+
+
+def _with_prefix(xml: str, files: dict[str, bytes], prefix: str) -> tuple[str, dict[str, bytes]]:
+    """Return XML whose elements have names with a prefix, and the files by their new names.
+
+    Raises:
+        ValueError: MuJoCo cannot write it.
+    """
+    root, child = mujoco.MjSpec(), mujoco.MjSpec.from_string(xml, assets=files)
+    root.option, root.compiler.degree = child.option, child.compiler.degree
+    root.assets = files
+    messages: list[str] = []
+    try:
+        with mujoco_warnings(messages.append), warnings.catch_warnings():
+            # The root does not set sizes of memory, which are the child's.
+            warnings.filterwarnings("ignore", r"(?s).*keeping parent value")
+            root.attach(child, prefix=prefix, frame=root.worldbody.add_frame())
+            root.compile()
+            fresh = root.to_xml()
+    except (ValueError, mujoco.FatalError) as error:
+        raise ValueError(" ".join([str(error), *messages])) from error
+    named = set(re.findall(r'file\w*="([^"]+)"', fresh))
+    renamed = {f"{prefix}{name}": name for name in files if name not in named}
+    return fresh, {**files, **{new: files[old] for new, old in renamed.items() if new in named}}
+
+
+def _pack(model: mujoco.MjModel, names: Names) -> tuple[bytes, list[np.ndarray]]:
+    """Return all names one after the other, with the model's first, and their addresses."""
+    text = bytearray(model.names[: model.names.index(b"\0") + 1])
+    addresses = []
+    for kind in _KINDS:
+        starts = []
+        for name in names[kind]:
+            starts.append(len(text))
+            text += name.encode() + b"\0"
+        addresses.append(np.array(starts, np.int32))
+    return bytes(text), addresses
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _hash_names(names: Names) -> bytes:
+    """Return MuJoCo's hash tables of names, one for each kind, twice as long as the kind."""
+    tables = []
+    for kind in _KINDS:
+        size = 2 * len(names[kind])
+        table = np.full(size, -1, np.int32)
+        for index, name in enumerate(names[kind]):
+            if not name:
+                continue
+            slot = _hash(name.encode()) % size
+            while table[slot] != -1:
+                slot = (slot + 1) % size
+            table[slot] = index
+        tables.append(table)
+    return np.concatenate(tables).tobytes()
+
+
+def _hash(text: bytes) -> int:
+    value = 5381
+    for byte in text:
+        signed = byte if byte < 128 else byte - 256  # C's char
+        value = ((value * 33) & _HASH_MASK) ^ (signed & _HASH_MASK)
+    return value
+
+
+@functools.cache
+def _index_of_nnames() -> int:
+    """Index of the length of all names among the sizes of a model."""
+    xml = "<mujoco model='{}'/>"
+    short, long = (mujoco.MjModel.from_xml_string(xml.format(name)) for name in ("a", "abc"))
+    index = int(np.flatnonzero(short._sizes != long._sizes)[0])
+    return index
+
+
+def _only(block: bytes, part: bytes) -> int:
+    """Return the place of a part that a block has once."""
+    place = block.find(part)
+    if place < 0 or block.find(part, place + 1) >= 0:
+        raise RuntimeError("MuJoCo's binary format is another one: models cannot be renamed.")
+    return place
+
+
+def _check(block: bytes, names: Names) -> None:
+    """Load a renamed model, and compare its names and its tables with what was asked for."""
+    try:
+        model = mujoco.MjModel.from_binary_path("wire.mjb", {"wire.mjb": block})
+    except ValueError as error:
+        raise RuntimeError(f"MuJoCo does not read a renamed model: {error}") from error
+    same = all(live_names(model, kind, {}) == names[kind] for kind in _KINDS)
+    if not same or model.names_map.tobytes() != _hash_names(names):
+        raise RuntimeError("MuJoCo's binary format is another one: models cannot be renamed.")
