@@ -375,7 +375,7 @@ def test_robots_of_the_suite_have_their_names(file):
         pytest.skip("needs dm_control")
     path = Path(package.submodule_search_locations[0]) / "suite" / f"{file}.xml"
     (name,) = world_from_file(path).robots
-    assert name == {"walker": "planar walker", "manipulator": "planar manipulator"}.get(file, file)
+    assert name == {"walker": "planar_walker", "manipulator": "planar_manipulator"}.get(file, file)
 
 
 def test_a_model_without_a_name(tmp_path):

@@ -407,7 +407,7 @@ def _infer_robots(
     actuators = (model.actuator(i).name for i in range(model.nactuator))
     if found and all(actuator.startswith(tuple(found.values())) for actuator in actuators):
         return found
-    return {unnamed if name in ("", _UNNAMED) else name: ""}
+    return {unnamed if name in ("", _UNNAMED) else "_".join(name.split()): ""}
 
 
 def _slashed(model: mujoco.MjModel) -> dict[str, str]:

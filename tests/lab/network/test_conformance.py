@@ -538,4 +538,6 @@ def test_models_of_other_packages(package, file):
         model = client.model()
         assert compiled.nq == model.nq == lab.model.nq and world["mjcf_error"] == ""
         names = [model.joint(i).name for i in range(model.njnt)]
-        assert names == [f"{path.stem}_{lab.model.joint(i).name}" for i in range(model.njnt)]
+        (robot,) = lab.robots
+        assert " " not in robot
+        assert names == [f"{robot}_{lab.model.joint(i).name}" for i in range(model.njnt)]

@@ -13,7 +13,7 @@ import pytest
 
 from manyworlds.lab import LabCfg, LiveLab
 from manyworlds.lab.network import OPERATIONS, Dispatcher, LabServerCfg, Limits
-from manyworlds.lab.network.operations import EDITOR, READS
+from manyworlds.lab.network.operations import EDITOR, LOCAL, READS
 from manyworlds.lab.verbs import VERBS
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
@@ -112,6 +112,8 @@ WRONG = (
     ("replay_pause", {}, "not_ready", "Nothing is played"),
     ("restore_state", {"snapshot_id": "x"}, "unknown_state", "name of a state"),
     ("call_verb", {"verb": "fly"}, "unknown_op", "no verb 'fly'"),
+    ("call_verb", {"verb": "run_policy"}, "path_not_readable", "in the lab's own process"),
+    ("run_policy", {"path": "/etc/passwd"}, "unknown_op", "run_policy"),
     ("call_verb", {"verb": "step", "fields": {"x": 1}}, "bad_request", "no field 'x'"),
     ("set_targets", {"robot": "x", "targets": {}}, "unknown_articulation", "robot must be"),
 )
@@ -354,9 +356,10 @@ def test_names_that_clients_cannot_tell_apart():
 
 def test_each_verb_is_an_operation():
     """Compare the registries: every verb can be requested, and reads are marked as such."""
-    assert set(VERBS) <= set(OPERATIONS) and set(VERBS) >= READS
+    assert set(VERBS) - LOCAL <= set(OPERATIONS) and set(VERBS) >= READS
+    assert {"run_policy"} == LOCAL and not LOCAL & set(OPERATIONS)
     assert not EDITOR & set(OPERATIONS)
-    for name in VERBS:
+    for name in set(VERBS) - LOCAL:
         assert OPERATIONS[name].writes is (name not in READS), name
     assert {"read_status", "get_contacts", "export_state", "pick_body"} < READS
     assert not {"step", "recording_export", "set_targets", "capture_state"} & READS

@@ -11,6 +11,7 @@ import mujoco
 from manyworlds import __version__
 from manyworlds.lab.network.observations import LEVELS, Level, mode_of
 from manyworlds.lab.network.operations import (
+    LOCAL,
     OPERATIONS,
     READS,
     Request,
@@ -328,6 +329,11 @@ def call_verb(
 ) -> Reply:
     """Carry out any verb of the lab, exactly as `LiveLab.call` does."""
     found = find_verb(verb)
+    if found.name in LOCAL:
+        raise VerbError(
+            "path_not_readable",
+            f"{verb} reads any file of the lab's machine: call it in the lab's own process.",
+        )
     if found.name not in READS:
         request.server.require_driver(request.session, verb)
     return {"result": request.call(verb, **as_network(verb, fields or {}))}

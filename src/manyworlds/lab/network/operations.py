@@ -14,7 +14,7 @@ from manyworlds.lab.control import NET
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.network.roster import Roster
 from manyworlds.lab.verbs import VERBS
-from manyworlds.lab.verbs.fields import Field, PlainDict, VerbError
+from manyworlds.lab.verbs.fields import Field, FilePath, PlainDict, VerbError
 from manyworlds.lab.verbs.registry import (
     ALWAYS,
     Reply,
@@ -31,6 +31,13 @@ Category = Literal["manager_required", "no_manager", "editor_only"]
 
 _READ = ("describe_", "export_", "get_", "list_", "pick_", "read_", "replay_list_")
 READS = frozenset(name for name in VERBS if name.startswith(_READ))
+"""Verbs that change nothing."""
+LOCAL = frozenset(
+    name
+    for name, verb in VERBS.items()
+    if any(isinstance(field, FilePath) for field in verb.fields.values())
+)
+"""Verbs that name any file of the lab's machine, which are for programs in its process only."""
 """Verbs that observers may call; all others are for the client that drives."""
 
 EDITOR = frozenset(
@@ -217,7 +224,7 @@ def pass_to_verb(
 def add_verbs() -> None:
     """Register all verbs under their own names, except where the protocol has an operation."""
     for name, verb in VERBS.items():
-        if name not in OPERATIONS:
+        if name not in OPERATIONS and name not in LOCAL:
             OPERATIONS[name] = ClientOperation(
                 name=name,
                 text=verb.text,

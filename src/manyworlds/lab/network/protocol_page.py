@@ -136,6 +136,7 @@ CODES = {
     "shutting_down": "the server ends",
     "rate_limited": "too many requests",
     "step_timeout": "the steps did not end in time",
+    "bad_model": "the model does not compile",
     "faulted": "the world stopped because of a fault",
     "bad_mode": "no such mode, or another one is on",
     "mode_locked_by_server": "the mode is locked",
