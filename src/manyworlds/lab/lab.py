@@ -17,6 +17,7 @@ import mujoco
 from numpy.typing import ArrayLike
 
 from manyworlds import __version__
+from manyworlds.lab.cameras.lab_cameras import LabCamera, LabCameras
 from manyworlds.lab.commands import CommandFuture
 from manyworlds.lab.control import NOBODY, PANEL, POLICY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
@@ -92,6 +93,8 @@ class LiveLab:
         """Reason why the last `rebuild` failed; empty if it did not."""
         self.environment: EnvironmentDriver | None = None
         """The task's environment that drives the world; None in plain MuJoCo."""
+        self.cameras = LabCameras(self)
+        """Cameras of the model, and those added at run time."""
         self._cfg = dataclasses.replace(cfg)
         self._rebuild_calls: list[Callable[[], None]] = []
         self._views: weakref.WeakSet[ElementView] = weakref.WeakSet()
@@ -197,6 +200,7 @@ class LiveLab:
             self.loop.stop()
         finally:
             self.recorder.stop()
+            self.cameras.close()
             self._leave_environment()
             atexit.unregister(self.stop)
         if self.phases[-1] != "stopped":
@@ -440,6 +444,14 @@ class LiveLab:
         view = make_view(self.world.model, self.loop.data, kind, name, self.world.robots)
         self._views.add(view)
         return view
+
+    def camera(self, name: str) -> LabCamera:
+        """Return a camera by name; see `LabCameras`.
+
+        Raises:
+            VerbError: there is no such camera.
+        """
+        return self.cameras[name]
 
     def owner_of(self, body: int) -> str | None:
         """Return the robot that a body belongs to, or None."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from manyworlds.lab.pacing import FASTEST, SLOWEST
-from manyworlds.lab.verbs.fields import Choice, Field, Flag, Integer, Number
+from manyworlds.lab.verbs.cameras import encode
+from manyworlds.lab.verbs.fields import Choice, Field, Flag, Integer, Number, Values, VerbError
 from manyworlds.lab.verbs.registry import Reply, verb
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ _PERCENT = Number(
     infinite=True,
     text="speed of simulated time relative to real time",
 )
+_NO_CAMERAS: dict[str, object] = {}
 _MODES = Choice(options=("live", "direct", "auto"), text="mode of the loop")
 
 
@@ -28,13 +30,31 @@ def set_paused(lab: LiveLab, paused: Annotated[bool, Flag(text="true to pause")]
     return {"paused": paused}
 
 
-@verb(step=Integer(text="number of physics steps so far"))
+@verb(
+    step=Integer(text="number of physics steps so far"),
+    cameras=Values(text="header and pixels of each image, as of capture_camera, by camera"),
+)
 def step(
     lab: LiveLab,
     n_steps: Annotated[int, Integer(low=1, high=1e9, text="number of steps")] = 1,
+    include_cameras: Annotated[
+        dict[str, object],
+        Values(text="sync for an image of this step, or latest for the last one, by camera"),
+    ] = _NO_CAMERAS,
 ) -> Reply:
     """Advance the world by some steps, paused or not, and wait for them."""
-    return {"step": lab.step(n_steps).step}
+    for name, when in include_cameras.items():
+        lab.camera(name)
+        if when not in ("sync", "latest"):
+            raise VerbError(
+                "bad_value",
+                f"step: include_cameras must be sync or latest for '{name}', got {when!r}.",
+            )
+    snapshot, images = lab.step(n_steps), {}
+    for name, when in include_cameras.items():
+        frame = lab.cameras.hub.newest(name) if when == "latest" else None
+        images[name] = encode(frame or lab.camera(name).frame(snapshot=snapshot))
+    return {"step": snapshot.step, "cameras": images}
 
 
 @verb(ended_replay=Field(text="session of the replay that the reset ended; empty for none"))
