@@ -201,6 +201,7 @@ class CameraHub:
         self.num_drawn = 0
         """Number of images that were drawn."""
         self._wake = threading.Condition()
+        self._news = False  # True if there are new subscriptions or requests, or it was closed
         self._subscriptions: list[Subscription] = []
         self._requests: deque[_Request] = deque()
         self._streams: dict[str, _Stream] = {}
@@ -233,7 +234,7 @@ class CameraHub:
         with self._wake:
             self._start()
             self._subscriptions.append(subscription)
-            self._wake.notify()
+        self._notify()
         return subscription
 
     def render(self, camera: str, kind: Kind = "rgb", snapshot: Snapshot | None = None) -> Frame:
@@ -252,7 +253,7 @@ class CameraHub:
         with self._wake:
             self._start()
             self._requests.append(request)
-            self._wake.notify()
+        self._notify()
         return request.future.result(_RENDER_S)
 
     def newest(self, camera: str, kind: Kind = "rgb") -> Frame | None:
@@ -264,7 +265,7 @@ class CameraHub:
         with self._wake:
             self._closed = True
             subscriptions, thread = list(self._subscriptions), self._thread
-            self._wake.notify()
+        self._notify()
         for subscription in subscriptions:
             subscription.close()
         if thread is not None and thread is not threading.current_thread():
@@ -290,6 +291,7 @@ class CameraHub:
 
     def _notify(self) -> None:
         with self._wake:
+            self._news = True
             self._wake.notify()
 
     def _run(self) -> None:
@@ -318,8 +320,8 @@ class CameraHub:
     def _wait(self, period: float | None) -> bool:
         """Wait until there may be work; return False at the end."""
         with self._wake:
-            if not self._requests and not self._closed:
-                self._wake.wait(period)
+            self._wake.wait_for(lambda: self._news, period)
+            self._news = False
             self._subscriptions = [s for s in self._subscriptions if not s.is_closed]
             return not self._closed
 
