@@ -58,6 +58,11 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("pull_body", {"target": [0.5, 0, 0.6]}),
     ("turn_body", {"quat": [1, 0, 0, 0]}),
     ("release_body", {}),
+    ("add_camera", {"name": "eye", "pos": [1, 1, 1], "look_at": [0, 0, 0], "body": "lower"}),
+    ("configure_camera", {"camera": "eye", "width": 64, "height": 48, "rate": 10, "delay": 0}),
+    ("move_camera", {"camera": "eye", "pos": [1, 0, 1], "quat": [1, 0, 0, 0], "fovy": 60}),
+    ("list_cameras", {}),
+    ("remove_camera", {"camera": "eye"}),
     ("recording_start", {"name": "a.mcap"}),
     ("step", {"n_steps": 20}),
     ("read_status", {}),
@@ -85,6 +90,7 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
 """Fields of each verb, but of those that need more than this lab."""
 ELSEWHERE = {"set_command", "play_sequence", "stop_sequence", "import_state", "recording_import"}
 ELSEWHERE |= {"steer_command", "seek_motion", "set_auto_reset"}  # need an environment
+ELSEWHERE |= {"capture_camera"}  # needs OpenGL
 
 
 def test_replies_are_as_declared(lab):
@@ -188,6 +194,26 @@ WRONG = (
     ("recording_import", {"path": "a.csv", "content": "text"}, "bad_value", "must be bytes"),
     ("import_state", {"content": b"none"}, "bad_value", "is no saved state"),
     ("set_replay", {"rate": 0.0}, "bad_value", "rate must not be 0"),
+    ("capture_camera", {"camera": "up"}, "unknown_camera", r"of a camera \(there is none\)"),
+    ("step", {"include_cameras": {"up": "sync"}}, "unknown_camera", "no camera 'up' .there is no"),
+    ("add_camera", {"name": "", "pos": [0] * 3}, "name_taken", "A camera needs a name"),
+    ("add_camera", {"name": "a", "pos": [0] * 3, "body": "bal"}, "unknown_body", "mean 'ball'"),
+    (
+        "add_camera",
+        {"name": "a", "pos": [0] * 3, "quat": [1, 0, 0, 0], "look_at": [0, 0, 1]},
+        "bad_request",
+        "give quat or look_at, not both",
+    ),
+    ("add_camera", {"name": "a", "pos": [0] * 3, "look_at": [0] * 3}, "bad_value", "another point"),
+    ("add_camera", {"name": "a", "pos": [0] * 3, "width": 5000}, "bad_value", "from 1 to 4096"),
+    ("add_camera", {"name": "a", "pos": [0] * 3, "rate": 0}, "bad_value", r"1000 \[Hz\], got 0"),
+    ("add_camera", {"name": "a", "pos": [0] * 3, "fovy": 180}, "bad_value", r"179 \[degrees\]"),
+    (
+        "add_camera",
+        {"name": "a", "pos": [0] * 3, "intrinsics": [0, 1, 1, 1]},
+        "bad_value",
+        "Camera 'a': focal lengths must be positive",
+    ),
 )
 
 

@@ -117,7 +117,8 @@ class LiveLab:
         self.keyframes = Keyframes(loop, world.robots, world.reset)
         self.perturbation = Perturbation(loop)
         self.states = SavedStates(loop, world.model_hash)
-        self.recorder = Recorder(loop, world.model_hash, self._cfg.recorder)
+        cameras = self.cameras
+        self.recorder = Recorder(loop, world.model_hash, self._cfg.recorder, lambda: cameras.hub)
         self.replay = Replay(loop, self.recorder, self.states, world.robots, world.reset)
 
     @classmethod

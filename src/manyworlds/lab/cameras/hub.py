@@ -107,6 +107,14 @@ class Subscription:
             self._frames.clear()
             return frame
 
+    def take(self) -> list[Frame]:
+        """Return all frames that wait, the oldest first; never wait."""
+        self._ask()
+        with self._changed:
+            frames = list(self._frames)
+            self._frames.clear()
+            return frames
+
     def put(self, frame: Frame) -> None:
         """Deliver a frame."""
         with self._changed:

@@ -33,7 +33,7 @@ class LabCameras(Mapping[str, "LabCamera"]):
 
     def __init__(self, lab: LiveLab) -> None:
         self._lab = lab
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._model: mujoco.MjModel | None = None
         self._of_model: dict[str, CameraCfg] = {}
         self._settings: dict[str, dict[str, Any]] = {}
@@ -107,7 +107,7 @@ class LabCameras(Mapping[str, "LabCamera"]):
         with self._lock:
             self._added.pop(name, None)
 
-    def configure(self, name: str, **settings: Any) -> CameraCfg:
+    def configure(self, name: str, /, **settings: Any) -> CameraCfg:
         """Change settings of a camera, and return all of them.
 
         Args:
@@ -119,6 +119,10 @@ class LabCameras(Mapping[str, "LabCamera"]):
             VerbError: there is no such camera or body, or the model has its pose.
             ValueError: a value is out of its bounds.
         """
+        with self._lock:
+            return self._configure(name, settings)
+
+    def _configure(self, name: str, settings: dict[str, Any]) -> CameraCfg:
         present = self._find(name)
         fixed = _FIXED if present.source == "added" else _FIXED + _POSE
         if wrong := [field for field in settings if field in fixed]:
@@ -133,11 +137,10 @@ class LabCameras(Mapping[str, "LabCamera"]):
             present = present.resized(*size)
         fresh = dataclasses.replace(present, **settings)
         self._check_body(fresh)
-        with self._lock:
-            if fresh.source == "added":
-                self._added[name] = fresh
-            else:
-                self._settings.setdefault(name, {}).update(settings)
+        if fresh.source == "added":
+            self._added[name] = fresh
+        else:
+            self._settings.setdefault(name, {}).update(settings)
         return fresh
 
     def enable_all(self, on: bool) -> None:
