@@ -145,14 +145,14 @@ def test_frames_are_due_by_simulated_time(rate):
         snapshot = SimpleNamespace(frame_id=number, time=0.002 * number)
         if 400 <= number < 600:
             continue  # the drawing of another camera takes long
-        if stream.is_due(camera, snapshot):
-            late += stream.note(camera, snapshot)
+        if stream.is_due(camera, snapshot, rate):
+            late += stream.note(camera, snapshot, rate)
             taken.append(snapshot.time)
     gaps = np.diff(taken)
     assert np.sort(gaps)[-2] <= 1 / rate + 0.002 and gaps.min() >= 1 / rate - 0.002 - 1e-9
     assert len(taken) + late == pytest.approx(2.0 * rate, abs=2)
     assert late == pytest.approx(0.4 * rate, abs=2)
-    assert stream.is_due(camera, SimpleNamespace(frame_id=2000, time=0.0))  # after a reset
+    assert stream.is_due(camera, SimpleNamespace(frame_id=2000, time=0.0), rate)  # after a reset
 
 
 def test_a_paused_world_is_drawn_again_when_it_looks_different():

@@ -33,7 +33,8 @@ _POLL_S = (0.001, 0.005)
 _CLOSED = "The cameras were closed: their lab has stopped."
 _RENDER_S = 60.0  # longest wait for an image; the first one compiles shaders
 
-Cameras = Callable[[], Mapping[str, CameraCfg]]
+Cameras = Callable[[bool], Mapping[str, CameraCfg]]
+"""Returns the cameras by name; True asks for the present ones, False allows those of a moment ago."""
 
 
 class Subscription:
@@ -43,12 +44,13 @@ class Subscription:
         camera: name of the camera.
         kind: kind of the images.
         capacity: number of frames that wait for the consumer.
-        idle_s: time without a call of `get` or `newest` after which nothing is drawn for this
+        idle_s: time without a call of the consumer after which nothing is drawn for this
             subscription until the next call [s].
+        rate: largest number of frames per simulated second, if the camera's is larger [Hz].
     """
 
-    def __init__(self, camera: str, kind: Kind, capacity: int, idle_s: float) -> None:
-        self.camera, self.kind = camera, kind
+    def __init__(self, camera: str, kind: Kind, capacity: int, idle_s: float, rate: float) -> None:
+        self.camera, self.kind, self.rate = camera, kind, rate
         self.num_frames = 0
         """Number of frames that were delivered."""
         self.num_dropped = 0
@@ -162,8 +164,8 @@ class _Stream:
     waiting: deque[tuple[Frame, list[Subscription]]] = field(default_factory=deque)
     """Frames that are delayed, and those that get them."""
 
-    def is_due(self, camera: CameraCfg, snapshot: Snapshot) -> bool:
-        """Return True if a frame of the snapshot is to be drawn."""
+    def is_due(self, camera: CameraCfg, snapshot: Snapshot, rate: float) -> bool:
+        """Return True if a frame of the snapshot is to be drawn at a rate [Hz]."""
         last = self.last
         if last is None or snapshot.time < last.time:  # at first, and after a reset
             return True
@@ -171,11 +173,11 @@ class _Stream:
             return snapshot.time >= self.due - 1e-9
         if camera == self.camera and _looks_alike(snapshot, last):
             return False
-        return time.monotonic() - self.drawn >= 1.0 / camera.rate
+        return time.monotonic() - self.drawn >= 1.0 / rate
 
-    def note(self, camera: CameraCfg, snapshot: Snapshot) -> int:
+    def note(self, camera: CameraCfg, snapshot: Snapshot, rate: float) -> int:
         """Note that a frame is drawn now; return the number of frames that were left out."""
-        period, late = 1.0 / camera.rate, 0
+        period, late = 1.0 / rate, 0
         if self.last is None or snapshot.time < self.last.time or not math.isfinite(self.due):
             self.due = snapshot.time + period
             self.waiting.clear()
@@ -220,10 +222,16 @@ class CameraHub:
     @property
     def cameras(self) -> Mapping[str, CameraCfg]:
         """The cameras, by name."""
-        return self._cameras()
+        return self._cameras(False)
 
     def subscribe(
-        self, camera: str, kind: Kind = "rgb", *, capacity: int = 2, idle_s: float = math.inf
+        self,
+        camera: str,
+        kind: Kind = "rgb",
+        *,
+        capacity: int = 2,
+        idle_s: float = math.inf,
+        rate: float = math.inf,
     ) -> Subscription:
         """Subscribe to a camera; one drawing serves all subscribers.
 
@@ -232,12 +240,14 @@ class CameraHub:
             kind: kind of the images.
             capacity: number of frames that wait for a slow consumer.
             idle_s: time without a call of the consumer after which drawing pauses [s].
+            rate: rate that is enough for the consumer [Hz]; the camera is drawn at the largest one
+                that a consumer needs, up to its own.
 
         Raises:
             VerbError: there is no such camera or kind, or no OpenGL, or the hub was closed.
         """
         self._check(camera, kind)
-        subscription = Subscription(camera, kind, capacity, idle_s)
+        subscription = Subscription(camera, kind, capacity, idle_s, rate)
         subscription._wake = self._notify
         with self._wake:
             self._start()
@@ -280,7 +290,7 @@ class CameraHub:
             thread.join(_RENDER_S)
 
     def _check(self, camera: str, kind: Kind) -> None:
-        known = self.cameras
+        known = self._cameras(True)
         if camera not in known:
             raise unknown_camera(camera, known)
         if kind not in KINDS:
@@ -392,10 +402,11 @@ class CameraHub:
         """Draw a camera if it is due, and deliver its frames."""
         stream = self._streams.setdefault(camera.name, _Stream())
         snapshot = self._face.snapshot
-        due = stream.is_due(camera, snapshot)
+        rate = min(camera.rate, max(s.rate for s in subscriptions))
+        due = stream.is_due(camera, snapshot, rate)
         takers = subscriptions if due else [s for s in subscriptions if not s.begun]
         if takers and self._painter.show(snapshot):
-            late = stream.note(camera, snapshot) if due else 0
+            late = stream.note(camera, snapshot, rate) if due else 0
             kinds = dict.fromkeys(s.kind for s in takers)
             for frame in self._painter.draw(camera, kinds, snapshot):
                 stream.waiting.append((frame, [s for s in takers if s.kind == frame.kind]))
@@ -440,10 +451,10 @@ class _Listed:
         self._asked = -math.inf
         self._lock = threading.Lock()
 
-    def __call__(self) -> Mapping[str, CameraCfg]:
+    def __call__(self, fresh: bool) -> Mapping[str, CameraCfg]:
         """Return the cameras, by name."""
         with self._lock:
-            if time.monotonic() - self._asked > _LIST_S:
+            if fresh or time.monotonic() - self._asked > _LIST_S:
                 reply = self._face.call("list_cameras")["cameras"]
                 assert isinstance(reply, dict)
                 self._cameras = {n: CameraCfg.from_plain(plain) for n, plain in reply.items()}

@@ -58,7 +58,7 @@ class LabCameras(Mapping[str, "LabCamera"]):
         """Hub that draws the cameras in this process."""
         with self._lock:
             if self._hub is None:
-                self._hub = CameraHub(self._lab, lambda: self.cfgs)
+                self._hub = CameraHub(self._lab, lambda fresh: self.cfgs)
             return self._hub
 
     def __getitem__(self, name: str) -> LabCamera:

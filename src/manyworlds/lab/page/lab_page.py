@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.page.body_tree import TreePart
 from manyworlds.lab.page.camera_controls import CameraPart
+from manyworlds.lab.page.camera_images import CameraImagePart
 from manyworlds.lab.page.keyframes import KeyframePart
 from manyworlds.lab.page.lab_keys import LabKeys
 from manyworlds.lab.page.mocap_handles import MocapPart
@@ -39,6 +40,7 @@ TABS: dict[str, tuple[PartMaker, ...]] = {
     "Robot": (RobotPart, SequencePart),
     "Watch": (PlotPart, ReadoutPart),
     "View": (CameraPart, OverlayPart, MocapPart),
+    "Cameras": (CameraImagePart,),
     "World": (TreePart, OptionsPart),
     "States": (KeyframePart, SavedStatePart),
     "Record": (RecordPart,),
@@ -155,6 +157,7 @@ class LabPage:
     def update(self) -> None:
         """Show the newest snapshot in all parts that are due."""
         if self.lab.world is not self._world:  # it was rebuilt
+            self._close_parts()
             clear(self.server)
             self._build()
         snapshot, now = self.lab.snapshot, time.monotonic()
@@ -174,10 +177,17 @@ class LabPage:
         if self._thread is not None:
             self._thread.join(3.0)
             self._thread = None
+        self._close_parts()
         if self._own_server:
             stop_server(self.server)
         else:
             clear(self.server)
+
+    def _close_parts(self) -> None:
+        """End the threads of parts that have some."""
+        for part in self.parts.values():
+            if (close := getattr(part, "close", None)) is not None:
+                close()
 
     def _report(self, name: str) -> None:
         """Log the present exception, and show it on the page from now on."""
