@@ -84,11 +84,11 @@ def camera_frames(seconds: float) -> Figures | None:
     with _lab() as (lab, _):
         if lab is None:
             return None
-        from manyworlds.lab.cameras import CameraCfg, quat_to_look
+        from manyworlds.lab.cameras import LabCameraCfg, quat_to_look
 
         pos = (2.0, -2.0, 1.3)
         look = quat_to_look(pos, (0.0, 0.0, 0.7))
-        eye = lab.cameras.add(CameraCfg(name="eye", pos=pos, quat=look))
+        eye = lab.cameras.add(LabCameraCfg(name="eye", pos=pos, quat=look))
         eye.frame(), eye.frame("depth")
         colors, depth = in_turns(eye.frame, lambda: eye.frame("depth"), seconds)
         ends: list[float] = []

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, VerbError, world_from_spec
-from manyworlds.lab.cameras import CameraCfg, decode_image
+from manyworlds.lab.cameras import LabCameraCfg, decode_image
 from tests.lab.conftest import ARM
 
 CAMERAS = ARM.replace(
@@ -36,7 +36,7 @@ def test_cameras_of_the_model_are_there(lab):
     assert wrist["source"] == "model" and wrist["body"] == "lower"
     assert (listed["camera_1"]["width"], listed["camera_1"]["height"]) == (640, 480)
     plain = json.loads(json.dumps(listed))
-    assert {n: CameraCfg.from_plain(p) for n, p in plain.items()} == lab.cameras.cfgs
+    assert {n: LabCameraCfg.from_plain(p) for n, p in plain.items()} == lab.cameras.cfgs
 
 
 def test_settings_and_added_cameras_outlive_a_rebuild(lab):
@@ -70,7 +70,7 @@ def test_the_model_keeps_its_cameras(lab):
             lab.call(verb, **fields)
         assert caught.value.code == code
     with pytest.raises(VerbError, match="name of camera"):
-        lab.cameras.add(CameraCfg(name="eye")).configure(name="other")
+        lab.cameras.add(LabCameraCfg(name="eye")).configure(name="other")
     with pytest.raises(ValueError, match="width must be from 1 to 4096 pixels, got 0"):
         lab.camera("wrist").configure(width=0)
     assert lab.camera("wrist").cfg.width == 320
@@ -97,7 +97,7 @@ def test_cameras_come_and_go_from_many_threads(lab):
         try:
             for i in range(30):
                 name = f"{number}-{i}"
-                lab.cameras.add(CameraCfg(name=name))
+                lab.cameras.add(LabCameraCfg(name=name))
                 lab.cameras.configure(name, rate=5.0)
                 if i % 2:
                     lab.cameras.remove(name)

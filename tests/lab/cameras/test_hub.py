@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, VerbError, world_from_spec
-from manyworlds.lab.cameras import CameraCfg, CameraHub, hub, quat_to_look
+from manyworlds.lab.cameras import LabCameraCfg, CameraHub, hub, quat_to_look
 from manyworlds.lab.cameras.painter import Painter
 from manyworlds.lab.link import LabLink
 from manyworlds.lab.remote_lab import RemoteLab
@@ -31,7 +31,7 @@ def make(**kwargs) -> LiveLab:
     lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM)), cfg)
     for name in ("eye", "other"):
         look = quat_to_look(POS, (0, 0, 0.4))
-        lab.cameras.add(CameraCfg(name=name, pos=POS, quat=look, rate=50.0, **SMALL))
+        lab.cameras.add(LabCameraCfg(name=name, pos=POS, quat=look, rate=50.0, **SMALL))
     return lab
 
 
@@ -139,7 +139,7 @@ def test_delayed_frames_come_late():
 @pytest.mark.parametrize("rate", [20.0, 100.0, 30.0])
 def test_frames_are_due_by_simulated_time(rate):
     """Show a stream steps of 2 ms: frames are 1 / rate apart on average, and gaps are counted."""
-    camera = CameraCfg(name="eye", rate=rate)
+    camera = LabCameraCfg(name="eye", rate=rate)
     stream, taken, late = hub._Stream(), [], 0
     for number in range(1001):
         snapshot = SimpleNamespace(frame_id=number, time=0.002 * number)

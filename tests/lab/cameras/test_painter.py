@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, VerbError, world_from_file, world_from_spec
-from manyworlds.lab.cameras import CameraCfg, Frame, decode_image, quat_to_look
+from manyworlds.lab.cameras import LabCameraCfg, Frame, decode_image, quat_to_look
 from tests.lab.conftest import ARM
 from tests.robots import robot_file
 
@@ -78,7 +78,7 @@ def test_depth_and_ids_are_those_of_rays(name):
         reach = 0.1 + np.linalg.norm(data.xpos[1:] - center, axis=1).max()
         pos = center + 2.0 * reach * np.array([1.0, -1.2, 0.6])
         lab.cameras.add(
-            CameraCfg(
+            LabCameraCfg(
                 name="eye", pos=tuple(pos), quat=quat_to_look(pos, center), width=200, height=160
             )
         )
@@ -142,7 +142,7 @@ def test_intrinsics_and_poses_project_points(camera):
             where |= {"name": camera, "body": "arm", "pos": (0.1, -0.9, 0.6)}
         pos = np.array(where["pos"])
         size = {"width": 320, "height": 260}
-        lab.cameras.add(CameraCfg(**where, **size, quat=quat_to_look(pos, (0.2, 0.8, 0.2))))
+        lab.cameras.add(LabCameraCfg(**where, **size, quat=quat_to_look(pos, (0.2, 0.8, 0.2))))
         frame = lab.camera(camera).frame("geom")
         fx, fy, cx, cy = frame.intrinsics
         if camera == "fovy":
@@ -168,7 +168,7 @@ def test_the_image_is_of_the_snapshots_positions():
     text = f"<mujoco>{option}<worldbody>{ball}</worldbody></mujoco>"
     with lab_of(text) as lab:
         eye = lab.cameras.add(
-            CameraCfg(name="eye", pos=(0, -4, 2), quat=quat_to_look((0, -4, 2), (0, 0, 2)))
+            LabCameraCfg(name="eye", pos=(0, -4, 2), quat=quat_to_look((0, -4, 2), (0, 0, 2)))
         )
         lab.step(8)
         frame = eye.frame("geom")
@@ -184,7 +184,9 @@ def test_deformables_and_mocap_bodies_are_drawn():
     with LiveLab(world_from_file(path), LabCfg(mode="direct")) as lab:
         center = lab.snapshot.xpos[1:].mean(axis=0)
         pos = center + np.array([1.5, -1.5, 1.0])
-        eye = lab.cameras.add(CameraCfg(name="eye", pos=tuple(pos), quat=quat_to_look(pos, center)))
+        eye = lab.cameras.add(
+            LabCameraCfg(name="eye", pos=tuple(pos), quat=quat_to_look(pos, center))
+        )
         first = eye.frame("segmentation").image[..., 1] == FLEX
         assert first.sum() > 500 and (eye.frame("entity").image[first] == 0).all()
         lab.step(150)
@@ -192,7 +194,9 @@ def test_deformables_and_mocap_bodies_are_drawn():
         assert (first != later).sum() > 200
     with lab_of(ARM) as lab:
         eye = lab.cameras.add(
-            CameraCfg(name="eye", pos=(-1, -2, 0.2), quat=quat_to_look((-1, -2, 0.2), (-1, 0, 0.2)))
+            LabCameraCfg(
+                name="eye", pos=(-1, -2, 0.2), quat=quat_to_look((-1, -2, 0.2), (-1, 0, 0.2))
+            )
         )
         post = int(lab.model.body("post").id)
         assert eye.frame("body").image[240, 320] == post
@@ -205,8 +209,10 @@ def test_changes_of_the_model_are_seen():
     """Paint a geom, and rebuild the world: the next image shows it."""
     with lab_of(ARM) as lab:
         pos = (0.5, -1.5, 0.3)
-        eye = lab.cameras.add(CameraCfg(name="eye", pos=pos, quat=quat_to_look(pos, (0.5, 0, 0.3))))
-        ball = lab.cameras.add(CameraCfg(name="on the ball", body="ball", pos=(0, 0, 0.5)))
+        eye = lab.cameras.add(
+            LabCameraCfg(name="eye", pos=pos, quat=quat_to_look(pos, (0.5, 0, 0.3)))
+        )
+        ball = lab.cameras.add(LabCameraCfg(name="on the ball", body="ball", pos=(0, 0, 0.5)))
         before = eye.frame().image[240, 320]
         geom = int(lab.model.body("ball").geomadr[0])
         lab.post(lambda m, d: m.geom_rgba.__setitem__(geom, (1, 0, 0, 1))).result(5)

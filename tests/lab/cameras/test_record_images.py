@@ -13,7 +13,7 @@ import pytest
 from mcap.reader import make_reader
 
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, VerbError, world_from_spec
-from manyworlds.lab.cameras import CameraCfg, quat_to_look
+from manyworlds.lab.cameras import LabCameraCfg, quat_to_look
 from manyworlds.lab.record_images import SCHEMAS
 from manyworlds.lab.record_mcap import read_mcap
 from tests.lab.conftest import ARM
@@ -30,7 +30,7 @@ def lab(tmp_path):
         look = quat_to_look(POS, (0, 0, 0.4))
         for name, rate in (("eye", 50.0), ("other eye", 25.0)):
             lab.cameras.add(
-                CameraCfg(name=name, pos=POS, quat=look, width=96, height=64, rate=rate)
+                LabCameraCfg(name=name, pos=POS, quat=look, width=96, height=64, rate=rate)
             )
         yield lab
 

@@ -2,7 +2,7 @@
 
 from manyworlds.lab.cameras.camera import (
     KINDS,
-    CameraCfg,
+    LabCameraCfg,
     Kind,
     model_cameras,
     quat_to_look,
@@ -12,7 +12,7 @@ from manyworlds.lab.cameras.hub import CameraHub, Subscription
 
 __all__ = [
     "KINDS",
-    "CameraCfg",
+    "LabCameraCfg",
     "CameraHub",
     "Frame",
     "Kind",

@@ -34,7 +34,7 @@ _DEFAULT_SIZE = 640, 480
 
 
 @dataclass(frozen=True, kw_only=True)
-class CameraCfg:
+class LabCameraCfg:
     """Settings of one camera: its pose, its projection, and its stream.
 
     A camera looks along its -z, with +y up in the image, as in MuJoCo.
@@ -94,7 +94,7 @@ class CameraCfg:
                 f"Camera '{self.name}': focal lengths must be positive, got {self.intrinsics}."
             )
 
-    def resized(self, width: int, height: int) -> CameraCfg:
+    def resized(self, width: int, height: int) -> LabCameraCfg:
         """Return the camera with images of another size that show the same."""
         pixels = self.intrinsics
         if pixels is not None:
@@ -107,20 +107,23 @@ class CameraCfg:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> CameraCfg:
+    def from_plain(cls, plain: Mapping[str, object]) -> LabCameraCfg:
         """Return the camera that `to_plain` described."""
-        lists = {name: tuple(value) for name, value in plain.items() if isinstance(value, list)}
-        return cls(**{**plain, **lists})
+        settings: dict[str, Any] = dict(plain)
+        for name, value in plain.items():
+            if isinstance(value, list):
+                settings[name] = tuple(value)
+        return cls(**settings)
 
 
-def model_cameras(model: mujoco.MjModel) -> dict[str, CameraCfg]:
+def model_cameras(model: mujoco.MjModel) -> dict[str, LabCameraCfg]:
     """Return the cameras of a model, by name; `camera_ID` stands for those without a name."""
     cameras = {}
     for index in range(model.ncam):
         size = model.cam_resolution[index].tolist()
         if min(size) <= 1:  # MuJoCo's default
             size = _DEFAULT_SIZE
-        camera = CameraCfg(
+        camera = LabCameraCfg(
             name=model.camera(index).name or f"camera_{index}",
             source="model",
             body=model.body(model.cam_bodyid[index]).name,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from manyworlds.lab.cameras.camera import Kind
@@ -124,8 +122,8 @@ class Frame:
         return stream.getvalue()
 
 
-def decode_image(header: Mapping[str, Any], data: bytes | memoryview) -> np.ndarray:
+def decode_image(header: Mapping[str, object], data: bytes | memoryview) -> np.ndarray:
     """Return the image of `Frame.to_bytes`, shape (height, width) or (height, width, channels)."""
-    shape = (header["height"], header["width"], header["channels"])
-    image = np.frombuffer(data, np.dtype(header["dtype"]).newbyteorder("<"))
-    return image.reshape(shape if header["channels"] > 1 else shape[:2])
+    shape = [int(str(header[key])) for key in ("height", "width", "channels")]
+    image = np.frombuffer(data, np.dtype(str(header["dtype"])).newbyteorder("<"))
+    return image.reshape(shape if shape[2] > 1 else shape[:2])

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from manyworlds.lab.cameras.camera import KINDS, CameraCfg, Kind
+from manyworlds.lab.cameras.camera import KINDS, LabCameraCfg, Kind
 from manyworlds.lab.cameras.frame import Frame
 from manyworlds.lab.cameras.painter import Painter
 from manyworlds.lab.face import LabFace
@@ -33,8 +33,8 @@ _POLL_S = (0.001, 0.005)
 _CLOSED = "The cameras were closed: their lab has stopped."
 _RENDER_S = 60.0  # longest wait for an image; the first one compiles shaders
 
-Cameras = Callable[[bool], Mapping[str, CameraCfg]]
-"""Returns the cameras by name; True asks for the present ones, False allows those of a moment ago."""
+Cameras = Callable[[bool], Mapping[str, LabCameraCfg]]
+"""Cameras by name: the present ones for True, perhaps those of a moment ago for False."""
 
 
 class Subscription:
@@ -158,13 +158,13 @@ class _Stream:
     """Drawing of one camera for its subscribers."""
 
     last: Snapshot | None = None
-    camera: CameraCfg | None = None
+    camera: LabCameraCfg | None = None
     due: float = -math.inf  # simulated time of the next frame [s]
     drawn: float = -math.inf  # wall-clock time of the last drawing [s]
     waiting: deque[tuple[Frame, list[Subscription]]] = field(default_factory=deque)
     """Frames that are delayed, and those that get them."""
 
-    def is_due(self, camera: CameraCfg, snapshot: Snapshot, rate: float) -> bool:
+    def is_due(self, camera: LabCameraCfg, snapshot: Snapshot, rate: float) -> bool:
         """Return True if a frame of the snapshot is to be drawn at a rate [Hz]."""
         last = self.last
         if last is None or snapshot.time < last.time:  # at first, and after a reset
@@ -175,7 +175,7 @@ class _Stream:
             return False
         return time.monotonic() - self.drawn >= 1.0 / rate
 
-    def note(self, camera: CameraCfg, snapshot: Snapshot, rate: float) -> int:
+    def note(self, camera: LabCameraCfg, snapshot: Snapshot, rate: float) -> int:
         """Note that a frame is drawn now; return the number of frames that were left out."""
         period, late = 1.0 / rate, 0
         if self.last is None or snapshot.time < self.last.time or not math.isfinite(self.due):
@@ -220,7 +220,7 @@ class CameraHub:
         self._thread: threading.Thread | None = None
 
     @property
-    def cameras(self) -> Mapping[str, CameraCfg]:
+    def cameras(self) -> Mapping[str, LabCameraCfg]:
         """The cameras, by name."""
         return self._cameras(False)
 
@@ -398,7 +398,7 @@ class CameraHub:
         for subscription in subscriptions:
             subscription.fail(str(error))
 
-    def _advance(self, camera: CameraCfg, subscriptions: list[Subscription]) -> None:
+    def _advance(self, camera: LabCameraCfg, subscriptions: list[Subscription]) -> None:
         """Draw a camera if it is due, and deliver its frames."""
         stream = self._streams.setdefault(camera.name, _Stream())
         snapshot = self._face.snapshot
@@ -447,17 +447,17 @@ class _Listed:
 
     def __init__(self, face: LabFace) -> None:
         self._face = face
-        self._cameras: dict[str, CameraCfg] = {}
+        self._cameras: dict[str, LabCameraCfg] = {}
         self._asked = -math.inf
         self._lock = threading.Lock()
 
-    def __call__(self, fresh: bool) -> Mapping[str, CameraCfg]:
+    def __call__(self, fresh: bool) -> Mapping[str, LabCameraCfg]:
         """Return the cameras, by name."""
         with self._lock:
             if fresh or time.monotonic() - self._asked > _LIST_S:
                 reply = self._face.call("list_cameras")["cameras"]
                 assert isinstance(reply, dict)
-                self._cameras = {n: CameraCfg.from_plain(plain) for n, plain in reply.items()}
+                self._cameras = {n: LabCameraCfg.from_plain(plain) for n, plain in reply.items()}
                 self._asked = time.monotonic()
             return self._cameras
 

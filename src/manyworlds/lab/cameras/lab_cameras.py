@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
 
-from manyworlds.lab.cameras.camera import CameraCfg, Kind, model_cameras
+from manyworlds.lab.cameras.camera import LabCameraCfg, Kind, model_cameras
 from manyworlds.lab.cameras.frame import Frame
 from manyworlds.lab.cameras.hub import CameraHub, Subscription, unknown_camera
 from manyworlds.lab.snapshot import Snapshot
@@ -35,13 +35,13 @@ class LabCameras(Mapping[str, "LabCamera"]):
         self._lab = lab
         self._lock = threading.RLock()
         self._model: mujoco.MjModel | None = None
-        self._of_model: dict[str, CameraCfg] = {}
+        self._of_model: dict[str, LabCameraCfg] = {}
         self._settings: dict[str, dict[str, Any]] = {}
-        self._added: dict[str, CameraCfg] = {}
+        self._added: dict[str, LabCameraCfg] = {}
         self._hub: CameraHub | None = None
 
     @property
-    def cfgs(self) -> dict[str, CameraCfg]:
+    def cfgs(self) -> dict[str, LabCameraCfg]:
         """Settings of all cameras, by name: those of the model first."""
         with self._lock:
             model = self._lab.model
@@ -76,7 +76,7 @@ class LabCameras(Mapping[str, "LabCamera"]):
     def __len__(self) -> int:
         return len(self.cfgs)
 
-    def add(self, camera: CameraCfg) -> LabCamera:
+    def add(self, camera: LabCameraCfg) -> LabCamera:
         """Add a camera.
 
         Raises:
@@ -107,12 +107,12 @@ class LabCameras(Mapping[str, "LabCamera"]):
         with self._lock:
             self._added.pop(name, None)
 
-    def configure(self, name: str, /, **settings: Any) -> CameraCfg:
+    def configure(self, name: str, /, **settings: object) -> LabCameraCfg:
         """Change settings of a camera, and return all of them.
 
         Args:
             name: name of the camera.
-            **settings: fields of `CameraCfg`; the pose and the projection of cameras that were
+            **settings: fields of `LabCameraCfg`; the pose and the projection of cameras that were
                 added only.
 
         Raises:
@@ -122,8 +122,8 @@ class LabCameras(Mapping[str, "LabCamera"]):
         with self._lock:
             return self._configure(name, settings)
 
-    def _configure(self, name: str, settings: dict[str, Any]) -> CameraCfg:
-        present = self._find(name)
+    def _configure(self, name: str, settings: dict[str, object]) -> LabCameraCfg:
+        present, given = self._find(name), cast("dict[str, Any]", settings)
         fixed = _FIXED if present.source == "added" else _FIXED + _POSE
         if wrong := [field for field in settings if field in fixed]:
             raise VerbError(
@@ -133,9 +133,10 @@ class LabCameras(Mapping[str, "LabCamera"]):
                 else f"{', '.join(wrong)} of camera '{name}' cannot change: add another camera.",
             )
         if present.intrinsics is not None and "intrinsics" not in settings:
-            size = (settings.get(side, getattr(present, side)) for side in ("width", "height"))
-            present = present.resized(*size)
-        fresh = dataclasses.replace(present, **settings)
+            present = present.resized(
+                given.get("width", present.width), given.get("height", present.height)
+            )
+        fresh = dataclasses.replace(present, **given)
         self._check_body(fresh)
         if fresh.source == "added":
             self._added[name] = fresh
@@ -153,13 +154,13 @@ class LabCameras(Mapping[str, "LabCamera"]):
         if self._hub is not None:
             self._hub.close()
 
-    def _find(self, name: str) -> CameraCfg:
+    def _find(self, name: str) -> LabCameraCfg:
         cfgs = self.cfgs
         if name not in cfgs:
             raise unknown_camera(name, cfgs)
         return cfgs[name]
 
-    def _check_body(self, camera: CameraCfg) -> None:
+    def _check_body(self, camera: LabCameraCfg) -> None:
         model = self._lab.model
         names = [model.body(i).name for i in range(1, model.nbody)] if camera.body else []
         if camera.body and camera.source == "added" and camera.body not in names:
@@ -185,7 +186,7 @@ class LabCamera:
         self.name = name
 
     @property
-    def cfg(self) -> CameraCfg:
+    def cfg(self) -> LabCameraCfg:
         """Present settings."""
         return self._cameras._find(self.name)
 
@@ -197,6 +198,6 @@ class LabCamera:
         """Subscribe to the stream of frames; see `CameraHub.subscribe`."""
         return self._cameras.hub.subscribe(self.name, kind, capacity=capacity)
 
-    def configure(self, **settings: Any) -> CameraCfg:
+    def configure(self, **settings: object) -> LabCameraCfg:
         """Change settings; see `LabCameras.configure`."""
         return self._cameras.configure(self.name, **settings)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import mujoco
 import numpy as np
 
-from manyworlds.lab.cameras.camera import CameraCfg, Kind, quat_of
+from manyworlds.lab.cameras.camera import LabCameraCfg, Kind, quat_of
 from manyworlds.lab.cameras.frame import Frame
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.snapshot import Snapshot
@@ -84,7 +84,7 @@ class Painter:
         mirror.load(SimpleNamespace(**{name: getattr(snapshot, name)[None] for name in fields}), 0)
         return True
 
-    def draw(self, camera: CameraCfg, kinds: Iterable[Kind], snapshot: Snapshot) -> list[Frame]:
+    def draw(self, camera: LabCameraCfg, kinds: Iterable[Kind], snapshot: Snapshot) -> list[Frame]:
         """Draw images of a camera; `show` has set the world to the snapshot.
 
         Raises:
@@ -128,7 +128,12 @@ class Painter:
         return frames
 
     def _compose(
-        self, renderer: Renderer, camera: CameraCfg, index: int, pos: np.ndarray, axes: np.ndarray
+        self,
+        renderer: Renderer,
+        camera: LabCameraCfg,
+        index: int,
+        pos: np.ndarray,
+        axes: np.ndarray,
     ) -> None:
         """Put the present world into a renderer's scene, seen by a camera."""
         assert self._mirror is not None
@@ -259,7 +264,7 @@ class _Images:
 
 
 def _pose(
-    model: mujoco.MjModel, data: mujoco.MjData, camera: CameraCfg
+    model: mujoco.MjModel, data: mujoco.MjData, camera: LabCameraCfg
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return position and axes (columns x, y, z) of an added camera in the world."""
     body = 0
@@ -281,7 +286,7 @@ def _pose(
 def _aim(
     scene: mujoco.MjvScene,
     model: mujoco.MjModel,
-    camera: CameraCfg,
+    camera: LabCameraCfg,
     pos: np.ndarray,
     axes: np.ndarray,
 ) -> None:

@@ -14,7 +14,7 @@ from manyworlds.lab.cameras.camera import (
     MAX_RATE,
     MIN_FOVY,
     MIN_RATE,
-    CameraCfg,
+    LabCameraCfg,
     Kind,
     quat_to_look,
 )
@@ -108,7 +108,7 @@ def add_camera(
     if settings["body"] == "":
         raise VerbError("unknown_body", f"add_camera: body {body} has no name: name it.")
     given = {key: value for key, value in settings.items() if value is not None}
-    return {"camera": lab.cameras.add(CameraCfg(**given)).cfg.to_plain()}
+    return {"camera": lab.cameras.add(LabCameraCfg(**given)).cfg.to_plain()}
 
 
 @verb()
