@@ -89,7 +89,6 @@ def camera_frames(seconds: float) -> Figures | None:
         pos = (2.0, -2.0, 1.3)
         look = quat_to_look(pos, (0.0, 0.0, 0.7))
         eye = lab.cameras.add(LabCameraCfg(name="eye", pos=pos, quat=look))
-        eye.frame(), eye.frame("depth")
         colors, depth = in_turns(eye.frame, lambda: eye.frame("depth"), seconds)
         ends: list[float] = []
         lab.loop.on_post_step(lambda model, data, moved: ends.append(perf_counter()))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, VerbError, world_from_spec
-from manyworlds.lab.cameras import LabCameraCfg, CameraHub, hub, quat_to_look
+from manyworlds.lab.cameras import CameraHub, LabCameraCfg, hub, quat_to_look
 from manyworlds.lab.cameras.painter import Painter
 from manyworlds.lab.link import LabLink
 from manyworlds.lab.remote_lab import RemoteLab

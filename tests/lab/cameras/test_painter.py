@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, VerbError, world_from_file, world_from_spec
-from manyworlds.lab.cameras import LabCameraCfg, Frame, decode_image, quat_to_look
+from manyworlds.lab.cameras import Frame, LabCameraCfg, decode_image, quat_to_look
 from tests.lab.conftest import ARM
 from tests.robots import robot_file
 

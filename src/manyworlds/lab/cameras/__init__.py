@@ -2,8 +2,8 @@
 
 from manyworlds.lab.cameras.camera import (
     KINDS,
-    LabCameraCfg,
     Kind,
+    LabCameraCfg,
     model_cameras,
     quat_to_look,
 )
@@ -12,10 +12,10 @@ from manyworlds.lab.cameras.hub import CameraHub, Subscription
 
 __all__ = [
     "KINDS",
-    "LabCameraCfg",
     "CameraHub",
     "Frame",
     "Kind",
+    "LabCameraCfg",
     "Subscription",
     "decode_image",
     "model_cameras",

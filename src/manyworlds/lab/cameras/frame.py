@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+
 import numpy as np
 
 from manyworlds.lab.cameras.camera import Kind

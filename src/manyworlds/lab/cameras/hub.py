@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from manyworlds.lab.cameras.camera import KINDS, LabCameraCfg, Kind
+from manyworlds.lab.cameras.camera import KINDS, Kind, LabCameraCfg
 from manyworlds.lab.cameras.frame import Frame
 from manyworlds.lab.cameras.painter import Painter
 from manyworlds.lab.face import LabFace
@@ -50,7 +50,8 @@ class Subscription:
     """
 
     def __init__(self, camera: str, kind: Kind, capacity: int, idle_s: float, rate: float) -> None:
-        self.camera, self.kind, self.rate = camera, kind, rate
+        self.camera, self.rate = camera, rate
+        self.kind: Kind = kind
         self.num_frames = 0
         """Number of frames that were delivered."""
         self.num_dropped = 0
@@ -407,7 +408,7 @@ class CameraHub:
         takers = subscriptions if due else [s for s in subscriptions if not s.begun]
         if takers and self._painter.show(snapshot):
             late = stream.note(camera, snapshot, rate) if due else 0
-            kinds = dict.fromkeys(s.kind for s in takers)
+            kinds: dict[Kind, None] = {s.kind: None for s in takers}
             for frame in self._painter.draw(camera, kinds, snapshot):
                 stream.waiting.append((frame, [s for s in takers if s.kind == frame.kind]))
             self.num_drawn += len(kinds)

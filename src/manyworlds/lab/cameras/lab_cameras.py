@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
 
-from manyworlds.lab.cameras.camera import LabCameraCfg, Kind, model_cameras
+from manyworlds.lab.cameras.camera import Kind, LabCameraCfg, model_cameras
 from manyworlds.lab.cameras.frame import Frame
 from manyworlds.lab.cameras.hub import CameraHub, Subscription, unknown_camera
 from manyworlds.lab.snapshot import Snapshot

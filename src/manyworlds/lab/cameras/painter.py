@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import mujoco
 import numpy as np
 
-from manyworlds.lab.cameras.camera import LabCameraCfg, Kind, quat_of
+from manyworlds.lab.cameras.camera import Kind, LabCameraCfg, quat_of
 from manyworlds.lab.cameras.frame import Frame
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.snapshot import Snapshot

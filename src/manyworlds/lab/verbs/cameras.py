@@ -14,8 +14,8 @@ from manyworlds.lab.cameras.camera import (
     MAX_RATE,
     MIN_FOVY,
     MIN_RATE,
-    LabCameraCfg,
     Kind,
+    LabCameraCfg,
     quat_to_look,
 )
 from manyworlds.lab.verbs.fields import (
