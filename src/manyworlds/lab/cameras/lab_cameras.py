@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -32,7 +33,8 @@ class LabCameras(Mapping[str, "LabCamera"]):
     """
 
     def __init__(self, lab: LiveLab) -> None:
-        self._lab = lab
+        # A cycle of references would keep the lab's shared memory until it is collected.
+        self._lab = cast("LiveLab", weakref.proxy(lab))
         self._lock = threading.RLock()
         self._model: mujoco.MjModel | None = None
         self._of_model: dict[str, LabCameraCfg] = {}
