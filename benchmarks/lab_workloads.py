@@ -76,6 +76,52 @@ def direct_steps(seconds: float) -> Figures | None:
     }
 
 
+def camera_frames(seconds: float) -> Figures | None:
+    """Draw the G1 at 640 x 480: time of colors and of depth, and jitter without / with a stream."""
+    from manyworlds.utils.gl import gl_available
+
+    if gl_available() is not None:
+        return None
+    with _lab() as (lab, _):
+        if lab is None:
+            return None
+        from manyworlds.lab.cameras import LabCameraCfg, quat_to_look
+
+        pos = (2.0, -2.0, 1.3)
+        look = quat_to_look(pos, (0.0, 0.0, 0.7))
+        eye = lab.cameras.add(LabCameraCfg(name="eye", pos=pos, quat=look))
+        colors, depth = in_turns(eye.frame, lambda: eye.frame("depth"), seconds)
+        ends: list[float] = []
+        lab.loop.on_post_step(lambda model, data, moved: ends.append(perf_counter()))
+        lab.start()
+        sleep(_SETTLE_S)
+        alone, _ = _jitter(ends, 3 * seconds)
+        with eye.subscribe() as stream:
+            stream.get()
+            before = stream.num_frames
+            beside, elapsed = _jitter(ends, 3 * seconds)
+            rate = (stream.num_frames - before) / elapsed
+        lab.stop()
+    return {
+        "rgb_ms": 1e3 * median(colors),
+        "depth_ms": 1e3 * median(depth),
+        "stream_hz": rate,
+        "p50_jitter_us": 1e6 * float(np.quantile(beside, 0.5)),
+        "p99_jitter_us": 1e6 * float(np.quantile(beside, 0.99)),
+        "p99_jitter_alone_us": 1e6 * float(np.quantile(alone, 0.99)),
+        "ratio": _TIMESTEP * len(beside) / elapsed,
+    }
+
+
+def _jitter(ends: list[float], seconds: float) -> tuple[np.ndarray, float]:
+    """Collect the ends of steps; return their deviations from the timestep and the time [s]."""
+    ends.clear()
+    since = perf_counter()
+    sleep(seconds)
+    gaps, elapsed = np.diff(ends), perf_counter() - since
+    return np.abs(gaps - _TIMESTEP), elapsed
+
+
 @contextlib.contextmanager
 def _lab() -> Iterator[tuple[Any, Any]]:
     """Yield the G1 on a floor and its page, on two cores; None without the third-party robots."""

@@ -94,6 +94,11 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         0.95,
         lab_workloads.direct_steps,
     ),
+    "lab-cameras": (
+        "G1 in the lab at 500 Hz, 2 cores, a stream of 640 x 480 colors: simulated / real time",
+        0.98,
+        lab_workloads.camera_frames,
+    ),
     "variants-step": (
         "1024 worlds, 4 substeps: one mesh as one variant / 64 copies of it as 64 variants",
         0.97,

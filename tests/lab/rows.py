@@ -12,7 +12,7 @@ from tests.lab.network.rows import NETWORK_ROWS
 SCOPE = {
     "A": "A6",
     "B": "",
-    "C": "C2 C3 C4 C8",
+    "C": "C2 C3 C4",
     "D": "",
     "E": "",
     "F": "",
@@ -29,7 +29,7 @@ SCOPE = {
     "V": "",
     "X": "",
     "Y": "",
-    "Z": "Z4 Z8 Z11",
+    "Z": "Z4 Z11",
     "AA": "",
     "AB": "",
     "AD": "",
@@ -38,6 +38,7 @@ SCOPE = {
     "BB": "",
     "BC": "BC5",
     "BD": "",
+    "BF": "",
     "BG": "",
     "BH": "",
     "BL": "",
@@ -76,6 +77,7 @@ ROWS = NETWORK_ROWS | {
     "C5": "lab/test_lab.py::test_what_nobody_uses_costs_nothing",
     "C6": "lab/test_physics_loop.py::test_worlds_begin_as_they_are_told",
     "C7": "lab/page/test_overlays.py::test_overlays_cost_nothing_when_off",
+    "C8": "lab/cameras/test_hub.py::test_removed_and_disabled_cameras_say_so",
     "C9": "lab/test_physics_loop.py::test_worlds_begin_as_they_are_told",
     "C10": (
         "cli/test_lab.py::test_headless_needs_no_viser "
@@ -226,7 +228,7 @@ ROWS = NETWORK_ROWS | {
         "lab/test_physics_loop.py::test_the_lock_keeps_the_world_still"
     ),
     "L2": "lab/page/test_captures.py::test_contacts_are_of_one_step",
-    "L3": "not here: cameras that send pictures come with networking",
+    "L3": "lab/cameras/test_camera_verbs.py::test_cameras_come_and_go_from_many_threads",
     "L4": "lab/test_physics_loop.py::test_commands_keep_their_order_in_the_queue",
     "L5": "lab/test_physics_loop.py::test_commands_keep_their_order_in_the_queue",
     "L6": "lab/test_stress.py::test_eight_threads_do_no_harm",
@@ -379,6 +381,7 @@ ROWS = NETWORK_ROWS | {
     "lab/page/test_record.py::test_record_and_stop "
     "lab/page/test_record.py::test_robots_take_part_as_told "
     "lab/page/test_record.py::test_files_go_out_and_come_in",
+    "Z8": "lab/page/test_camera_images.py::test_the_page_shows_a_camera",
     "Z9": "lab/page/test_page.py::test_a_hand_is_not_fought "
     "lab/page/test_page.py::test_sliders_tell_actuators",
     "Z10": "lab/page/test_page.py::test_read_outs_have_units "
@@ -469,6 +472,19 @@ ROWS = NETWORK_ROWS | {
         "lab/test_physics_loop.py::test_stopping_during_a_request"
     ),
     "BB8": "lab/test_replay.py::test_the_world_comes_back",
+    # BF
+    "BF1": "lab/cameras/test_painter.py::test_depth_and_ids_are_those_of_rays",
+    "BF2": "lab/cameras/test_hub.py::test_one_drawing_serves_all",
+    "BF4": (
+        "lab/cameras/test_painter.py::test_a_wall_is_at_its_distance "
+        "lab/cameras/test_painter.py::test_depth_and_ids_are_those_of_rays"
+    ),
+    "BF5": "lab/cameras/test_painter.py::test_depth_and_ids_are_those_of_rays",
+    "BF6": "lab/cameras/test_painter.py::test_frames_are_decoded_without_prior_knowledge",
+    "BF7": "lab/cameras/test_hub.py::test_a_sync_image_is_of_its_step",
+    "BF8": "lab/cameras/test_painter.py::test_intrinsics_and_poses_project_points",
+    "BF9": "lab/page/test_camera_images.py::test_the_page_shows_a_camera",
+    "BF10": "lab/cameras/test_hub.py::test_nothing_is_drawn_for_nobody",
     # BG
     "BG1": "lab/page/test_page.py::test_a_click_selects_and_clears",
     "BG2": "lab/test_perturb.py::test_the_force_is_mujocos "

@@ -61,6 +61,11 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("pull_body", {"target": [0.5, 0, 0.6]}),
     ("turn_body", {"quat": [1, 0, 0, 0]}),
     ("release_body", {}),
+    ("add_camera", {"name": "eye", "pos": [1, 1, 1], "look_at": [0, 0, 0], "body": "lower"}),
+    ("configure_camera", {"camera": "eye", "width": 64, "height": 48, "rate": 10, "delay": 0}),
+    ("move_camera", {"camera": "eye", "pos": [1, 0, 1], "quat": [1, 0, 0, 0], "fovy": 60}),
+    ("list_cameras", {}),
+    ("remove_camera", {"camera": "eye"}),
     ("recording_start", {"name": "a.mcap"}),
     ("step", {"n_steps": 20}),
     ("read_status", {}),
@@ -104,6 +109,7 @@ ELSEWHERE |= {  # they need an environment
     *("steer_command", "seek_motion", "set_auto_reset"),
     *("read_task", "read_task_report", "read_debug_shapes"),
 }
+ELSEWHERE |= {"capture_camera"}  # needs OpenGL
 
 
 def test_replies_are_as_declared(lab):
@@ -212,6 +218,26 @@ WRONG = (
     ("read_robot", {"robot": "ar"}, "unknown_robot", "did you mean 'arm'"),
     ("read_task", {}, "not_ready", "no environment drives this world"),
     ("read_debug_shapes", {}, "not_ready", "no environment drives this world"),
+    ("capture_camera", {"camera": "up"}, "unknown_camera", r"of a camera \(there is none\)"),
+    ("step", {"include_cameras": {"up": "sync"}}, "unknown_camera", "no camera 'up' .there is no"),
+    ("add_camera", {"name": "", "pos": [0] * 3}, "name_taken", "A camera needs a name"),
+    ("add_camera", {"name": "a", "pos": [0] * 3, "body": "bal"}, "unknown_body", "mean 'ball'"),
+    (
+        "add_camera",
+        {"name": "a", "pos": [0] * 3, "quat": [1, 0, 0, 0], "look_at": [0, 0, 1]},
+        "bad_request",
+        "give quat or look_at, not both",
+    ),
+    ("add_camera", {"name": "a", "pos": [0] * 3, "look_at": [0] * 3}, "bad_value", "another point"),
+    ("add_camera", {"name": "a", "pos": [0] * 3, "width": 5000}, "bad_value", "from 1 to 4096"),
+    ("add_camera", {"name": "a", "pos": [0] * 3, "rate": 0}, "bad_value", r"1000 \[Hz\], got 0"),
+    ("add_camera", {"name": "a", "pos": [0] * 3, "fovy": 180}, "bad_value", r"179 \[degrees\]"),
+    (
+        "add_camera",
+        {"name": "a", "pos": [0] * 3, "intrinsics": [0, 1, 1, 1]},
+        "bad_value",
+        "Camera 'a': focal lengths must be positive",
+    ),
 )
 
 

@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import dataclasses
 import functools
-import platform
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,12 +14,13 @@ from typing import TYPE_CHECKING, TypeVar
 import mujoco
 from numpy.typing import ArrayLike
 
-from manyworlds import __version__
+from manyworlds.lab.cameras.lab_cameras import LabCamera, LabCameras
 from manyworlds.lab.commands import CommandFuture
 from manyworlds.lab.control import NOBODY, POLICY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.drivers import PHYSICS
 from manyworlds.lab.faults import explain_warnings
+from manyworlds.lab.info import describe_installation, describe_model
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.lab_cfg import LabCfg
 from manyworlds.lab.modes import Modes
@@ -37,7 +37,6 @@ from manyworlds.lab.states import SavedStates
 from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
 from manyworlds.lab.views import ElementView, make_view
 from manyworlds.lab.world import World, world_from_env
-from manyworlds.utils.extras import installed_version
 from manyworlds.utils.newton import avoid_sparse_newton
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
-_EXTRAS = ("mcap", "onnxruntime", "viser")
 
 
 class LiveLab:
@@ -75,6 +73,8 @@ class LiveLab:
         """Sentences about what the last rebuild did not keep, see `Rebuilt.notes`."""
         self.environment: EnvironmentDriver | None = None
         """The task's environment that drives the world; None in plain MuJoCo."""
+        self.cameras = LabCameras(self)
+        """Cameras of the model, and those added at run time."""
         self.source: Callable[[], LiveLab] | None = None
         """Opens a lab of the same model file, task or run, for `reload`; None if not known."""
         self._cfg = dataclasses.replace(cfg)
@@ -87,7 +87,8 @@ class LiveLab:
         )
         self.loop.mode, self.loop.speed = cfg.mode, cfg.speed
         self.loop.mode_locked = cfg.mode_lock
-        self.recorder = Recorder(self.loop, world.model_hash, cfg.recorder)
+        cameras = self.cameras  # the recorder must not refer to the lab
+        self.recorder = Recorder(self.loop, world.model_hash, cfg.recorder, lambda: cameras.hub)
         self.modes = Modes(self.loop)
         self.bind_world(world, SavedStates(self.loop, world))
         for robot in self.controls:
@@ -221,6 +222,7 @@ class LiveLab:
             self.loop.stop()
         finally:
             self.recorder.stop()
+            self.cameras.close()
             self.leave_environment()
             atexit.unregister(self.stop)
         if self.phases[-1] != "stopped":
@@ -472,6 +474,14 @@ class LiveLab:
         self._views.add(view)
         return view
 
+    def camera(self, name: str) -> LabCamera:
+        """Return a camera by name; see `LabCameras`.
+
+        Raises:
+            VerbError: there is no such camera.
+        """
+        return self.cameras[name]
+
     def owner_of(self, body: int) -> str | None:
         """Return the robot that a body belongs to, or None."""
         return self.world.robot_of(self.world.model.body(body).name) if body else None
@@ -551,17 +561,7 @@ class LiveLab:
 
     def info(self) -> dict[str, object]:
         """Return versions, empty for extras that are not installed, and sizes of the model."""
-        model = self.world.model
-        return {
-            "manyworlds": __version__,
-            "mujoco": mujoco.mj_versionString(),
-            "python": platform.python_version(),
-            "extras": {name: installed_version(name) for name in _EXTRAS},
-            "robots": list(self.world.robots),
-            **{size: getattr(model, size) for size in ("nq", "nv", "nu")},
-            "timestep": model.opt.timestep,
-            "model_hash": self.world.model_hash,
-        }
+        return describe_installation() | describe_model(self.world)
 
     def on_reset(self, call: Callable[[], None]) -> None:
         """Register a function to call after each reset, in the physics thread."""

@@ -5,7 +5,8 @@ frame on the topic `state`: the time and the row of values as little-endian floa
 world that was rebuilt has such a record and a channel of that topic for each segment, which the
 header names. The format
 is binary because a state has hundreds of doubles per step, all digits of which matter; the header
-has the names of the columns.
+has the names of the columns. Images of cameras have topics of their own; see
+`manyworlds.lab.record_images`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ import json
 import queue
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from manyworlds.lab.cameras.frame import Frame
+from manyworlds.lab.cameras.hub import Subscription
+from manyworlds.lab.record_images import ImageTracks
 from manyworlds.lab.recording import Recording, RecordingError, join_segments
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import atomic_path
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 FLUSH_S = 0.25
 """Period of the writes to the operating system; a killed process loses at most this much."""
 
+_TOPIC = "state"
 _ENCODING = "x-float64-le"
 _MAX_RECORD = 2**30
 
@@ -41,12 +47,21 @@ class RecordingFile:
         path: path of the new file.
         empty: a recording without frames, with the names and types of the rows.
         max_rows: largest number of rows that wait for the disk.
+        streams: cameras whose images are written, too.
+        clock: returns the time of an image in the recording [s].
 
     Raises:
         FileExistsError: there is such a file.
     """
 
-    def __init__(self, path: Path, empty: Recording, max_rows: int) -> None:
+    def __init__(
+        self,
+        path: Path,
+        empty: Recording,
+        max_rows: int,
+        streams: Sequence[Subscription] = (),
+        clock: Callable[[Frame], float] = lambda frame: frame.time,
+    ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.error = ""
@@ -56,6 +71,7 @@ class RecordingFile:
         self._closing = threading.Event()
         self._stream = path.open("xb")
         self._file = _Frames(self._stream, empty)
+        self._images = ImageTracks(self._file.writer, streams, clock)
         self._thread = threading.Thread(target=self._run, name="manyworlds-recorder", daemon=True)
         self._thread.start()
 
@@ -71,6 +87,11 @@ class RecordingFile:
     def begin(self, empty: Recording) -> None:
         """Begin a new segment, whose rows have the names and types of a recording."""
         self._rows.put(empty)
+
+    @property
+    def num_images(self) -> dict[str, int]:
+        """Number of images in the file, by camera."""
+        return dict(self._images.num_written)
 
     def close(self) -> None:
         """Write the remaining rows and the end of the file."""
@@ -89,6 +110,7 @@ class RecordingFile:
                             self._file.begin(item)
                         else:
                             self._file.add(item)
+                    self._images.write()
                     self._file.flush()
                 self._file.finish()
         except OSError as error:
@@ -105,14 +127,14 @@ class _Frames:
 
     def __init__(self, stream: BinaryIO, recording: Recording) -> None:
         library = require_extra("mcap.writer", "lab")
-        self._writer: Writer = library.Writer(stream, compression=library.CompressionType.LZ4)
-        self._writer.start(profile="manyworlds")
+        self.writer: Writer = library.Writer(stream, compression=library.CompressionType.LZ4)
+        self.writer.start(profile="manyworlds")
         self._count = self._segments = 0
         self.begin(recording)
         self.flush()
 
     def begin(self, recording: Recording) -> None:
-        self._channel = self._writer.register_channel("state", _ENCODING, 0)
+        self._channel = self.writer.register_channel(_TOPIC, _ENCODING, 0)
         self._segments += 1
         header = {
             "version": 1,
@@ -123,19 +145,19 @@ class _Frames:
             "index": {field: dict(elements) for field, elements in recording.index.items()},
             "width": recording.values.shape[1],
         }
-        self._writer.add_metadata("recording", {"header": json.dumps(header)})
+        self.writer.add_metadata("recording", {"header": json.dumps(header)})
 
     def add(self, row: np.ndarray) -> None:
         nanoseconds = max(0, round(float(row[0]) * 1e9))
         data = row.astype("<f8", copy=False).tobytes()
-        self._writer.add_message(self._channel, nanoseconds, data, nanoseconds, self._count)
+        self.writer.add_message(self._channel, nanoseconds, data, nanoseconds, self._count)
         self._count += 1
 
     def flush(self) -> None:
-        self._writer.flush()
+        self.writer.flush()
 
     def finish(self) -> None:
-        self._writer.finish()
+        self.writer.finish()
 
 
 def write_mcap(path: Path, recording: Recording) -> None:
@@ -160,6 +182,7 @@ def read_mcap(path: Path) -> Recording:
     records = require_extra("mcap.records", "lab")
     headers: list[dict[str, Any]] = []
     rows: dict[int, list[bytes]] = defaultdict(list)
+    states: set[int] = set()  # channels of states; others have images
     complete = False
     with path.open("rb") as stream:
         source = reader.StreamReader(stream, validate_crcs=True, record_size_limit=_MAX_RECORD)
@@ -167,7 +190,9 @@ def read_mcap(path: Path) -> Recording:
             for record in source.records:
                 if isinstance(record, records.Metadata) and record.name == "recording":
                     headers.append(json.loads(record.metadata["header"]))
-                elif isinstance(record, records.Message):
+                elif isinstance(record, records.Channel) and record.topic == _TOPIC:
+                    states.add(record.id)
+                elif isinstance(record, records.Message) and record.channel_id in states:
                     rows[record.channel_id].append(record.data)
             complete = True
         except Exception as error:  # of many types, depending on the bytes

@@ -17,6 +17,8 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.callbacks import Handle
+from manyworlds.lab.cameras.frame import Frame
+from manyworlds.lab.cameras.hub import CameraHub, Subscription
 from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.record_mcap import RecordingFile, read_mcap, write_mcap
 from manyworlds.lab.record_text import read_csv, read_json, write_csv, write_json
@@ -27,6 +29,7 @@ LIVE = "Live"
 """Name of the session that is recorded by this lab."""
 
 _WRITERS = {".mcap": write_mcap, ".csv": write_csv, ".json": write_json}
+_LEAST_IMAGES = 8  # images that may wait for the disk, which takes them four times a second
 _NAME = re.compile(r"\w[\w .-]{0,99}(\.mcap|\.csv|\.json)")
 
 
@@ -44,6 +47,8 @@ class RecorderCfg:
     """Largest memory of the live session, and of the rows that wait for the disk."""
     auto_record: bool = False
     """True to start recording with the lab."""
+    cameras: tuple[str, ...] = ()
+    """Cameras whose images are recorded to the file, too."""
 
 
 @dataclass(frozen=True)
@@ -81,21 +86,28 @@ class Recorder:
         loop: loop of the world.
         model_hash: hash of the loop's model.
         cfg: settings; not modified.
+        hub: function that returns the hub of the cameras; None records none.
     """
 
     def __init__(
-        self, loop: PhysicsLoop, model_hash: str = "", cfg: RecorderCfg | None = None
+        self,
+        loop: PhysicsLoop,
+        model_hash: str = "",
+        cfg: RecorderCfg | None = None,
+        hub: Callable[[], CameraHub] | None = None,
     ) -> None:
         self.cfg = RecorderCfg() if cfg is None else copy.copy(cfg)
         self.folder = Path(self.cfg.folder)
         self.camera: Callable[[], Sequence[float]] | None = None
         """Returns the `CAMERA` of the viewer, which is recorded, too; set it before `start`."""
         self._loop = loop
-        self._hash = model_hash
+        self._hash, self._hub = model_hash, hub
         self._active = LIVE
         self._switch = threading.Lock()  # for starting and stopping
         self._lock = threading.Lock()  # for the rows
         self._shift, self._last = 0.0, -math.inf
+        self._shifts: list[tuple[int, float]] = []  # first step of each shift of the time
+        self._streams: list[Subscription] = []
         self._segments = [_Segment(self._layout())]
         self._max_duration = self.cfg.max_duration
         self._num_bytes = 0
@@ -134,17 +146,41 @@ class Recorder:
         """Reason why the file of the live session is incomplete; empty if it is not."""
         return self._file.error if self._file else ""
 
-    def start(self, file: str = "", max_duration: float | None = None) -> None:
+    @property
+    def images(self) -> dict[str, dict[str, object]]:
+        """Numbers of images of the live session by camera: in the file, dropped, late; and errors.
+
+        Images are dropped if writing is too slow, and late if drawing is.
+        """
+        written = self._file.num_images if self._file else {}
+        return {
+            stream.camera: {
+                "images": written.get(stream.camera, 0),
+                "dropped": stream.num_dropped,
+                "late": stream.num_late,
+                "error": stream.error,
+            }
+            for stream in self._streams
+        }
+
+    def start(
+        self,
+        file: str = "",
+        max_duration: float | None = None,
+        cameras: Sequence[str] | None = None,
+    ) -> None:
         """Start a new live session; each physics step adds a frame.
 
         Args:
             file: name of a file to write as well, `NAME.mcap`; by default one with the date, or
                 none if `to_file` is off.
             max_duration: length of the session in memory [s]; by default that of the config.
+            cameras: cameras whose images are written to the file; by default those of the config.
 
         Raises:
             RuntimeError: a recording is running.
-            ValueError: the name is not valid for a recording's file.
+            ValueError: the name is not valid for a recording's file, there is no such camera, or
+                there are cameras and no file.
             FileExistsError: there is such a file.
         """
         if not file and self.cfg.to_file:
@@ -162,7 +198,16 @@ class Recorder:
             segment = _Segment(self._layout())
             max_rows = max(1, int(self.cfg.max_megabytes * 1e6 / segment.row_bytes))
             self._max_duration = self.cfg.max_duration if max_duration is None else max_duration
-            self._file = RecordingFile(path, segment.empty, max_rows) if path else None
+            self._shifts = []
+            self._file = None
+            self._streams = self._subscribe(cameras, path)
+            if path is not None:
+                limits = segment.empty, max_rows
+                try:
+                    self._file = RecordingFile(path, *limits, self._streams, self._time_of)
+                except BaseException:
+                    self._unsubscribe()
+                    raise
             with self._lock:
                 self._segments, self._num_bytes = [segment], 0
                 self._shift, self._last = 0.0, -math.inf
@@ -177,6 +222,7 @@ class Recorder:
                 handle.remove()
                 if self._file is not None:
                     self._file.close()
+                self._unsubscribe()
 
     def rebuild(self, model_hash: str) -> None:
         """Continue with the loop's new model; a running recording begins a new segment.
@@ -327,6 +373,36 @@ class Recorder:
             width += len(CAMERA)
         return replace(columns, values=np.empty((0, width)), index=index)
 
+    def _subscribe(self, cameras: Sequence[str] | None, path: Path | None) -> list[Subscription]:
+        """Subscribe to the cameras of a session; all or none."""
+        names = dict.fromkeys(self.cfg.cameras if cameras is None else cameras)
+        if not names or self._hub is None:
+            return []
+        if path is None:
+            raise ValueError(
+                f"Images of {', '.join(names)} are recorded to files only: name one, or set "
+                "RecorderCfg.to_file."
+            )
+        hub, streams = self._hub(), []
+        try:
+            for name in names:
+                second = math.ceil(hub.cameras[name].rate) if name in hub.cameras else 1
+                streams.append(hub.subscribe(name, capacity=max(_LEAST_IMAGES, second)))
+        except BaseException:
+            for stream in streams:
+                stream.close()
+            raise
+        return streams
+
+    def _unsubscribe(self) -> None:
+        for stream in self._streams:
+            stream.close()
+
+    def _time_of(self, frame: Frame) -> float:
+        """Return the time of an image in the live session [s]."""
+        shifts = [shift for step, shift in list(self._shifts) if step <= frame.step]
+        return frame.time + (shifts[-1] if shifts else 0.0)
+
     def _record(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         if not moved:
             return
@@ -343,6 +419,7 @@ class Recorder:
             if time <= self._last:
                 self._shift += self._last + model.opt.timestep - time
                 time = self._last + model.opt.timestep
+                self._shifts.append((self._loop.num_steps, self._shift))
             row[0] = self._last = time
             segment.rows.append(row)
             self._num_bytes += row.nbytes

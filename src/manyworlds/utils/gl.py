@@ -91,7 +91,7 @@ def _choose(asked: str, display: bool) -> tuple[str | None, str | None]:
     where = f"with MUJOCO_GL='{asked}' " if asked else ""
     remedy = f"install OpenGL ({_INSTALL} on Debian)"
     if asked:
-        remedy += ", or unset MUJOCO_GL"
+        remedy += ", and set MUJOCO_GL=egl, or unset MUJOCO_GL"
     return None, f"Cannot render images {where}({'; '.join(failures)}): {remedy}."
 
 

@@ -213,6 +213,7 @@ class InProcessPage:
         if self._thread is not None:
             self._thread.join(3.0)
             self._thread = None
+        self._parts.close()
         if self._own_server:
             stop_server(self.server)
         else:

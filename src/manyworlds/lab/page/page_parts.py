@@ -50,16 +50,23 @@ class PageParts:
         for title in [title for title in self._tabs if title not in tabs]:
             self._tabs.pop(title).remove()
             for name in [n for n, (tab, *_) in self._remade.items() if tab == title]:
-                del self._remade[name], self.by_name[name]
+                _close(self.by_name.pop(name))
+                del self._remade[name]
         makers = {title: {self._name(make): make for make in tabs[title]} for title in self._tabs}
         for name, part in list(self.by_name.items()):
             if isinstance(part, RenewablePart):
                 gone += part.renew()
             elif name in self._remade:
+                _close(part)
                 title, make, section = self._remade[name]
                 self._make(title, makers[title].get(self._name(make), make), section)
         self._add_tabs({title: made for title, made in tabs.items() if title not in self._tabs})
         return gone
+
+    def close(self) -> None:
+        """End the threads of parts that have some."""
+        for part in self.by_name.values():
+            _close(part)
 
     def _add_tabs(self, tabs: Mapping[str, Sequence[PartMaker]]) -> None:
         for title, makers in tabs.items():
@@ -78,3 +85,8 @@ class PageParts:
     @staticmethod
     def _name(make: PartMaker) -> str:
         return getattr(make, "__qualname__", type(make).__qualname__)
+
+
+def _close(part: Part) -> None:
+    if (close := getattr(part, "close", None)) is not None:
+        close()

@@ -27,6 +27,7 @@ TABS: dict[str, tuple[PartMaker | str, ...]] = {
         "manyworlds.lab.page.overlay_controls:OverlayPart",
         "manyworlds.lab.page.mocap_handles:MocapPart",
     ),
+    "Cameras": ("manyworlds.lab.page.camera_images:CameraImagePart",),
     "World": (
         "manyworlds.lab.page.body_tree:TreePart",
         "manyworlds.lab.page.physics_options:OptionsPart",

@@ -1,6 +1,7 @@
 """Verbs of a live world, by name: the same for the page, for Python and for protocols."""
 
 from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
+    cameras,
     drawing,
     environment,
     models,

@@ -165,8 +165,9 @@ NAMES: dict[str, Callable[[LiveLab], Iterable[str]]] = {
     "robot": lambda lab: (robot.name for robot in lab.controls),
     "entity": lambda lab: lab.world.robots,
     "state": lambda lab: lab.states.names,
+    "camera": lambda lab: lab.cameras,
 }
-"""Present names by kind of thing: robots with actuators, all robots, saved states."""
+"""Present names by kind of thing: robots with actuators, all robots, saved states, cameras."""
 
 
 @dataclass(frozen=True, kw_only=True)

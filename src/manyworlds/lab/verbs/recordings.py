@@ -97,9 +97,12 @@ def recording_start(
     lab: LiveLab,
     name: Annotated[str, Field(text="NAME.mcap; named by the date if empty")] = "",
     max_duration_s: Annotated[float | None, _LENGTH] = None,
+    cameras: Annotated[
+        list[str] | None, Texts(text="cameras whose images are written to the file, too")
+    ] = None,
 ) -> Reply:
     """Start a recording: each physics step adds a frame."""
-    lab.recorder.start(name, max_duration_s)
+    lab.recorder.start(name, max_duration_s, cameras)
     return {"name": lab.recorder.path.name if lab.recorder.path else ""}
 
 

@@ -84,6 +84,7 @@ def read_status(lab: LiveLab) -> Reply:
             "file": recorder.path.name if recorder.path else "",
             "error": recorder.error,
             "active_session": recorder.active,
+            "images": recorder.images,
         },
         "replay": {
             "is_active": replay.is_active,

@@ -11,6 +11,7 @@ import numpy as np
 from manyworlds.lab.control import PANEL
 from manyworlds.lab.pacing import FASTEST, SLOWEST
 from manyworlds.lab.verb_error import VerbError, near
+from manyworlds.lab.verbs.cameras import encode
 from manyworlds.lab.verbs.fields import (
     ENDED,
     NAMES,
@@ -45,6 +46,7 @@ _TARGETS = Values(text="targets by robot: a number for each actuator, or numbers
 _WRENCHES = Values(text="force and torque by body, six numbers [N, N m], in these steps only")
 _QPOS = Values(text="positions by robot and joint")
 _NONE: PlainMap = {}
+_IMAGES = Values(text="sync for an image of this step, or latest for the last one, by camera")
 
 
 @verb(paused=Flag())
@@ -54,31 +56,52 @@ def set_paused(lab: LiveLab, paused: Annotated[bool, Flag(text="true to pause")]
     return {"paused": paused}
 
 
-@verb(step=_STEP, ignored=Values(text="owner of each robot that took no targets"))
+@verb(
+    step=_STEP,
+    ignored=Values(text="owner of each robot that took no targets"),
+    cameras=Values(text="header and pixels of each image, as of capture_camera, by camera"),
+)
 def step(
     lab: LiveLab,
     n_steps: Annotated[int, _STEPS] = 1,
     targets: Annotated[PlainMap, _TARGETS] = _NONE,
     wrenches: Annotated[PlainMap, _WRENCHES] = _NONE,
     owner: Annotated[str, Field(text="client that writes the targets")] = PANEL,
+    include_cameras: Annotated[PlainMap, _IMAGES] = _NONE,
 ) -> Reply:
     """Set targets and forces, advance the world by some steps, paused or not, and wait for them."""
     forces = {Body().check(body, lab): _six(body, force, lab) for body, force in wrenches.items()}
     robots = {_known(lab, "robot", robot): value for robot, value in targets.items()}
     for robot, value in robots.items():
         lab[robot].check(value)
+    _check_cameras(lab, include_cameras)
     ignored = {
         robot: lab[robot].owner
         for robot, value in robots.items()
         if not lab[robot].write(owner, value)
     }
-    if not forces:
-        return {"step": lab.step(n_steps).step, "ignored": ignored}
-    _push(lab, forces)
+    if forces:
+        _push(lab, forces)
     try:
-        return {"step": lab.step(n_steps).step, "ignored": ignored}
+        snapshot = lab.step(n_steps)
     finally:
-        _push(lab, dict.fromkeys(forces, np.zeros(6)))
+        if forces:
+            _push(lab, dict.fromkeys(forces, np.zeros(6)))
+    images = {}
+    for name, when in include_cameras.items():
+        frame = lab.cameras.hub.newest(name) if when == "latest" else None
+        images[name] = encode(frame or lab.camera(name).frame(snapshot=snapshot))
+    return {"step": snapshot.step, "ignored": ignored, "cameras": images}
+
+
+def _check_cameras(lab: LiveLab, include_cameras: PlainMap) -> None:
+    for name, when in include_cameras.items():
+        lab.camera(name)
+        if when not in ("sync", "latest"):
+            raise VerbError(
+                "bad_value",
+                f"step: include_cameras must be sync or latest for '{name}', got {when!r}.",
+            )
 
 
 def _push(lab: LiveLab, forces: Mapping[int, np.ndarray]) -> None:

@@ -1,0 +1,126 @@
+"""Images of cameras on the page, and the page's own view as a camera."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from manyworlds.lab.cameras import KINDS, CameraHub, Subscription, quat_to_look
+from manyworlds.lab.cameras.camera import MAX_FOVY, MIN_FOVY
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.markup import note_html
+
+if TYPE_CHECKING:
+    import viser
+
+PAGE = "page"
+"""Name of the camera that follows the view of the first browser."""
+_NOTHING = "nothing"
+_LIST_S = 1.0  # period of the updates of the list of cameras
+_PERIOD_S = 0.5
+_IDLE_S = 2.0  # without a browser, nothing is drawn
+
+
+class CameraImagePart:
+    """Shows the stream of one camera.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = _PERIOD_S
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._hub = CameraHub(ctx.lab.face, syncs=False)
+        self._stream: Subscription | None = None
+        self._listed = -math.inf
+        self._pose: tuple[float, ...] = ()
+        gui = ctx.gui
+        self.choice = gui.add_dropdown(
+            "Camera", self._names(), hint=f"'{PAGE}' is the view of this page."
+        )
+        self.kind = gui.add_dropdown("Image", KINDS)
+        self.rate = gui.add_slider(
+            "Rate [Hz]", 1, 30, 1, 10, hint="Frames per simulated second, at most the camera's."
+        )
+        self.note = gui.add_html("")
+        self.image = gui.add_image(np.zeros((3, 4, 3), np.uint8), format="jpeg", visible=False)
+        for handle in (self.choice, self.kind, self.rate):
+            ctx.on_change(handle, lambda _: self._open())
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the newest image."""
+        now = time.monotonic()
+        if now - self._listed > _LIST_S:
+            self._listed = now
+            if (names := self._names()) != tuple(self.choice.options):
+                self.choice.options = names
+        stream = self._stream
+        if stream is None:
+            return
+        if stream.camera == PAGE:
+            self._follow()
+        frame = stream.newest()
+        self.note.content = note_html(stream.error, error=True)
+        if frame is not None:
+            self.image.image = frame.picture()
+            self.image.visible = True
+
+    def close(self) -> None:
+        """End the stream."""
+        self._hub.close()
+
+    def _names(self) -> tuple[str, ...]:
+        cameras = [name for name in self._hub.cameras if name != PAGE]
+        return (_NOTHING, PAGE, *cameras)
+
+    def _open(self) -> None:
+        """Show the chosen camera."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+        self.period = _PERIOD_S
+        self.image.visible, self.note.content = False, ""
+        name = self.choice.value
+        if name == _NOTHING:
+            return
+        if name == PAGE:
+            self._pose = ()
+            self._follow()
+        self._ctx.attempt_at(self.note, self._subscribe)
+
+    def _subscribe(self) -> str:
+        self._stream = self._hub.subscribe(
+            self.choice.value, self.kind.value, rate=self.rate.value, capacity=1, idle_s=_IDLE_S
+        )
+        self.period = 1.0 / self.rate.value
+        return ""
+
+    def _follow(self) -> None:
+        """Put the camera of the page where the first browser looks from."""
+        clients = list(self._ctx.server.get_clients().values())
+        # Viser's default, before the browser has sent its camera, is an assertion.
+        with contextlib.suppress(AssertionError):
+            view = clients[0].camera if clients else self._ctx.server.initial_camera
+            self._move(view)
+
+    def _move(self, view: viser.CameraHandle | viser.InitialCameraConfig) -> None:
+        pos = np.asarray(view.position, float)
+        pose = (
+            *(pos - self._ctx.view.offset).tolist(),
+            *quat_to_look(pos, view.look_at),
+            min(max(math.degrees(view.fov), MIN_FOVY), MAX_FOVY),
+        )
+        if pose == self._pose:
+            return
+        known = self._ctx.call("list_cameras")["cameras"]
+        assert isinstance(known, dict)
+        verb, name = ("move_camera", "camera") if PAGE in known else ("add_camera", "name")
+        self._ctx.call(verb, **{name: PAGE}, pos=pose[:3], quat=pose[3:7], fovy=pose[7])
+        self._pose = pose

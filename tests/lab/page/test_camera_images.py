@@ -1,0 +1,90 @@
+"""Images of cameras on the page."""
+
+from __future__ import annotations
+
+import time
+
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.lab import world_from_spec
+from manyworlds.lab.cameras import quat_to_look
+from tests.lab.conftest import ARM
+from tests.lab.page.conftest import give
+
+SCENE = ARM.replace("<worldbody>", '<worldbody><camera name="top" pos="0 0 3"/>')
+
+
+@pytest.fixture
+def page(open_page, gl):
+    """A page of an arm with a camera above it, in direct mode."""
+    return open_page(SCENE, mode="direct")
+
+
+def wait_for(page, condition, what: str) -> None:
+    """Update the page until a condition holds."""
+    end = time.monotonic() + 60.0
+    while not condition():
+        assert time.monotonic() < end, what
+        page.lab.loop.iterate_once()
+        page._due = dict.fromkeys(page._due, float("-inf"))
+        page.update()
+        time.sleep(0.02)
+
+
+def test_the_page_shows_a_camera(page):
+    """Choose a camera, its depth, and nothing: images come only while one is chosen."""
+    part, hub = page.parts["CameraImagePart"], page.parts["CameraImagePart"]._hub
+    assert part.choice.options == ("nothing", "page", "top")
+    for _ in range(3):
+        page.update()
+    assert hub._thread is None and not part.image.visible
+    give(part.choice, "top")
+    wait_for(page, lambda: part.image.visible, "an image")
+    np.testing.assert_array_equal(part.image.image.shape, (480, 640, 3))
+    colors = part.image.image
+    give(part.kind, "depth")
+    assert not part.image.visible
+    wait_for(page, lambda: part.image.visible, "an image")
+    depth = part.image.image
+    assert (depth[..., 0] == depth[..., 1]).all() and (depth != colors).any()
+    give(part.rate, 5)
+    assert part._stream.rate == 5 and part.period == 0.2
+    give(part.choice, "nothing")
+    assert not part.image.visible and part._stream is None
+    wait_for(page, lambda: not hub._streams, "the hub rests")
+
+
+def test_the_view_of_the_page_is_a_camera(page):
+    """Choose the page's own view: it is a camera of the lab, and follows the view."""
+    part, lab = page.parts["CameraImagePart"], page.lab
+    give(part.choice, "page")
+    view = page.server.initial_camera
+    cfg = lab.camera("page").cfg
+    assert cfg.pos == pytest.approx(tuple(view.position))
+    assert cfg.quat == pytest.approx(quat_to_look(view.position, view.look_at))
+    assert cfg.fovy == pytest.approx(np.degrees(view.fov))
+    wait_for(page, lambda: part.image.visible, "an image")
+    assert lab.camera("page").frame("body").image.max() > 0  # it sees the arm
+    view.position = (3.0, 0.0, 2.0)
+    wait_for(page, lambda: lab.camera("page").cfg.pos == (3.0, 0.0, 2.0), "the view")
+
+
+def test_errors_and_rebuilds(page, monkeypatch):
+    """Remove the shown camera, and rebuild the world: the reason is shown, and no thread stays."""
+    part, lab = page.parts["CameraImagePart"], page.lab
+    lab.call("add_camera", name="eye", pos=[1, 1, 1], look_at=[0, 0, 0])
+    wait_for(page, lambda: "eye" in part.choice.options, "the new camera")
+    give(part.choice, "eye")
+    wait_for(page, lambda: part.image.visible, "an image")
+    lab.call("remove_camera", camera="eye")
+    wait_for(page, lambda: "eye" in part.note.content, "the reason")
+    old = part._hub
+    assert lab.rebuild(lambda: world_from_spec(mujoco.MjSpec.from_string(SCENE)))
+    page.update()
+    assert page.parts["CameraImagePart"] is not part and not old._thread.is_alive()
+    monkeypatch.setenv("MUJOCO_GL", "nonsense")
+    part = page.parts["CameraImagePart"]
+    give(part.choice, "top")
+    assert "apt-get install" in part.note.content and part._stream is None
