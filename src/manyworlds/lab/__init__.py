@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from manyworlds.utils import mujoco_messages as mujoco_messages
+
 if TYPE_CHECKING:
     from manyworlds.lab.commands import CommandFuture
     from manyworlds.lab.control import RobotControl, RobotControls
