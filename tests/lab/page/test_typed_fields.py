@@ -28,7 +28,7 @@ def arm(browser):
     calls, call = [], lab.call
 
     def note(verb, **fields):
-        if not verb.startswith(("read_", "replay_list", "set_recording_view")):
+        if not verb.startswith(("list_", "read_", "replay_list", "set_recording_view")):
             calls.append((verb, fields))
         return call(verb, **fields)
 
