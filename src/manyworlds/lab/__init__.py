@@ -5,10 +5,10 @@ Names are loaded on first use, so that a reader in another process needs no envi
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from manyworlds.utils import mujoco_messages as mujoco_messages
+from manyworlds.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from manyworlds.lab.commands import CommandFuture
@@ -92,7 +92,7 @@ _MODULES = {
     "ElementView": "manyworlds.lab.views",
     "FaultError": "manyworlds.lab.physics_loop",
     "LIVE": "manyworlds.lab.recorder",
-    "LabCfg": "manyworlds.lab.lab",
+    "LabCfg": "manyworlds.lab.lab_cfg",
     "LiveLab": "manyworlds.lab.lab",
     "Match": "manyworlds.lab.matching",
     "MatchReport": "manyworlds.lab.matching",
@@ -127,8 +127,4 @@ _MODULES = {
     "world_from_spec": "manyworlds.lab.world",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(importlib.import_module(_MODULES[name]), name)
+__getattr__ = lazy_names(__name__, _MODULES)

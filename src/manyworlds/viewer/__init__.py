@@ -5,8 +5,9 @@ Names are loaded on first use, so that asking `gl_available` needs neither OpenG
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from manyworlds.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from manyworlds.utils.gl import gl_available
@@ -52,8 +53,4 @@ _MODULES = {
     "write_video": "manyworlds.viewer.video",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(importlib.import_module(_MODULES[name]), name)
+__getattr__ = lazy_names(__name__, _MODULES)

@@ -5,8 +5,9 @@ Names are loaded on first use, so that the lab's process does not import what dr
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from manyworlds.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from manyworlds.lab.page.in_process_page import InProcessPage
@@ -19,17 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["TABS", "InProcessPage", "LabPage", "PageContext", "Part", "ReloadablePage", "walk_in"]
 
 _MODULES = {
-    "TABS": "tabs",
-    "InProcessPage": "in_process_page",
-    "LabPage": "lab_page",
-    "PageContext": "page_context",
-    "Part": "page_context",
-    "ReloadablePage": "reloadable_page",
-    "walk_in": "world_visit",
+    "TABS": ".tabs",
+    "InProcessPage": ".in_process_page",
+    "LabPage": ".lab_page",
+    "PageContext": ".page_context",
+    "Part": ".page_context",
+    "ReloadablePage": ".reloadable_page",
+    "walk_in": ".world_visit",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = lazy_names(__name__, _MODULES)

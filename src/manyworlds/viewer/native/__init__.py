@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from manyworlds.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from manyworlds.viewer.native.viewer import NativeMujocoViewer
@@ -11,10 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MujocoNativeDebugVisualizer", "NativeMujocoViewer"]
 
-_MODULES = {"MujocoNativeDebugVisualizer": "visualizer", "NativeMujocoViewer": "viewer"}
+_MODULES = {"MujocoNativeDebugVisualizer": ".visualizer", "NativeMujocoViewer": ".viewer"}
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = lazy_names(__name__, _MODULES)
