@@ -28,6 +28,7 @@ from manyworlds.lab.faults import (
     name_writers,
 )
 from manyworlds.lab.pacing import Pace, Pacer
+from manyworlds.lab.scheduling import prefer_wakeups
 from manyworlds.lab.shared_snapshots import SnapshotPublisher
 from manyworlds.lab.snapshot import Snapshot, SnapshotTaker
 from manyworlds.utils.newton import avoid_sparse_newton
@@ -404,6 +405,7 @@ class PhysicsLoop:
         self.do(change, edits_model=False)
 
     def _run(self) -> None:
+        prefer_wakeups()
         while not self._stopping.is_set():
             if not self._lock.acquire(timeout=_IDLE_S):
                 continue  # another thread holds the lock, and may want to stop the loop
