@@ -360,6 +360,25 @@ def test_values_of_one_world_are_found_in_any_layout(env, dim):
     assert ObservationManager({"g": shifted}, env).get_active_iterable_terms(1) == doubled
 
 
+@pytest.mark.parametrize(
+    ("part", "settings"),
+    [
+        ("noise", {"noise": UniformNoiseCfg(n_min=-1.0, n_max=1.0)}),
+        ("delay", {"delay_min_lag": 1, "delay_max_lag": 1}),
+        ("history", {"history_length": 2, "flatten_history_dim": False}),
+    ],
+)
+def test_state_of_another_configuration_is_refused(env, part, settings):
+    """Name the term and what differs, in both directions."""
+    plain = manager_of(env, ObservationTermCfg(func=Signal()), enable_corruption=True)
+    term = ObservationTermCfg(func=Signal(), **settings)
+    other = manager_of(env, term, enable_corruption=True)
+    for manager, saved, words in ((plain, other, "no"), (other, plain, "a")):
+        manager.compute(update_history=True), saved.compute(update_history=True)
+        with pytest.raises(ValueError, match=f"has {words} {part}, but the saved state has"):
+            manager.load_state_dict(saved.state_dict())
+
+
 def test_state_is_restored_in_new_tensors(env):
     """Go on from a saved step, without changing what was handed out."""
     signal = Signal()

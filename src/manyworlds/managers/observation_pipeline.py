@@ -51,6 +51,7 @@ class ObservationPipeline(Stateful):
                 f"{where} returned {got}, expected ({num_envs}, ...): "
                 "return at least one column per world."
             )
+        self._where = where
         self._noise: NoiseModel | None = None
         self._delay: DelayBuffer | None = None
         self._history: CircularBuffer | None = None
@@ -81,6 +82,22 @@ class ObservationPipeline(Stateful):
         """True if a call changes or stores the values."""
         self.copies = remembers or bool(self._noise or cfg.clip or cfg.scale is not None)
         """True if results never share memory with the values that the term returned."""
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        """Restore a state that `state_dict` returned.
+
+        Raises:
+            ValueError: the term of the saved state had another noise, delay or history.
+        """
+        for name in self.state_attributes:
+            here, saved = getattr(self, name) is not None, state[name] is not None
+            if here != saved:
+                raise ValueError(
+                    f"{self._where} has {'a' if here else 'no'} {name.strip('_')}, but the saved "
+                    f"state has {'one' if saved else 'none'}: use the configuration that the state "
+                    "was saved with."
+                )
+        super().load_state_dict(state)
 
     def __call__(self, value: torch.Tensor, ids: torch.Tensor | None) -> torch.Tensor:
         """Process the values of a control step; return the observation, shape [num_envs, ...].
