@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
+from manyworlds.lab.model_facts import APPEARANCE, binary_model
 from manyworlds.lab.options import read_options
 from manyworlds.lab.shared_snapshots import layout_to_plain
 from manyworlds.lab.verbs.fields import VerbError
 from manyworlds.lab.wire import Message, Wire
-from manyworlds.lab.world import APPEARANCE, binary_model
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
