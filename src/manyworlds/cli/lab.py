@@ -19,7 +19,7 @@ from manyworlds.cli.runs import find_run, play_env_cfg
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.lab import LabCfg, LiveLab, World
-    from manyworlds.lab.network import LabHub, LabServerCfg
+    from manyworlds.lab.network import HubProcess, LabServerCfg
     from manyworlds.rl.run_folder import RunFolder
 
 _HEARTBEAT_S = 0.2
@@ -118,28 +118,27 @@ def main(argv: list[str]) -> int:
         pass
     finally:
         if hub is not None:
-            hub.stop()
+            hub.close()
         signal.signal(signal.SIGTERM, before)
     return 0
 
 
-def open_hub(cfg: LabOptions) -> LabHub:
+def open_hub(cfg: LabOptions) -> HubProcess:
     """Open the ports for programs, and say which ones.
 
     Raises:
         MissingExtraError: the extra 'net' is not installed.
         ValueError: a port is not valid.
     """
-    from manyworlds.lab.network import LabHub
+    from manyworlds.lab.network import HubProcess
 
-    hub = LabHub(cfg.server_cfg(), report=lambda text: print(text, flush=True))
-    hub.start()
+    hub = HubProcess(cfg.server_cfg(), report=lambda text: print(text, flush=True))
     ports = ", ".join(f"{use} {port}" for use, port in hub.ports.items())
     print(f"programs on this machine: {ports}", flush=True)
     return hub
 
 
-def _open(cfg: LabOptions, hub: LabHub | None) -> LiveLab:
+def _open(cfg: LabOptions, hub: HubProcess | None) -> LiveLab:
     """Open the lab, and hand it to the programs that are connected."""
     lab = open_lab(cfg)
     if hub is not None:
@@ -152,7 +151,7 @@ def _open(cfg: LabOptions, hub: LabHub | None) -> LiveLab:
     return lab
 
 
-def _serve(cfg: LabOptions, hub: LabHub | None) -> None:
+def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
     from manyworlds.lab.page import ReloadablePage
 
     page = ReloadablePage(

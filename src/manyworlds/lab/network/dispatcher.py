@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from manyworlds.lab.control import NET
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.lifecycle import ModelFiles
+from manyworlds.lab.network.loss import leave_in_order
 from manyworlds.lab.network.messages import Encoding, decode, encode
 from manyworlds.lab.network.operations import EDITOR, OPERATIONS, ClientOperation, Request
 from manyworlds.lab.network.roster import Roster, RosterCache
@@ -217,17 +217,7 @@ class Dispatcher:
         if self.face is None:
             return
         try:
-            if session.mode_before:
-                self.face.call("set_mode", mode=session.mode_before)
-            if self.cfg.on_loss == "zero":
-                self._zero(self.face)
+            leave_in_order(self.face, session.mode_before, zero=self.cfg.on_loss == "zero")
         except VerbError as error:
             self.sessions.events.append(f"after the loss of {label(session)}: {error}")
             _LOG.warning("After the loss of %s (%s): %s", label(session), reason, error)
-
-    def _zero(self, face: LabFace) -> None:
-        robots: Any = face.call("read_status")["robots"]
-        for name, robot in robots.items():
-            if robot["owner"] == NET:
-                targets = dict.fromkeys(robot["targets"], 0.0)
-                face.call("set_targets", robot=name, targets=targets, owner=NET)

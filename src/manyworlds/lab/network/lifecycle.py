@@ -302,15 +302,8 @@ def release_driver(request: Request) -> Reply:
 def network_status(request: Request) -> Reply:
     """Return who is connected, and the counters of the server."""
     server = request.server
-    sessions = [
-        {
-            "name": label(session),
-            "drives": session is server.sessions.driver,
-            "encoding": session.encoding,
-            "heartbeats": session.heartbeats,
-        }
-        for session in server.sessions
-    ]
+    driver = server.sessions.driver
+    sessions = [session.describe(drives=session is driver) for session in server.sessions]
     events = [{"text": text} for text in server.sessions.events]
     counters = {"ops": dict(server.requests), "errors": dict(server.errors)}
     return {

@@ -105,10 +105,8 @@ def _show(request: Request, present: str, **fields: Any) -> Reply:
 
 def _state(request: Request, **more: object) -> PlainDict:
     level = request.session.observations
-    return {
-        **observe(request.roster, request.face.snapshot, level, request.server.status()),
-        **more,
-    }
+    roster = request.server.refresh()  # the world may have been rebuilt since the request came
+    return {**observe(roster, request.face.snapshot, level, request.server.status()), **more}
 
 
 def _read_robots(

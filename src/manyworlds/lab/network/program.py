@@ -1,0 +1,73 @@
+"""Program that serves a lab to programs; see `ReaderProgram`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from manyworlds.lab.network.config import LabServerCfg
+from manyworlds.lab.network.hub import LabHub
+from manyworlds.lab.reader_program import ReaderProgram, run_program
+from manyworlds.lab.wire import Message
+
+_OPEN_S = 5.0  # longest wait for the ports at the start
+_LOOK_S, _TELL_S = 0.05, 0.5
+_URGENT = ("driver", "mode_before", "problems", "reports")
+"""Parts of the description that the lab's process gets at once; it gets the counters later."""
+
+
+class HubProgram(ReaderProgram):
+    """Serves the lab, and does what its process says."""
+
+    _hub: LabHub
+
+    def open(self, settings: dict[str, Any]) -> dict[str, object]:
+        """Open the ports, and return them."""
+        report = self.lab.tell
+        self._hub = LabHub(
+            LabServerCfg.from_plain(settings["server"]), lambda text: report("report", text=text)
+        )
+        self._hub.start()
+        self._hub.wait_until_open(_OPEN_S)
+        threading.Thread(target=self._watch, name="status", daemon=True).start()
+        return {"ports": self._hub.ports}
+
+    def show(self) -> None:
+        """Serve the lab in place of the one before."""
+        self._hub.attach(None)
+        self.lab.sync_model()
+        try:
+            self._hub.attach(self.lab)
+        except Exception:
+            self._hub.attach(None)
+            raise
+
+    def take(self, message: Message) -> bool:
+        """Serve no lab, or let nobody drive."""
+        match message["event"]:
+            case "no_lab":
+                self._hub.attach(None)
+                self.lab.tell("left")
+            case "release_driver":
+                self._hub.release_driver(message["reason"])
+            case _:
+                return False
+        return True
+
+    def _watch(self) -> None:
+        """Tell the lab's process what has changed."""
+        told: dict[str, object] = {}
+        at = 0.0
+        while True:
+            present = self._hub.describe()
+            urgent = any(present[key] != told.get(key) for key in _URGENT)
+            if urgent or (present != told and time.monotonic() - at > _TELL_S):
+                told, at = present, time.monotonic()
+                self.lab.tell("status", status=present)
+            time.sleep(_LOOK_S)
+
+
+def main() -> None:
+    """Serve a lab until SIGTERM; the only argument is the file descriptor of the wire."""
+    run_program(HubProgram)
