@@ -64,8 +64,11 @@ class LabOptions:
     port: Port = 8080
     serve: bool = False
     """Let programs on this machine talk to the world; see docs/lab_protocol.md."""
+    listen: str = ""
+    """With `--serve`, address such as 0.0.0.0 where programs on other machines that have a copy of
+    the key file reach requests, states and images, encrypted."""
     port_shift: int = 0
-    """Number that is added to the ports of `--serve`: 5555, 5556, 5557 and 5559."""
+    """Number that is added to the ports of `--serve`, 5555 to 5560."""
     takeover: bool = False
     """With `--serve`, let the newest program drive; otherwise the first one does until it ends."""
     on_loss: Literal["hold", "zero"] = "hold"
@@ -96,7 +99,7 @@ class LabOptions:
         """
         from manyworlds.lab.network import LabServerCfg
 
-        fresh = LabServerCfg(takeover=self.takeover, on_loss=self.on_loss)
+        fresh = LabServerCfg(takeover=self.takeover, on_loss=self.on_loss, listen=self.listen)
         shifted = {f"{use}_port": port + self.port_shift for use, port in fresh.ports.items()}
         return dataclasses.replace(fresh, **shifted)
 
@@ -133,8 +136,7 @@ def open_hub(cfg: LabOptions) -> HubProcess:
     from manyworlds.lab.network import HubProcess
 
     hub = HubProcess(cfg.server_cfg(), report=lambda text: print(text, flush=True))
-    ports = ", ".join(f"{use} {port}" for use, port in hub.ports.items())
-    print(f"programs on this machine: {ports}", flush=True)
+    print(hub.greeting, flush=True)
     return hub
 
 

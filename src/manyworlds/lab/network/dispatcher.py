@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+from manyworlds.lab.cameras.hub import CameraHub
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.lifecycle import ModelFiles
@@ -50,17 +51,30 @@ class Dispatcher:
         """Number of errors, by code."""
         self.closing = False
         """True while the server ends: further requests are refused."""
+        self.camera_topics: Callable[[str], PlainMap] = lambda robot: {}
+        """Function that returns the streams of a robot's cameras, by name."""
+        self.ports: Callable[[], list[dict[str, object]]] = list
+        """Function that returns the ports of the server as plain data."""
+        self.cameras: CameraHub | None = None
+        """Draws the cameras of the present world."""
         self._allowance: dict[Hashable, tuple[float, float]] = {}
         self.attach(face)
 
     def attach(self, face: LabFace | None) -> None:
         """Serve another world, or none until the next call; sessions stay."""
+        self.close()
         self.face = face
+        self.cameras = CameraHub(face) if face is not None else None
         self.files = ModelFiles()
         self.control_sources: dict[str, str] = {}
         """Control source of each robot that a client set by itself."""
         self._cache = RosterCache(face) if face is not None else None
         self._status: tuple[float, PlainMap] = (-1e9, {})
+
+    def close(self) -> None:
+        """End the drawing of cameras."""
+        if self.cameras is not None:
+            self.cameras.close()
 
     def refresh(self) -> Roster:
         """Return the members of the present world.

@@ -7,13 +7,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from manyworlds.lab.control import NET, PANEL
 from manyworlds.lab.face import LabFace
+from manyworlds.lab.network.camera_server import CameraServer
 from manyworlds.lab.network.config import LabServerCfg
+from manyworlds.lab.network.curve_access import CurveAccess
 from manyworlds.lab.network.dispatcher import Dispatcher
-from manyworlds.lab.network.ports import Port
+from manyworlds.lab.network.ports import Outlet, Port
 from manyworlds.lab.network.request_server import RequestServer
 from manyworlds.lab.network.sessions import label
 from manyworlds.lab.network.stream_server import StreamServer
@@ -25,6 +27,7 @@ _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.05  # after a failure of a thread
 _POLL_S = 0.005
 _JOIN_S = 10.0
+_P = TypeVar("_P", bound=Port)
 
 
 class _Server(Protocol):
@@ -65,17 +68,28 @@ class LabHub:
         self.reports: deque[str] = deque(maxlen=100)
         """Sentences that were reported, the newest last."""
         self._tell = report
-        self._zmq: Any = require_extra("zmq", "net")
+        self.zmq: Any = require_extra("zmq", "net")
         require_extra("msgpack", "net")
-        self._context = self._zmq.Context()
+        self._context = self.zmq.Context()
+        self.access = CurveAccess(self._context, self.cfg.key_folder) if self.cfg.listen else None
+        """Check of the keys of other machines' programs; None if only this machine is served."""
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._prepared = True
         self._release = ""
         self.dispatcher = Dispatcher(None, self.cfg)
-        self.requests = RequestServer(self)
+        self.dispatcher.camera_topics = lambda robot: self.cameras.topics(robot)
+        self.dispatcher.ports = lambda: [port.describe() for port in self._ports()]
+        self.cameras = CameraServer(self)
         self.streams = StreamServer(self)
-        self._servers: dict[str, _Server] = {"requests": self.requests, "streams": self.streams}
+        ports = [self.new_port("step", self.zmq.ROUTER)]
+        if self.access is not None:
+            ports.append(self.new_secure_port("step", self.zmq.ROUTER))
+        self._servers: dict[str, _Server] = {
+            **{f"{port.use} requests": RequestServer(self, port) for port in ports},
+            "streams": self.streams,
+            "cameras": self.cameras,
+        }
         self._threads = [
             threading.Thread(target=self._run, args=(server,), name=name, daemon=True)
             for name, server in self._servers.items()
@@ -104,6 +118,9 @@ class LabHub:
                 thread.join(_JOIN_S)
         for server in self._servers.values():
             server.close()
+        self.dispatcher.close()
+        if self.access is not None:
+            self.access.close()
         self._context.destroy(linger=0)
 
     def attach(self, face: LabFace | None) -> None:
@@ -117,6 +134,7 @@ class LabHub:
         with self._lock:
             self.dispatcher.attach(face)
             self.streams.attach(face)
+            self.cameras.attach(face, self.dispatcher.cameras)
             if face is None:
                 return
             view = getattr(face, "server", None)
@@ -142,10 +160,44 @@ class LabHub:
         self.reports.append(text)
         self._tell(text)
 
-    def new_port(self, use: str, kind: int, **more: Any) -> Port:
-        """Create a socket for one of the ports of the config; see `Port` for further arguments."""
-        number, limit = self.cfg.ports[use], self.cfg.limits.max_bytes
-        return Port(self._context, use, kind, self.cfg.host, number, self.report, limit, **more)
+    def pause(self, seconds: float) -> None:
+        """Wait for a time, or for the end of the hub."""
+        self._stopping.wait(seconds)
+
+    def new_port(self, use: str, kind: int, make: type[_P] = Port, **more: Any) -> _P:
+        """Create a socket for one of the ports of the config.
+
+        Args:
+            use: use of the port.
+            kind: type of the socket.
+            make: class of the port.
+            **more: further arguments of it, also in place of those of the config.
+        """
+        given = {"host": self.cfg.host, "number": self.cfg.ports.get(use), **more}
+        return make(
+            self._context,
+            use,
+            kind,
+            report=self.report,
+            max_bytes=self.cfg.limits.max_bytes,
+            **given,
+        )
+
+    def new_secure_port(self, use: str, kind: int, make: type[_P] = Port, **more: Any) -> _P:
+        """Create the encrypted socket of a use, for programs on other machines."""
+        assert self.access is not None
+        number, host = self.cfg.secure_ports[use], self.cfg.listen
+        secure = self.access.protect
+        port = self.new_port(use, kind, make, host=host, number=number, secure=secure, **more)
+        port.use = f"secure {use}"
+        return port
+
+    def new_outlets(self, use: str, **more: Any) -> list[Outlet]:
+        """Create the sockets that publish something: here, and perhaps for other machines."""
+        outlets = [self.new_port(use, self.zmq.XPUB, Outlet, **more)]
+        if self.access is not None:
+            outlets.append(self.new_secure_port(use, self.zmq.XPUB, Outlet, **more))
+        return outlets
 
     @property
     def ports(self) -> dict[str, int]:
@@ -182,6 +234,8 @@ class LabHub:
             "requests": dict(self.dispatcher.requests),
             "errors": dict(self.dispatcher.errors),
             "control": dict(self.streams.inbox.stats),
+            "images": self.cameras.counts(),
+            "refused_keys": 0 if self.access is None else self.access.num_refused,
             "reports": list(self.reports),
             "problems": [port.error for port in self._ports() if port.error],
         }

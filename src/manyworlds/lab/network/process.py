@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from manyworlds.lab.network.config import LabServerCfg
@@ -68,6 +68,19 @@ class HubProcess(ReaderProcess):
         return self.wait_until_ready()["ports"]
 
     @property
+    def greeting(self) -> str:
+        """Sentences about who reaches the lab where; waits for the start."""
+        said, cfg = self.wait_until_ready(), self.cfg
+        text = f"programs on this machine: {_named(said['ports'], secure=False)}"
+        if cfg.listen:
+            text += (
+                f"\nprograms on other machines, at {cfg.listen}: "
+                f"{_named(said['ports'], secure=True)}; they need a copy of {said['client_file']}\n"
+                "the other ports cannot authenticate, and stay on this machine"
+            )
+        return text
+
+    @property
     def place(self) -> str:
         """The port of requests; empty while it is not known."""
         return f"port {self._ready['ports']['step']}" if self._ready is not None else ""
@@ -128,3 +141,9 @@ class HubProcess(ReaderProcess):
             leave_in_order(lab, str(self._status["mode_before"]), zero)
         except VerbError as error:
             _LOG.warning("After the end of the server for programs: %s", error)
+
+
+def _named(ports: Mapping[str, int], secure: bool) -> str:
+    mark = "secure "
+    found = [(use, port) for use, port in ports.items() if use.startswith(mark) == secure]
+    return ", ".join(f"{use.removeprefix(mark)} {port}" for use, port in found)

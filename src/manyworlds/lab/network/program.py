@@ -31,7 +31,9 @@ class HubProgram(ReaderProgram):
         self._hub.start()
         self._hub.wait_until_open(_OPEN_S)
         threading.Thread(target=self._watch, name="status", daemon=True).start()
-        return {"ports": self._hub.ports}
+        access = self._hub.access
+        file = "" if access is None else str(access.client_file)
+        return {"ports": self._hub.ports, "client_file": file}
 
     def show(self) -> None:
         """Serve the lab in place of the one before."""

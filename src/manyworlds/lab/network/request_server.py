@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from manyworlds.lab.network.hub import LabHub
+    from manyworlds.lab.network.ports import Port
 
 _IDLE_S = 0.05  # longest wait for a request
 _MOST = 10_000  # messages that are read before anything else is done
@@ -17,20 +18,20 @@ class RequestServer:
 
     Args:
         hub: the hub.
+        port: its port, a `ROUTER` socket.
     """
 
-    def __init__(self, hub: LabHub) -> None:
-        self._hub, self._zmq = hub, hub._zmq
-        self.port = hub.new_port("step", self._zmq.ROUTER)
-        self.ports = [self.port]
+    def __init__(self, hub: LabHub, port: Port) -> None:
+        self._hub, self._zmq = hub, hub.zmq
+        self.port, self.ports = port, [port]
         monitored = self._zmq.EVENT_DISCONNECTED
-        self._monitor = self.port.socket.get_monitor_socket(monitored)
+        self._monitor = port.socket.get_monitor_socket(monitored)
 
     def run_once(self) -> None:
         """Answer the requests that wait, or wait a moment for one."""
         self._watch()
         if not self.port.poll(time.monotonic()):
-            self._hub._stopping.wait(_IDLE_S)
+            self._hub.pause(_IDLE_S)
             return
         if not self.port.socket.poll(int(1e3 * _IDLE_S)):
             self._hub.tick()
