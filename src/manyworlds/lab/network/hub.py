@@ -17,7 +17,7 @@ from manyworlds.lab.network.curve_access import CurveAccess
 from manyworlds.lab.network.dispatcher import Dispatcher
 from manyworlds.lab.network.ports import Outlet, Port
 from manyworlds.lab.network.request_server import RequestServer
-from manyworlds.lab.network.sessions import label
+from manyworlds.lab.network.sessions import Session, label
 from manyworlds.lab.network.stream_server import StreamServer
 from manyworlds.lab.server_view import ServerView
 from manyworlds.utils.extras import require_extra
@@ -77,6 +77,10 @@ class LabHub:
         self._lock = threading.Lock()
         self._prepared = True
         self._release = ""
+        self._known: tuple[Session | None, str] = (None, "")
+        self.on_driver: Callable[[], None] = lambda: None
+        """Called before the reply to a request by which another client drives, or has changed the
+        mode."""
         self.dispatcher = Dispatcher(None, self.cfg)
         self.dispatcher.camera_topics = lambda robot: self.cameras.topics(robot)
         self.dispatcher.ports = lambda: [port.describe() for port in self._ports()]
@@ -243,7 +247,13 @@ class LabHub:
     def answer(self, request: bytes, peer: Hashable) -> bytes:
         """Answer a request that came in by other ways than the sockets."""
         with self._lock:
-            return self.dispatcher.handle(request, peer)
+            reply = self.dispatcher.handle(request, peer)
+            driver = self.dispatcher.sessions.driver
+            known = (driver, driver.mode_before if driver is not None else "")
+            if known != self._known:
+                self._known = known
+                self.on_driver()
+            return reply
 
     def disconnected(self, peer: Hashable) -> None:
         """End the sessions of a connection that was lost."""

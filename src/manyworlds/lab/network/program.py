@@ -13,7 +13,7 @@ from manyworlds.lab.wire import Message
 
 _OPEN_S = 5.0  # longest wait for the ports at the start
 _LOOK_S, _TELL_S = 0.05, 0.5
-_URGENT = ("driver", "mode_before", "problems", "reports")
+_URGENT = ("driver", "problems", "reports")
 """Parts of the description that the lab's process gets at once; it gets the counters later."""
 
 
@@ -28,6 +28,10 @@ class HubProgram(ReaderProgram):
         self._hub = LabHub(
             LabServerCfg.from_plain(settings["server"]), lambda text: report("report", text=text)
         )
+        self._told: dict[str, object] = {}
+        self._telling = threading.Lock()
+        # The end of this process must not leave the world as a driver has made it.
+        self._hub.on_driver = self._tell_status
         self._hub.start()
         self._hub.wait_until_open(_OPEN_S)
         threading.Thread(target=self._watch, name="status", daemon=True).start()
@@ -58,16 +62,20 @@ class HubProgram(ReaderProgram):
         return True
 
     def _watch(self) -> None:
-        """Tell the lab's process what has changed."""
-        told: dict[str, object] = {}
+        """Tell the lab's process what has changed, counters now and then."""
         at = 0.0
         while True:
-            present = self._hub.describe()
-            urgent = any(present[key] != told.get(key) for key in _URGENT)
-            if urgent or (present != told and time.monotonic() - at > _TELL_S):
-                told, at = present, time.monotonic()
-                self.lab.tell("status", status=present)
+            present, now = self._hub.describe(), time.monotonic()
+            urgent = any(present[key] != self._told.get(key) for key in _URGENT)
+            if urgent or (present != self._told and now - at > _TELL_S):
+                at = now
+                self._tell_status()
             time.sleep(_LOOK_S)
+
+    def _tell_status(self) -> None:
+        with self._telling:
+            self._told = self._hub.describe()
+            self.lab.tell("status", status=self._told)
 
 
 def main() -> None:
