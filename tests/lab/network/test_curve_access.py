@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from pathlib import Path
 
 import msgpack
 import pytest
@@ -107,40 +108,44 @@ def test_old_protocols_stay_on_this_machine(hub):
     }
 
 
+def start(folder: Path) -> None:
+    """Start a check of keys, and end it."""
+    with zmq.Context() as context:
+        CurveAccess(context, folder).close()
+
+
 def test_keys_are_made_once(tmp_path):
     """Start twice: the files are the same, and only their owner can read them."""
-    with zmq.Context() as context:
-        folder = tmp_path / "new" / "keys"
-        CurveAccess(context, folder).close()
-        texts = {path.name: path.read_text() for path in folder.iterdir()}
-        assert set(texts) == {"server.key", "client.key"}
-        assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in folder.iterdir())
-        server = json.loads(texts["server.key"])
-        assert server["secret"] not in texts["client.key"]
-        assert server["public"] in texts["client.key"]
-        CurveAccess(context, folder).close()
-        assert texts == {path.name: path.read_text() for path in folder.iterdir()}
-        (folder / "client.key").unlink()
-        CurveAccess(context, folder).close()  # a lost file is made again
-        assert texts == {path.name: path.read_text() for path in folder.iterdir()}
+    folder = tmp_path / "new" / "keys"
+    start(folder)
+    texts = {path.name: path.read_text() for path in folder.iterdir()}
+    assert set(texts) == {"server.key", "client.key"}
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in folder.iterdir())
+    server = json.loads(texts["server.key"])
+    assert server["secret"] not in texts["client.key"]
+    assert server["public"] in texts["client.key"]
+    start(folder)
+    assert texts == {path.name: path.read_text() for path in folder.iterdir()}
+    (folder / "client.key").unlink()
+    start(folder)  # a lost file is made again
+    assert texts == {path.name: path.read_text() for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize("name", ["server.key", "client.key"])
 def test_bad_key_files(tmp_path, name):
     """Open a file to others, empty it, and exchange it: one sentence says what to do."""
-    with zmq.Context() as context:
-        CurveAccess(context, tmp_path).close()
-        path = tmp_path / name
-        path.chmod(0o640)
-        with pytest.raises(ValueError, match=r"Other users can read .* chmod 600"):
-            CurveAccess(context, tmp_path)
-        path.chmod(0o600)
-        whole = path.read_text()
-        for text in ("", "[]", "{}", whole[:50], whole.replace('"public"', '"publik"')):
-            path.write_text(text)
-            with pytest.raises(ValueError, match="has no keys"):
-                CurveAccess(context, tmp_path)
-        path.unlink()
-        if name == "server.key":
-            with pytest.raises(ValueError, match="is of another server"):
-                CurveAccess(context, tmp_path)
+    start(tmp_path)
+    path = tmp_path / name
+    path.chmod(0o640)
+    with pytest.raises(ValueError, match="Other users can read .*chmod 600"):
+        start(tmp_path)
+    path.chmod(0o600)
+    whole = path.read_text()
+    for text in ("", "[]", "{}", whole[:50], whole.replace('"public"', '"publik"')):
+        path.write_text(text)
+        with pytest.raises(ValueError, match="has no keys"):
+            start(tmp_path)
+    path.unlink()
+    if name == "server.key":
+        with pytest.raises(ValueError, match="is of another server"):
+            start(tmp_path)
