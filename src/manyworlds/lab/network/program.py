@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from typing import Any
@@ -12,6 +13,7 @@ from manyworlds.lab.reader_program import ReaderProgram, run_program
 from manyworlds.lab.wire import Message
 
 _OPEN_S = 5.0  # longest wait for the ports at the start
+_SWITCH_S = 0.0005  # longest turn of a thread while another one waits; Python's is 5 ms
 _LOOK_S, _TELL_S = 0.05, 0.5
 _URGENT = ("driver", "problems", "reports")
 """Parts of the description that the lab's process gets at once; it gets the counters later."""
@@ -28,6 +30,8 @@ class HubProgram(ReaderProgram):
         self._hub = LabHub(
             LabServerCfg.from_plain(settings["server"]), lambda text: report("report", text=text)
         )
+        # A thread that encodes states must not keep the one that answers requests waiting.
+        sys.setswitchinterval(_SWITCH_S)
         self._told: dict[str, object] = {}
         self._telling = threading.Lock()
         # The end of this process must not leave the world as a driver has made it.
