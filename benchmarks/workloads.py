@@ -9,6 +9,7 @@ from benchmarks import (
     env_workloads,
     lab_workloads,
     lever_workloads,
+    network_workloads,
     scene_workloads,
     sim_workloads,
     variant_workloads,
@@ -93,6 +94,21 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         "G1 in the lab in direct mode, 2 cores: steps without / with a page and a client",
         0.95,
         lab_workloads.direct_steps,
+    ),
+    "lab-publish": (
+        "40 joints in direct mode: step without / with a server and a reader of all states",
+        0.9,
+        network_workloads.publish_cost,
+    ),
+    "lab-round-trip": (
+        "40 joints: 1 ms / p99 of a direct step over a socket beyond the step itself",
+        1.0,
+        network_workloads.round_trip,
+    ),
+    "lab-network": (
+        "G1 at 500 Hz with a driver, 3 observers, page and 640 x 480 stream: simulated / real time",
+        0.98,
+        network_workloads.loaded_real_time,
     ),
     "lab-cameras": (
         "G1 in the lab at 500 Hz, 2 cores, a stream of 640 x 480 colors: simulated / real time",

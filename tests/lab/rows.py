@@ -10,7 +10,7 @@ from __future__ import annotations
 from tests.lab.network.rows import NETWORK_ROWS
 
 SCOPE = {
-    "A": "A6",
+    "A": "",
     "B": "",
     "C": "C2 C3 C4",
     "D": "",
@@ -34,6 +34,7 @@ SCOPE = {
     "AB": "",
     "AD": "",
     "AE": "",
+    "AF": "AF1 AF3 AF4 AF5 AF6 AF8",
     "BA": "",
     "BB": "",
     "BC": "BC5",
@@ -65,6 +66,8 @@ ROWS = NETWORK_ROWS | {
     "A7": "lab/page/test_keys.py::test_keys",
     "A8": "lab/test_physics_loop.py::test_a_callback_that_fails_stops_nobody",
     "A10": "lab/test_physics_loop.py::test_options_are_changed_between_steps",
+    "A6": "lab/network/test_images.py::test_cameras_that_come_and_go "
+    "lab/cameras/test_camera_verbs.py::test_cameras_come_and_go_from_many_threads",
     "A11": "lab/network/test_hub.py::test_a_port_in_use_is_told_and_taken_later",
     "A12": "not here: whoever needs the lab is given it; there is no global to find it by",
     # B
@@ -416,10 +419,14 @@ ROWS = NETWORK_ROWS | {
     ),
     "AD2": "not here: other formats than MuJoCo's own come with the import of meshes",
     "AD3": (
+        "lab/network/test_process.py::test_ports_in_use_are_on_the_page "
         "viewer/test_viser_viewer.py::test_taken_port "
         "lab/network/test_hub.py::test_a_port_in_use_is_told_and_taken_later"
     ),
-    "AD4": "lab/network/test_hub.py::test_a_port_in_use_is_told_and_taken_later",
+    "AD4": (
+        "lab/network/test_hub.py::test_a_port_in_use_is_told_and_taken_later "
+        "lab/network/test_process.py::test_ports_in_use_are_on_the_page"
+    ),
     "AD5": "not here: meshes are not preprocessed; this comes with the import of meshes",
     "AD6": "cli/test_validate.py::test_summary "
     "lab/page/test_reload.py::test_what_does_not_compile_is_a_card",
@@ -430,6 +437,11 @@ ROWS = NETWORK_ROWS | {
     "AE3": "lab/test_diff.py::test_a_defect_is_found",
     "AE4": "lab/test_diff.py::test_a_dump_is_the_original",
     # BA
+    "AF2": (
+        "lab/network/test_images.py::test_colors_on_the_port_of_a_camera "
+        "lab/network/test_images.py::test_cameras_of_robots"
+    ),
+    "AF7": "lab/network/test_process.py::test_ports_in_use_are_on_the_page",
     "BA1": (
         "lab/test_physics_loop.py::test_snapshots_are_whole "
         "lab/test_stress.py::test_poses_and_joints_are_of_one_step"
@@ -473,18 +485,30 @@ ROWS = NETWORK_ROWS | {
     ),
     "BB8": "lab/test_replay.py::test_the_world_comes_back",
     # BF
-    "BF1": "lab/cameras/test_painter.py::test_depth_and_ids_are_those_of_rays",
+    "BF1": (
+        "lab/cameras/test_painter.py::test_depth_and_ids_are_those_of_rays "
+        "lab/network/test_images.py::test_all_kinds_with_headers"
+    ),
     "BF2": "lab/cameras/test_hub.py::test_one_drawing_serves_all",
     "BF4": (
         "lab/cameras/test_painter.py::test_a_wall_is_at_its_distance "
         "lab/cameras/test_painter.py::test_depth_and_ids_are_those_of_rays"
     ),
     "BF5": "lab/cameras/test_painter.py::test_depth_and_ids_are_those_of_rays",
-    "BF6": "lab/cameras/test_painter.py::test_frames_are_decoded_without_prior_knowledge",
-    "BF7": "lab/cameras/test_hub.py::test_a_sync_image_is_of_its_step",
+    "BF6": (
+        "lab/cameras/test_painter.py::test_frames_are_decoded_without_prior_knowledge "
+        "lab/network/test_images.py::test_all_kinds_with_headers"
+    ),
+    "BF7": (
+        "lab/cameras/test_hub.py::test_a_sync_image_is_of_its_step "
+        "lab/network/test_images.py::test_images_of_a_step"
+    ),
     "BF8": "lab/cameras/test_painter.py::test_intrinsics_and_poses_project_points",
     "BF9": "lab/page/test_camera_images.py::test_the_page_shows_a_camera",
-    "BF10": "lab/cameras/test_hub.py::test_nothing_is_drawn_for_nobody",
+    "BF10": (
+        "lab/cameras/test_hub.py::test_nothing_is_drawn_for_nobody "
+        "lab/network/test_images.py::test_nothing_is_drawn_for_nobody"
+    ),
     # BG
     "BG1": "lab/page/test_page.py::test_a_click_selects_and_clears",
     "BG2": "lab/test_perturb.py::test_the_force_is_mujocos "

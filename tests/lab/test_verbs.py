@@ -69,6 +69,7 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("recording_start", {"name": "a.mcap"}),
     ("step", {"n_steps": 20}),
     ("read_status", {}),
+    ("read_server", {}),
     ("read_robot", {"robot": "arm"}),
     ("read_captures", {"kinds": ["contacts", "tendons", "joints", "groups"]}),
     ("set_recording_view", {"view": [1, 2, 3, -20, 90, 0]}),

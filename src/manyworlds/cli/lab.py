@@ -19,7 +19,7 @@ from manyworlds.cli.runs import find_run, play_env_cfg
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.lab import LabCfg, LiveLab, World
-    from manyworlds.lab.network import LabHub, LabServerCfg
+    from manyworlds.lab.network import HubProcess, LabServerCfg
     from manyworlds.rl.run_folder import RunFolder
 
 _HEARTBEAT_S = 0.2
@@ -64,8 +64,11 @@ class LabOptions:
     port: Port = 8080
     serve: bool = False
     """Let programs on this machine talk to the world; see docs/lab_protocol.md."""
+    listen: str = ""
+    """With `--serve`, address such as 0.0.0.0 where programs on other machines that have a copy of
+    the key file reach requests, states and images, encrypted."""
     port_shift: int = 0
-    """Number that is added to the ports of `--serve`: 5555, 5556, 5557 and 5559."""
+    """Number that is added to the ports of `--serve`, 5555 to 5560."""
     takeover: bool = False
     """With `--serve`, let the newest program drive; otherwise the first one does until it ends."""
     on_loss: Literal["hold", "zero"] = "hold"
@@ -96,7 +99,7 @@ class LabOptions:
         """
         from manyworlds.lab.network import LabServerCfg
 
-        fresh = LabServerCfg(takeover=self.takeover, on_loss=self.on_loss)
+        fresh = LabServerCfg(takeover=self.takeover, on_loss=self.on_loss, listen=self.listen)
         shifted = {f"{use}_port": port + self.port_shift for use, port in fresh.ports.items()}
         return dataclasses.replace(fresh, **shifted)
 
@@ -118,28 +121,26 @@ def main(argv: list[str]) -> int:
         pass
     finally:
         if hub is not None:
-            hub.stop()
+            hub.close()
         signal.signal(signal.SIGTERM, before)
     return 0
 
 
-def open_hub(cfg: LabOptions) -> LabHub:
+def open_hub(cfg: LabOptions) -> HubProcess:
     """Open the ports for programs, and say which ones.
 
     Raises:
         MissingExtraError: the extra 'net' is not installed.
         ValueError: a port is not valid.
     """
-    from manyworlds.lab.network import LabHub
+    from manyworlds.lab.network import HubProcess
 
-    hub = LabHub(cfg.server_cfg(), report=lambda text: print(text, flush=True))
-    hub.start()
-    ports = ", ".join(f"{use} {port}" for use, port in hub.ports.items())
-    print(f"programs on this machine: {ports}", flush=True)
+    hub = HubProcess(cfg.server_cfg(), report=lambda text: print(text, flush=True))
+    print(hub.greeting, flush=True)
     return hub
 
 
-def _open(cfg: LabOptions, hub: LabHub | None) -> LiveLab:
+def _open(cfg: LabOptions, hub: HubProcess | None) -> LiveLab:
     """Open the lab, and hand it to the programs that are connected."""
     lab = open_lab(cfg)
     if hub is not None:
@@ -152,7 +153,7 @@ def _open(cfg: LabOptions, hub: LabHub | None) -> LiveLab:
     return lab
 
 
-def _serve(cfg: LabOptions, hub: LabHub | None) -> None:
+def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
     from manyworlds.lab.page import ReloadablePage
 
     page = ReloadablePage(

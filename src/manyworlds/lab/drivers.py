@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import mujoco
 import numpy as np
+
+if TYPE_CHECKING:
+    from manyworlds.lab.physics_loop import PhysicsLoop
 
 ENVIRONMENT = "environment"
 """Name of the driver that steps a task's environment."""
@@ -138,3 +141,17 @@ class DriverStack:
     def remove(self, drive: Drive) -> None:
         """Remove a driver; does nothing if it is not on the stack."""
         self._stack = [other for other in self._stack if other is not drive]
+
+
+def why_still(loop: PhysicsLoop) -> list[str]:
+    """Return the reasons that keep all robots from moving, as text."""
+    reasons = [loop.fault] if loop.fault else []
+    if loop.paused:
+        reasons.append("the world is paused")
+    if loop.mode == "direct":
+        reasons.append("the world waits for steps (direct mode)")
+    if (top := loop.drivers.top).driver.name not in PHYSICS:
+        reasons.append(f"'{top.owner}' replaces physics ({top.driver.name})")
+    if loop.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
+        reasons.append("actuation is switched off in the options")
+    return reasons

@@ -13,8 +13,9 @@ import torch
 from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller
 from manyworlds.lab.drivers import ENVIRONMENT
+from manyworlds.lab.model_facts import STATE
 from manyworlds.lab.step_report import StepReport
-from manyworlds.lab.world import INITIAL_KEYFRAME, STATE, World, world_from_env
+from manyworlds.lab.world import INITIAL_KEYFRAME, World, world_from_env
 from manyworlds.managers import CommandTerm
 from manyworlds.sim.diagnostics.status import WorldStatus
 from manyworlds.utils.overrides import overrides

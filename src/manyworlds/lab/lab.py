@@ -18,7 +18,7 @@ from manyworlds.lab.cameras.lab_cameras import LabCamera, LabCameras
 from manyworlds.lab.commands import CommandFuture
 from manyworlds.lab.control import NOBODY, POLICY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
-from manyworlds.lab.drivers import PHYSICS
+from manyworlds.lab.drivers import why_still
 from manyworlds.lab.faults import explain_warnings
 from manyworlds.lab.info import describe_installation, describe_model
 from manyworlds.lab.keyframes import Keyframes
@@ -32,6 +32,7 @@ from manyworlds.lab.rebuild import Rebuilt, Replacement, keep_names
 from manyworlds.lab.recorder import Recorder
 from manyworlds.lab.replay import Replay
 from manyworlds.lab.sequence import Pose, PoseSequencer
+from manyworlds.lab.server_view import ServerView
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
 from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
@@ -77,6 +78,8 @@ class LiveLab:
         """Cameras of the model, and those added at run time."""
         self.source: Callable[[], LiveLab] | None = None
         """Opens a lab of the same model file, task or run, for `reload`; None if not known."""
+        self.server = ServerView()
+        """Server for programs, if one serves this lab."""
         self._cfg = dataclasses.replace(cfg)
         self._rebuild_calls: list[Callable[[], None]] = []
         self._views: weakref.WeakSet[ElementView] = weakref.WeakSet()
@@ -519,19 +522,8 @@ class LiveLab:
             KeyError: there is no such robot.
         """
         robot, loop = self[name], self.loop
-        reasons = []
-        if loop.fault:
-            reasons.append(loop.fault)
-        if loop.paused:
-            reasons.append("the world is paused")
-        if loop.mode == "direct":
-            reasons.append("the world waits for steps (direct mode)")
-        if (driver := loop.drivers.top).driver.name not in PHYSICS:
-            reasons.append(f"'{driver.owner}' replaces physics ({driver.driver.name})")
-        if loop.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
-            reasons.append("actuation is switched off in the options")
-        reasons += robot.reasons(loop.model, loop.snapshot)
-        return reasons + self.explain_warnings()
+        own = robot.reasons(loop.model, loop.snapshot)
+        return [*why_still(loop), *own, *self.explain_warnings()]
 
     def explain_warnings(self) -> list[str]:
         """Return the number and the meaning of MuJoCo's warnings since the last reset, as text."""

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
+from manyworlds.lab.model_facts import APPEARANCE, binary_model
 from manyworlds.lab.options import read_options
 from manyworlds.lab.shared_snapshots import layout_to_plain
 from manyworlds.lab.verbs.fields import VerbError
 from manyworlds.lab.wire import Message, Wire
-from manyworlds.lab.world import APPEARANCE, binary_model
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -46,6 +46,10 @@ class LabLink:
         self._lab: LiveLab | None = None
         self._fields: list[str] = []
         self._workers = ThreadPoolExecutor(_WORKERS, "manyworlds-link")
+        self._worlds = ThreadPoolExecutor(1, "manyworlds-link-world")
+        self._unsent = 0
+        """Number of rebuilt worlds that the reader does not have yet."""
+        self._sent = threading.Condition()
         self._thread = threading.Thread(target=self._listen, name="manyworlds-link", daemon=True)
         self._thread.start()
 
@@ -58,6 +62,10 @@ class LabLink:
         self._lab = lab
         self._send_world(lab, "lab")
         lab.on_rebuild(lambda: self._follow(lab))
+
+    def hide(self) -> None:
+        """Show no lab until the next call of `show`: verbs are refused."""
+        self._lab = None
 
     def tell(self, event: str, **fields: object) -> None:
         """Send an event to the reader; nothing happens if it has ended."""
@@ -85,9 +93,32 @@ class LabLink:
             self._thread.join()
 
     def _follow(self, lab: LiveLab) -> None:
-        """Show a rebuilt world, without a delay of the thread that rebuilt it."""
+        """Show a rebuilt world, without a delay of the thread that rebuilt it.
+
+        Replies wait for it, so that the reader does not take them for those of the old world.
+        """
+
+        def send() -> None:
+            try:
+                self._send_world(lab, "world")
+            except OSError:
+                pass  # the reader ended; `ended` tells it
+            except Exception:
+                _LOG.exception("A rebuilt world cannot be shown to another process.")
+            finally:
+                self._count_unsent(-1)
+
         if self._lab is lab:
-            self.submit(lambda: self._send_world(lab, "world"))
+            self._count_unsent(1)
+            try:
+                self._worlds.submit(send)
+            except RuntimeError:  # the reader ended; `ended` tells it
+                self._count_unsent(-1)
+
+    def _count_unsent(self, change: int) -> None:
+        with self._sent:
+            self._unsent += change
+            self._sent.notify_all()
 
     def _send_world(self, lab: LiveLab, event: str) -> None:
         self._fields = value_fields(lab.model)
@@ -122,6 +153,7 @@ class LabLink:
             pass
         finally:
             self._workers.shutdown(wait=False, cancel_futures=True)
+            self._worlds.shutdown(wait=False)
             self._ended()
 
     def _answer(self, message: Message) -> None:
@@ -133,6 +165,8 @@ class LabLink:
         except Exception as error:
             _LOG.exception("A request of another process failed.")
             answer = {"id": number, "error": ["internal", f"{type(error).__name__}: {error}"]}
+        with self._sent:
+            self._sent.wait_for(lambda: not self._unsent)
         try:
             self._wire.send(answer)
         except TypeError as error:

@@ -10,13 +10,14 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.control import RobotControls
+from manyworlds.lab.model_facts import STATE, has_prefix
 from manyworlds.lab.recording import carry_values, state_columns
 from manyworlds.lab.states import SavedStates
-from manyworlds.lab.world import STATE, World, has_prefix
 
 if TYPE_CHECKING:
     from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.lab.lab import LiveLab
+    from manyworlds.lab.world import World
 
 
 @dataclass(frozen=True, kw_only=True)

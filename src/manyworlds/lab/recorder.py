@@ -19,11 +19,11 @@ import numpy as np
 from manyworlds.lab.callbacks import Handle
 from manyworlds.lab.cameras.frame import Frame
 from manyworlds.lab.cameras.hub import CameraHub, Subscription
+from manyworlds.lab.model_facts import STATE
 from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.record_mcap import RecordingFile, read_mcap, write_mcap
 from manyworlds.lab.record_text import read_csv, read_json, write_csv, write_json
 from manyworlds.lab.recording import CAMERA, Recording, join_segments, state_columns
-from manyworlds.lab.world import STATE
 
 LIVE = "Live"
 """Name of the session that is recorded by this lab."""

@@ -9,7 +9,7 @@ from functools import cached_property
 import mujoco
 import numpy as np
 
-from manyworlds.lab.world import STATE
+from manyworlds.lab.model_facts import STATE
 from manyworlds.spec.elements import dof_width, qpos_width
 
 Index = Mapping[str, Mapping[str, tuple[int, int]]]

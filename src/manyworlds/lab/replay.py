@@ -12,11 +12,11 @@ import numpy as np
 from manyworlds.lab.callbacks import Handle
 from manyworlds.lab.drivers import Drive
 from manyworlds.lab.matching import MatchReport, match_joints
+from manyworlds.lab.model_facts import STATE, robot_of
 from manyworlds.lab.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.recorder import LIVE, Recorder
 from manyworlds.lab.recording import Recording, joint_types, state_index
 from manyworlds.lab.states import SavedState, SavedStates
-from manyworlds.lab.world import STATE, robot_of
 
 _END_S = 1e-6  # time from the last frame within which playback is at the end
 

@@ -7,16 +7,19 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.control import RobotControls
+from manyworlds.lab.model_facts import STATE
 from manyworlds.lab.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.recording import Recording, carry_values, state_columns
-from manyworlds.lab.world import STATE, World
 from manyworlds.utils.files import write_atomic
+
+if TYPE_CHECKING:
+    from manyworlds.lab.world import World
 
 _META = ("name", "time", "memory", "actuators", "converted")
 _ARRAYS = ("state", "sensordata", "driver")

@@ -10,13 +10,17 @@ import itertools
 import re
 import warnings
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.world import World, binary_model, robot_of, wire_name
+from manyworlds.lab.model_facts import binary_model, robot_of, wire_name
 from manyworlds.spec.export import spec_files
 from manyworlds.utils.mujoco_messages import mujoco_warnings
+
+if TYPE_CHECKING:
+    from manyworlds.lab.world import World
 
 _KINDS = (
     *("body", "jnt", "geom", "site", "cam", "light", "flex", "mesh"),

@@ -21,6 +21,14 @@ import numpy as np
 from manyworlds.entity import EntityCfg
 from manyworlds.lab.control import RobotControl, RobotControls
 from manyworlds.lab.controllers import RobotActuators
+from manyworlds.lab.model_facts import (
+    APPEARANCE,
+    STATE,
+    binary_model,
+    has_prefix,
+    robot_of,
+    wire_name,
+)
 from manyworlds.lab.options import resolve_options
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg
@@ -33,16 +41,8 @@ if TYPE_CHECKING:
 
 INITIAL_KEYFRAME = "init_state"
 """Keyframe of a scene's initial state."""
-
-
-STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
-"""State from which MuJoCo continues bit for bit."""
-
-
 _UNNAMED = "MuJoCo Model"  # MuJoCo's name of a model without one
 _ELEMENT = re.compile(r"(?:Element name|repeated name) '([^']*)'")
-APPEARANCE = ("_", "bvh_", "mesh_", "oct_", "skin_", "tex_")
-"""Beginnings of the names of fields that only affect appearance, which are most of a model."""
 
 
 class CompileError(ValueError):
@@ -184,12 +184,6 @@ class World:
         spec = self.spec.copy()
         set_options(spec, self.model.opt)  # the present ones, not those at compilation
         return export_spec(spec, folder, extra=extra)
-
-
-def robot_of(name: str, prefixes: Mapping[str, str]) -> str | None:
-    """Return the robot with the longest prefix that a name begins with, or None."""
-    robots = [robot for robot, prefix in prefixes.items() if name.startswith(prefix)]
-    return max(robots, key=lambda robot: len(prefixes[robot]), default=None)
 
 
 def world_from_spec(
@@ -386,18 +380,6 @@ def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
     )
 
 
-def has_prefix(model: mujoco.MjModel, prefix: str) -> bool:
-    """Return True if the name of a body, joint or actuator begins with a prefix."""
-    return any(name.startswith(prefix) for name in _names(model))
-
-
-def _names(model: mujoco.MjModel) -> list[str]:
-    """Return the names of bodies without the world, of joints, and of actuators."""
-    kinds = ((model.body, 1, model.nbody), (model.joint, 0, model.njnt))
-    kinds += ((model.actuator, 0, model.nactuator),)
-    return [find(i).name for find, first, end in kinds for i in range(first, end)] or [""]
-
-
 def _infer_robots(
     model: mujoco.MjModel, attached: Mapping[str, str], name: str, unnamed: str
 ) -> dict[str, str]:
@@ -420,18 +402,6 @@ def _attached(path: Path) -> dict[str, str]:
     """Return the prefixes of `<attach>` in a model file by the names that they give to robots."""
     prefixes = (e.get("prefix", "") for e in ElementTree.parse(path).iter("attach"))
     return {prefix.rstrip("_-./ ") or prefix: prefix for prefix in prefixes if prefix}
-
-
-def binary_model(model: mujoco.MjModel) -> bytes:
-    """Return a model as MuJoCo's binary file."""
-    block = np.empty(mujoco.mj_sizeModel(model), np.uint8)
-    mujoco.mj_saveModel(model, None, block)
-    return block.tobytes()
-
-
-def wire_name(name: str) -> str:
-    """Return an element's name for network clients: `robot_hip` for `robot/hip`."""
-    return name.replace("/", "_")
 
 
 def _build(cfg: SceneCfg) -> tuple[Scene, mujoco.MjModel]:

@@ -29,6 +29,8 @@ NETWORK_ROWS = {
         "lab/network/test_streams.py::test_gains_reach_one_robot"
     ),
     "Q7": (
+        "lab/network/test_process.py::test_steps_over_a_process_are_those_of_mujoco "
+        "lab/network/test_process.py::test_stuck_clients_delay_nothing "
         "lab/network/test_hub.py::test_only_what_is_asked_for_is_encoded "
         "lab/network/test_hub.py::test_clients_that_do_not_read_delay_nobody"
     ),
@@ -55,6 +57,7 @@ NETWORK_ROWS = {
     ),
     # BC
     "BC1": (
+        "lab/network/test_process.py::test_the_process_outlives_labs_and_rebuilds "
         "lab/network/test_hub.py::test_the_hub_outlives_labs "
         "lab/network/test_conformance.py::test_without_a_world"
     ),
@@ -81,6 +84,9 @@ NETWORK_ROWS = {
     ),
     "BC11": (
         "lab/network/test_dispatcher.py::test_addresses_of_other_machines_are_refused "
+        "lab/network/test_curve_access.py::test_requests_and_states_with_the_key "
+        "lab/network/test_curve_access.py::test_others_are_not_answered "
+        "lab/network/test_curve_access.py::test_old_protocols_stay_on_this_machine "
         "lab/network/test_conformance.py::test_recordings"
     ),
     "BC12": "lab/network/test_dispatcher.py::test_each_request_is_logged_and_counted",

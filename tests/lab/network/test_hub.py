@@ -129,12 +129,12 @@ def test_only_what_is_asked_for_is_encoded(lab, hub, context):
     time.sleep(0.1)
     assert hub.streams.state.messages == 0
     peer = connect(context, hub.ports["state"], zmq.SUB, b"scene/")
-    until(lambda: hub.streams._wanted, "the subscription does not come")
+    until(lambda: hub.streams.state.wanted, "the subscription does not come")
     lab.step()
     topics = {peer.recv_multipart()[0] for _ in range(4)}
     assert topics == {b"scene/box/" + f for f in (b"xpos", b"xquat", b"qpos", b"qvel")}
     peer.close()
-    until(lambda: not hub.streams._wanted, "the subscription does not end")
+    until(lambda: not hub.streams.state.wanted, "the subscription does not end")
 
 
 def test_lists_of_actuators(lab, hub, context):
@@ -152,7 +152,7 @@ def test_all_modes_are_published(lab, hub, context):
     peer = connect(context, hub.ports["state"], zmq.SUB, b"state/full")
     client = client_of(context, hub)
     client.hello()
-    until(lambda: hub.streams._wanted, "the subscription does not come")
+    until(lambda: hub.streams.state.wanted, "the subscription does not come")
     state = {"qpos": lab.snapshot.qpos.tolist(), "qvel": lab.snapshot.qvel.tolist(), "time": 1.0}
     for mode, fields in (("direct", {}), ("puppet", {"mode": "puppet", **state}), ("live", {})):
         client.ask("set_mode", mode=mode)
@@ -316,7 +316,7 @@ def test_rebuilds_reach_clients(lab, hub, context):
     assert np.size(reply["per_articulation"]["go"]["qpos"]) == lab.model.nq
     assert [r["prefix"] for r in client.hello()["articulations"]] == ["go"]
     peer = connect(context, hub.ports["state"], zmq.SUB, b"state/full")
-    until(lambda: hub.streams._wanted, "the subscription does not come")
+    until(lambda: hub.streams.state.wanted, "the subscription does not come")
     lab.step()
     assert set(msgpack.unpackb(peer.recv_multipart()[1])["per_articulation"]) == {"go"}
 

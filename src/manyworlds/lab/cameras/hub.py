@@ -68,6 +68,8 @@ class Subscription:
         self.begun = False
         """True when the first frame was drawn, which may be delayed."""
         self._wake: Callable[[], None] = lambda: None
+        self.on_frame: Callable[[], None] = lambda: None
+        """Called after each delivery, in the thread that draws."""
 
     @property
     def is_closed(self) -> bool:
@@ -128,6 +130,7 @@ class Subscription:
                 self._frames.popleft()
                 self.num_dropped += 1
             self._changed.notify_all()
+        self.on_frame()
 
     def fail(self, error: str) -> None:
         """Report why there are no frames."""

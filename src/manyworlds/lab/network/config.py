@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
+
+SECURE = ("step", "state", "image")
+"""Uses of the ports that are also open beyond this machine, encrypted, with `listen`."""
+_SECURE_SHIFT = 1000
 
 
 @dataclass(kw_only=True)
@@ -33,7 +40,7 @@ class LabServerCfg:
     """
 
     host: str = "127.0.0.1"
-    """Address to listen on. The protocols have no passwords: only loopback is allowed."""
+    """Address of the ports that cannot authenticate; only loopback is allowed."""
     step_port: int = 5559
     """Port of requests and replies."""
     state_port: int = 5555
@@ -42,6 +49,17 @@ class LabServerCfg:
     """Port that receives targets and gains."""
     info_port: int = 5557
     """Port that publishes lists of actuators."""
+    camera_port: int | None = None
+    """First port of those that each publish the colors of one camera; None takes the one after
+    `info_port`."""
+    image_port: int | None = None
+    """Port that publishes all kinds of images, with headers; None takes the one after
+    `step_port`."""
+    listen: str = ""
+    """Address for programs on other machines, such as 0.0.0.0, where requests, states and images
+    are encrypted, on ports 1000 higher; empty for none."""
+    key_folder: Path | None = None
+    """Folder of the keys for `listen`; None takes the user's folder of settings."""
     takeover: bool = False
     """True to let the newest client drive; otherwise the first one drives until it leaves."""
     on_loss: Literal["hold", "zero"] = "hold"
@@ -52,26 +70,69 @@ class LabServerCfg:
     """Bounds on what one client may send."""
 
     def __post_init__(self) -> None:
-        local = self.host == "localhost"
-        with contextlib.suppress(ValueError):  # no address: a name of some machine
-            local = local or ipaddress.ip_address(self.host).is_loopback
-        if not local:
+        if not is_loopback(self.host):
             raise ValueError(
-                f"The server cannot listen on '{self.host}': these protocols have no passwords, so "
-                "that only 127.0.0.1 is allowed."
+                f"The server cannot open its ports on '{self.host}', because these protocols have "
+                "no passwords: host is 127.0.0.1, and listen (--listen) opens encrypted ports for "
+                "other machines."
             )
-        ports = [port for port in self.ports.values() if port]
-        if not all(0 < port < 65536 for port in ports):
+        if self.listen:
+            _check_address(self.listen)
+        numbers = [*self.ports.values(), *self.secure_ports.values()]
+        if not all(0 <= number < 65536 for number in numbers):
             raise ValueError(f"Each port must be from 0 to 65535, got {self.ports}.")
-        if len(set(ports)) < len(ports):
+        fixed = [number for number in numbers if number]
+        if len(set(fixed)) < len(fixed):
             raise ValueError(f"Each port must be another one, got {self.ports}.")
 
     @property
     def ports(self) -> dict[str, int]:
         """Ports by their use; 0 takes any free one."""
+        camera, image = self.camera_port, self.image_port
         return {
             "step": self.step_port,
             "state": self.state_port,
             "control": self.control_port,
             "info": self.info_port,
+            "camera": _after(self.info_port) if camera is None else camera,
+            "image": _after(self.step_port) if image is None else image,
         }
+
+    @property
+    def secure_ports(self) -> dict[str, int]:
+        """Encrypted ports by their use; 0 takes any free one; empty without `listen`."""
+        ports = self.ports if self.listen else {}
+        return {use: ports[use] and ports[use] + _SECURE_SHIFT for use in SECURE if use in ports}
+
+    def to_plain(self) -> dict[str, object]:
+        """Return all settings as plain data."""
+        folder = str(self.key_folder) if self.key_folder is not None else None
+        return {**dataclasses.asdict(self), "key_folder": folder}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> LabServerCfg:
+        """Return the settings that `to_plain` described."""
+        folder = None if plain["key_folder"] is None else Path(plain["key_folder"])
+        return cls(**{**plain, "limits": Limits(**plain["limits"]), "key_folder": folder})
+
+
+def is_loopback(host: str) -> bool:
+    """Return True for an address that other machines cannot reach."""
+    local = host == "localhost"
+    with contextlib.suppress(ValueError):  # no address: a name of some machine
+        local = local or ipaddress.ip_address(host).is_loopback
+    return local
+
+
+def _check_address(listen: str) -> None:
+    try:
+        ipaddress.ip_address(listen)
+    except ValueError:
+        raise ValueError(
+            f"'{listen}' is no address to listen on: give an address of this machine in its "
+            "network, or 0.0.0.0 for all of them."
+        ) from None
+
+
+def _after(port: int) -> int:
+    return port and port + 1

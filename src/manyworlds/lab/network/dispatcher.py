@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from manyworlds.lab.control import NET
+from manyworlds.lab.cameras.hub import CameraHub
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.lifecycle import ModelFiles
+from manyworlds.lab.network.loss import leave_in_order
 from manyworlds.lab.network.messages import Encoding, decode, encode
 from manyworlds.lab.network.operations import EDITOR, OPERATIONS, ClientOperation, Request
 from manyworlds.lab.network.roster import Roster, RosterCache
@@ -50,17 +51,30 @@ class Dispatcher:
         """Number of errors, by code."""
         self.closing = False
         """True while the server ends: further requests are refused."""
+        self.camera_topics: Callable[[str], PlainMap] = lambda robot: {}
+        """Function that returns the streams of a robot's cameras, by name."""
+        self.ports: Callable[[], list[dict[str, object]]] = list
+        """Function that returns the ports of the server as plain data."""
+        self.cameras: CameraHub | None = None
+        """Draws the cameras of the present world."""
         self._allowance: dict[Hashable, tuple[float, float]] = {}
         self.attach(face)
 
     def attach(self, face: LabFace | None) -> None:
         """Serve another world, or none until the next call; sessions stay."""
+        self.close()
         self.face = face
+        self.cameras = CameraHub(face) if face is not None else None
         self.files = ModelFiles()
         self.control_sources: dict[str, str] = {}
         """Control source of each robot that a client set by itself."""
         self._cache = RosterCache(face) if face is not None else None
         self._status: tuple[float, PlainMap] = (-1e9, {})
+
+    def close(self) -> None:
+        """End the drawing of cameras."""
+        if self.cameras is not None:
+            self.cameras.close()
 
     def refresh(self) -> Roster:
         """Return the members of the present world.
@@ -217,17 +231,7 @@ class Dispatcher:
         if self.face is None:
             return
         try:
-            if session.mode_before:
-                self.face.call("set_mode", mode=session.mode_before)
-            if self.cfg.on_loss == "zero":
-                self._zero(self.face)
+            leave_in_order(self.face, session.mode_before, zero=self.cfg.on_loss == "zero")
         except VerbError as error:
             self.sessions.events.append(f"after the loss of {label(session)}: {error}")
             _LOG.warning("After the loss of %s (%s): %s", label(session), reason, error)
-
-    def _zero(self, face: LabFace) -> None:
-        robots: Any = face.call("read_status")["robots"]
-        for name, robot in robots.items():
-            if robot["owner"] == NET:
-                targets = dict.fromkeys(robot["targets"], 0.0)
-                face.call("set_targets", robot=name, targets=targets, owner=NET)

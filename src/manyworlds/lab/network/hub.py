@@ -1,4 +1,4 @@
-"""Sockets of a lab's server, in threads of their own."""
+"""Server of a lab for programs: sockets, in threads of their own."""
 
 from __future__ import annotations
 
@@ -7,36 +7,49 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from manyworlds.lab.control import NET, PANEL
 from manyworlds.lab.face import LabFace
+from manyworlds.lab.network.camera_server import CameraServer
 from manyworlds.lab.network.config import LabServerCfg
-from manyworlds.lab.network.control_inbox import ControlInbox
+from manyworlds.lab.network.curve_access import CurveAccess
 from manyworlds.lab.network.dispatcher import Dispatcher
-from manyworlds.lab.network.messages import encode
-from manyworlds.lab.network.observations import observe
-from manyworlds.lab.network.ports import Port
-from manyworlds.lab.network.roster import Roster, RosterCache
-from manyworlds.lab.network.streams import StateEncoder, info_is_due, info_message
-from manyworlds.lab.snapshot import Snapshot
-from manyworlds.lab.verbs.fields import PlainMap, VerbError
+from manyworlds.lab.network.ports import Outlet, Port
+from manyworlds.lab.network.request_server import RequestServer
+from manyworlds.lab.network.sessions import Session, label
+from manyworlds.lab.network.stream_server import StreamServer
+from manyworlds.lab.server_view import ServerView
 from manyworlds.utils.extras import require_extra
 
 _LOG = logging.getLogger(__name__)
 
-_POLL_MS = 1
-_IDLE_S = 0.05  # period of the threads while there is no world
-_STATUS_S = 0.1  # age of the robots' status from which it is read again
-_MOST = 10_000  # messages that are read before anything else is done
+_PAUSE_S = 0.05  # after a failure of a thread
+_POLL_S = 0.005
 _JOIN_S = 10.0
+_P = TypeVar("_P", bound=Port)
+
+
+class _Server(Protocol):
+    """Sockets that one thread serves."""
+
+    ports: list[Port]
+
+    def run_once(self) -> None:
+        """Do what there is to do, or wait a moment for it."""
+        ...
+
+    def close(self) -> None:
+        """Close the sockets."""
+        ...
 
 
 class LabHub:
     """Serves one lab at a time to programs on this machine; it outlives the lab.
 
-    One thread answers requests, another one publishes states and collects targets. They read
-    snapshots and call verbs only, so that no client can delay a step.
+    Some threads answer requests, another one publishes states and collects targets. They read
+    snapshots and call verbs only, so that no client can delay a step. Beside the loop of a lab in
+    real time, use `HubProcess`: here, the threads share the interpreter with the steps.
 
     Args:
         cfg: settings; not modified.
@@ -55,18 +68,35 @@ class LabHub:
         self.reports: deque[str] = deque(maxlen=100)
         """Sentences that were reported, the newest last."""
         self._tell = report
-        self._zmq: Any = require_extra("zmq", "net")
+        self.zmq: Any = require_extra("zmq", "net")
         require_extra("msgpack", "net")
-        self._context = self._zmq.Context()
+        self._context = self.zmq.Context()
+        self.access = CurveAccess(self._context, self.cfg.key_folder) if self.cfg.listen else None
+        """Check of the keys of other machines' programs; None if only this machine is served."""
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._prepared = True
+        self._release = ""
+        self._known: tuple[Session | None, str] = (None, "")
+        self.on_driver: Callable[[], None] = lambda: None
+        """Called before the reply to a request by which another client drives, or has changed the
+        mode."""
         self.dispatcher = Dispatcher(None, self.cfg)
-        self.requests = RequestServer(self)
+        self.dispatcher.camera_topics = lambda robot: self.cameras.topics(robot)
+        self.dispatcher.ports = lambda: [port.describe() for port in self._ports()]
+        self.cameras = CameraServer(self)
         self.streams = StreamServer(self)
+        ports = [self.new_port("step", self.zmq.ROUTER)]
+        if self.access is not None:
+            ports.append(self.new_secure_port("step", self.zmq.ROUTER))
+        self._servers: dict[str, _Server] = {
+            **{f"{port.use} requests": RequestServer(self, port) for port in ports},
+            "streams": self.streams,
+            "cameras": self.cameras,
+        }
         self._threads = [
             threading.Thread(target=self._run, args=(server,), name=name, daemon=True)
-            for name, server in (("requests", self.requests), ("streams", self.streams))
+            for name, server in self._servers.items()
         ]
 
     def __enter__(self) -> LabHub:
@@ -90,8 +120,11 @@ class LabHub:
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(_JOIN_S)
-        self.requests.close()
-        self.streams.close()
+        for server in self._servers.values():
+            server.close()
+        self.dispatcher.close()
+        if self.access is not None:
+            self.access.close()
         self._context.destroy(linger=0)
 
     def attach(self, face: LabFace | None) -> None:
@@ -105,8 +138,12 @@ class LabHub:
         with self._lock:
             self.dispatcher.attach(face)
             self.streams.attach(face)
+            self.cameras.attach(face, self.dispatcher.cameras)
             if face is None:
                 return
+            view = getattr(face, "server", None)
+            if isinstance(view, ServerView):  # of a lab of this process
+                view.show(self)
             robots: Any = face.call("read_status")["robots"]
             for name, robot in robots.items():
                 if self.cfg.own_robots and robot["owner"] == PANEL:
@@ -114,15 +151,57 @@ class LabHub:
             self.dispatcher.refresh()
             self._prepared = False
 
+    def release_driver(self, reason: str) -> None:
+        """Let the client that drives observe from now on; a thread of the hub does it soon.
+
+        Args:
+            reason: reason that the client's events have.
+        """
+        self._release = reason
+
     def report(self, text: str) -> None:
         """Keep a sentence, and hand it to `report`."""
         self.reports.append(text)
         self._tell(text)
 
-    def new_port(self, use: str, kind: int) -> Port:
-        """Create a socket for one of the ports of the config."""
-        number, limit = self.cfg.ports[use], self.cfg.limits.max_bytes
-        return Port(self._context, use, kind, self.cfg.host, number, self.report, limit)
+    def pause(self, seconds: float) -> None:
+        """Wait for a time, or for the end of the hub."""
+        self._stopping.wait(seconds)
+
+    def new_port(self, use: str, kind: int, make: type[_P] = Port, **more: Any) -> _P:
+        """Create a socket for one of the ports of the config.
+
+        Args:
+            use: use of the port.
+            kind: type of the socket.
+            make: class of the port.
+            **more: further arguments of it, also in place of those of the config.
+        """
+        given = {"host": self.cfg.host, "number": self.cfg.ports.get(use), **more}
+        return make(
+            self._context,
+            use,
+            kind,
+            report=self.report,
+            max_bytes=self.cfg.limits.max_bytes,
+            **given,
+        )
+
+    def new_secure_port(self, use: str, kind: int, make: type[_P] = Port, **more: Any) -> _P:
+        """Create the encrypted socket of a use, for programs on other machines."""
+        assert self.access is not None
+        number, host = self.cfg.secure_ports[use], self.cfg.listen
+        secure = self.access.protect
+        port = self.new_port(use, kind, make, host=host, number=number, secure=secure, **more)
+        port.use = f"secure {use}"
+        return port
+
+    def new_outlets(self, use: str, **more: Any) -> list[Outlet]:
+        """Create the sockets that publish something: here, and perhaps for other machines."""
+        outlets = [self.new_port(use, self.zmq.XPUB, Outlet, **more)]
+        if self.access is not None:
+            outlets.append(self.new_secure_port(use, self.zmq.XPUB, Outlet, **more))
+        return outlets
 
     @property
     def ports(self) -> dict[str, int]:
@@ -133,22 +212,48 @@ class LabHub:
         """Return True if all ports are open."""
         return all(port.state == "open" for port in self._ports())
 
+    def wait_until_open(self, timeout: float) -> bool:
+        """Wait until all ports are open, or one is in use; return True if they are open.
+
+        Args:
+            timeout: longest wait [s].
+        """
+        end = time.monotonic() + timeout
+        while not self.is_open() and time.monotonic() < end:
+            if any(port.error for port in self._ports()):
+                return False
+            self._stopping.wait(_POLL_S)
+        return self.is_open()
+
     def describe(self) -> dict[str, object]:
         """Return ports, clients, counters and reports as plain data."""
+        sessions = self.dispatcher.sessions
+        driver = sessions.driver
         return {
             "ports": [port.describe() for port in self._ports()],
-            "sessions": len(self.dispatcher.sessions),
-            "events": list(self.dispatcher.sessions.events),
+            "clients": [session.describe(drives=session is driver) for session in sessions],
+            "driver": label(driver) if driver is not None else "",
+            "mode_before": driver.mode_before if driver is not None else "",
+            "events": list(sessions.events),
             "requests": dict(self.dispatcher.requests),
             "errors": dict(self.dispatcher.errors),
             "control": dict(self.streams.inbox.stats),
+            "images": self.cameras.counts(),
+            "refused_keys": 0 if self.access is None else self.access.num_refused,
             "reports": list(self.reports),
+            "problems": [port.error for port in self._ports() if port.error],
         }
 
     def answer(self, request: bytes, peer: Hashable) -> bytes:
         """Answer a request that came in by other ways than the sockets."""
         with self._lock:
-            return self.dispatcher.handle(request, peer)
+            reply = self.dispatcher.handle(request, peer)
+            driver = self.dispatcher.sessions.driver
+            known = (driver, driver.mode_before if driver is not None else "")
+            if known != self._known:
+                self._known = known
+                self.on_driver()
+            return reply
 
     def disconnected(self, peer: Hashable) -> None:
         """End the sessions of a connection that was lost."""
@@ -158,15 +263,18 @@ class LabHub:
     def tick(self) -> None:
         """End sessions whose heartbeats stopped; export a new model before a client asks for it."""
         with self._lock:
+            if self._release and (driver := self.dispatcher.sessions.driver) is not None:
+                self.dispatcher.sessions.release(driver, self._release)
+            self._release = ""
             self.dispatcher.tick()
             if not self._prepared:
                 self._prepared = True
                 self.dispatcher.prepare()
 
     def _ports(self) -> list[Port]:
-        return [self.requests.port, *self.streams.ports]
+        return [port for server in self._servers.values() for port in server.ports]
 
-    def _run(self, server: RequestServer | StreamServer) -> None:
+    def _run(self, server: _Server) -> None:
         while not self._stopping.is_set():
             try:
                 server.run_once()
@@ -174,161 +282,4 @@ class LabHub:
                 # A defect of this program: it is told, and the other clients are served.
                 _LOG.exception("The server's thread failed.")
                 self.report(f"The server failed once: {type(error).__name__}: {error}.")
-                self._stopping.wait(_IDLE_S)
-
-
-class RequestServer:
-    """Socket of requests: like a REP socket, but one client does not wait for another's bytes.
-
-    Args:
-        hub: the hub.
-    """
-
-    def __init__(self, hub: LabHub) -> None:
-        self._hub, self._zmq = hub, hub._zmq
-        self.port = hub.new_port("step", self._zmq.ROUTER)
-        monitored = self._zmq.EVENT_DISCONNECTED
-        self._monitor = self.port.socket.get_monitor_socket(monitored)
-
-    def run_once(self) -> None:
-        """Answer the requests that wait, or wait a moment for one."""
-        self._watch()
-        if not self.port.poll(time.monotonic()):
-            self._hub._stopping.wait(_IDLE_S)
-            return
-        if not self.port.socket.poll(int(1e3 * _IDLE_S)):
-            self._hub.tick()
-            return
-        for frames in self.port.receive(_MOST):
-            self._watch()  # the number of a lost connection may be that of a new one
-            peer = frames[-1].get(self._zmq.SRCFD)
-            if len(frames) != 3 or frames[1].bytes:
-                self._hub.dispatcher.errors["bad_frames"] += 1
-                continue
-            reply = self._hub.answer(frames[2].bytes, peer)
-            self.port.send(frames[0].bytes, b"", reply)
-        self._hub.tick()
-
-    def _watch(self) -> None:
-        """Find the connections that were lost."""
-        from zmq.utils.monitor import recv_monitor_message
-
-        while self._monitor.poll(0):
-            self._hub.disconnected(recv_monitor_message(self._monitor)["value"])
-
-    def close(self) -> None:
-        """Close the sockets."""
-        self.port.socket.disable_monitor()
-        self.port.close()
-
-
-class StreamServer:
-    """Sockets of states, lists of actuators, and targets.
-
-    Args:
-        hub: the hub.
-    """
-
-    def __init__(self, hub: LabHub) -> None:
-        self._hub, zmq = hub, hub._zmq
-        self.state = hub.new_port("state", zmq.XPUB)
-        self.info = hub.new_port("info", zmq.PUB)
-        self.control = hub.new_port("control", zmq.SUB)
-        self.ports = (self.state, self.info, self.control)
-        self.control.socket.setsockopt(zmq.SUBSCRIBE, b"")  # names are compared as a whole
-        self.inbox = ControlInbox(hub.report)
-        self._wanted: set[bytes] = set()
-        self._next: tuple[LabFace | None] = (None,)
-        self._face: LabFace | None = None
-        self._cache: RosterCache | None = None
-        self._encoder: tuple[Roster, StateEncoder] | None = None
-        self._frame = self._last = -1
-        self._status: tuple[float, PlainMap] = (-1e9, {})
-
-    def attach(self, face: LabFace | None) -> None:
-        """Publish another world from now on; may be called in any thread."""
-        self._next = (face,)
-
-    def run_once(self) -> None:
-        """Publish the newest snapshot if it is new; pass targets on; wait a moment."""
-        now = time.monotonic()
-        ready = [port.poll(now) for port in self.ports]
-        if self._face is not self._next[0]:
-            self._switch(self._next[0])
-        if self._face is None or not any(ready):
-            self._hub._stopping.wait(_IDLE_S)
-            return
-        try:
-            self._exchange(self._face, now)
-        except (VerbError, ValueError) as error:
-            self._hub.report(f"Nothing is published: {error}")
-            self._hub._stopping.wait(1.0)
-
-    def _switch(self, face: LabFace | None) -> None:
-        self._face = face
-        self._cache = None if face is None else RosterCache(face)
-        self._encoder, self._frame, self._last = None, -1, -1
-
-    def _exchange(self, face: LabFace, now: float) -> None:
-        assert self._cache is not None
-        roster = self._cache.get()
-        if self.control.state != "open":
-            self._hub._stopping.wait(1e-3 * _POLL_MS)
-        elif self.control.socket.poll(_POLL_MS):
-            for frames in self.control.receive(_MOST):
-                self.inbox.put([frame.bytes for frame in frames], roster)
-            if not self.inbox.is_empty:
-                self.inbox.flush(face)
-        if self.state.state == "open":
-            self._read_subscriptions()
-        snapshot = face.snapshot
-        if snapshot.frame_id == self._frame or snapshot.model_version != roster.version:
-            return
-        self._frame = snapshot.frame_id
-        if self._encoder is None or self._encoder[0] is not roster:
-            self._encoder = roster, StateEncoder(roster)
-        if self._wanted:
-            self._publish(snapshot, self._encoder[1], roster, self._robots(face, now))
-        if self.info.state == "open" and info_is_due(self._last, self._frame):
-            for robot in roster.articulations:
-                self.info.send(info_message(roster, robot))
-        self._last = self._frame
-
-    def _robots(self, face: LabFace, now: float) -> PlainMap:
-        if now - self._status[0] > _STATUS_S:
-            robots: Any = face.call("read_status")["robots"]
-            self._status = now, robots
-        return self._status[1]
-
-    def _publish(
-        self, snapshot: Snapshot, encoder: StateEncoder, roster: Roster, status: PlainMap
-    ) -> None:
-        everything = b"" in self._wanted
-        if everything or any(not w.startswith((b"scene/", b"state/")) for w in self._wanted):
-            for message in encoder.encode(snapshot, status):
-                self.state.send(*message)
-        if self._wants(b"scene/"):
-            for message in encoder.encode_entities(snapshot):
-                self.state.send(*message)
-        if self._wants(b"state/full"):
-            full = {"op": "state_full", **observe(roster, snapshot, "standard", status)}
-            self.state.send(b"state/full", encode(full, "msgpack"))
-
-    def _wants(self, topic: bytes) -> bool:
-        """Return True if a client has subscribed to topics that begin so."""
-        return any(topic.startswith(want) or want.startswith(topic) for want in self._wanted)
-
-    def _read_subscriptions(self) -> None:
-        for frames in self.state.receive(_MOST):
-            event = frames[0].bytes
-            if event[:1] == b"\x01":
-                if len(self._wanted) >= _MOST:
-                    event = b"\x01"  # too many to remember: everything
-                self._wanted.add(event[1:])
-            elif event[:1] == b"\x00":
-                self._wanted.discard(event[1:])
-
-    def close(self) -> None:
-        """Close the sockets."""
-        for port in self.ports:
-            port.close()
+                self._stopping.wait(_PAUSE_S)

@@ -81,7 +81,7 @@ class ModelFiles:
 
 def describe_manager(request: Request, files: PlainMap, assets: bool) -> PlainDict:
     """Return everything that a client needs to know about the world."""
-    roster, mjb = request.roster, files["mjb"]
+    roster, mjb, cameras = request.roster, files["mjb"], request.server.camera_topics
     fresh = request.call("describe_world")["robots"]  # gains change without the model
     reply: PlainDict = {
         "mjb": mjb,
@@ -90,7 +90,10 @@ def describe_manager(request: Request, files: PlainMap, assets: bool) -> PlainDi
         "mjcf": files["mjcf"],
         "mjcf_error": files["mjcf_error"],
         "mjcf_sha256": hashlib.sha256(files["mjcf"].encode()).hexdigest(),
-        "articulations": [_articulation(roster, r, fresh[r.name]) for r in roster.articulations],
+        "articulations": [
+            _articulation(roster, robot, fresh[robot.name], cameras(robot.name))
+            for robot in roster.articulations
+        ],
         "entities": {body.name: _entity(body) for body in roster.entities},
         "global_cameras": {},
     }
@@ -103,7 +106,7 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def _articulation(roster: Roster, robot: Member, details: PlainMap) -> PlainDict:
+def _articulation(roster: Roster, robot: Member, details: PlainMap, cameras: PlainMap) -> PlainDict:
     model = roster.model
     reply: PlainDict = {
         "prefix": robot.name,
@@ -114,7 +117,7 @@ def _articulation(roster: Roster, robot: Member, details: PlainMap) -> PlainDict
             for name, actuator in zip(robot.control_names, robot.actuators.tolist(), strict=True)
         },
         "original_names": _original_names(roster, robot),
-        "camera_topics": {},
+        "camera_topics": dict(cameras),
     }
     if details.get("gains"):
         params = controller_params(details["gains"])
@@ -184,6 +187,7 @@ def _actuator_type(model: mujoco.MjModel, actuator: int) -> str:
     urlab_version=Field(text="version of the protocol that old clients know"),
     server=Field(text="name and version of this program"),
     protocol=Integer(text="version of this program's additions"),
+    ports=Values(text="ports of this server by their use"),
     mujoco_version=Field(),
     mujoco_version_int=Integer(),
     manager_present=Flag(text="false while no world is loaded"),
@@ -239,6 +243,7 @@ def greet(server: Dispatcher, request: Request) -> PlainDict:
         "urlab_version": "urlab/0.1",
         "server": f"manyworlds/{__version__}",
         "protocol": PROTOCOL,
+        "ports": {port["use"]: port["port"] for port in server.ports()},
         "mujoco_version": mujoco.mj_versionString(),
         "mujoco_version_int": mujoco.mj_version(),
         "manager_present": server.face is not None,
@@ -302,15 +307,8 @@ def release_driver(request: Request) -> Reply:
 def network_status(request: Request) -> Reply:
     """Return who is connected, and the counters of the server."""
     server = request.server
-    sessions = [
-        {
-            "name": label(session),
-            "drives": session is server.sessions.driver,
-            "encoding": session.encoding,
-            "heartbeats": session.heartbeats,
-        }
-        for session in server.sessions
-    ]
+    driver = server.sessions.driver
+    sessions = [session.describe(drives=session is driver) for session in server.sessions]
     events = [{"text": text} for text in server.sessions.events]
     counters = {"ops": dict(server.requests), "errors": dict(server.errors)}
     return {

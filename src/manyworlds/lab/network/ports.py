@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +18,7 @@ State = Literal["waiting", "open", "closed"]
 _FIRST_S, _LONGEST_S = 0.25, 5.0
 _LISTENING = "0A"  # state of a socket in /proc/net/tcp
 _BACKLOG = 10_000  # messages that wait for a slow reader before further ones are dropped
+_MOST_TOPICS = 10_000  # subscriptions that are remembered
 
 
 class Port:
@@ -33,6 +34,9 @@ class Port:
         number: port; 0 takes any free one.
         report: receives a sentence when the port is in use, and when it is open after that.
         max_bytes: largest message; a peer that sends a larger one is disconnected.
+        backlog: number of messages that wait for a slow reader before further ones are dropped.
+        others: ports that do as well if this one is in use.
+        secure: encrypts a socket before it is bound; None for none.
     """
 
     def __init__(
@@ -44,6 +48,10 @@ class Port:
         number: int,
         report: Callable[[str], None],
         max_bytes: int,
+        *,
+        backlog: int = _BACKLOG,
+        others: Sequence[int] = (),
+        secure: Callable[[zmq.Socket], None] | None = None,
     ) -> None:
         self._zmq: Any = require_extra("zmq", "net")
         self.use, self.host, self.number = use, host, number
@@ -52,7 +60,9 @@ class Port:
         """Reason why it waits; empty if it does not."""
         self.messages = 0
         """Number of messages that were sent or received."""
-        self._report = report
+        self.is_secure = secure is not None
+        """True if it is encrypted."""
+        self._report, self._others = report, others
         # Plain numbers and single frames: half the time of `send_multipart` with flags.
         self._last = int(self._zmq.NOBLOCK)
         self._more = self._last | int(self._zmq.SNDMORE)
@@ -60,8 +70,10 @@ class Port:
         self.socket = context.socket(kind)
         self.socket.setsockopt(self._zmq.LINGER, 0)
         self.socket.setsockopt(self._zmq.MAXMSGSIZE, max_bytes)
-        self.socket.setsockopt(self._zmq.SNDHWM, _BACKLOG)
-        self.socket.setsockopt(self._zmq.RCVHWM, _BACKLOG)
+        self.socket.setsockopt(self._zmq.SNDHWM, backlog)
+        self.socket.setsockopt(self._zmq.RCVHWM, backlog)
+        if secure is not None:
+            secure(self.socket)
 
     def poll(self, now: float) -> bool:
         """Bind the socket if it is time to try again; return True if it is open.
@@ -71,9 +83,8 @@ class Port:
         """
         if self.state != "waiting" or now < self._next:
             return self.state == "open"
-        try:
-            self.socket.bind(f"tcp://{self.host}:{self.number or '*'}")
-        except self._zmq.ZMQError as error:
+        error = self._bind(self.number)
+        if error is not None and not any(self._bind(number) is None for number in self._others):
             self._next, self._pause = now + self._pause, min(2.0 * self._pause, _LONGEST_S)
             self._wait(error)
             return False
@@ -84,6 +95,14 @@ class Port:
             self._report(f"The {self.use} port {self.number} is free and open now.")
         self.error = ""
         return True
+
+    def _bind(self, number: int) -> Exception | None:
+        """Return the error if a port cannot be had."""
+        try:
+            self.socket.bind(f"tcp://{_in_address(self.host)}:{number or '*'}")
+        except self._zmq.ZMQError as error:
+            return error
+        return None
 
     def _wait(self, error: Exception) -> None:
         holder = holder_of(self.number)
@@ -131,7 +150,36 @@ class Port:
             "state": self.state,
             "error": self.error,
             "messages": self.messages,
+            "secure": self.is_secure,
         }
+
+
+class Outlet(Port):
+    """Port that publishes, and knows what its peers have subscribed to: an `XPUB` socket."""
+
+    wanted: frozenset[bytes] = frozenset()
+    """Beginnings of the topics that peers want."""
+
+    def read_subscriptions(self) -> bool:
+        """Read who wants what; return True if that has changed."""
+        wanted = set(self.wanted)
+        for frames in self.receive(_MOST_TOPICS):
+            event = frames[0].bytes
+            if event[:1] == b"\x01":
+                # Too many to remember: everything.
+                wanted.add(event[1:] if len(wanted) < _MOST_TOPICS else b"")
+            elif event[:1] == b"\x00":
+                wanted.discard(event[1:])
+        before, self.wanted = self.wanted, frozenset(wanted)
+        return before != self.wanted
+
+    def wants(self, topic: bytes) -> bool:
+        """Return True if a peer has subscribed to topics that begin so."""
+        return any(topic.startswith(want) or want.startswith(topic) for want in self.wanted)
+
+
+def _in_address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def holder_of(port: int) -> str:

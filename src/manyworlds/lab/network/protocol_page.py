@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from manyworlds.lab.cameras.camera import KINDS
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.lifecycle import UNITS
 from manyworlds.lab.network.operations import EDITOR, OPERATIONS, ClientOperation
@@ -17,33 +18,36 @@ them.
 ```sh
 manyworlds lab robot.xml --serve            # needs the extra 'net' (part of 'lab')
 manyworlds lab robot.xml --serve --takeover --port-shift 100
+manyworlds lab robot.xml --serve --listen 0.0.0.0    # also for other machines, encrypted
 ```
 
 Programs on the same machine can read states, send targets, and request all that the page can do.
 The messages are those of URLab's documented protocols of 2026-04 (streams) and 2026-06
-(requests), with additions that old clients ignore. The server listens on 127.0.0.1 only, because
-these protocols have no passwords. A port in use is tried again until it is free; the process that
-holds it is named.
+(requests), with additions that old clients ignore. These protocols have no passwords, so that their
+ports are open on 127.0.0.1 only; see "Other machines". A port in use is tried again until it is
+free; log, page and `read_server` name the process that holds it.
 
 ```python
 import mujoco
 
 from manyworlds.lab import LiveLab, world_from_spec
-from manyworlds.lab.network import LabHub, LabServerCfg
+from manyworlds.lab.network import HubProcess, LabServerCfg
 
 ROD = """<mujoco model="rod"><worldbody><body><joint name="hinge" axis="0 1 0"/>
   <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/></body></worldbody>
   <actuator><motor name="hinge" joint="hinge"/></actuator></mujoco>"""
-hub = LabHub(LabServerCfg(state_port=0, control_port=0, info_port=0, step_port=0))  # any free ports
-hub.start()
-with LiveLab(world_from_spec(mujoco.MjSpec.from_string(ROD))) as lab:
-    hub.attach(lab)                            # and `attach(None)` before another lab
-    print(hub.describe()["ports"])
-hub.stop()
+cfg = LabServerCfg(state_port=0, control_port=0, info_port=0, step_port=0)  # any free ports
+if __name__ == "__main__":
+    with HubProcess(cfg) as hub, LiveLab(world_from_spec(mujoco.MjSpec.from_string(ROD))) as lab:
+        hub.attach(lab)                        # and `attach(None)` before another lab
+        print(hub.greeting)
 ```
 
-Sockets run in threads of their own, which read snapshots and call verbs: no step waits for a
-client. What nobody subscribes to is not encoded; messages for clients that do not read are dropped.
+The server is a process of its own, which reads snapshots from shared memory and sends verbs, which
+enter by the lab's queue: no step waits for a client, for an encoding, or for an image. It outlives
+the lab. If it ends by itself, the log and the page say so, and the lab goes on as after the loss of
+a client that drove. `LabHub` is the same in the lab's process, for tests. What nobody subscribes to
+is neither encoded nor drawn; messages for clients that do not read are dropped.
 
 ## Names
 
@@ -79,7 +83,10 @@ velocity |
 | {control} | received | `ROBOT/control` | int32 number, then for each int32 id, float32 value |
 | | | `ROBOT/set_gains` | JSON: `{{"JOINT": {{"kp": 1.0, "kv": 1.0, "torque_limit": 1.0}}}}` |
 | {info} | published | none | JSON: `robot`, `names`, `ids`, `mins`, `maxs`, `limited` of the \
-actuators |
+actuators, `camera_list` with `name` and `endpoint` |
+| {camera} and above | published | `ROBOT/camera/CAMERA ` (with a space) | blue, green, red, \
+alpha, uint8, row by row from the top |
+| {image} | published | `image/CAMERA/KIND` | two frames: header, pixels |
 
 - Each new snapshot is published once, in all modes, also while the world is paused. Snapshots that
   come faster than the server reads them are left out.
@@ -91,8 +98,46 @@ actuators |
   the network; `set_control_source` and the page change the owner. Others' targets are counted,
   and the page says so.
 - Gains belong to a robot's PD law; joints that are not named keep theirs.
+- Each camera of the model that is part of a robot has a port of its own for its colors, the next
+  free one from {camera} on. `camera_topics` in the reply of `hello` and `camera_list` have its
+  address; `resolution` is the size, which the messages do not have.
 - The list of actuators comes every 50 frames in the first 2500, then every 500. Without limits, a
   range is -100 to 100, and `limited` is false.
+"""
+
+_IMAGES = """
+## Images
+
+Port {image} has all cameras, also those that were added (`add_camera`), by their names in
+`list_cameras`, and all kinds: {kinds}. A message has three frames: topic, header, pixels. The
+header is a msgpack map, and enough to read the pixels: `width`, `height`, `channels`, `dtype`,
+`frame_id`, `step`, `time` of the snapshot that the image shows, `fx`, `fy`, `cx`, `cy` [pixel],
+`pos` [m] and `quat` (w, x, y, z; x is right, y up, -z forward) of the camera, `near`, `far`,
+`orthographic`, for depth the `unit`, for entities their names. Depth is float32 in meters along the
+optical axis; ids are exact int32, -1 for none. `configure_camera` sets size, rate and delay.
+
+Images are drawn in the server's process from snapshots, while somebody has subscribed. A reader
+that is too slow loses frames. `include_cameras` of `step` returns images with the state: `sync`
+shows exactly this step (same `frame_id`), `latest` is the newest image that was published. Colors
+come as `bgra8` there, as old clients expect.
+
+## Other machines
+
+With `--listen ADDRESS` (`LabServerCfg.listen`), requests, states and images are also open at that
+address, on ports {step_far}, {state_far} and {image_far}, encrypted (ZeroMQ's CURVE), for programs
+that have a copy of the file `client.key`. It is made at the first start, beside `server.key`, in
+`~/.config/manyworlds`; only its owner can read it. Delete both files for new keys. All other ports
+stay on this machine, because their protocols cannot authenticate.
+
+```python
+import zmq
+from manyworlds.lab.network.curve_access import read_client_keys
+
+keys = read_client_keys("client.key")    # a JSON map: server, public, secret
+peer = zmq.Context().socket(zmq.REQ)
+keys.protect(peer)                       # CURVE_SERVERKEY, CURVE_PUBLICKEY, CURVE_SECRETKEY
+peer.connect("tcp://192.168.1.20:{step_far}")
+```
 """
 
 _REQUESTS = """
@@ -144,6 +189,8 @@ CODES = {
     "dim_mismatch": "a wrong number of values",
     "unknown_articulation": "no such robot",
     "unknown_body": "no such body",
+    "unknown_camera": "no such camera",
+    "no_gl": "images cannot be drawn on this machine",
     "unknown_state": "no such saved state",
     "not_mocap_body": "the body is no mocap body",
     "unknown_keyframe": "no such keyframe",
@@ -178,7 +225,14 @@ _TITLES = {
 def protocol_page() -> str:
     """Return the text of the page."""
     ports, limits = LabServerCfg().ports, LabServerCfg().limits
-    parts = [_HEAD, _STREAMS.format(**ports), _REQUESTS.format(**ports, heartbeat=HEARTBEAT_S)]
+    far = LabServerCfg(listen="0.0.0.0").secure_ports
+    images = {**ports, **{f"{use}_far": port for use, port in far.items()}}
+    parts = [
+        _HEAD,
+        _STREAMS.format(**ports),
+        _IMAGES.format(**images, kinds=", ".join(f"`{kind}`" for kind in KINDS)),
+        _REQUESTS.format(**ports, heartbeat=HEARTBEAT_S),
+    ]
     parts += [f"| `{code}` | {text} |\n" for code, text in CODES.items()]
     parts.append(_TAIL.format(editor=len(EDITOR)))
     parts.append(

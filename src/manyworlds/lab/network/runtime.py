@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.control import NET, PANEL
+from manyworlds.lab.network.images import Wishes, read_wishes, take_images
 from manyworlds.lab.network.observations import LEVELS, Level, clocks, mode_of, observe
 from manyworlds.lab.network.operations import Request, operation, pass_to_verb
 from manyworlds.lab.network.roster import Member, Roster
@@ -31,6 +32,7 @@ from manyworlds.lab.verbs.fields import (
 )
 from manyworlds.lab.verbs.registry import Reply
 
+_CAMERAS = "true, or by camera: sync (of this step) or latest, perhaps with a kind: `sync depth`"
 _ROBOTS = Values(text="fields by robot")
 _LEVEL = Choice(options=LEVELS, text="amount of data in replies, from now on")
 _STEPS = Integer(high=100_000, text="number of steps; below 1 is 1")
@@ -54,12 +56,16 @@ _OPTIONS = tuple(
 )
 
 
-@operation(reply=_ALL, ignored=Values(text="owner of each robot that took no targets"))
+@operation(
+    reply=_ALL,
+    cameras=Values(text="size, dtype, frame_id, time, pose and pixels of each camera asked for"),
+    ignored=Values(text="owner of each robot that took no targets"),
+)
 def step(
     request: Request,
     n_steps: Annotated[int, _STEPS] = 1,
     observations: Annotated[Level | None, _LEVEL] = None,
-    include_cameras: Annotated[object, Anything(text="pictures; this server has none")] = None,
+    include_cameras: Annotated[object, Anything(text=_CAMERAS)] = None,
     per_articulation: Annotated[PlainMap | None, _ROBOTS] = None,
     mode: Annotated[str | None, Field(text="`puppet` to show the state that follows")] = None,
     time: Annotated[float | None, Number(unit="s", text="simulated time, for puppet")] = None,
@@ -69,11 +75,11 @@ def step(
 ) -> Reply:
     """Set controls and forces, and step (direct), show a state (puppet), or read (live)."""
     request.session.observations = observations or request.session.observations
-    if include_cameras:
-        raise VerbError("bad_value", "step: this server has no cameras: include_cameras is false.")
+    cameras = read_wishes(request, include_cameras)
     present = mode_of(request.face.snapshot)
     if mode == "puppet" or present == "puppet":
-        return _show(request, present, qpos=qpos, qvel=qvel, state_time=time, ctrl=ctrl)
+        state = {"qpos": qpos, "qvel": qvel, "state_time": time, "ctrl": ctrl}
+        return _show(request, present, cameras, **state)
     if mode not in (None, present):
         raise VerbError("bad_mode", f"step: the mode is '{present}', not '{mode}'; see set_mode.")
     targets, wrenches = _read_robots(request, per_articulation or {})
@@ -83,14 +89,14 @@ def step(
             answer = request.call("set_targets", robot=robot, targets=values, owner=NET)
             if not answer["accepted"]:
                 ignored[robot] = answer["owner"]
-        return _state(request, ignored=ignored)
+        return _state(request, cameras, ignored=ignored)
     answer = request.call(
         "step", n_steps=max(n_steps, 1), targets=targets, wrenches=wrenches, owner=NET
     )
-    return _state(request, ignored=answer["ignored"])
+    return _state(request, cameras, ignored=answer["ignored"])
 
 
-def _show(request: Request, present: str, **fields: Any) -> Reply:
+def _show(request: Request, present: str, cameras: Wishes, **fields: Any) -> Reply:
     if present != "puppet":
         raise VerbError("bad_mode", f"step: the mode is '{present}', not 'puppet'; see set_mode.")
     for name in ("qpos", "qvel"):
@@ -100,15 +106,16 @@ def _show(request: Request, present: str, **fields: Any) -> Reply:
         fields["state_time"] = request.face.snapshot.time
     answer = request.call("show_state", **fields)
     pull = {"perturbation": answer["perturbation"]} if answer["perturbation"] else {}
-    return _state(request, ignored={}, **pull)
+    return _state(request, cameras, ignored={}, **pull)
 
 
-def _state(request: Request, **more: object) -> PlainDict:
+def _state(request: Request, cameras: Wishes | None = None, **more: object) -> PlainDict:
     level = request.session.observations
-    return {
-        **observe(request.roster, request.face.snapshot, level, request.server.status()),
-        **more,
-    }
+    roster = request.server.refresh()  # the world may have been rebuilt since the request came
+    snapshot = request.face.snapshot
+    if cameras:
+        more["cameras"] = take_images(request, cameras, snapshot)
+    return {**observe(roster, snapshot, level, request.server.status()), **more}
 
 
 def _read_robots(

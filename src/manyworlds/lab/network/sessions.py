@@ -33,6 +33,15 @@ class Session:
     mode_before: str = ""
     """Mode of the world before it changed that; empty if it did not."""
 
+    def describe(self, drives: bool) -> dict[str, object]:
+        """Return name, role and encoding as plain data."""
+        return {
+            "name": label(self),
+            "drives": drives,
+            "encoding": self.encoding,
+            "heartbeats": self.heartbeats,
+        }
+
 
 class Sessions:
     """All sessions, and the one that drives.

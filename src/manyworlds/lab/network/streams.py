@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -148,10 +148,17 @@ class StateEncoder:
                 yield f"scene/{body.name}/{field}".encode(), numbers.astype("<f8").tobytes()
 
 
-def info_message(roster: Roster, robot: Member) -> bytes:
+def info_message(
+    roster: Roster, robot: Member, cameras: Mapping[str, Mapping[str, object]] | None = None
+) -> bytes:
     """Return the list of a robot's actuators as JSON, one frame without a topic.
 
     `ids` are indices of controls in the model, which control messages use.
+
+    Args:
+        roster: members of the world.
+        robot: one of them.
+        cameras: its cameras by name, as `CameraServer.topics` describes them.
     """
     limited = roster.model.actuator_ctrllimited[robot.ctrl].astype(bool)
     low, high = roster.model.actuator_ctrlrange[robot.ctrl].T
@@ -163,7 +170,10 @@ def info_message(roster: Roster, robot: Member) -> bytes:
         "mins": np.where(limited, low, -UNLIMITED).tolist(),
         "maxs": np.where(limited, high, UNLIMITED).tolist(),
         "limited": limited.tolist(),
-        "camera_list": [],
+        "camera_list": [
+            {"name": name, "endpoint": camera["zmq_endpoint"]}
+            for name, camera in (cameras or {}).items()
+        ],
     }
     return json.dumps(info).encode()
 

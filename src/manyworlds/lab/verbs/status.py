@@ -16,11 +16,13 @@ from manyworlds.lab.verbs.fields import (
     Field,
     Flag,
     Integer,
+    Listing,
     Name,
     Number,
     Numbers,
     Texts,
     Values,
+    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.lab.wire_model import check_robot_names, wire_mjb, wire_mjcf
@@ -46,7 +48,7 @@ _EXPORT_S = 10.0  # longest wait for a copy of the model
     rebuild_notes=Texts(text="sentences about what the last rebuild did not keep"),
     warnings=Values(text="MuJoCo's warnings since the last reset, by type"),
     left_out=Values(text="reasons why entities of the scene were left out, by name"),
-    failures=Texts(text="sentences about callbacks that failed"),
+    failures=Texts(text="sentences about callbacks that failed, and ports in use"),
     robots=Values(text="owner, targets and controller by robot, and why it does not move"),
     held=Texts(text="robots that are held in a keyframe"),
     states=Texts(text="names of the saved states"),
@@ -72,7 +74,7 @@ def read_status(lab: LiveLab) -> Reply:
         "rebuild_notes": list(lab.rebuild_notes),
         "warnings": loop.warnings,
         "left_out": dict(lab.errors),
-        "failures": loop.reports.lines,
+        "failures": [*loop.reports.lines, *lab.server.problems],
         "robots": {robot.name: _robot(lab, robot) for robot in lab.controls},
         "held": [robot for robot in lab.world.robots if lab.keyframes.is_holding(robot)],
         "states": lab.states.names,
@@ -100,6 +102,30 @@ def read_status(lab: LiveLab) -> Reply:
             "camera": None if replay.camera is None else replay.camera.tolist(),
         },
     }
+
+
+@verb(
+    ports=Listing(text="use, number, state and number of messages of each"),
+    clients=Listing(text="name, role and encoding of each"),
+    driver=Field(text="client that drives; empty if none does"),
+    events=Texts(text="sentences about who drove, the newest last"),
+    requests=Values(text="number of requests by operation"),
+    errors=Values(text="number of errors by code"),
+    problems=Texts(text="sentences about ports in use, and about the end of the server"),
+)
+def read_server(lab: LiveLab) -> Reply:
+    """Return the state of the server for programs; nothing is in it if there is none."""
+    said, empty = lab.server.describe(), {"driver": "", "requests": {}, "errors": {}}
+    names = ("ports", "clients", "driver", "events", "requests", "errors", "problems")
+    return {name: said.get(name, empty.get(name, [])) for name in names}
+
+
+@verb()
+def release_client(lab: LiveLab) -> Reply:
+    """Let the client of the network that drives observe from now on."""
+    if not lab.server.release_driver("the page took the world"):
+        raise VerbError("not_ready", "release_client: no server serves this world.")
+    return {}
 
 
 @verb(

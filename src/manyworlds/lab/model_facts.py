@@ -1,0 +1,43 @@
+"""Names, robots and bytes of compiled models; without the packages that build worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import mujoco
+import numpy as np
+
+STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+"""State from which MuJoCo continues bit for bit."""
+APPEARANCE = ("_", "bvh_", "mesh_", "oct_", "skin_", "tex_")
+"""Beginnings of the names of fields that only affect appearance, which are most of a model."""
+
+
+def robot_of(name: str, prefixes: Mapping[str, str]) -> str | None:
+    """Return the robot with the longest prefix that a name begins with, or None."""
+    robots = [robot for robot, prefix in prefixes.items() if name.startswith(prefix)]
+    return max(robots, key=lambda robot: len(prefixes[robot]), default=None)
+
+
+def has_prefix(model: mujoco.MjModel, prefix: str) -> bool:
+    """Return True if the name of a body, joint or actuator begins with a prefix."""
+    return any(name.startswith(prefix) for name in _names(model))
+
+
+def _names(model: mujoco.MjModel) -> list[str]:
+    """Return the names of bodies without the world, of joints, and of actuators."""
+    kinds = ((model.body, 1, model.nbody), (model.joint, 0, model.njnt))
+    kinds += ((model.actuator, 0, model.nactuator),)
+    return [find(i).name for find, first, end in kinds for i in range(first, end)] or [""]
+
+
+def binary_model(model: mujoco.MjModel) -> bytes:
+    """Return a model as MuJoCo's binary file."""
+    block = np.empty(mujoco.mj_sizeModel(model), np.uint8)
+    mujoco.mj_saveModel(model, None, block)
+    return block.tobytes()
+
+
+def wire_name(name: str) -> str:
+    """Return an element's name for network clients: `robot_hip` for `robot/hip`."""
+    return name.replace("/", "_")

@@ -1,0 +1,151 @@
+"""Images of cameras for clients: their names, their messages, and the images of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from manyworlds.lab.cameras.camera import KINDS, Kind, LabCameraCfg
+from manyworlds.lab.cameras.frame import Frame
+from manyworlds.lab.cameras.hub import unknown_camera
+from manyworlds.lab.model_facts import robot_of, wire_name
+from manyworlds.lab.network.messages import encode
+from manyworlds.lab.network.operations import Request, operation
+from manyworlds.lab.network.roster import Roster
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.verbs import VERBS
+from manyworlds.lab.verbs import cameras as verbs
+from manyworlds.lab.verbs.fields import Choice, Field, PlainDict, VerbError
+from manyworlds.lab.verbs.registry import Reply
+
+TOPIC = "image/"
+"""Beginning of the topics of images: `image/CAMERA/KIND`."""
+Wishes = Mapping[str, tuple[str, str, Kind]]
+"""Camera, moment and kind of images, by the client's name of the camera."""
+_MOMENTS = ("sync", "latest")
+
+
+def image_topic(camera: str, kind: Kind) -> bytes:
+    """Return the topic of a camera's images of one kind."""
+    return f"{TOPIC}{camera}/{kind}".encode()
+
+
+def image_message(frame: Frame) -> tuple[bytes, bytes, bytes]:
+    """Return topic, header (a msgpack map, see `Frame.header`), and pixels of a frame."""
+    header = encode(frame.header(), "msgpack")
+    return image_topic(frame.camera, frame.kind), header, frame.to_bytes()
+
+
+def bgra(image: np.ndarray) -> np.ndarray:
+    """Return colors as blue, green, red, alpha, uint8, shape (height, width, 4)."""
+    pixels = np.full((*image.shape[:2], 4), 255, np.uint8)
+    pixels[..., :3] = image[..., ::-1]
+    return pixels
+
+
+def robot_cameras(roster: Roster) -> dict[tuple[str, str], str]:
+    """Return the model's cameras that are parts of robots.
+
+    Returns:
+        Name of each in the lab, by the name of the robot and its own name for clients.
+    """
+    model, found = roster.model, {}
+    prefixes = {name: member.prefix for name, member in roster.members.items() if member.details}
+    for index in range(model.ncam):
+        name = model.camera(index).name or f"camera_{index}"
+        if (robot := robot_of(name, prefixes)) is not None:
+            found[robot, wire_name(name.removeprefix(prefixes[robot]))] = name
+    return found
+
+
+def find_camera(request: Request, name: str) -> str:
+    """Return the name in the lab of a camera.
+
+    Args:
+        request: the request that names it.
+        name: its name in the lab, or for clients: `robot/eye` or `robot_eye`.
+
+    Raises:
+        VerbError: there is no such camera.
+    """
+    known = _cameras(request)
+    if name in known:
+        return name
+    of_robots = {f"{r}_{short}": live for (r, short), live in robot_cameras(request.roster).items()}
+    if name not in of_robots:
+        raise unknown_camera(name, [*known, *of_robots])
+    return of_robots[name]
+
+
+def _cameras(request: Request) -> Mapping[str, LabCameraCfg]:
+    assert request.server.cameras is not None, "there is a world"
+    return request.server.cameras.cameras
+
+
+def read_wishes(request: Request, wish: object) -> Wishes:
+    """Return the images that a step asks for: camera, moment and kind by the client's name.
+
+    Args:
+        request: the request.
+        wish: `include_cameras` of `step`: true for the colors of all cameras, or a map from names
+            to `sync` or `latest`, perhaps with a kind: `sync depth`.
+
+    Raises:
+        VerbError: it is none of these.
+    """
+    if wish is None or isinstance(wish, bool):
+        return {name: (name, "sync", "rgb") for name in (_cameras(request) if wish else ())}
+    if not isinstance(wish, Mapping):
+        raise VerbError(
+            "bad_value", "step: include_cameras must be true, or a map from cameras to sync/latest."
+        )
+    wishes: dict[str, tuple[str, str, Kind]] = {}
+    for name, text in wish.items():
+        moment, _, kind = text.partition(" ") if isinstance(text, str) else ("", "", "")
+        if moment not in _MOMENTS or (kind or "rgb") not in KINDS:
+            raise VerbError(
+                "bad_value",
+                f"step: include_cameras of '{name[:80]}' must be sync or latest, perhaps with one "
+                f"of {', '.join(KINDS)} after a space, got {str(text)[:80]!r}.",
+            )
+        chosen: Any = kind or "rgb"
+        wishes[name] = find_camera(request, name), moment, chosen
+    return wishes
+
+
+def take_images(request: Request, wishes: Wishes, snapshot: Snapshot) -> PlainDict:
+    """Return the images that a step asks for, by the client's name of the camera.
+
+    Those that are `sync` show the snapshot; the latest ones are those that were last published,
+    or show the snapshot if there are none.
+    """
+    painter, images = request.server.cameras, {}
+    assert painter is not None, "there is a world"
+    for name, (camera, moment, kind) in wishes.items():
+        frame = painter.newest(camera, kind) if moment == "latest" else None
+        frame = painter.render(camera, kind, snapshot) if frame is None else frame
+        colors = kind == "rgb"
+        images[name] = {
+            **frame.header(),
+            "dtype": "bgra8" if colors else frame.image.dtype.name,
+            "channels": 4 if colors else frame.header()["channels"],
+            "data": bgra(frame.image).tobytes() if colors else frame.to_bytes(),
+        }
+    return images
+
+
+@operation("lab", writes=False, reply=VERBS["capture_camera"].reply)
+def capture_camera(
+    request: Request,
+    camera: Annotated[str, Field(text="camera, by its name in the lab or for clients")],
+    kind: Annotated[Kind, Choice(options=KINDS, text="kind of image")] = "rgb",
+    format: Annotated[
+        Literal["raw", "jpeg"], Choice(options=("raw", "jpeg"), text="encoding of the pixels")
+    ] = "raw",
+) -> Reply:
+    """Take one image now, of the newest snapshot, in the server's process."""
+    painter = request.server.cameras
+    assert painter is not None, "there is a world"
+    return verbs.encode(painter.render(find_camera(request, camera), kind), format)

@@ -1,0 +1,87 @@
+"""Program that serves a lab to programs; see `ReaderProgram`."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any
+
+from manyworlds.lab.network.config import LabServerCfg
+from manyworlds.lab.network.hub import LabHub
+from manyworlds.lab.reader_program import ReaderProgram, run_program
+from manyworlds.lab.wire import Message
+
+_OPEN_S = 5.0  # longest wait for the ports at the start
+_SWITCH_S = 0.0005  # longest turn of a thread while another one waits; Python's is 5 ms
+_LOOK_S, _TELL_S = 0.05, 0.5
+_URGENT = ("driver", "problems", "reports")
+"""Parts of the description that the lab's process gets at once; it gets the counters later."""
+
+
+class HubProgram(ReaderProgram):
+    """Serves the lab, and does what its process says."""
+
+    _hub: LabHub
+
+    def open(self, settings: dict[str, Any]) -> dict[str, object]:
+        """Open the ports, and return them."""
+        report = self.lab.tell
+        self._hub = LabHub(
+            LabServerCfg.from_plain(settings["server"]), lambda text: report("report", text=text)
+        )
+        # A thread that encodes states must not keep the one that answers requests waiting.
+        sys.setswitchinterval(_SWITCH_S)
+        self._told: dict[str, object] = {}
+        self._telling = threading.Lock()
+        # The end of this process must not leave the world as a driver has made it.
+        self._hub.on_driver = self._tell_status
+        self._hub.start()
+        self._hub.wait_until_open(_OPEN_S)
+        threading.Thread(target=self._watch, name="status", daemon=True).start()
+        access = self._hub.access
+        file = "" if access is None else str(access.client_file)
+        return {"ports": self._hub.ports, "client_file": file}
+
+    def show(self) -> None:
+        """Serve the lab in place of the one before."""
+        self._hub.attach(None)
+        self.lab.sync_model()
+        try:
+            self._hub.attach(self.lab)
+        except Exception:
+            self._hub.attach(None)
+            raise
+
+    def take(self, message: Message) -> bool:
+        """Serve no lab, or let nobody drive."""
+        match message["event"]:
+            case "no_lab":
+                self._hub.attach(None)
+                self.lab.tell("left")
+            case "release_driver":
+                self._hub.release_driver(message["reason"])
+            case _:
+                return False
+        return True
+
+    def _watch(self) -> None:
+        """Tell the lab's process what has changed, counters now and then."""
+        at = 0.0
+        while True:
+            present, now = self._hub.describe(), time.monotonic()
+            urgent = any(present[key] != self._told.get(key) for key in _URGENT)
+            if urgent or (present != self._told and now - at > _TELL_S):
+                at = now
+                self._tell_status()
+            time.sleep(_LOOK_S)
+
+    def _tell_status(self) -> None:
+        with self._telling:
+            self._told = self._hub.describe()
+            self.lab.tell("status", status=self._told)
+
+
+def main() -> None:
+    """Serve a lab until SIGTERM; the only argument is the file descriptor of the wire."""
+    run_program(HubProgram)

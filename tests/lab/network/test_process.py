@@ -1,0 +1,241 @@
+"""The server in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import zmq
+
+from manyworlds.lab import LabCfg, LiveLab, world_from_scene
+from manyworlds.lab.network import HubProcess, LabServerCfg
+from manyworlds.scene import SceneCfg
+from tests.lab.network.client import Client, ReplyError
+from tests.lab.network.conftest import GO, entity, two_robots
+from tests.lab.network.test_hub import ANY, client_of, connect, read_joint, until
+
+ERRORS: list[str] = []
+"""Sentences that the server reported."""
+
+
+@pytest.fixture(scope="module")
+def process():
+    """A server in a process of its own, on any free ports, which serves one lab after another."""
+    with HubProcess(LabServerCfg(**ANY), ERRORS.append) as process:
+        yield process
+
+
+@pytest.fixture
+def served(lab, process):
+    """That server, serving the lab."""
+    process.attach(lab)
+    yield process
+    process.attach(None)
+
+
+@pytest.fixture
+def context():
+    """ZeroMQ's context of the clients."""
+    with zmq.Context() as context:
+        yield context
+        context.destroy(linger=0)
+
+
+def test_steps_over_a_process_are_those_of_mujoco(lab, served, context):
+    """Step 200 times with controls: each state equals the lab's, to the last bit, in order."""
+    client = client_of(context, served)
+    model = client.hello()["articulations"] and client.model()
+    assert model.nq == lab.model.nq and served.is_alive
+    rng = np.random.default_rng(0)
+    for number in range(1, 201):
+        controls = rng.uniform(-1, 1, 2).tolist()
+        reply = client.ask("step", per_articulation={"go": {"ctrl": controls}})
+        assert reply["step"] == number == lab.snapshot.step
+        for name in ("go", "go2"):
+            member = reply["per_articulation"][name]
+            start = lab.model.joint(f"{name}/root").qposadr[0]
+            size = len(member["qpos"])
+            assert member["qpos"] == lab.snapshot.qpos[start : start + size].tolist()
+    assert reply["per_articulation"]["go"]["ctrl"] == controls
+
+
+def test_the_process_is_light_and_nice(served):
+    """Look at the process: it has no torch, and gives way to the lab."""
+    pid = served.process.pid
+    with open(f"/proc/{pid}/maps") as maps:
+        assert "torch" not in maps.read()
+    own, other = (os.getpriority(os.PRIO_PROCESS, each) for each in (0, pid))
+    assert other > own or own == 19
+
+
+def test_streams_and_targets_through_the_process(lab, served, context):
+    """Publish controls, read the joint: it moves, and the other robot does not."""
+    lab.modes.set("live")
+    states = connect(context, served.ports["state"], zmq.SUB, b"go/joint/hip")
+    control = connect(context, served.ports["control"], zmq.PUB)
+    from manyworlds.lab.network.streams import pack_control
+
+    start = read_joint(states, b"go/joint/hip")
+
+    def moved():
+        control.send_multipart([b"go/control ", pack_control([(0, 3.0)])])
+        return read_joint(states, b"go/joint/hip")[1] > start[1] + 0.05
+
+    until(moved, "the joint does not move")
+    assert lab["go2"].command.targets.tolist() == [0.0, 0.0]
+
+
+def test_the_process_outlives_labs_and_rebuilds(lab, served, context):
+    """Take the lab away, serve another one, rebuild it: one session goes on through all."""
+    client = client_of(context, served)
+    client.hello()
+    served.attach(None)
+    with pytest.raises(ReplyError) as caught:
+        client.ask("step")
+    assert caught.value.code == "no_active_manager"
+    with LiveLab(two_robots(), LabCfg(mode="direct")) as other:
+        served.attach(other)
+        assert other["go"].owner == "net"
+        assert client.ask("step", n_steps=7)["step"] == 7.0 == other.snapshot.step
+        other.rebuild(lambda: world_from_scene(SceneCfg(entities={"go": entity(GO)})))
+        reply = client.ask("step")
+        assert set(reply["per_articulation"]) == {"go"} and reply["entities"] == {}
+        assert np.size(reply["per_articulation"]["go"]["qpos"]) == other.model.nq
+        served.attach(None)
+
+
+def test_worlds_that_clients_cannot_read_are_refused(lab, served, context):
+    """Attach robots that clients cannot tell apart: the error has the reason, and none is served.
+
+    The server goes on with the next lab.
+    """
+    scene = SceneCfg(entities={"go": entity(GO), "go_2": entity(GO, (0.0, 1.0, 0.0))})
+    with LiveLab(world_from_scene(scene), LabCfg(mode="direct")) as other:
+        with pytest.raises(ValueError, match="cannot tell 'go' and 'go_2' apart"):
+            served.attach(other)
+        client = client_of(context, served)
+        assert not client.hello()["manager_present"]
+        served.attach(lab)
+        assert client.hello()["manager_present"]
+
+
+def test_the_page_lets_the_driver_go(lab, served, context):
+    """Take the world from the client that drives: it observes, and the mode is as before it."""
+    lab.modes.set("live")
+    client, watcher = client_of(context, served), client_of(context, served)
+    client.hello(client="arm")
+    client.ask("set_mode", mode="direct")
+    watcher.hello()
+    until(lambda: len(lab.call("read_server")["clients"]) == 2, "the clients are not told")
+    status = lab.call("read_server")
+    assert status["driver"].startswith("arm")
+    assert {port["use"] for port in status["ports"]} >= {"step", "state"}
+    assert status["requests"]["set_mode"] >= 1
+    lab.call("release_client")
+    until(lambda: lab.modes.mode == "live", "the mode is not as before")
+    until(lambda: lab.call("read_server")["driver"] == "", "the client drives")
+    assert "the page took the world" in lab.call("read_server")["events"][-1]
+    watcher.ask("set_paused", paused=True)
+    with pytest.raises(ReplyError) as caught:
+        client.ask("step")
+    assert caught.value.code == "session_expired"
+
+
+def test_a_lab_without_a_server(lab):
+    """Ask a lab that nobody serves: it says so."""
+    assert lab.call("read_server")["ports"] == []
+    with pytest.raises(ValueError, match="no server serves this world"):
+        lab.call("release_client")
+
+
+def test_ports_in_use_are_on_the_page(lab):
+    """Start on a port in use: the holder is named in the status, until the port is free."""
+    said: list[str] = []
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        cfg = LabServerCfg(**{**ANY, "state_port": holder.getsockname()[1]})
+        with HubProcess(cfg, said.append) as process:
+            process.attach(lab)
+            until(lambda: said, "the port in use is not told")
+            assert f"in use by process {os.getpid()} (" in said[0]
+            until(lambda: said[0] in lab.call("read_status")["failures"], "the page does not know")
+            lab.step()
+            holder.close()
+            until(lambda: "is free and open now" in said[-1], "the port does not open")
+            until(lambda: lab.call("read_status")["failures"] == [], "the page still has it")
+
+
+def test_the_lab_goes_on_without_its_server(lab, context, caplog):
+    """Kill -9 the server while a client drives: log and page say so, and the lab goes on."""
+    lab.modes.set("live")
+    process = HubProcess(LabServerCfg(**ANY))
+    with contextlib.closing(process):
+        process.attach(lab)
+        client = client_of(context, process)
+        client.hello()
+        client.ask("set_mode", mode="direct")
+        until(lambda: lab.call("read_server")["driver"], "the driver is not told")
+        with caplog.at_level(logging.ERROR):
+            os.kill(process.process.pid, signal.SIGKILL)
+            until(lambda: lab.call("read_status")["failures"], "the page does not know")
+        (sentence,) = lab.call("read_status")["failures"]
+        assert "server for programs at port" in sentence and "SIGKILL" in sentence
+        assert sentence in [record.getMessage() for record in caplog.records]
+        until(lambda: lab.modes.mode == "live", "the mode is not as before")
+        step = lab.snapshot.step
+        until(lambda: lab.snapshot.step > step + 10, "the lab stands still")
+        process.attach(None)
+        process.attach(lab)  # as a reload does
+
+
+LAB = """
+import os, sys, time
+from manyworlds.lab import LabCfg, LiveLab
+from manyworlds.lab.network import HubProcess, LabServerCfg
+from tests.lab.network.conftest import two_robots
+ports = {"step_port": 0, "state_port": 0, "control_port": 0, "info_port": 0}
+if __name__ == "__main__":
+    process = HubProcess(LabServerCfg(**ports))
+    lab = LiveLab(two_robots(), LabCfg())
+    process.attach(lab)
+    lab.start()
+    print(process.process.pid, process.ports["step"], flush=True)
+    time.sleep(60)
+"""
+
+
+def test_the_server_ends_with_its_lab(context):
+    """Kill -9 a program with a lab: its server ends by itself, and its ports are free."""
+    lab = subprocess.Popen(
+        [sys.executable, "-c", LAB], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert lab.stdout is not None
+    pid, port = map(int, lab.stdout.readline().split())
+    with socket.create_connection(("127.0.0.1", port)):
+        pass
+    lab.kill()
+    lab.wait(30)
+    until(lambda: not os.path.exists(f"/proc/{pid}"), "the server is left")
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_stuck_clients_delay_nothing(lab, served, context):
+    """Send requests without reading replies, and rubbish: other clients are served."""
+    dealer = connect(context, served.ports["step"], zmq.DEALER)
+    for _ in range(200):
+        dealer.send_multipart([b"", b'{"op": "meta"}'])
+    dealer.send_multipart([b"", b"\xff{rubbish"])
+    client: Client = client_of(context, served)
+    client.hello()
+    for _ in range(50):
+        client.ask("step")
+    assert lab.snapshot.step == 50

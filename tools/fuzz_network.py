@@ -1,0 +1,121 @@
+"""Send hostile frames to a lab's server, many more than the tests do.
+
+Run from the project's root: python -m tools.fuzz_network [--face requests] [--frames 1000000]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import tyro
+import zmq
+
+from manyworlds.lab import LabCfg, LiveLab, RecorderCfg
+from manyworlds.lab.network import Dispatcher, HubProcess, LabServerCfg
+from manyworlds.lab.network.control_inbox import ControlInbox
+from manyworlds.lab.network.roster import RosterCache
+from tests.lab.network.conftest import two_robots
+from tests.lab.network.hostile import put_controls, send_requests, send_subscriptions
+from tests.lab.network.test_hub import ANY, client_of
+
+_BLOCK = 10_000
+"""Frames between two checks of the world."""
+
+
+@dataclass
+class Options:
+    """Send hostile frames to a lab's server; stop with an error at the first defect."""
+
+    face: Literal["requests", "controls", "process", "subscriptions"] = "requests"
+    """`requests` calls the dispatcher, `controls` the inbox of targets; `process` sends requests to
+    a server in a process of its own, and `subscriptions` messages to its ports that publish."""
+    frames: int = 1_000_000
+    minutes: float = 60.0
+    """Time after which no further frames are sent."""
+    seed: int = 0
+
+
+def main() -> int:
+    """Send the frames, and print what became of them."""
+    options = tyro.cli(Options, prog="python -m tools.fuzz_network")
+    began, sent, seen = time.monotonic(), 0, Counter[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        cfg = LabCfg(
+            mode="direct", start_owner="net", recorder=RecorderCfg(folder=Path(folder) / "here")
+        )
+        with LiveLab(two_robots(), cfg) as lab, _Face(options.face, lab) as face:
+            while sent < options.frames and time.monotonic() - began < 60.0 * options.minutes:
+                seen += face.send(min(_BLOCK, options.frames - sent), options.seed + sent)
+                sent += _BLOCK
+                _check(lab, Path(folder))
+                print(f"{sent:,} frames in {time.monotonic() - began:.0f} s", flush=True)
+            seen += face.counters
+    print(f"{options.face}: {sent:,} frames, no defect; {dict(seen.most_common())}")
+    return 0
+
+
+class _Face:
+    """One face of the server, and how frames are sent to it."""
+
+    def __init__(self, name: str, lab: LiveLab) -> None:
+        self._name, self._lab = name, lab
+        self.counters = Counter[str]()
+        """What became of the frames, if replies do not tell."""
+
+    def __enter__(self) -> _Face:
+        if self._name == "requests":
+            self._server = Dispatcher(self._lab)
+        elif self._name == "controls":
+            self._inbox = ControlInbox()
+            self._roster = RosterCache(self._lab).get()
+            self.counters = self._inbox.stats
+        else:
+            self._hub = HubProcess(LabServerCfg(**ANY))
+            self._hub.attach(self._lab)
+            self._context = zmq.Context()
+            self._peer = client_of(self._context, self._hub)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._name == "requests":
+            self._server.close()
+        elif self._name != "controls":
+            self._context.destroy(linger=0)
+            self._hub.close()
+
+    def send(self, frames: int, seed: int) -> Counter[str]:
+        """Send hostile frames, and return the number of replies by operation or code."""
+        match self._name:
+            case "requests":
+                return send_requests(lambda f: self._server.handle(f, "a"), frames, seed)
+            case "controls":
+                put_controls(self._inbox, self._roster, frames, seed)
+                self._inbox.flush(self._lab)
+            case "process":
+                return send_requests(self._peer.send, frames, seed)
+            case _:
+                ports = [self._hub.ports[use] for use in ("state", "image", "info")]
+                send_subscriptions(self._context, ports, frames, seed)
+                self._peer.hello()  # is still answered
+        return Counter()
+
+
+def _check(lab: LiveLab, folder: Path) -> None:
+    """Check that the world works, and that nothing was written outside its folder."""
+    assert {path.name for path in folder.iterdir()} <= {"here"}, "a file outside the folder"
+    lab.call("set_mode", mode="direct")
+    lab.call("reset")
+    before = lab.snapshot.step
+    assert lab.call("step", n_steps=2)["step"] == before + 2, "the world does not step"
+    assert np.isfinite(lab.snapshot.qpos).all(), "the state is not finite"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
