@@ -65,7 +65,7 @@ class LabOptions:
     serve: bool = False
     """Let programs on this machine talk to the world; see docs/lab_protocol.md."""
     port_shift: int = 0
-    """Number that is added to the ports of `--serve`: 5555, 5556, 5557 and 5559."""
+    """Number that is added to the ports of `--serve`: 5555, 5556, 5557, 5559, 5561 and 5571."""
     takeover: bool = False
     """With `--serve`, let the newest program drive; otherwise the first one does until it ends."""
     on_loss: Literal["hold", "zero"] = "hold"

@@ -42,6 +42,10 @@ class LabServerCfg:
     """Port that receives targets and gains."""
     info_port: int = 5557
     """Port that publishes lists of actuators."""
+    fast_path_port: int = 5571
+    """Port that answers programs which draw the world; see `manyworlds.lab.network.fast_path`."""
+    fast_path_bus_port: int = 5561
+    """Port that publishes poses for them."""
     takeover: bool = False
     """True to let the newest client drive; otherwise the first one drives until it leaves."""
     on_loss: Literal["hold", "zero"] = "hold"
@@ -74,4 +78,6 @@ class LabServerCfg:
             "state": self.state_port,
             "control": self.control_port,
             "info": self.info_port,
+            "fast_path": self.fast_path_port,
+            "fast_path_bus": self.fast_path_bus_port,
         }

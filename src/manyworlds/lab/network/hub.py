@@ -14,6 +14,8 @@ from manyworlds.lab.face import LabFace
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.control_inbox import ControlInbox
 from manyworlds.lab.network.dispatcher import Dispatcher
+from manyworlds.lab.network.fast_path.server import FastPathServer
+from manyworlds.lab.network.fast_path.sources import LabSource
 from manyworlds.lab.network.messages import encode
 from manyworlds.lab.network.observations import observe
 from manyworlds.lab.network.ports import Port
@@ -35,8 +37,9 @@ _JOIN_S = 10.0
 class LabHub:
     """Serves one lab at a time to programs on this machine; it outlives the lab.
 
-    One thread answers requests, another one publishes states and collects targets. They read
-    snapshots and call verbs only, so that no client can delay a step.
+    One thread answers requests, another one publishes states and collects targets, a third one
+    serves programs that draw the world. They read snapshots and call verbs only, so that no client
+    can delay a step.
 
     Args:
         cfg: settings; not modified.
@@ -64,9 +67,15 @@ class LabHub:
         self.dispatcher = Dispatcher(None, self.cfg)
         self.requests = RequestServer(self)
         self.streams = StreamServer(self)
+        self.fast_path = FastPathServer(self.new_port, self.report, self.cfg.limits)
+        servers = {
+            "requests": self.requests,
+            "streams": self.streams,
+            "fast path": self.fast_path,
+        }
         self._threads = [
             threading.Thread(target=self._run, args=(server,), name=name, daemon=True)
-            for name, server in (("requests", self.requests), ("streams", self.streams))
+            for name, server in servers.items()
         ]
 
     def __enter__(self) -> LabHub:
@@ -92,6 +101,7 @@ class LabHub:
                 thread.join(_JOIN_S)
         self.requests.close()
         self.streams.close()
+        self.fast_path.close()
         self._context.destroy(linger=0)
 
     def attach(self, face: LabFace | None) -> None:
@@ -105,6 +115,7 @@ class LabHub:
         with self._lock:
             self.dispatcher.attach(face)
             self.streams.attach(face)
+            self.fast_path.attach(None if face is None else LabSource(face))
             if face is None:
                 return
             robots: Any = face.call("read_status")["robots"]
@@ -142,6 +153,7 @@ class LabHub:
             "requests": dict(self.dispatcher.requests),
             "errors": dict(self.dispatcher.errors),
             "control": dict(self.streams.inbox.stats),
+            "fast_path": dict(self.fast_path.counts),
             "reports": list(self.reports),
         }
 
@@ -164,9 +176,9 @@ class LabHub:
                 self.dispatcher.prepare()
 
     def _ports(self) -> list[Port]:
-        return [self.requests.port, *self.streams.ports]
+        return [self.requests.port, *self.streams.ports, *self.fast_path.ports]
 
-    def _run(self, server: RequestServer | StreamServer) -> None:
+    def _run(self, server: RequestServer | StreamServer | FastPathServer) -> None:
         while not self._stopping.is_set():
             try:
                 server.run_once()
