@@ -22,6 +22,7 @@ from tests.robots import robot_file
 
 ANY = {f"{use}_port": 0 for use in LabServerCfg().ports}
 WAIT_S = 20.0
+ROBOTS = ["unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml"]
 MODELS = {
     "ball": """<mujoco model="ball"><worldbody><geom type="plane" size="1 1 1"/>
         <body name="ball" pos="0 0 1"><freejoint/><geom size=".1"/></body>
@@ -145,7 +146,7 @@ def test_poses_are_those_of_the_snapshots(lab, mirror):
         assert newest.viewer["qvel"] == snapshot.qvel.tolist()
 
 
-@pytest.mark.parametrize("name", ["unitree_g1", "unitree_go1", "i2rt_yam"])
+@pytest.mark.parametrize("name", ROBOTS)
 def test_robots(hub, mirror, name):
     """Mirror third-party robots: local kinematics at the positions give the published bodies."""
     with LiveLab(model_of(name), LabCfg(mode="direct")) as lab:
@@ -421,7 +422,7 @@ def test_mirrors_of_nothing(hub):
 
 def test_poses_of_bodies_alone():
     """Put bodies of a third-party robot: geoms, sites and cameras are where MuJoCo has them."""
-    for name in ("unitree_g1", "unitree_go1", "i2rt_yam"):
+    for name in ROBOTS:
         model = mujoco.MjModel.from_xml_path(str(robot_file(name)))
         data, mine = mujoco.MjData(model), mujoco.MjData(model)
         data.qpos[:] = model.qpos0 + np.linspace(0.0, 0.5, model.nq)

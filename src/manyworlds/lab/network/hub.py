@@ -68,6 +68,7 @@ class LabHub:
         self.requests = RequestServer(self)
         self.streams = StreamServer(self)
         self.fast_path = FastPathServer(self.new_port, self.report, self.cfg.limits)
+        self.fast_path.requests = lambda: f"tcp://{self.cfg.host}:{self.ports['step']}"
         servers = {
             "requests": self.requests,
             "streams": self.streams,

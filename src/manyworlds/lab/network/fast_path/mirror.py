@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,12 @@ class MirroredScene:
     """Id of this state of the model, for comparison; empty if the owner has none."""
     note: str
     """Reason why nothing can be pushed; empty if everything can, or if it is not known."""
+    robots: tuple[str, ...] = ()
+    """Names of the robots, by which the names of their elements begin: `robot_hip`."""
+    has_state: bool = False
+    """True if it publishes controls and sensors, too."""
+    requests: str = ""
+    """Endpoint of the lab's other requests; empty if there is none."""
 
 
 @dataclass
@@ -48,12 +55,21 @@ class Mirror:
     Args:
         address: endpoint of its requests, such as `tcp://127.0.0.1:5571`.
         timeout: longest wait for an answer [s].
+        topics: topics to listen to.
+        backlog: number of messages that wait for a slow reader before further ones are dropped.
     """
 
-    def __init__(self, address: str, timeout: float = _TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        address: str,
+        timeout: float = _TIMEOUT_S,
+        topics: Sequence[bytes] = (GEOMS, VIEWER),
+        backlog: int = 100,
+    ) -> None:
         self._zmq: Any = require_extra("zmq", "net")
         self._msgpack: Any = require_extra("msgpack", "net")
         self.address, self._timeout = address, timeout
+        self._topics, self._backlog = topics, backlog
         self._context = self._zmq.Context()
         self._requests: Any = None
         self._poses: Any = None
@@ -79,6 +95,9 @@ class Mirror:
             model=model,
             model_id=str(reply.get("model_id", "")),
             note=str(reply.get("note", "")),
+            robots=tuple(map(str, reply.get("robots", ()))),
+            has_state="state" in reply.get("capabilities", ()),
+            requests=str(reply.get("requests", "")),
         )
 
     def is_there(self, *, raise_error: bool = False) -> bool:
@@ -125,15 +144,25 @@ class Mirror:
     def read(self, newest: Newest) -> bool:
         """Read all messages that have come; return False if there were none."""
         came = False
-        while self._poses is not None and self._poses.poll(0):
-            topic, content = self._poses.recv_multipart()
-            message = self._msgpack.unpackb(content)
+        for topic, message in self.receive():
             if topic == GEOMS:
                 newest.geoms = message
             else:
                 newest.viewer = message
             came = True
         return came
+
+    def receive(self, timeout: float = 0.0) -> Iterator[tuple[bytes, dict[str, Any]]]:
+        """Yield the topics and contents of all messages that have come.
+
+        Args:
+            timeout: longest wait for the first one [s].
+        """
+        wait = int(1e3 * timeout)
+        while self._poses is not None and self._poses.poll(wait):
+            topic, content = self._poses.recv_multipart()
+            yield topic, self._msgpack.unpackb(content)
+            wait = 0
 
     def close(self) -> None:
         """Close the connection."""
@@ -143,9 +172,8 @@ class Mirror:
         if self._poses is not None:
             self._poses.close()
         self._poses = self._context.socket(self._zmq.SUB)
-        # Only the newest pose counts; a slow drawer must not lag behind.
-        self._poses.setsockopt(self._zmq.RCVHWM, 100)
-        for topic in (GEOMS, VIEWER):
+        self._poses.setsockopt(self._zmq.RCVHWM, self._backlog)
+        for topic in self._topics:
             self._poses.setsockopt(self._zmq.SUBSCRIBE, topic)
         self._poses.connect(bus)
         self._bus = bus

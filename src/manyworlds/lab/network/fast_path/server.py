@@ -29,8 +29,9 @@ from manyworlds.utils.extras import require_extra
 
 _LOG = logging.getLogger(__name__)
 
-GEOMS, VIEWER = b"geoms", b"viewer"
-"""Topics: poses of all bodies, and generalized positions and velocities."""
+GEOMS, VIEWER, STATE = b"geoms", b"viewer", b"state"
+"""Topics: poses of all bodies; generalized positions and velocities; all of a lab's state (ours)."""
+_STATE_FIELDS = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "sensordata")
 _IDLE_MS = 50  # wait for requests while nobody reads poses
 _MOST = 16  # requests that are answered before the next pose
 _MAX_BYTES, _MAX_ITEMS = 2**16, 1000  # of a request
@@ -68,6 +69,8 @@ class FastPathServer:
         limits = Limits() if limits is None else limits
         self._limits = dataclasses.replace(limits, max_bytes=_MAX_BYTES, max_items=_MAX_ITEMS)
         self._report, self._period_ms = report, period_ms
+        self.requests: Callable[[], str] = str
+        """Returns the endpoint of the lab's other requests; empty if there is none."""
         self.counts: Counter[str] = Counter()
         """Number of requests by operation, and of `errors`."""
         self.instance = uuid.uuid4().hex[:12]
@@ -151,7 +154,7 @@ class FastPathServer:
     def _read_subscriptions(self) -> None:
         for frames in self.bus.receive(_MOST):
             event = frames[0].bytes
-            for topic in (GEOMS, VIEWER):
+            for topic in (GEOMS, VIEWER, STATE):
                 if not topic.startswith(event[1:]):
                     continue
                 if event[:1] == b"\x01":
@@ -179,6 +182,11 @@ class FastPathServer:
         if VIEWER in self._topics:
             viewer = {"t": pose.time, "qpos": pose.qpos.tolist(), "qvel": pose.qvel.tolist()}
             self.bus.send(VIEWER, self._pack(viewer))
+        if STATE in self._topics and source.has_state:
+            state = {name: getattr(pose, name).ravel().tolist() for name in _STATE_FIELDS}
+            model_id = self._model_id(pose.model_version)
+            told = {"t": pose.time, "f": pose.frame_id, "model_id": model_id, **state}
+            self.bus.send(STATE, self._pack(told))
 
     def _answer(self, frames: Sequence[bytes]) -> None:
         """Answer a request, whatever it is: a REQ socket waits for it."""
@@ -216,6 +224,8 @@ class FastPathServer:
         model_id = self._model_id(source.pose().model_version)
         if self._mjb[0] != model_id:
             self._mjb = model_id, source.model()
+        # Only what there is, so that a reader that looks for the key finds the truth, too.
+        can = {"accept_input": not source.refusal, "state": source.has_state}
         return {
             "ok": True,
             "scene": source.scene,
@@ -223,11 +233,12 @@ class FastPathServer:
             "bus": f"tcp://{self.bus.host}:{self.bus.number}",
             "format": "mjb",
             "mjb": self._mjb[1],
-            # Only what there is, so that a reader that looks for the key finds the truth, too.
-            "capabilities": {} if source.refusal else {"accept_input": True},
+            "capabilities": {name: True for name, there in can.items() if there},
             "mujoco_version": mujoco.mj_versionString(),
             "model_id": model_id,
             "note": source.refusal,
+            "robots": list(source.robots),
+            "requests": self.requests(),
         }
 
     def _perturb(self, source: Source, request: PlainMap, peer: tuple[bytes, ...]) -> PlainDict:

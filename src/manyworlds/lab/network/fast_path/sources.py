@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, cast
 
 import numpy as np
@@ -66,6 +67,16 @@ class Source(Protocol):
         """Number of geoms."""
         ...
 
+    @property
+    def robots(self) -> Sequence[str]:
+        """Names of the robots."""
+        ...
+
+    @property
+    def has_state(self) -> bool:
+        """True if poses have controls and sensors, as snapshots of a lab do."""
+        ...
+
     def pose(self) -> Pose:
         """Return the newest state: the same object until there is another one."""
         ...
@@ -96,7 +107,7 @@ class LabSource:
         face: the lab, in this process or in another one.
     """
 
-    refusal = ""
+    refusal, has_state = "", True
 
     def __init__(self, face: LabFace) -> None:
         self.face = face
@@ -111,6 +122,11 @@ class LabSource:
     def ngeom(self) -> int:
         """Number of geoms."""
         return int(self.face.model.ngeom)
+
+    @property
+    def robots(self) -> Sequence[str]:
+        """Names of the robots."""
+        return list(self.face.robots)
 
     def pose(self) -> Pose:
         """Return the newest snapshot."""

@@ -52,6 +52,7 @@ class TrainingSource:
     """
 
     def __init__(self, frames: Frames, model: mujoco.MjModel, world: int, name: str) -> None:
+        self.robots, self.has_state = (), False
         self.scene = f"{name}, world {world}"
         self.refusal = (
             f"World {world} of this training is only shown: a push would change what the policy "
