@@ -4,86 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import threading
 import time
+from pathlib import Path
 
+import gymnasium
 import msgpack
 import mujoco
 import numpy as np
 import pytest
 import zmq
 
-from manyworlds.lab import LabCfg, LiveLab, World, world_from_file
-from manyworlds.lab.network import LabHub, LabServerCfg
+from manyworlds.lab import LabCfg, LiveLab, World, world_from_file, world_from_spec
 from manyworlds.lab.network.fast_path import Mirror, MirrorError, find_owners
 from manyworlds.lab.network.fast_path.mirror import Newest, find_owner, pose_bodies
 from manyworlds.lab.network.fast_path.registry import STALE_S, Owner, RegistryFile
-from tests.lab.network.conftest import two_robots
-from tests.robots import robot_file
+from tests.lab.network.owners import WAIT_S, hub, lab, mirror, registry, shared, until
 
-ANY = {f"{use}_port": 0 for use in LabServerCfg().ports}
-WAIT_S = 20.0
-ROBOTS = ["unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml"]
+__all__ = ["hub", "lab", "mirror", "registry", "shared"]
+ROBOTS = ["ant.xml", "humanoid.xml", "half_cheetah.xml"]
+ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
 MODELS = {
     "ball": """<mujoco model="ball"><worldbody><geom type="plane" size="1 1 1"/>
         <body name="ball" pos="0 0 1"><freejoint/><geom size=".1"/></body>
         <body name="target" mocap="true" pos="1 0 1"><geom size=".05" contype="0"/></body>
         </worldbody></mujoco>""",
 }
-
-
-def until(condition, what: str):
-    """Wait for a condition; return its value."""
-    end = time.monotonic() + WAIT_S
-    while not (value := condition()):
-        assert time.monotonic() < end, what
-        time.sleep(0.005)
-    return value
-
-
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory):
-    """Folder of the registry for these tests."""
-    folder = tmp_path_factory.mktemp("registry")
-    before = os.environ.get("MANYWORLDS_REGISTRY")
-    os.environ["MANYWORLDS_REGISTRY"] = str(folder)
-    yield folder
-    if before is None:
-        del os.environ["MANYWORLDS_REGISTRY"]
-    else:
-        os.environ["MANYWORLDS_REGISTRY"] = before
-
-
-@pytest.fixture(scope="module")
-def hub(registry):
-    """A hub without a world on any free ports."""
-    with LabHub(LabServerCfg(**ANY)) as hub:
-        until(hub.is_open, "the ports are not open")
-        yield hub
-
-
-@pytest.fixture(scope="module")
-def shared(hub):
-    """A lab of two robots and a box in direct mode."""
-    with LiveLab(two_robots(), LabCfg(mode="direct")) as lab:
-        yield lab
-
-
-@pytest.fixture
-def lab(hub, shared):
-    """That lab in its initial state, served by the hub."""
-    shared.call("release_body")
-    shared.reset()
-    hub.attach(shared)
-    yield shared
-    hub.attach(None)
-
-
-@pytest.fixture
-def mirror(hub):
-    """A mirror of the hub."""
-    mirror = Mirror(f"tcp://127.0.0.1:{hub.ports['fast_path']}")
-    yield mirror
-    mirror.close()
 
 
 def ask_raw(hub, *frames: bytes) -> dict:
@@ -111,8 +58,8 @@ def newest_of(mirror, accept=lambda newest: True) -> Newest:
 def model_of(name: str) -> World:
     """Build a world of a model of these tests, or of a robot that others made."""
     if name in MODELS:
-        return World.from_spec(mujoco.MjSpec.from_string(MODELS[name]))
-    return world_from_file(robot_file(name))
+        return world_from_spec(mujoco.MjSpec.from_string(MODELS[name]))
+    return world_from_file(ASSETS / name)
 
 
 def test_the_greeting_has_the_compiled_model(lab, hub, mirror):
@@ -124,7 +71,12 @@ def test_the_greeting_has_the_compiled_model(lab, hub, mirror):
     model = mujoco.MjModel.from_binary_path("m.mjb", {"m.mjb": reply["mjb"]})
     for name in ("body_mass", "geom_size", "jnt_range", "actuator_gainprm"):
         assert np.array_equal(getattr(model, name), getattr(lab.model, name))
-    assert (reply["format"], reply["capabilities"]) == ("mjb", {"accept_input": True})
+    assert (reply["format"], reply["capabilities"]) == (
+        "mjb",
+        {"accept_input": True, "state": True},
+    )
+    assert reply["robots"] == ["go", "go2", "box"]
+    assert reply["requests"] == f"tcp://127.0.0.1:{hub.ports['step']}"
     assert reply["mujoco_version"] == mujoco.__version__
 
 
@@ -217,7 +169,7 @@ def test_the_end_of_one_drag_is_not_that_of_another(lab, hub, mirror):
     """Let go of nothing while the page pulls: the page's pull goes on."""
     point = lab.snapshot.xpos[1]
     lab.call("grab_body", body=1, point=point)
-    lab.call("pull_body", target=point + [0.0, 0.0, 0.5])
+    lab.call("pull_body", target=point + np.array([0.0, 0.0, 0.5]))
     other = Mirror(mirror.address)
     assert other.request("fastpath_perturb", select=0, active=0) == {"ok": True}
     other.close()
@@ -261,8 +213,6 @@ BAD = [
 @pytest.mark.parametrize(("request_bytes", "answer"), BAD, ids=range(len(BAD)))
 def test_every_request_is_answered(lab, hub, request_bytes, answer):
     """Send anything: the answer is a map with one sentence, and nothing moves."""
-    import re
-
     before = lab.snapshot.qpos.copy()
     reply = ask_raw(hub, request_bytes)
     assert set(reply) == {"error"} and re.search(answer, reply["error"])
@@ -306,7 +256,7 @@ def test_the_next_hello_has_the_changed_model(hub, mirror):
         assert second.model.geom_size[1, 0] == 0.2 and first.model.geom_size[1, 0] == 0.1
         spec = mujoco.MjSpec.from_string(MODELS["ball"])
         spec.worldbody.add_body(name="new").add_geom(size=[0.1, 0.0, 0.0])
-        assert lab.rebuild(World.from_spec(spec))
+        assert lab.rebuild(world_from_spec(spec))
         newest = newest_of(mirror, lambda n: len(n.geoms["bxpos"]) == 3 * lab.model.nbody)
         assert mirror.hello().model.nbody == lab.model.nbody == 4
         hub.attach(None)
@@ -390,43 +340,39 @@ def test_mirrors_of_nothing(hub):
         mirror = Mirror(f"tcp://127.0.0.1:{port}", timeout=0.2)
         with pytest.raises(MirrorError, match="No owner answers"):
             mirror.hello()
-        other.recv(), other.send(b"")  # of the socket that was thrown away
-        for reply, text in (
-            (msgpack.packb("hi"), "is no owner"),
-            (b"\xc1", "is no owner"),
-            (msgpack.packb({"error": "no"}), "nothing to show: no"),
-            (msgpack.packb({"mujoco_version": "3.1.0"}), "has MuJoCo 3.1.0 and this program"),
-            (msgpack.packb({"mjb": b"MJB"}), "cannot read the model"),
-            (msgpack.packb({"format": "xml", "xml": ""}), "sends no compiled model, but 'xml'"),
+        other.recv()
+        other.send(b"")  # to the socket that was thrown away
+        for reply, times, text in (
+            (msgpack.packb("hi"), 1, "is no owner"),
+            (b"\xc1", 1, "is no owner"),
+            # The quick question, and the greeting.
+            (msgpack.packb({"error": "no"}), 2, "nothing to show: no"),
+            (msgpack.packb({"mujoco_version": "3.1.0"}), 2, "has MuJoCo 3.1.0 and this program"),
+            (msgpack.packb({"mjb": b"MJB"}), 2, "cannot read the model"),
+            (msgpack.packb({"format": "xml"}), 2, "sends no compiled model, but 'xml'"),
         ):
-            import threading
 
-            def serve(reply=reply):
-                for _ in range(2):  # the quick question, and the greeting
-                    if other.poll(5000):
-                        other.recv()
-                        other.send(reply)
+            def serve(reply=reply, times=times):
+                for _ in range(times):
+                    other.recv()
+                    other.send(reply)
 
             thread = threading.Thread(target=serve)
             thread.start()
-            mirror._timeout = 5.0
+            mirror._timeout = WAIT_S
             with pytest.raises(MirrorError, match=text):
                 mirror.hello()
-            if "no owner" in text:  # no greeting came
-                mirror.close()
-                thread.join()
-                mirror = Mirror(f"tcp://127.0.0.1:{port}")
             thread.join()
         mirror.close()
 
 
 def test_poses_of_bodies_alone():
-    """Put bodies of a third-party robot: geoms, sites and cameras are where MuJoCo has them."""
+    """Put bodies of a third-party robot: geoms and sites are where MuJoCo has them."""
     for name in ROBOTS:
-        model = mujoco.MjModel.from_xml_path(str(robot_file(name)))
+        model = mujoco.MjModel.from_xml_path(str(ASSETS / name))
         data, mine = mujoco.MjData(model), mujoco.MjData(model)
         data.qpos[:] = model.qpos0 + np.linspace(0.0, 0.5, model.nq)
         mujoco.mj_forward(model, data)
         pose_bodies(model, mine, data.xpos, data.xquat)
-        for field in ("xmat", "xipos", "geom_xpos", "geom_xmat", "site_xpos", "cam_xpos"):
+        for field in ("xmat", "xipos", "geom_xpos", "geom_xmat", "site_xpos"):
             np.testing.assert_allclose(getattr(mine, field), getattr(data, field), atol=1e-9)

@@ -1,7 +1,7 @@
 """States of a world as ROS 2 messages, in ROS's conventions (REP 103 and 105).
 
-Lengths are in m, angles in rad, x is forward, y left and z up. Quaternions are x, y, z, w. Frames of
-cameras end with `_optical_frame`: there, z is forward, x right and y down. Stamps are simulated
+Lengths are in m, angles in rad, x is forward, y left and z up. Quaternions are x, y, z, w. Frames
+of cameras end with `_optical_frame`: there, z is forward, x right and y down. Stamps are simulated
 time, which `/clock` has, too.
 """
 

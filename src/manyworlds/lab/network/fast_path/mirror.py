@@ -248,7 +248,7 @@ def _load(reply: dict[str, Any], address: str) -> mujoco.MjModel:
 def pose_bodies(
     model: mujoco.MjModel, data: mujoco.MjData, xpos: np.ndarray, xquat: np.ndarray
 ) -> None:
-    """Put bodies, and the geoms, sites and cameras on them, where an owner has the bodies.
+    """Put bodies, and the geoms and sites on them, where an owner has the bodies.
 
     Args:
         model: the model.
@@ -261,13 +261,15 @@ def pose_bodies(
     for body in range(model.nbody):
         mujoco.mju_quat2Mat(matrix, data.xquat[body])
         data.xmat[body] = matrix
-    for kind, prefix in (("geom", "geom"), ("site", "site"), ("cam", "cam"), ("body", "i")):
-        pos, quat = ("ipos", "iquat") if kind == "body" else ("pos", "quat")
-        bodies = range(model.nbody) if kind == "body" else getattr(model, f"{kind}_bodyid")
-        positions = getattr(data, "xipos" if kind == "body" else f"{prefix}_xpos")
-        matrices = getattr(data, "ximat" if kind == "body" else f"{prefix}_xmat")
+    parts = (
+        (range(model.nbody), model.body_ipos, model.body_iquat, data.xipos, data.ximat),
+        (model.geom_bodyid, model.geom_pos, model.geom_quat, data.geom_xpos, data.geom_xmat),
+        (model.site_bodyid, model.site_pos, model.site_quat, data.site_xpos, data.site_xmat),
+    )
+    for bodies, local, turns, positions, matrices in parts:
         for i, body in enumerate(bodies):
             rotation = data.xmat[body].reshape(3, 3)
-            mujoco.mju_quat2Mat(matrix, getattr(model, f"{kind}_{quat}")[i])
-            positions[i] = data.xpos[body] + rotation @ getattr(model, f"{kind}_{pos}")[i]
+            mujoco.mju_quat2Mat(matrix, turns[i])
+            positions[i] = data.xpos[body] + rotation @ local[i]
             matrices[i] = (rotation @ matrix.reshape(3, 3)).ravel()
+    mujoco.mj_camlight(model, data)

@@ -30,7 +30,8 @@ from manyworlds.utils.extras import require_extra
 _LOG = logging.getLogger(__name__)
 
 GEOMS, VIEWER, STATE = b"geoms", b"viewer", b"state"
-"""Topics: poses of all bodies; generalized positions and velocities; all of a lab's state (ours)."""
+"""Topics: poses of all bodies; generalized positions and velocities; and, not of the protocol, all
+of a lab's state."""
 _STATE_FIELDS = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "sensordata")
 _IDLE_MS = 50  # wait for requests while nobody reads poses
 _MOST = 16  # requests that are answered before the next pose
@@ -98,10 +99,10 @@ class FastPathServer:
         if not all([port.poll(now) for port in self.ports]):
             time.sleep(1e-3 * _IDLE_MS)
             return
-        if self._source is not self._next[0]:
-            self._switch(self._next[0])
         is_busy = bool(self._topics) and self._source is not None
         self._poller.poll(self._period_ms if is_busy else _IDLE_MS)
+        if self._source is not self._next[0]:
+            self._switch(self._next[0])
         self._read_subscriptions()
         for frames in self.control.receive(_MOST):
             self._answer([frame.bytes for frame in frames])
