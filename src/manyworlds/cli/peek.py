@@ -28,13 +28,9 @@ class PeekOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds peek`."""
     cfg = parse(PeekOptions, argv, "peek")
-    from manyworlds.viewer.display import has_display
+    from manyworlds.viewer.display import check_display
 
-    if not has_display():
-        raise RuntimeError(
-            "There is no display for MuJoCo's window: run this where there is a screen, or watch "
-            "the page of the lab or the training in a browser."
-        )
+    check_display()
     from manyworlds.lab.network.fast_path.mirror import Mirror, describe_owners, find_owner
     from manyworlds.lab.network.fast_path.window import PeekWindow
 

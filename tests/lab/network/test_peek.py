@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 
+import glfw
 import mujoco
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def test_mocap_bodies_are_shown(hub, mirror):
         lab.call("set_mocap_pose", body="post", pos=[0.3, 0.4, 0.5])
         tick_until(
             window,
-            lambda: np.allclose(window.data.body("post").xpos, [0.3, 0.4, 0.5]),
+            lambda: np.allclose(window.data.xpos[2], [0.3, 0.4, 0.5]),
             "the post does not move",
         )
         hub.attach(None)
@@ -131,7 +132,7 @@ def test_the_window_follows_the_model(hub, mirror):
         lab.rebuild(toy('<body name="new" pos="0 0 3"><freejoint/><geom size=".1"/></body>'))
         tick_until(window, lambda: window.model.nbody == 4, "the new body is not shown")
         assert window._handle is not first and not first.open
-        tick_until(window, lambda: window.data.body("new").xpos[2] == 3.0, "it is not drawn")
+        tick_until(window, lambda: window.data.xpos[3, 2] == 3.0, "it is not drawn")
         hub.attach(None)
 
 
@@ -218,6 +219,9 @@ def test_what_is_wrong_is_one_sentence(registry, monkeypatch, capsys):
         assert main(["peek"]) == 1
         assert "There is no display for MuJoCo's window" in capsys.readouterr().err
     monkeypatch.setenv("DISPLAY", ":77")
+    assert main(["peek"]) == 1
+    assert "cannot use the display ':77'" in capsys.readouterr().err
+    monkeypatch.setattr(glfw, "init", lambda: True)
     assert main(["peek"]) == 1
     assert "No world is served on this machine" in capsys.readouterr().err
     assert main(["peek", "box:x"]) == 1
@@ -306,6 +310,7 @@ def test_the_command_opens_a_window(lab, hub, monkeypatch, capsys):
     import mujoco.viewer
 
     monkeypatch.setenv("DISPLAY", ":77")
+    monkeypatch.setattr(glfw, "init", lambda: True)
     monkeypatch.setattr(mujoco.viewer, "launch_passive", Handle)
     until(lambda: list(hub.fast_path._registry.path.parent.glob("*.json")), "there is no file")
     assert main(["peek", "--seconds", "0.1"]) == 0
