@@ -93,3 +93,66 @@ def test_a_grab_waits_for_its_pull(lab):
     lab.perturbation.release()
     lab.loop.iterate_once()
     assert lab.perturbation.body == 0 and (lab.snapshot.xfrc_applied == 0.0).all()
+
+
+def test_a_drag_is_a_grab_and_a_pull(lab):
+    """Drag a point of a body, repeatedly: the force is that of a grab and a pull, and it turns."""
+    data, pull = lab.loop.data, lab.perturbation
+    local = np.array([0.0, 0.02, 0.05])
+    point = data.xpos[3] + data.xmat[3].reshape(3, 3) @ local
+    target = point + np.array([0.2, 0.0, 0.1])
+    pull.grab(3, point)
+    pull.pull(target)
+    expected = lab.step().xfrc_applied[3]
+    lab.reset()
+    pull.release()
+    lab.step()
+    lab.reset()
+    for _ in range(2):  # a renewal is no new grab
+        pull.drag(3, local, target)
+    assert np.array_equal(lab.step().xfrc_applied[3], expected)
+    pull.drag(3, local, quat=np.array([0.0, 1.0, 0.0, 0.0]))
+    turned = lab.step().xfrc_applied[3]
+    assert np.abs(turned[3:]).max() > 0.0 and np.allclose(turned[:3], 0.0)
+    pull.drag(3, local, target, np.array([0.0, 1.0, 0.0, 0.0]))
+    both = lab.step().xfrc_applied[3]
+    assert np.abs(both[:3]).max() > 0.0 and np.abs(both[3:]).max() > 0.0
+    pull.release()
+    assert not lab.step().xfrc_applied.any()
+
+
+def test_pushes_add_up_and_last_for_one_step(lab):
+    """Push twice: one step feels the sum, as in MuJoCo, and the next one feels nothing."""
+    model, twin = lab.world.model, mujoco.MjData(lab.world.model)
+    lab.world.reset(model, twin)
+    mujoco.mj_forward(model, twin)
+    for wrench in ([1.0, 0, 0, 0, 0, 0.5], [2.0, 0, 3.0, 0, 0, 0]):
+        lab.perturbation.push(3, np.array(wrench))
+    twin.ctrl[:] = lab.loop.data.ctrl
+    twin.xfrc_applied[3] = [3.0, 0, 3.0, 0, 0, 0.5]
+    lab.step()
+    mujoco.mj_step(model, twin)
+    twin.xfrc_applied[:] = 0.0
+    assert np.array_equal(lab.snapshot.qvel, twin.qvel)
+    assert not lab.snapshot.xfrc_applied.any()
+    lab.step()
+    mujoco.mj_step(model, twin)
+    assert np.array_equal(lab.snapshot.qvel, twin.qvel)
+    assert not lab.loop._post  # nothing is called after further steps
+
+
+def test_pushes_do_not_pile_up_while_the_world_is_paused(lab):
+    """Push a paused world for a while: the first step feels the last push, on top of a pull."""
+    lab.pause()
+    for _ in range(5):
+        lab.perturbation.push(3, np.array([1.0, 0, 0, 0, 0, 0]))
+        lab.loop.iterate_once()
+        assert not lab.snapshot.xfrc_applied.any()
+    felt = []
+    handle = lab.loop.on_pre_step(lambda model, data, moved: felt.append(data.xfrc_applied[3, 0]))
+    lab.step()
+    lab.step()
+    handle.remove()
+    assert felt == [1.0, 0.0]
+    with pytest.raises(ValueError, match="no body 99 to push"):
+        lab.perturbation.push(99, np.zeros(6))

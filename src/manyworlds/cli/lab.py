@@ -68,7 +68,7 @@ class LabOptions:
     """With `--serve`, address such as 0.0.0.0 where programs on other machines that have a copy of
     the key file reach requests, states and images, encrypted."""
     port_shift: int = 0
-    """Number that is added to the ports of `--serve`, 5555 to 5560."""
+    """Number that is added to the ports of `--serve`: 5555 to 5561 and 5571."""
     takeover: bool = False
     """With `--serve`, let the newest program drive; otherwise the first one does until it ends."""
     on_loss: Literal["hold", "zero"] = "hold"

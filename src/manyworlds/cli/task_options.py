@@ -43,6 +43,8 @@ class TrainOptions(SeedOptions):
     """Show the worlds during training on a read-only web page."""
     view_worlds: int = 64
     """Maximum number of worlds on that page."""
+    peek_world: int = 0
+    """World among them that `manyworlds peek` opens in MuJoCo's window."""
     host: Host = "127.0.0.1"
     port: Port = 8080
     enable_nan_guard: bool = False

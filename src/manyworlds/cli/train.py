@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import shlex
@@ -173,12 +174,25 @@ class _Watchers:
                 video_length=cfg.video_length,
             )
         if cfg.view:
+            from manyworlds.lab.network.fast_path.training import TrainingOwner
             from manyworlds.viewer.training_view import TrainingView
 
+            shown = min(cfg.view_worlds, runner.env.num_envs)
+            if not 0 <= cfg.peek_world < shown:
+                raise ValueError(
+                    f"--peek-world must be one of the {shown} worlds shown, from 0 to {shown - 1}, "
+                    f"got {cfg.peek_world}: see --view-worlds."
+                )
+            share = functools.partial(TrainingOwner, world=cfg.peek_world, name=run.path.name)
             runner.env.env = self._view = TrainingView(
-                runner.env.env, cfg.view_worlds, cfg.host, cfg.port
+                runner.env.env, cfg.view_worlds, cfg.host, cfg.port, share
             )
-            self._console.print(f"watch at {self._view.url}", highlight=False)
+            text = (
+                f"watch at {self._view.url}\n"
+                f"or world {cfg.peek_world} in MuJoCo's window, where it cannot be pushed: "
+                f"manyworlds peek {self._view.shared_at}"
+            )
+            self._console.print(text, highlight=False, soft_wrap=True)
 
     def note(self, record: IterationRecord) -> None:
         """Pass on the report of an iteration."""

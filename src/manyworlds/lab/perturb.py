@@ -1,4 +1,4 @@
-"""Forces on bodies by the mouse, as in MuJoCo's simulate."""
+"""Forces on bodies: a spring, as of the mouse in MuJoCo's simulate, and forces for one step."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable
 import mujoco
 import numpy as np
 
+from manyworlds.lab.callbacks import Handle
 from manyworlds.lab.physics_loop import PhysicsLoop
 
 SILENCE_S = 0.5
@@ -16,7 +17,7 @@ SILENCE_S = 0.5
 
 
 class Perturbation:
-    """A spring that pulls or turns one body at a time.
+    """A spring that pulls or turns one body at a time, and forces that last for one step.
 
     While the world runs, the spring is a force on the body; while it is paused, the body is
     moved to the target, together with its children.
@@ -29,7 +30,7 @@ class Perturbation:
     def __init__(self, loop: PhysicsLoop, clock: Callable[[], float] = time.monotonic) -> None:
         self._loop = loop
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         # MuJoCo requires a scene that was updated once, though the camera does not matter here.
         self._scene = mujoco.MjvScene(loop.model, maxgeom=1)
         camera, option = mujoco.MjvCamera(), mujoco.MjvOption()
@@ -41,6 +42,7 @@ class Perturbation:
         self._pulling = self._held = False
         self.version = 0
         """Number of changes of the pull."""
+        self._forces = StepForces(loop)
         self._handle = loop.on_pre_step(self._apply)
 
     @property
@@ -54,10 +56,7 @@ class Perturbation:
         Raises:
             ValueError: there is no such body, or it is the world body.
         """
-        if not 0 < body < self._loop.model.nbody:
-            raise ValueError(
-                f"There is no body {body} to grab: give an id in [1, {self._loop.model.nbody})."
-            )
+        self._check(body)
         point = np.array(point, float)
         self._loop.do(lambda model, data: self._grab(model, data, body, point), edits_model=False)
 
@@ -71,6 +70,52 @@ class Perturbation:
         """Turn the body to an orientation in the world (wxyz); renew it while it lasts."""
         self._renew(mujoco.mjtPertBit.mjPERT_ROTATE, refquat=np.array(quat, float))
 
+    def drag(
+        self,
+        body: int,
+        localpos: np.ndarray,
+        target: np.ndarray | None = None,
+        quat: np.ndarray | None = None,
+    ) -> None:
+        """Grab a body, unless it is grabbed at this point, and renew its pull and its turn.
+
+        Args:
+            body: id of the body.
+            localpos: the point in the body's frame [m], shape (3,).
+            target: position in the world to pull it to [m], shape (3,); None does not pull.
+            quat: orientation in the world to turn the body to (wxyz), shape (4,); None does not
+                turn it.
+
+        Raises:
+            ValueError: there is no such body, or it is the world body.
+        """
+        self._check(body)
+
+        def renew(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            with self._lock:
+                same = self._held and self._pert.select == body
+                if not (same and np.allclose(self._pert.localpos, localpos)):
+                    rotation = data.xmat[body].reshape(3, 3)
+                    self._grab(model, data, body, data.xpos[body] + rotation @ localpos)
+                self._pert.active = 0
+                if target is not None:
+                    self.pull(target)
+                pulls = self._pert.active
+                if quat is not None:
+                    self.turn(quat)
+                self._pert.active |= pulls
+
+        self._loop.do(renew, edits_model=False)
+
+    def push(self, body: int, wrench: np.ndarray) -> None:
+        """Add a force and a torque on a body during the next step; see `StepForces.add`.
+
+        Raises:
+            ValueError: there is no such body, or it is the world body.
+        """
+        self._check(body, "push")
+        self._loop.do(lambda model, data: self._forces.add(body, wrench), edits_model=False)
+
     def release(self) -> None:
         """Release the body: no force is left at the next step."""
         with self._lock:
@@ -80,6 +125,13 @@ class Perturbation:
     def close(self) -> None:
         """Stop pulling for good: the world was rebuilt."""
         self._handle.remove()
+        self._forces.close()
+
+    def _check(self, body: int, use: str = "grab") -> None:
+        if not 0 < body < self._loop.model.nbody:
+            raise ValueError(
+                f"There is no body {body} to {use}: give an id in [1, {self._loop.model.nbody})."
+            )
 
     def _renew(self, active: mujoco.mjtPertBit, **values: np.ndarray) -> None:
         with self._lock:
@@ -109,24 +161,83 @@ class Perturbation:
 
     def _apply(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         with self._lock:
-            if not self._pulling:
-                return
-            if self._clock() - self._renewed > SILENCE_S:
-                self._held = False
-            if not self._held:
-                self._clear(data)
-                self._pulling = False
-            elif not self._pert.active:
-                return
-            elif self._loop.paused:
-                mujoco.mjv_applyPerturbPose(model, data, self._pert, 1)
-                mujoco.mj_forward(model, data)
-            else:
-                mujoco.mjv_applyPerturbPose(model, data, self._pert, 0)  # of mocap bodies
-                data.xfrc_applied[self._pert.select] = 0.0
-                mujoco.mjv_applyPerturbForce(model, data, self._pert)
+            if self._pulling:
+                self._apply_pull(model, data)
+        self._forces.apply(data)  # on top of the pull
+
+    def _apply_pull(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Apply the spring, or end it; the caller holds the lock."""
+        if self._clock() - self._renewed > SILENCE_S:
+            self._held = False
+        if not self._held:
+            self._clear(data)
+            self._pulling = False
+        elif not self._pert.active:
+            return
+        elif self._loop.paused:
+            mujoco.mjv_applyPerturbPose(model, data, self._pert, 1)
+            mujoco.mj_forward(model, data)
+        else:
+            mujoco.mjv_applyPerturbPose(model, data, self._pert, 0)  # of mocap bodies
+            data.xfrc_applied[self._pert.select] = 0.0
+            mujoco.mjv_applyPerturbForce(model, data, self._pert)
 
     def _clear(self, data: mujoco.MjData) -> None:
         """Remove the force; the caller holds the lock."""
         if self._pulling:
             data.xfrc_applied[self._pert.select] = 0.0
+
+
+class StepForces:
+    """Forces on bodies that last for one step; only the physics thread uses it.
+
+    Args:
+        loop: loop of the world.
+    """
+
+    def __init__(self, loop: PhysicsLoop) -> None:
+        self._loop = loop
+        self._waiting: dict[int, np.ndarray] = {}
+        self._missed = False
+        self._before: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._handle: Handle | None = None
+
+    def add(self, body: int, wrench: np.ndarray) -> None:
+        """Add to the force on a body at the next step.
+
+        Forces add up until an iteration of the loop. If the world does not advance in that one,
+        because it is paused, later forces replace them, so that they do not pile up.
+
+        Args:
+            body: id of the body.
+            wrench: force [N] and torque [N m] in the world's frame, shape (6,).
+        """
+        if self._missed:
+            self._waiting, self._missed = {}, False
+        self._waiting[body] = self._waiting.get(body, 0.0) + np.asarray(wrench, float)
+        if self._handle is None:  # nothing is called after steps without forces
+            self._handle = self._loop.on_post_step(self._after)
+
+    def apply(self, data: mujoco.MjData) -> None:
+        """Write the forces before a step."""
+        for body, wrench in self._waiting.items():
+            before = data.xfrc_applied[body].copy()
+            self._before[body] = before, before + wrench
+            data.xfrc_applied[body] += wrench
+
+    def close(self) -> None:
+        """Forget all forces."""
+        self._waiting, self._before = {}, {}
+        if self._handle is not None:
+            self._handle.remove()
+            self._handle = None
+
+    def _after(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
+        """Restore what was written before the step, unless the step has replaced it."""
+        for body, (before, written) in self._before.items():
+            if np.array_equal(data.xfrc_applied[body], written):
+                data.xfrc_applied[body] = before
+        self._before = {}
+        self._missed = not moved
+        if moved:
+            self.close()

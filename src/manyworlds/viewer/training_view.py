@@ -11,9 +11,10 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
 from multiprocessing.shared_memory import SharedMemory
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import mujoco
 import numpy as np
@@ -37,13 +38,30 @@ _FRAMES_PER_SECOND = 10.0
 _CPU_SHARE = 0.005
 """Largest share of all cores for the page; it draws fewer frames where it would need more."""
 _START_SECONDS = 60.0
-_STATE = ("time", "qpos", "mocap_pos", "mocap_quat")
+_STATE = ("time", "qpos", "qvel", "mocap_pos", "mocap_quat")
 _RECORD = ("iteration", "total", "mean_return", "steps_per_s")
 
 Layout = dict[str, tuple[tuple[int, ...], str]]
 """Shape and dtype of each array in the shared memory."""
 Page = tuple[mujoco.MjModel, ViewerConfig, np.ndarray, str, int]
 """Arguments of the page: model, view, origins of the worlds [m], address and port."""
+
+
+class Sharer(Protocol):
+    """Server of the worlds for other programs than browsers, in the page's process."""
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT that it listens at."""
+        ...
+
+    def close(self) -> None:
+        """Stop serving."""
+        ...
+
+
+Share = Callable[["Frames", mujoco.MjModel], Sharer]
+"""Function of the states of the worlds and their model that begins to serve them."""
 
 
 class Frames:
@@ -101,6 +119,8 @@ class TrainingView:
         num_shown: largest number of worlds on the page.
         host: address of the page; the default accepts connections from this machine only.
         port: port of the page; if it is in use, the next free one is taken. See `url`.
+        share: serves the worlds for other programs, too; another process must be able to import
+            it. None serves the page only.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -108,7 +128,12 @@ class TrainingView:
     """
 
     def __init__(
-        self, env: ManagerBasedRlEnv, num_shown: int = 64, host: str = "127.0.0.1", port: int = 8080
+        self,
+        env: ManagerBasedRlEnv,
+        num_shown: int = 64,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        share: Share | None = None,
     ) -> None:
         require_extra("viser", "lab")
         self.env = env
@@ -128,14 +153,14 @@ class TrainingView:
         page = (sim.mj_model, env.unwrapped.cfg.viewer, origins, host, port)
         self._process = context.Process(
             target=_serve,
-            args=(self._frames.memory.name, layout, page, pipe),
+            args=(self._frames.memory.name, layout, page, pipe, share),
             name="manyworlds-view",
             daemon=True,
         )
         self._process.start()
         pipe.close()
-        self.url = self._wait_for_page(answers)
-        """The address of the page."""
+        self.url, self.shared_at = self._wait_for_page(answers)
+        """The address of the page, and HOST:PORT of `share`; empty without it."""
 
     def __getattr__(self, name: str) -> Any:
         if name == "env":  # not set yet, for example during unpickling
@@ -175,12 +200,12 @@ class TrainingView:
             self._frames.arrays[name][:] = as_numpy(tensor[self._rows])
         self._frames.end()
 
-    def _wait_for_page(self, answers: Connection) -> str:
+    def _wait_for_page(self, answers: Connection) -> tuple[str, str]:
         try:
             answer = answers.recv() if answers.poll(_START_SECONDS) else "no answer"
         except EOFError:
             answer = "its process ended"
-        if not answer.startswith("http"):
+        if isinstance(answer, str):
             self.finish()
             raise RuntimeError(f"The page of the training could not be served: {answer}.")
         return answer
@@ -196,7 +221,7 @@ def _sources(sim: Simulation) -> dict[str, torch.Tensor]:
     return {**state, **{f"model.{name}": getattr(sim.model, name) for name in fields}}
 
 
-def _serve(name: str, layout: Layout, page: Page, pipe: Connection) -> None:
+def _serve(name: str, layout: Layout, page: Page, pipe: Connection, share: Share | None) -> None:
     """Serve the page until the process is terminated; runs in its own process."""
     # Ctrl-C is handled by the training, which terminates this process at its end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -205,10 +230,18 @@ def _serve(name: str, layout: Layout, page: Page, pipe: Connection) -> None:
     frames = Frames(layout, name)
     try:
         shown = _TrainingPage(frames, *page)
-        pipe.send(shown.url)
+        shared = None if share is None else share(frames, page[0])
+        pipe.send((shown.url, "" if shared is None else shared.address))
     except Exception as error:
         pipe.send(f"{type(error).__name__}: {error}")
         return
+
+    def end(*_: object) -> None:
+        if shared is not None:
+            shared.close()
+        os._exit(0)  # without waiting for threads of browsers
+
+    signal.signal(signal.SIGTERM, end)
     parent = multiprocessing.parent_process()
     budget = CpuShare(_CPU_SHARE * (os.cpu_count() or 1), 1.0 / _FRAMES_PER_SECOND)
     busy = time.process_time()
@@ -217,6 +250,7 @@ def _serve(name: str, layout: Layout, page: Page, pipe: Connection) -> None:
         # Includes the work of viser's threads since the last frame.
         busy, before = time.process_time(), busy
         time.sleep(budget.rest(busy - before))
+    end()
 
 
 class _TrainingPage:

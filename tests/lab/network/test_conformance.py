@@ -62,7 +62,7 @@ def client(request, lab):
         client.hello()
         yield client
         return
-    ports = {"step_port": 0, "state_port": 0, "control_port": 0, "info_port": 0}
+    ports = {f"{use}_port": 0 for use in LabServerCfg().ports}
     with LabHub(LabServerCfg(**ports)) as hub, zmq.Context() as context:
         hub.attach(lab)
         while not hub.is_open():

@@ -60,6 +60,10 @@ class LabServerCfg:
     are encrypted, on ports 1000 higher; empty for none."""
     key_folder: Path | None = None
     """Folder of the keys for `listen`; None takes the user's folder of settings."""
+    fast_path_port: int = 5571
+    """Port that answers programs which draw the world; see `manyworlds.lab.network.fast_path`."""
+    fast_path_bus_port: int = 5561
+    """Port that publishes poses for them."""
     takeover: bool = False
     """True to let the newest client drive; otherwise the first one drives until it leaves."""
     on_loss: Literal["hold", "zero"] = "hold"
@@ -96,6 +100,8 @@ class LabServerCfg:
             "info": self.info_port,
             "camera": _after(self.info_port) if camera is None else camera,
             "image": _after(self.step_port) if image is None else image,
+            "fast_path": self.fast_path_port,
+            "fast_path_bus": self.fast_path_bus_port,
         }
 
     @property

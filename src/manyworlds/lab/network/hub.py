@@ -15,6 +15,8 @@ from manyworlds.lab.network.camera_server import CameraServer
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.curve_access import CurveAccess
 from manyworlds.lab.network.dispatcher import Dispatcher
+from manyworlds.lab.network.fast_path.server import FastPathServer
+from manyworlds.lab.network.fast_path.sources import LabSource
 from manyworlds.lab.network.ports import Outlet, Port
 from manyworlds.lab.network.request_server import RequestServer
 from manyworlds.lab.network.sessions import Session, label
@@ -47,7 +49,7 @@ class _Server(Protocol):
 class LabHub:
     """Serves one lab at a time to programs on this machine; it outlives the lab.
 
-    Some threads answer requests, another one publishes states and collects targets. They read
+    Some threads answer requests, others publish states and images and collect targets. They read
     snapshots and call verbs only, so that no client can delay a step. Beside the loop of a lab in
     real time, use `HubProcess`: here, the threads share the interpreter with the steps.
 
@@ -86,6 +88,8 @@ class LabHub:
         self.dispatcher.ports = lambda: [port.describe() for port in self._ports()]
         self.cameras = CameraServer(self)
         self.streams = StreamServer(self)
+        self.fast_path = FastPathServer(self.new_port, self.report, self.cfg.limits)
+        self.fast_path.requests = lambda: f"tcp://{self.cfg.host}:{self.ports['step']}"
         ports = [self.new_port("step", self.zmq.ROUTER)]
         if self.access is not None:
             ports.append(self.new_secure_port("step", self.zmq.ROUTER))
@@ -93,6 +97,7 @@ class LabHub:
             **{f"{port.use} requests": RequestServer(self, port) for port in ports},
             "streams": self.streams,
             "cameras": self.cameras,
+            "fast path": self.fast_path,
         }
         self._threads = [
             threading.Thread(target=self._run, args=(server,), name=name, daemon=True)
@@ -139,6 +144,7 @@ class LabHub:
             self.dispatcher.attach(face)
             self.streams.attach(face)
             self.cameras.attach(face, self.dispatcher.cameras)
+            self.fast_path.attach(None if face is None else LabSource(face))
             if face is None:
                 return
             view = getattr(face, "server", None)
@@ -240,6 +246,7 @@ class LabHub:
             "control": dict(self.streams.inbox.stats),
             "images": self.cameras.counts(),
             "refused_keys": 0 if self.access is None else self.access.num_refused,
+            "fast_path": dict(self.fast_path.counts),
             "reports": list(self.reports),
             "problems": [port.error for port in self._ports() if port.error],
         }

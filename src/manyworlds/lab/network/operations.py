@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 Category = Literal["manager_required", "no_manager", "editor_only"]
 
-_READ = ("describe_", "export_", "get_", "list_", "pick_", "read_", "replay_list_")
+_READ = (
+    *("capture_camera", "describe_", "export_", "get_", "list_"),
+    *("pick_", "read_", "replay_list_"),
+)
 READS = frozenset(name for name in VERBS if name.startswith(_READ))
 """Verbs that change nothing."""
 LOCAL = frozenset(

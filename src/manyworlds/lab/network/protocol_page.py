@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from manyworlds.lab.cameras.camera import KINDS
 from manyworlds.lab.network.config import LabServerCfg
+from manyworlds.lab.network.fast_path.registry import REFRESH_S
 from manyworlds.lab.network.lifecycle import UNITS
 from manyworlds.lab.network.operations import EDITOR, OPERATIONS, ClientOperation
 from manyworlds.lab.network.sessions import HEARTBEAT_S
@@ -36,7 +37,7 @@ from manyworlds.lab.network import HubProcess, LabServerCfg
 ROD = """<mujoco model="rod"><worldbody><body><joint name="hinge" axis="0 1 0"/>
   <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/></body></worldbody>
   <actuator><motor name="hinge" joint="hinge"/></actuator></mujoco>"""
-cfg = LabServerCfg(state_port=0, control_port=0, info_port=0, step_port=0)  # any free ports
+cfg = LabServerCfg(**{f"{use}_port": 0 for use in LabServerCfg().ports})  # any free ports
 if __name__ == "__main__":
     with HubProcess(cfg) as hub, LiveLab(world_from_spec(mujoco.MjSpec.from_string(ROD))) as lab:
         hub.attach(lab)                        # and `attach(None)` before another lab
@@ -169,6 +170,42 @@ quaternion w, x, y, z.
 |---|---|
 """
 
+_FAST_PATH = """
+## Fast path
+
+For programs that draw the world, such as `manyworlds peek`. All messages are msgpack maps.
+
+| port | message | fields |
+|---|---|---|
+| {fast_path} | request `fastpath_hello` | none |
+| | its reply | `ok`, `scene`, `ngeom`, `bus` (endpoint of the poses), `format` = `mjb`, \
+`mjb` (compiled model), `capabilities` (those that there are: `accept_input`, `state`), \
+`mujoco_version`, `model_id`, `note` (reason why nothing can be pushed), `robots`, \
+`requests` (endpoint of port {step}) |
+| | request `fastpath_perturb` | `body` (id), `force` [N], `torque` [N m] in the world's frame |
+| | request `fastpath_perturb` | `select` (id), `active` (1 pulls, 2 turns, 3 both, 0 ends), \
+`localpos` [m], `refselpos` [m], for turns `refquat` (w, x, y, z), as in `mjvPerturb`; also as \
+a map `drag` |
+| | its reply | `ok` |
+| {fast_path_bus} | topic `geoms` | `f` (frame), `bxpos` (3 for each body, the world's first) \
+[m], `bxquat` (4 each: w, x, y, z), `model_id` |
+| | topic `viewer` | `t` [s], `qpos`, `qvel` |
+| | topic `state` | `t`, `f`, `model_id`, `qpos`, `qvel`, `act`, `ctrl`, `mocap_pos`, \
+`mocap_quat`, `sensordata` |
+
+- Each request is answered, a bad one by `{{"error": one sentence}}`.
+- Forces on a body add up until the next step, which alone feels them. In a paused world, a later
+  force replaces one that waits. Vectors are filled with zeros or cut; a body of 0 or less is none.
+- A drag is MuJoCo's spring. It ends after half a second without renewal, and one drag or pull of
+  the page ends another.
+- Poses come with each new snapshot, the present one also to each new reader. Where `model_id` is
+  another one than that of `fastpath_hello`, the model has changed: say hello again.
+- A world of `train --view` has `geoms` and `viewer`, ten times a second; pushes are refused.
+- Owners write `fastpath_INSTANCE_PID.json` into the folder `MANYWORLDS_REGISTRY`, which is
+  `manyworlds-UID` in the temporary folder if it is not set, again every {refresh:g} s, and remove
+  it at the end.
+"""
+
 CODES = {
     "bad_request": "no map within the limits, or an unknown field of a verb",
     "missing_op": "no `op`",
@@ -231,6 +268,7 @@ def protocol_page() -> str:
         _HEAD,
         _STREAMS.format(**ports),
         _IMAGES.format(**images, kinds=", ".join(f"`{kind}`" for kind in KINDS)),
+        _FAST_PATH.format(**ports, refresh=REFRESH_S),
         _REQUESTS.format(**ports, heartbeat=HEARTBEAT_S),
     ]
     parts += [f"| `{code}` | {text} |\n" for code, text in CODES.items()]

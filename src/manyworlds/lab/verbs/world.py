@@ -134,6 +134,34 @@ def turn_body(lab: LiveLab, quat: _Quat) -> Reply:
     return {}
 
 
+_LOCAL = Annotated[np.ndarray, Numbers(size=3, unit="m", text="point in the body's frame")]
+_Target = Annotated[np.ndarray | None, _POINT]
+_FORCE = Numbers(size=3, unit="N", text="force in the world's frame")
+_TORQUE = Numbers(size=3, unit="N m", text="torque in the world's frame")
+_ZERO = (0.0, 0.0, 0.0)
+
+
+@verb()
+def drag_body(
+    lab: LiveLab, body: _Body, localpos: _LOCAL, target: _Target = None, quat: _Quat | None = None
+) -> Reply:
+    """Pull a point of a body, turn the body, or both, by a spring; renew it while it lasts."""
+    lab.perturbation.drag(body, localpos, target, quat)
+    return {}
+
+
+@verb()
+def push_body(
+    lab: LiveLab,
+    body: _Body,
+    force: Annotated[Sequence[float], _FORCE] = _ZERO,
+    torque: Annotated[Sequence[float], _TORQUE] = _ZERO,
+) -> Reply:
+    """Add a force at a body's center of mass during the next step only."""
+    lab.perturbation.push(body, np.concatenate([force, torque]))
+    return {}
+
+
 @verb()
 def release_body(lab: LiveLab) -> Reply:
     """Let go of the grabbed body: no force is left at the next step."""

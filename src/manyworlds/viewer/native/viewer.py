@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -14,6 +12,7 @@ import torch
 from manyworlds.viewer import requests
 from manyworlds.viewer.base import BaseViewer, EnvProtocol, PolicyProtocol, VerbosityLevel
 from manyworlds.viewer.camera import tracked_body_id
+from manyworlds.viewer.display import has_display
 from manyworlds.viewer.native.plots import (
     PlotCfg,
     TermPlots,
@@ -256,9 +255,3 @@ class NativeMujocoViewer(BaseViewer):
             rows["Error"] = status.last_error[:80]
         font, place = mujoco.mjtFontScale.mjFONTSCALE_150, mujoco.mjtGridPos.mjGRID_TOPLEFT
         return int(font), int(place), "\n".join(rows), "\n".join(rows.values())
-
-
-def has_display() -> bool:
-    """Return True if a window can be opened here."""
-    names = ("DISPLAY", "WAYLAND_DISPLAY")
-    return not sys.platform.startswith("linux") or any(map(os.environ.get, names))

@@ -1,0 +1,51 @@
+"""`manyworlds peek [HOST]`: open MuJoCo's window on a world that another program runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from manyworlds.cli.parsing import parse
+
+
+@dataclass(kw_only=True)
+class PeekOptions:
+    """Open MuJoCo's window on a world that another program runs.
+
+    Worlds of `manyworlds lab TARGET --serve` and `manyworlds train TASK --view` on this machine are
+    found by themselves. Double-click a body and drag it while holding Ctrl to pull (right button)
+    or turn it (left button).
+    """
+
+    host: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOST[:PORT]]")] = ""
+    """World to show: HOST, HOST:PORT or PORT; empty takes the one that was served last."""
+    seconds: float | None = None
+    """Time until the window closes [s]; None waits until it is closed."""
+
+
+def main(argv: list[str]) -> int:
+    """Run `manyworlds peek`."""
+    cfg = parse(PeekOptions, argv, "peek")
+    from manyworlds.viewer.display import check_display
+
+    check_display()
+    from manyworlds.lab.network.fast_path.mirror import Mirror, describe_owners, find_owner
+    from manyworlds.lab.network.fast_path.window import PeekWindow
+
+    address = find_owner(cfg.host)
+    mirror = Mirror(address)
+    try:
+        window = PeekWindow(mirror, lambda text: print(text, flush=True))
+        print(f"{window.scene.scene} of {address.removeprefix('tcp://')}", flush=True)
+        others = describe_owners(address) if not cfg.host else []
+        if others:
+            print("also served here: " + "; ".join(others), flush=True)
+        try:
+            window.run(cfg.seconds)
+        finally:
+            window.close()
+    finally:
+        mirror.close()
+    return 0

@@ -1,0 +1,152 @@
+"""Worlds that an owner can serve: a lab, in this process or another one, or what a program has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+import numpy as np
+
+from manyworlds.lab.face import LabFace
+
+
+class Pose(Protocol):
+    """State of a world at one moment, as a snapshot of a lab has it."""
+
+    @property
+    def frame_id(self) -> int:
+        """Number of the moment."""
+        ...
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        ...
+
+    @property
+    def model_version(self) -> int:
+        """Number of changes of the model."""
+        ...
+
+    @property
+    def xpos(self) -> np.ndarray:
+        """Positions of all bodies [m], shape (nbody, 3)."""
+        ...
+
+    @property
+    def xquat(self) -> np.ndarray:
+        """Orientations of all bodies (wxyz), shape (nbody, 4)."""
+        ...
+
+    @property
+    def qpos(self) -> np.ndarray:
+        """Generalized positions, shape (nq,)."""
+        ...
+
+    @property
+    def qvel(self) -> np.ndarray:
+        """Generalized velocities, shape (nv,)."""
+        ...
+
+
+class Source(Protocol):
+    """World that an owner serves; one thread calls it."""
+
+    @property
+    def scene(self) -> str:
+        """Name of the world, for people."""
+        ...
+
+    @property
+    def refusal(self) -> str:
+        """Reason why nothing can be pushed, in one sentence; empty if everything can."""
+        ...
+
+    @property
+    def ngeom(self) -> int:
+        """Number of geoms."""
+        ...
+
+    @property
+    def robots(self) -> Sequence[str]:
+        """Names of the robots."""
+        ...
+
+    @property
+    def has_state(self) -> bool:
+        """True if poses have controls and sensors, as snapshots of a lab do."""
+        ...
+
+    def pose(self) -> Pose:
+        """Return the newest state: the same object until there is another one."""
+        ...
+
+    def model(self) -> bytes:
+        """Return the present model in MuJoCo's binary format."""
+        ...
+
+    def push(self, body: int, force: np.ndarray, torque: np.ndarray) -> None:
+        """Add a force [N] and a torque [N m] on a body for the next step."""
+        ...
+
+    def drag(
+        self, body: int, localpos: np.ndarray, target: np.ndarray | None, quat: np.ndarray | None
+    ) -> None:
+        """Pull a point of a body, and turn the body; see `Perturbation.drag`."""
+        ...
+
+    def release(self) -> None:
+        """Stop dragging."""
+        ...
+
+
+class LabSource:
+    """A live lab.
+
+    Args:
+        face: the lab, in this process or in another one.
+    """
+
+    refusal, has_state = "", True
+
+    def __init__(self, face: LabFace) -> None:
+        self.face = face
+
+    @property
+    def scene(self) -> str:
+        """Names of the robots, or else of the model."""
+        model = self.face.model
+        return ", ".join(self.face.robots) or model.names[: model.names.index(b"\0")].decode()
+
+    @property
+    def ngeom(self) -> int:
+        """Number of geoms."""
+        return int(self.face.model.ngeom)
+
+    @property
+    def robots(self) -> Sequence[str]:
+        """Names of the robots."""
+        return list(self.face.robots)
+
+    def pose(self) -> Pose:
+        """Return the newest snapshot."""
+        self.face.sync_model()  # after a rebuild, the snapshots are those of the new world
+        return self.face.snapshot
+
+    def model(self) -> bytes:
+        """Return the present model, with names for network clients."""
+        return cast("bytes", self.face.call("export_model")["mjb"])
+
+    def push(self, body: int, force: np.ndarray, torque: np.ndarray) -> None:
+        """Add a force and a torque on a body for the next step."""
+        self.face.call("push_body", body=body, force=force, torque=torque)
+
+    def drag(
+        self, body: int, localpos: np.ndarray, target: np.ndarray | None, quat: np.ndarray | None
+    ) -> None:
+        """Pull a point of a body, and turn the body."""
+        self.face.call("drag_body", body=body, localpos=localpos, target=target, quat=quat)
+
+    def release(self) -> None:
+        """Stop dragging."""
+        self.face.call("release_body")

@@ -1,0 +1,224 @@
+"""Bridge from a live world to ROS 2 messages; it runs in a process of its own."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from manyworlds.lab.network.fast_path.mirror import Mirror, MirrorError
+from manyworlds.lab.network.fast_path.server import STATE
+from manyworlds.lab.ros.sinks import Sink
+from manyworlds.lab.ros.world import Message, RosWorld
+from manyworlds.utils.extras import require_extra
+
+_WAIT_S = 0.1
+_SILENCE_S = 2.0
+_BACKLOG = 10_000  # states that wait while a large model is loaded
+_IMAGES_S = 10.0
+_IMAGES = 8  # images that wait
+
+
+class RosBridge:
+    """Reads the states of a lab, and hands them on as ROS 2 messages.
+
+    Args:
+        address: endpoint of the fast path of the lab's server.
+        sinks: receivers of the messages.
+        rate: largest number of states per simulated second [1/s].
+        cameras: cameras of the lab whose images are taken.
+        depth: whether to take depth images of them, too.
+        camera_rate: largest number of images of each camera per second [1/s].
+        tell: receives sentences for people.
+
+    Raises:
+        MirrorError: there is no lab at this address.
+        ValueError: a rate is not positive, or there is no such camera.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        sinks: Sequence[Sink],
+        *,
+        rate: float = 100.0,
+        cameras: Sequence[str] = (),
+        depth: bool = False,
+        camera_rate: float = 10.0,
+        tell: Callable[[str], None] = print,
+    ) -> None:
+        for name, value in (("rate", rate), ("camera_rate", camera_rate)):
+            if not value > 0.0:
+                raise ValueError(f"{name} must be above 0 per second, got {value}.")
+        self._sinks, self._period, self._tell = list(sinks), 1.0 / rate, tell
+        self._mirror = Mirror(address, topics=(STATE,), backlog=_BACKLOG)
+        self.num_states = 0
+        """Number of states that were handed on."""
+        self._next = -1.0
+        self._last = 0.0
+        self._images: ImageReader | None = None
+        try:
+            self._greet()
+            if cameras:
+                kinds = ("rgb", "depth") if depth else ("rgb",)
+                endpoint = self._scene.requests
+                self._images = ImageReader(endpoint, cameras, kinds, 1.0 / camera_rate)
+        except BaseException:
+            self._mirror.close()
+            raise
+
+    @property
+    def scene(self) -> str:
+        """Name of the world, for people."""
+        return self._scene.scene
+
+    def run(self, seconds: float | None = None) -> None:
+        """Hand on messages for a time [s], or until the lab ends."""
+        heard = time.monotonic()
+        end = None if seconds is None else heard + seconds
+        while end is None or time.monotonic() < end:
+            came = False
+            for _, state in self._mirror.receive(_WAIT_S):
+                came = True
+                self._show(state)
+            now = time.monotonic()
+            if came:
+                heard = now
+            elif now - heard > _SILENCE_S:
+                heard = now
+                self._mirror.is_there(raise_error=True)
+            self._show_images()
+
+    def close(self) -> None:
+        """Close the connection and the sinks."""
+        if self._images is not None:
+            self._images.close()
+        self._mirror.close()
+        for sink in self._sinks:
+            sink.close()
+
+    def _greet(self) -> None:
+        self._scene = self._mirror.hello()
+        if not self._scene.has_state:
+            raise MirrorError(
+                f"The owner at {self._mirror.address} publishes poses only, as trainings do: ROS "
+                "needs a lab, which `manyworlds lab TARGET --serve` starts."
+            )
+        self._world = RosWorld(self._scene.model, self._scene.robots)
+
+    def _show(self, state: dict[str, Any]) -> None:
+        if state["model_id"] != self._scene.model_id:
+            self._greet()
+            if state["model_id"] != self._scene.model_id:
+                return  # of a model that is gone
+        now = float(state["t"])
+        if self._last <= now < self._next - 1e-9:
+            return
+        self._next = max(self._next + self._period, now) if now >= self._last else now
+        self._next = now + self._period if self._next <= now else self._next
+        self._last = now
+        self.num_states += 1
+        self._put(self._world.messages(state), now)
+
+    def _show_images(self) -> None:
+        if self._images is None:
+            return
+        for problem in self._images.problems():
+            self._tell(problem)
+        for header, content in self._images.take():
+            self._put(self._world.images(header, content), float(header["time"]))
+
+    def _put(self, messages: Sequence[Message], time: float) -> None:
+        for sink in self._sinks:
+            for message in messages:
+                sink.put(message, time)
+
+
+class ImageReader:
+    """Takes images of cameras of a lab by requests, in a thread of its own.
+
+    Args:
+        endpoint: endpoint of the lab's requests.
+        cameras: names of the cameras.
+        kinds: kinds of the images.
+        period: time between two images of a camera [s].
+
+    Raises:
+        MirrorError: the lab does not answer.
+        ValueError: there is no such camera.
+    """
+
+    def __init__(
+        self, endpoint: str, cameras: Sequence[str], kinds: Sequence[str], period: float
+    ) -> None:
+        self._zmq: Any = require_extra("zmq", "net")
+        self._msgpack: Any = require_extra("msgpack", "net")
+        self._endpoint, self._cameras, self._kinds = endpoint, cameras, kinds
+        self._period = period
+        self._found: queue.Queue[tuple[dict[str, Any], bytes]] = queue.Queue(_IMAGES)
+        self._problems: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._context = self._zmq.Context()
+        self._socket = self._context.socket(self._zmq.REQ)
+        self._socket.setsockopt(self._zmq.LINGER, 0)
+        self._socket.connect(endpoint)
+        self._session = ""
+        try:
+            hello = {"role": "observer", "observations": "minimal", "client": "manyworlds ros2"}
+            self._session = self._ask("hello", **hello)["session_id"]
+            for camera in cameras:
+                self._capture(camera, kinds[0])  # a wrong name fails at once
+        except BaseException:
+            self._context.destroy(linger=0)
+            raise
+        self._thread = threading.Thread(target=self._run, name="images", daemon=True)
+        self._thread.start()
+
+    def take(self) -> list[tuple[dict[str, Any], bytes]]:
+        """Return the headers and pixels of all images that have come."""
+        return [self._found.get() for _ in range(self._found.qsize())]
+
+    def problems(self) -> list[str]:
+        """Return the reasons why there are no images, each once."""
+        return [self._problems.get() for _ in range(self._problems.qsize())]
+
+    def close(self) -> None:
+        """Take no more images."""
+        self._stopping.set()
+        self._thread.join()
+        self._context.destroy(linger=0)
+
+    def _run(self) -> None:
+        told = ""
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            try:
+                for camera in self._cameras:
+                    for kind in self._kinds:
+                        self._found.put(self._capture(camera, kind), timeout=_IMAGES_S)
+            except queue.Full:
+                continue  # the reader is busy
+            except (MirrorError, ValueError) as error:
+                if str(error) != told:
+                    told = str(error)
+                    self._problems.put(told)
+                if isinstance(error, MirrorError):
+                    return  # the socket cannot be used again, and the lab has ended
+            self._stopping.wait(max(0.0, began + self._period - time.monotonic()))
+
+    def _capture(self, camera: str, kind: str) -> tuple[dict[str, Any], bytes]:
+        fields = {"camera": camera, "kind": kind}
+        reply = self._ask("call_verb", verb="capture_camera", fields=fields)["result"]
+        return reply["header"], reply["data"]
+
+    def _ask(self, op: str, **fields: object) -> dict[str, Any]:
+        request = {"op": op, "session_id": self._session or None, **fields}
+        self._socket.send(self._msgpack.packb(request))
+        if not self._socket.poll(int(1e3 * _IMAGES_S)):
+            raise MirrorError(f"The lab does not answer at {self._endpoint}: there are no images.")
+        reply = self._msgpack.unpackb(self._socket.recv())
+        if reply["op"] == "error":
+            raise ValueError(reply["message"])
+        return reply

@@ -1,0 +1,121 @@
+"""Where ROS 2 messages go: a file that `ros2 bag play` reads, or ROS itself."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any, Protocol
+
+from manyworlds.lab.ros.definitions import definition
+from manyworlds.lab.ros.world import Message
+from manyworlds.utils.extras import MissingExtraError, require_extra
+
+
+class Sink(Protocol):
+    """Receiver of messages."""
+
+    def put(self, message: Message, time: float) -> None:
+        """Take a message of a simulated time [s]."""
+        ...
+
+    def close(self) -> None:
+        """Take no more messages."""
+        ...
+
+
+class McapSink:
+    """MCAP file of the profile `ros2`: `ros2 bag play FILE`, Foxglove, PlotJuggler.
+
+    Its times are simulated ones. They ascend: after a reset of the world, they go on from the last
+    one, while the stamps in the messages begin again.
+
+    Args:
+        path: path of the new file.
+
+    Raises:
+        FileExistsError: there is such a file.
+        MissingExtraError: the extra 'ros' is not installed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        library: Any = require_extra("mcap_ros2.writer", "ros")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.num_messages = 0
+        """Number of messages in the file."""
+        self._stream = path.open("xb")
+        self._writer = library.Writer(self._stream)
+        self._schemas: dict[str, Any] = {}
+        self._last, self._shift = 0, 0
+
+    def put(self, message: Message, time: float) -> None:
+        """Write a message."""
+        schema = self._schemas.get(message.type)
+        if schema is None:
+            schema = self._writer.register_msgdef(message.type, definition(message.type))
+            self._schemas[message.type] = schema
+        # Images are of a moment ago: only larger jumps are resets.
+        now = max(0, round(time * 1e9)) + self._shift
+        if now < self._last - 1_000_000_000:
+            self._shift += self._last - now
+            now = self._last
+        self._last = max(self._last, now)
+        self._writer.write_message(message.topic, schema, message.content, now, now)
+        self.num_messages += 1
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        self._writer.finish()
+        self._stream.close()
+
+
+class RosSink:
+    """ROS 2 itself, through `rclpy`: a node `manyworlds`.
+
+    Raises:
+        MissingExtraError: there is no ROS 2 in this Python.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._ros: Any = importlib.import_module("rclpy")
+        except ImportError as error:
+            raise MissingExtraError(
+                "There is no ROS 2 in this Python (no module 'rclpy'): run `source "
+                "/opt/ros/DISTRO/setup.bash` with ROS's own Python, or write a file with --output."
+            ) from error
+        if not self._ros.ok():
+            self._ros.init()
+        self._node: Any = self._ros.create_node("manyworlds")
+        self._publishers: dict[str, Any] = {}
+
+    def put(self, message: Message, time: float) -> None:
+        """Publish a message."""
+        kind = _message_class(message.type)
+        if message.topic not in self._publishers:
+            self._publishers[message.topic] = self._node.create_publisher(kind, message.topic, 10)
+        self._publishers[message.topic].publish(_fill(kind, message.content))
+
+    def close(self) -> None:
+        """End the node."""
+        self._node.destroy_node()
+        self._ros.try_shutdown()
+
+
+def _message_class(name: str) -> Any:
+    package, _, kind = name.replace("/msg/", "/").partition("/")
+    return getattr(importlib.import_module(f"{package}.msg"), kind)
+
+
+def _fill(kind: Any, content: dict[str, Any]) -> Any:
+    """Return a message of ROS with the values of a map."""
+    message, types = kind(), kind.get_fields_and_field_types()
+    for name, value in content.items():
+        if isinstance(value, dict):
+            value = _fill(type(getattr(message, name)), value)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            (inner,) = re.findall(r"sequence<([^,>]+)", types[name])
+            value = [_fill(_message_class(inner), item) for item in value]
+        setattr(message, name, value)
+    return message

@@ -1,0 +1,258 @@
+"""States of a world as ROS 2 messages, in ROS's conventions (REP 103 and 105).
+
+Lengths are in m, angles in rad, x is forward, y left and z up. Quaternions are x, y, z, w. Frames
+of cameras end with `_optical_frame`: there, z is forward, x right and y down. Stamps are simulated
+time, which `/clock` has, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+WORLD = "world"
+"""Frame of the world."""
+_SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
+_SITE = int(mujoco.mjtObj.mjOBJ_SITE)
+_GYRO, _ACCEL = int(mujoco.mjtSensor.mjSENS_GYRO), int(mujoco.mjtSensor.mjSENS_ACCELEROMETER)
+_UNKNOWN = [-1.0] + [0.0] * 8  # covariance of what there is no sensor for
+_KNOWN = [0.0] * 9  # of what has no noise
+_OPTICAL = np.array([0.0, 1.0, 0.0, 0.0])  # half a turn about x: from MuJoCo's cameras to ROS's
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message, and where it belongs."""
+
+    topic: str
+    type: str
+    """Type, such as `sensor_msgs/msg/Imu`."""
+    content: dict[str, Any]
+    """Fields by name; messages in it are such maps, too."""
+
+
+@dataclass(frozen=True)
+class _Joints:
+    topic: str
+    names: list[str]
+    qpos: np.ndarray
+    dofs: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Imu:
+    topic: str
+    site: int
+    frame: str
+    gyro: int | None
+    """Place of its values in `sensordata`; None if there is no gyroscope."""
+    accelerometer: int | None
+
+
+class RosWorld:
+    """Messages of the states of one compiled model.
+
+    Args:
+        model: the model, with names of network clients: `robot_hip`.
+        robots: names of the robots.
+    """
+
+    def __init__(self, model: mujoco.MjModel, robots: Sequence[str]) -> None:
+        self.model, self.data = model, mujoco.MjData(model)
+        self._robots = sorted(robots, key=len, reverse=True)  # the longest one that fits counts
+        kinds = ("body", "site", "cam")
+        self._names = {
+            kind: [self._name(kind, i) for i in range(getattr(model, f"n{kind}"))] for kind in kinds
+        }
+        self._names["body"][0] = WORLD
+        self._joints = list(self._find_joints())
+        self._imus = list(self._find_imus())
+        self.cameras = tuple(self._names["cam"])
+        """Names of the model's cameras."""
+
+    def messages(self, state: Mapping[str, Any]) -> list[Message]:
+        """Return all messages of a state but images.
+
+        Args:
+            state: time `t` [s], `qpos`, `qvel`, `act`, `ctrl`, `mocap_pos`, `mocap_quat` and
+                `sensordata`, as `mujoco.MjData` has them.
+        """
+        model, data = self.model, self.data
+        for name in ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat"):
+            row = getattr(data, name)
+            row[:] = np.reshape(state[name], row.shape)
+        mujoco.mj_forward(model, data)
+        stamp = to_stamp(state["t"])
+        found = [Message("/clock", "rosgraph_msgs/msg/Clock", {"clock": stamp})]
+        found += [self._joint_state(joints, stamp) for joints in self._joints]
+        transforms = list(self._transforms(stamp))
+        found.append(Message("/tf", "tf2_msgs/msg/TFMessage", {"transforms": transforms}))
+        sensors = np.asarray(state["sensordata"], float)
+        return found + [self._imu(imu, sensors, stamp) for imu in self._imus]
+
+    def images(self, header: Mapping[str, Any], content: bytes) -> list[Message]:
+        """Return the messages of an image: the pixels, and the camera's parameters.
+
+        Args:
+            header: header of a frame of a camera of the lab, see `Frame.header`.
+            content: the pixels: uint8 RGB, or float32 depth [m].
+        """
+        name, is_depth = str(header["camera"]), header["kind"] == "depth"
+        width, height = int(header["width"]), int(header["height"])
+        head = {"stamp": to_stamp(header["time"]), "frame_id": f"{name}_optical_frame"}
+        fx, fy = float(header["fx"]), float(header["fy"])
+        # ROS counts from the center of the first pixel, the lab from its corner.
+        cx, cy = float(header["cx"]) - 0.5, float(header["cy"]) - 0.5
+        size = {"height": height, "width": width}
+        image = {
+            "header": head,
+            **size,
+            "encoding": "32FC1" if is_depth else "rgb8",
+            "is_bigendian": 0,
+            "step": width * (4 if is_depth else 3),
+            "data": content,
+        }
+        info = {
+            "header": head,
+            **size,
+            "distortion_model": "plumb_bob",
+            "d": [0.0] * 5,
+            "k": [fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0],
+            "r": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+            "p": [fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
+            "binning_x": 0,
+            "binning_y": 0,
+            "roi": {"x_offset": 0, "y_offset": 0, "height": 0, "width": 0, "do_rectify": False},
+        }
+        start = f"/{to_topic(name)}/{'depth/' if is_depth else ''}"
+        return [
+            Message(f"{start}image_raw", "sensor_msgs/msg/Image", image),
+            Message(f"{start}camera_info", "sensor_msgs/msg/CameraInfo", info),
+        ]
+
+    def _name(self, kind: str, index: int) -> str:
+        word = {"body": "body", "site": "site", "cam": "camera", "jnt": "joint"}[kind]
+        accessor = getattr(self.model, "joint" if kind == "jnt" else word)
+        return accessor(index).name or f"{word}_{index}"
+
+    def _robot_of(self, name: str) -> tuple[str, str]:
+        """Return the robot of an element, empty for none, and its name without the robot's."""
+        robot = next((r for r in self._robots if name.startswith(f"{r}_")), "")
+        return robot, name.removeprefix(f"{robot}_") if robot else name
+
+    def _find_joints(self) -> Iterator[_Joints]:
+        model, found = self.model, {}
+        for joint in range(model.njnt):
+            if model.jnt_type[joint] in _SCALAR:
+                robot, short = self._robot_of(self._name("jnt", joint))
+                found.setdefault(robot, []).append((short, joint))
+        for robot, members in found.items():
+            ids = np.array([joint for _, joint in members])
+            topic = f"/{to_topic(robot)}/joint_states" if robot else "/joint_states"
+            names = [short for short, _ in members]
+            yield _Joints(topic, names, model.jnt_qposadr[ids], model.jnt_dofadr[ids])
+
+    def _find_imus(self) -> Iterator[_Imu]:
+        model = self.model
+        places: dict[int, dict[int, int]] = {}
+        for sensor in range(model.nsensor):
+            kind = int(model.sensor_type[sensor])
+            if kind in (_GYRO, _ACCEL) and model.sensor_objtype[sensor] == _SITE:
+                place = int(model.sensor_adr[sensor])
+                places.setdefault(int(model.sensor_objid[sensor]), {}).setdefault(kind, place)
+        named = {site: self._robot_of(self._names["site"][site]) for site in places}
+        owners = [robot for robot, _ in named.values()]
+        for site, found in places.items():
+            robot, short = named[site]
+            parts = [robot, "imu", *([short] if owners.count(robot) > 1 else [])]
+            topic = "/" + "/".join(to_topic(part) for part in parts if part)
+            frame = self._names["site"][site]
+            yield _Imu(topic, site, frame, found.get(_GYRO), found.get(_ACCEL))
+
+    def _joint_state(self, joints: _Joints, stamp: dict[str, int]) -> Message:
+        data = self.data
+        content = {
+            "header": {"stamp": stamp, "frame_id": ""},
+            "name": joints.names,
+            "position": data.qpos[joints.qpos].tolist(),
+            "velocity": data.qvel[joints.dofs].tolist(),
+            "effort": data.qfrc_actuator[joints.dofs].tolist(),
+        }
+        return Message(joints.topic, "sensor_msgs/msg/JointState", content)
+
+    def _imu(self, imu: _Imu, sensors: np.ndarray, stamp: dict[str, int]) -> Message:
+        def values(place: int | None) -> dict[str, float]:
+            return to_vector(np.zeros(3) if place is None else sensors[place : place + 3])
+
+        quat = np.empty(4)
+        mujoco.mju_mat2Quat(quat, self.data.site_xmat[imu.site])
+        content = {
+            "header": {"stamp": stamp, "frame_id": imu.frame},
+            "orientation": to_quaternion(quat),
+            "orientation_covariance": _KNOWN,
+            "angular_velocity": values(imu.gyro),
+            "angular_velocity_covariance": _UNKNOWN if imu.gyro is None else _KNOWN,
+            "linear_acceleration": values(imu.accelerometer),
+            "linear_acceleration_covariance": _UNKNOWN if imu.accelerometer is None else _KNOWN,
+        }
+        return Message(imu.topic, "sensor_msgs/msg/Imu", content)
+
+    def _transforms(self, stamp: dict[str, int]) -> Iterator[dict[str, Any]]:
+        """Yield the poses of bodies, sites of IMUs and cameras, each in the frame of its parent."""
+        model, data, names = self.model, self.data, self._names
+        for body in range(1, model.nbody):
+            parent = int(model.body_parentid[body])
+            pose = data.xpos[body], data.xquat[body]
+            yield self._transform(stamp, parent, names["body"][body], *pose)
+        quat, turned = np.empty(4), np.empty(4)
+        for imu in self._imus:
+            mujoco.mju_mat2Quat(quat, data.site_xmat[imu.site])
+            parent = int(model.site_bodyid[imu.site])
+            yield self._transform(stamp, parent, imu.frame, data.site_xpos[imu.site], quat)
+        for camera, name in enumerate(names["cam"]):
+            mujoco.mju_mat2Quat(quat, data.cam_xmat[camera])
+            mujoco.mju_mulQuat(turned, quat, _OPTICAL)
+            parent = int(model.cam_bodyid[camera])
+            frame = f"{name}_optical_frame"
+            yield self._transform(stamp, parent, frame, data.cam_xpos[camera], turned)
+
+    def _transform(
+        self, stamp: dict[str, int], parent: int, child: str, pos: np.ndarray, quat: np.ndarray
+    ) -> dict[str, Any]:
+        inverse, place, turn = np.empty(4), np.empty(3), np.empty(4)
+        mujoco.mju_negQuat(inverse, self.data.xquat[parent])
+        mujoco.mju_rotVecQuat(place, pos - self.data.xpos[parent], inverse)
+        mujoco.mju_mulQuat(turn, inverse, quat)
+        return {
+            "header": {"stamp": stamp, "frame_id": self._names["body"][parent]},
+            "child_frame_id": child,
+            "transform": {"translation": to_vector(place), "rotation": to_quaternion(turn)},
+        }
+
+
+def to_stamp(time: float) -> dict[str, int]:
+    """Return a time [s] as `builtin_interfaces/Time`."""
+    seconds, rest = divmod(round(float(time) * 1e9), 1_000_000_000)
+    return {"sec": seconds, "nanosec": rest}
+
+
+def to_vector(values: np.ndarray) -> dict[str, float]:
+    """Return three numbers as `geometry_msgs/Vector3`."""
+    return dict(zip("xyz", values.tolist(), strict=True))
+
+
+def to_quaternion(quat: np.ndarray) -> dict[str, float]:
+    """Return a quaternion (wxyz) as `geometry_msgs/Quaternion`."""
+    w, x, y, z = quat.tolist()
+    return {"x": x, "y": y, "z": z, "w": w}
+
+
+def to_topic(name: str) -> str:
+    """Return a name as a part of a topic, which has letters, digits and `_` only."""
+    part = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return f"_{part}" if part[:1].isdigit() else part

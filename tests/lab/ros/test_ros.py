@@ -1,0 +1,325 @@
+"""ROS 2 messages of live worlds, against the `.msg` definitions of ROS's packages."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import gymnasium
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.cli.main import main
+from manyworlds.lab import LabCfg, LiveLab, world_from_file
+from manyworlds.lab.network.fast_path.server import _STATE_FIELDS
+from manyworlds.lab.ros.bridge import RosBridge
+from manyworlds.lab.ros.definitions import TYPES, definition
+from manyworlds.lab.ros.sinks import RosSink
+from manyworlds.lab.ros.world import RosWorld, to_stamp, to_topic
+from tests.lab.network.conftest import two_robots
+from tests.lab.network.owners import hub, lab, mirror, registry, shared, until
+
+__all__ = ["hub", "lab", "mirror", "registry", "shared"]
+ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
+IMU = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+    <body name="go_base" pos="0 0 1" quat="0.8 0 0.6 0"><freejoint/><geom size=".1"/>
+      <site name="go_imu" pos=".1 0 0" quat="0.6 0.8 0 0"/><site name="go_tail"/>
+      <camera name="go_eye" pos=".1 0 .05" xyaxes="0 -1 0 0 0 1"/>
+      <body name="go_leg" pos="0 .2 0"><joint name="go_hip" axis="0 1 0"/><geom size=".05"/></body>
+    </body></worldbody>
+    <actuator><position name="go_hip" joint="go_hip" kp="20"/></actuator>
+    <sensor><accelerometer site="go_imu"/><gyro site="go_imu"/><gyro site="go_tail"/></sensor>
+    </mujoco>"""
+
+
+def state_of(data: mujoco.MjData) -> dict:
+    """Return a state as the owner publishes it."""
+    return {"t": data.time, **{name: getattr(data, name).ravel() for name in _STATE_FIELDS}}
+
+
+def messages_of(world: RosWorld, data: mujoco.MjData) -> dict:
+    """Return the contents of the messages of a state, by topic."""
+    return {message.topic: message.content for message in world.messages(state_of(data))}
+
+
+def placed(transforms: list[dict]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return the pose of each frame in the world, as a ROS program chains transforms."""
+    poses = {"world": (np.zeros(3), np.eye(3))}
+    for transform in transforms:
+        pos, matrix = poses[transform["header"]["frame_id"]]
+        part = transform["transform"]
+        turn, quat = np.empty(9), [part["rotation"][key] for key in "wxyz"]
+        mujoco.mju_quat2Mat(turn, quat)
+        place = [part["translation"][key] for key in "xyz"]
+        poses[transform["child_frame_id"]] = pos + matrix @ place, matrix @ turn.reshape(3, 3)
+    return poses
+
+
+@pytest.mark.parametrize("name", ["ant.xml", "humanoid.xml", "half_cheetah.xml"])
+def test_third_party_robots(name):
+    """Step models that others made: joints and frames are those of MuJoCo."""
+    model = mujoco.MjModel.from_xml_path(str(ASSETS / name))
+    data, world = mujoco.MjData(model), RosWorld(model, [])
+    data.ctrl[:] = 0.3
+    for _ in range(50):
+        mujoco.mj_step(model, data)
+    mujoco.mj_forward(model, data)
+    found = messages_of(world, data)
+    joints = found["/joint_states"]
+    assert len(joints["name"]) == sum(t in (2, 3) for t in model.jnt_type)
+    for i, joint in enumerate(joints["name"]):
+        element = model.joint(joint)
+        assert joints["position"][i] == data.qpos[element.qposadr[0]]
+        assert joints["velocity"][i] == data.qvel[element.dofadr[0]]
+        assert joints["effort"][i] == pytest.approx(data.qfrc_actuator[element.dofadr[0]])
+    assert any(joints["effort"])
+    poses = placed(found["/tf"]["transforms"])
+    for body in range(1, model.nbody):
+        pos, matrix = poses[model.body(body).name]
+        np.testing.assert_allclose(pos, data.xpos[body], atol=1e-9)
+        np.testing.assert_allclose(matrix.ravel(), data.xmat[body], atol=1e-9)
+    assert found["/clock"]["clock"] == to_stamp(data.time)
+
+
+def test_imus_and_cameras():
+    """Rest and turn: an IMU measures gravity upwards in its frame; optical frames look along z."""
+    model = mujoco.MjModel.from_xml_string(IMU)
+    data, world = mujoco.MjData(model), RosWorld(model, ["go"])
+    data.qvel[3:6] = [0.1, -0.2, 0.3]
+    mujoco.mj_forward(model, data)
+    found = messages_of(world, data)
+    assert found["/go/joint_states"]["name"] == ["hip"]
+    imu, tail = found["/go/imu/imu"], found["/go/imu/tail"]
+    measured = [imu["linear_acceleration"][key] for key in "xyz"]
+    assert measured == data.sensordata[:3].tolist()
+    assert [imu["angular_velocity"][key] for key in "xyz"] == data.sensordata[3:6].tolist()
+    turn = np.empty(9)
+    mujoco.mju_quat2Mat(turn, [imu["orientation"][key] for key in "wxyz"])
+    np.testing.assert_allclose(turn, data.site("go_imu").xmat, atol=1e-9)
+    assert imu["linear_acceleration_covariance"][0] == 0.0
+    assert tail["linear_acceleration_covariance"][0] == -1.0  # there is no such sensor
+    poses = placed(found["/tf"]["transforms"])
+    pos, axes = poses["go_eye_optical_frame"]
+    camera = data.camera("go_eye")
+    np.testing.assert_allclose(pos, camera.xpos, atol=1e-9)
+    right, up, back = camera.xmat.reshape(3, 3).T
+    np.testing.assert_allclose(axes, np.column_stack([right, -up, -back]), atol=1e-9)
+    np.testing.assert_allclose(poses["go_imu"][1].ravel(), data.site("go_imu").xmat, atol=1e-9)
+    assert imu["header"]["frame_id"] == "go_imu"
+
+
+def test_an_imu_at_rest_measures_up():
+    """Hold a body still on the floor: the acceleration is gravity's opposite, as ROS has it."""
+    model = mujoco.MjModel.from_xml_string(
+        """<mujoco><worldbody><body name="a"><geom size=".1"/><site name="s"/></body></worldbody>
+        <sensor><accelerometer site="s"/></sensor></mujoco>"""
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    imu = messages_of(RosWorld(model, []), data)["/imu"]
+    assert imu["linear_acceleration"] == pytest.approx({"x": 0.0, "y": 0.0, "z": 9.81})
+
+
+def test_pixels_and_parameters():
+    """Make images: the principal point counts from the center of a pixel, depth is in meters."""
+    world = RosWorld(mujoco.MjModel.from_xml_string(IMU), ["go"])
+    header = {"camera": "go_eye", "kind": "rgb", "width": 4, "height": 2, "time": 1.5}
+    header |= {"fx": 3.0, "fy": 3.0, "cx": 2.0, "cy": 1.0}
+    image, info = world.images(header, bytes(range(24)))
+    assert (image.topic, info.topic) == ("/go_eye/image_raw", "/go_eye/camera_info")
+    assert (image.content["encoding"], image.content["step"]) == ("rgb8", 12)
+    assert image.content["header"]["frame_id"] == "go_eye_optical_frame"
+    assert image.content["header"]["stamp"] == {"sec": 1, "nanosec": 500_000_000}
+    assert info.content["k"] == [3.0, 0.0, 1.5, 0.0, 3.0, 0.5, 0.0, 0.0, 1.0]
+    depth, _ = world.images({**header, "kind": "depth"}, bytes(32))
+    assert (depth.topic, depth.content["encoding"]) == ("/go_eye/depth/image_raw", "32FC1")
+    assert depth.content["step"] * 2 == len(depth.content["data"])
+    assert [to_topic(name) for name in ("a/b-c", "2d")] == ["a_b_c", "_2d"]
+
+
+def test_definitions_are_those_of_ros():
+    """Compare the definitions with ROS's own, by their hashes."""
+    typesys = pytest.importorskip("rosbags.typesys", reason="needs the package rosbags")
+    own = typesys.get_typestore(typesys.Stores.EMPTY)
+    ros = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
+    for name in TYPES:
+        own.register(typesys.get_types_from_msg(definition(name), name))
+        assert own.hash_rihs01(name) == ros.hash_rihs01(name)
+
+
+@pytest.fixture(scope="module")
+def bag(hub, tmp_path_factory):
+    """File of a lab of two robots, with a camera, that ran for a moment and was reset."""
+    pytest.importorskip("mcap_ros2", reason="needs the extra 'ros'")
+    path = tmp_path_factory.mktemp("bag") / "run.mcap"
+    with LiveLab(two_robots(), LabCfg(mode="direct")) as lab:
+        hub.attach(lab)
+        done = threading.Event()
+
+        def move():
+            until(lambda: b"state" in hub.fast_path._topics, "the bridge does not come")
+            for _ in range(2):
+                for _ in range(40):
+                    lab.step(5)
+                    if done.wait(0.002):
+                        return
+                lab.reset()
+
+        thread = threading.Thread(target=move)
+        thread.start()
+        argv = ["ros2", str(hub.ports["fast_path"]), "--output", str(path), "--seconds", "1"]
+        assert main([*argv, "--rate", "50"]) == 0
+        done.set()
+        thread.join()
+        hub.attach(None)
+    return path
+
+
+def test_the_file_is_read_by_ros_tools(bag):
+    """Read the file with a decoder of ROS: topics, types, order and contents."""
+    import mcap_ros2.reader
+
+    found: dict[str, list] = {}
+    last = 0
+    for message in mcap_ros2.reader.read_ros2_messages(str(bag)):
+        found.setdefault(message.channel.topic, []).append(message)
+        assert message.log_time_ns >= last
+        last = message.log_time_ns
+    assert set(found) == {"/clock", "/tf", "/go/joint_states", "/go2/joint_states"}
+    states = [message.ros_msg for message in found["/go/joint_states"]]
+    assert len(states) > 10 and list(states[0].name) == ["hip"]
+    stamps = [message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec for message in states]
+    steps = np.diff(stamps)
+    assert steps[steps > 0].min() >= 0.02 - 1e-9  # not more often than asked for
+    frames = {t.child_frame_id for t in found["/tf"][0].ros_msg.transforms}
+    assert {"go_base", "go_foot", "go2_base", "box_box"} <= frames
+
+
+def test_rosbags_reads_the_file(bag):
+    """Decode each message by another implementation, with ROS's own definitions."""
+    reader = pytest.importorskip("mcap.reader")
+    typesys = pytest.importorskip("rosbags.typesys", reason="needs the package rosbags")
+    ros = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
+    count = 0
+    with bag.open("rb") as stream:
+        for schema, _, message in reader.make_reader(stream).iter_messages():
+            decoded = ros.deserialize_cdr(message.data, schema.name)
+            assert bytes(ros.serialize_cdr(decoded, schema.name)) == message.data
+            count += 1
+    assert count > 40
+
+
+def test_ros_itself(monkeypatch, lab, hub):
+    """Publish through `rclpy`, on stand-ins for its modules: messages of its classes arrive."""
+    sent: list[tuple[str, object]] = []
+
+    def message(**fields):
+        def make(self):
+            for name, (_, value) in fields.items():
+                setattr(self, name, value() if callable(value) else value)
+
+        types = {name: kind for name, (kind, _) in fields.items()}
+        return type(
+            "Message",
+            (),
+            {"__init__": make, "get_fields_and_field_types": classmethod(lambda cls: types)},
+        )
+
+    time = message(sec=("int32", 0), nanosec=("uint32", 0))
+    header = message(stamp=("builtin_interfaces/Time", time), frame_id=("string", ""))
+    vector = message(**{key: ("double", 0.0) for key in "xyz"})
+    quat = message(**{key: ("double", 0.0) for key in "xyzw"})
+    transform = message(translation=("v", vector), rotation=("q", quat))
+    stamped = message(
+        header=("h", header), child_frame_id=("string", ""), transform=("t", transform)
+    )
+    modules = {
+        "rosgraph_msgs.msg": {"Clock": message(clock=("t", time))},
+        "tf2_msgs.msg": {
+            "TFMessage": message(transforms=("sequence<geometry_msgs/TransformStamped>", list))
+        },
+        "geometry_msgs.msg": {"TransformStamped": stamped},
+        "sensor_msgs.msg": {
+            "JointState": message(
+                header=("h", header),
+                **{
+                    k: ("sequence<double>", list)
+                    for k in ("name", "position", "velocity", "effort")
+                },
+            )
+        },
+    }
+    node = SimpleNamespace(
+        create_publisher=lambda kind, topic, depth: SimpleNamespace(
+            publish=lambda message: sent.append((topic, message))
+        ),
+        destroy_node=lambda: None,
+    )
+    modules["rclpy"] = {
+        "ok": lambda: False,
+        "init": lambda: None,
+        "create_node": lambda name: node,
+        "try_shutdown": lambda: None,
+    }
+    for name, content in modules.items():
+        module = ModuleType(name)
+        vars(module).update(content)
+        monkeypatch.setitem(sys.modules, name, module)
+    bridge = RosBridge(f"tcp://127.0.0.1:{hub.ports['fast_path']}", [RosSink()])
+    until(lambda: b"state" in hub.fast_path._topics, "the bridge does not come")
+    lab.step(10)
+    until(lambda: bridge.run(0.01) or bridge.num_states, "no state came")
+    bridge.close()
+    found = dict(sent)
+    assert found["/tf"].transforms[0].transform.rotation.w == 1.0
+    assert found["/go/joint_states"].name == ["hip"]
+    assert found["/clock"].clock.nanosec == round(lab.snapshot.time * 1e9)
+
+
+def test_what_is_wrong_is_one_sentence(hub, lab, tmp_path, monkeypatch, capsys):
+    """Ask for ROS where there is none, for a wrong camera, and for a file that is there."""
+    monkeypatch.setitem(sys.modules, "rclpy", None)
+    port = str(hub.ports["fast_path"])
+    assert main(["ros2", port]) == 1
+    assert "There is no ROS 2 in this Python" in capsys.readouterr().err
+    pytest.importorskip("mcap_ros2", reason="needs the extra 'ros'")
+    monkeypatch.delitem(sys.modules, "rclpy")
+    path = tmp_path / "a.mcap"
+    assert main(["ros2", port, "--output", str(path), "--cameras", "eye"]) == 1
+    assert "no camera 'eye'" in capsys.readouterr().err and not path.exists()
+    assert main(["ros2", port, "--output", str(path), "--rate", "0"]) == 1
+    assert "rate must be above 0" in capsys.readouterr().err
+    path.write_text("")
+    assert main(["ros2", port, "--output", str(path)]) == 1
+    assert "exists" in capsys.readouterr().err and path.exists()
+
+
+def test_images_come_from_the_lab(hub, tmp_path):
+    """Take colors and depth of a camera: the messages have its size, and the pixels of the lab."""
+    from manyworlds.utils.gl import gl_available
+
+    if not gl_available():
+        pytest.skip("there is no OpenGL")
+    pytest.importorskip("PIL", reason="needs the extra 'lab'")
+    got = []
+    sink = SimpleNamespace(put=lambda message, time: got.append(message), close=lambda: None)
+    path = tmp_path / "scene.xml"
+    path.write_text(IMU.replace("go_", ""))
+    with LiveLab(world_from_file(path), LabCfg(mode="direct")) as lab:
+        lab.call("configure_camera", camera="eye", width=32, height=24)
+        hub.attach(lab)
+        bridge = RosBridge(
+            f"tcp://127.0.0.1:{hub.ports['fast_path']}", [sink], cameras=["eye"], depth=True
+        )
+        names = {"/eye/image_raw", "/eye/camera_info", "/eye/depth/image_raw"}
+        until(
+            lambda: bridge.run(0.05) or names <= {message.topic for message in got},
+            "images are missing",
+        )
+        bridge.close()
+        hub.attach(None)
+    image = next(message.content for message in got if message.topic == "/eye/image_raw")
+    assert (image["width"], image["height"], len(image["data"])) == (32, 24, 32 * 24 * 3)
