@@ -17,10 +17,10 @@ from manyworlds.tasks.cpu_physics import use_cheap_physics
 # does not leave this optimum for a long time. The last cost of the action rate is higher than the
 # task's, so that policies are as calm as after a longer training.
 _WEIGHTS = {
-    "track_linear_velocity": (4.0, 3.0, 3.0),
+    "track_linear_velocity": (4.0, 3.5, 3.5),
     "track_angular_velocity": (3.0, 2.5, None),
     "air_time": (1.0, 0.5, None),
-    "action_rate_l2": (-0.01, -0.04, -0.16),
+    "action_rate_l2": (-0.01, -0.04, -0.14),
 }
 # Iterations of the solver. Flat feet and collisions between legs need more of them.
 _SOLVER_ITERATIONS, _BIPED_SOLVER_ITERATIONS = 5, 10
