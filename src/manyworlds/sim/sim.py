@@ -167,27 +167,27 @@ class Simulation:
     @property
     def use_cuda_graph(self) -> bool:
         """True if calls replay CUDA graphs."""
-        return self._engine.use_cuda_graph
+        return self._engine.use_graphs and self.device.type == "cuda"
 
     @property
     def step_graph(self) -> Any:
-        """CUDA graph of `step`; None before its first call, and without graphs."""
+        """Captured graph of `step`; None before its first call, and without graphs."""
         return self._engine.graphs.get("step")
 
     @property
     def forward_graph(self) -> Any:
-        """CUDA graph of `forward`; None before its first call, and without graphs."""
+        """Captured graph of `forward`; None before its first call, and without graphs."""
         graphs = self._engine.graphs
         return graphs.get("forward", graphs.get("forward some"))
 
     @property
     def reset_graph(self) -> Any:
-        """CUDA graph of `reset`; None before its first call, and without graphs."""
+        """Captured graph of `reset`; None before its first call, and without graphs."""
         return self._engine.graphs.get("reset")
 
     @property
     def sense_graph(self) -> Any:
-        """CUDA graph of the first camera; None before its second image, and without graphs."""
+        """Captured graph of the first camera; None before its second image, and without graphs."""
         return next((g for name, g in self._engine.graphs.items() if "sense" in name), None)
 
     def _warp_struct(self, name: str, instead: str) -> Any:
@@ -531,10 +531,10 @@ class Simulation:
         return default if field in self._variants.fields else default.unsqueeze(0)
 
     def create_graph(self) -> None:
-        """Discard captured CUDA graphs; required after replacing an array of model or data.
+        """Discard captured graphs; required after replacing an array of model or data.
 
         `expand_model_fields` does so itself. Each graph is captured at its next call. Read `data`
-        and `model` again for views of replaced arrays. Without CUDA there are no graphs.
+        and `model` again for views of replaced arrays. The native engine has no graphs.
         """
         self._engine.create_graph()
         self._data.clear_cache()

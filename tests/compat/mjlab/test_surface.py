@@ -1,10 +1,7 @@
 """The public surface of mjlab 1.6.0: arguments by position, defaults, and counts of differences."""
 
 import inspect
-import os
 import re
-import subprocess
-import sys
 
 import mujoco
 import pytest
@@ -43,7 +40,7 @@ from manyworlds.sim import MujocoCfg
 from manyworlds.spec.config import CameraCfg, CollisionCfg, GeomCfg, LightCfg, MaterialCfg
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.nan_guard import NanGuardCfg
-from tests.compat.names import shared_file
+from tests.compat.mjlab.surface import differences
 
 # Differences by kind: what they concern, the largest number of them, and the reason.
 _MADE_HERE = {
@@ -74,33 +71,11 @@ EXPECTED: dict[str, dict[str, tuple[int, str]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def differences() -> dict[str, list[str]]:
-    """Differences by kind, as the comparison beside the checkout finds them."""
-    script = shared_file("peer/check_surface.py")
-    done = subprocess.run(
-        [sys.executable, script, "--list", "all"],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: dict[str, list[str]] = {}
-    kind = ""
-    for line in done.stdout.splitlines()[1:]:
-        if line.startswith("  "):
-            found[kind].append(line.strip())
-        elif line:
-            kind = line.split()[0]
-            found[kind] = []
-    return found
-
-
 @pytest.mark.parametrize("kind", EXPECTED)
-def test_differences_from_mjlab(differences: dict[str, list[str]], kind: str):
+def test_differences_from_mjlab(kind: str):
     """Find no more differences of a kind than there are reasons for."""
     found: dict[str, list[str]] = {pattern: [] for pattern in EXPECTED[kind]}
-    for line in differences[kind]:
+    for line in differences()[kind]:
         pattern = next((p for p in EXPECTED[kind] if re.search(p, line)), "")
         assert pattern in found, f"a difference without a reason: {line}"
         found[pattern].append(line)
@@ -108,9 +83,9 @@ def test_differences_from_mjlab(differences: dict[str, list[str]], kind: str):
         assert len(found[pattern]) <= largest, f"{reason}: {found[pattern]}"
 
 
-def test_each_kind_of_difference_is_expected(differences: dict[str, list[str]]):
+def test_each_kind_of_difference_is_expected():
     """Leave out no kind that the comparison knows."""
-    assert set(differences) == set(EXPECTED)
+    assert set(differences()) == set(EXPECTED)
 
 
 def reward(env):

@@ -54,16 +54,17 @@ class Engine(Protocol):
     """Names of the model fields that have one row per world."""
     defaults: dict[str, np.ndarray]
     """Model fields as compiled, never overwritten; options are named 'opt.<name>'."""
-    use_cuda_graph: bool
+    use_graphs: bool
+    """True if calls replay captured graphs."""
     graphs: dict[str, Any]
-    """Captured CUDA graphs, by the name of the call."""
+    """Captured graphs, by the name of the call."""
     data: Any
     """Struct of per-world arrays, each `(num_envs, ...)`."""
     model: Any
     """Struct of model arrays; shared ones have a leading dimension of 1."""
 
     def create_graph(self) -> None:
-        """Discard captured CUDA graphs, if any, so that they are captured again."""
+        """Discard captured graphs, if any, so that they are captured again."""
         ...
 
     def step(self, nsubsteps: int, refresh: bool, record: Any = None) -> None:

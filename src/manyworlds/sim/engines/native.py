@@ -66,7 +66,7 @@ class NativeEngine:
     derives_in_single_precision = False
     skips_absent_meshes = False
     expansion_remedy = ""
-    use_cuda_graph = False
+    use_graphs = False
 
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
         _check_supported(mj_model)
@@ -100,7 +100,7 @@ class NativeEngine:
         self.model = _NativeModel(self)
 
     def create_graph(self) -> None:
-        """Do nothing: there are no CUDA graphs on the CPU."""
+        """Do nothing: there are no graphs."""
 
     def step(self, nsubsteps: int, refresh: bool, record: np.ndarray | None = None) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""

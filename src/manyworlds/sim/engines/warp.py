@@ -1,8 +1,9 @@
 """The GPU engine: MuJoCo Warp.
 
 Tensors share memory with Warp's arrays: values that users write are the input of the next call,
-without a copy. On CUDA, every call replays a captured graph. On the CPU, this engine is slow and
-serves to check that both engines agree.
+without a copy. Every call replays a captured graph where the device can capture, also on the CPU:
+there this engine serves to check that both engines agree, and most of its time without graphs is
+that of Python between the kernels.
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ class WarpEngine:
                 self._no_rows = to_torch(wp.zeros((num_envs, 0), dtype=float))
         self.device = torch.device(wp.device_to_torch(self.wp_device))
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
-        self.use_cuda_graph = can_capture(self.wp_device)
+        self.use_graphs = can_capture(self.wp_device)
         self.graphs: dict[str, Any] = {}
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._camera_renderer = CameraRenderer()
@@ -201,7 +202,7 @@ class WarpEngine:
         self.forward(Worlds(None, num_envs, self.device))
 
     def create_graph(self) -> None:
-        """Discard captured CUDA graphs; required after replacing an array of model or data."""
+        """Discard captured graphs; required after replacing an array of model or data."""
         self.graphs.clear()
         self._spare_data = None
 
@@ -490,7 +491,7 @@ class WarpEngine:
         the caller must synchronize.
         """
         with _quiet(), wp.ScopedDevice(self.wp_device):
-            if not self.use_cuda_graph:
+            if not self.use_graphs:
                 function(self.wp_model, self.wp_data)
                 return
             if name not in self.graphs:
@@ -498,7 +499,7 @@ class WarpEngine:
             wp.capture_launch(self.graphs[name])
 
     def _capture(self, function: Callable[[Any, Any], None]) -> Any:
-        # A garbage collection could free CUDA memory during the capture and break it.
+        # A garbage collection could free memory of the GPU during the capture and break it.
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -515,8 +516,8 @@ def _check_rows(state: State, targets: dict[str, torch.Tensor], worlds: Worlds) 
 
 
 def can_capture(device: Any) -> bool:
-    """Return whether a Warp device supports CUDA graphs with the loops of MuJoCo Warp's solver."""
-    return device.is_cuda and wp.is_mempool_enabled(device) and wp.is_conditional_graph_supported()
+    """Return whether a Warp device can capture the loops of MuJoCo Warp's solver in a graph."""
+    return device.is_cpu or (wp.is_mempool_enabled(device) and wp.is_conditional_graph_supported())
 
 
 def _put_model(mj_model: mujoco.MjModel) -> Any:

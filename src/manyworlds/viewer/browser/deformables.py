@@ -13,6 +13,7 @@ import numpy as np
 from manyworlds.viewer.browser import textures
 from manyworlds.viewer.browser.geom_meshes import material_color
 from manyworlds.viewer.browser.shapes import Instances, Shape, ShapeLayer, merge_instances
+from manyworlds.viewer.browser.tones import surface_srgb
 
 if TYPE_CHECKING:
     import viser
@@ -273,12 +274,13 @@ class Deformables:
         if handle is not None:
             handle.vertices, handle.position = vertices, offset
             return
-        red, green, blue, opacity = piece.rgba
+        opacity = piece.rgba[3]
+        red, green, blue = surface_srgb(np.array(piece.rgba[:3])).tolist()
         handle = self._server.scene.add_mesh_simple(
             f"{self._path}/{slot}_{number}",
             vertices,
             piece.faces,
-            color=(round(255 * red), round(255 * green), round(255 * blue)),
+            color=(red, green, blue),
             opacity=None if opacity >= 1 else opacity,
             side="double",
             position=offset,

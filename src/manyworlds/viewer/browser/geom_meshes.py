@@ -11,6 +11,7 @@ import numpy as np
 from manyworlds.utils.extras import require_extra
 from manyworlds.viewer.browser import surfaces, textures
 from manyworlds.viewer.browser.surfaces import Surface
+from manyworlds.viewer.browser.tones import surface_color
 
 if TYPE_CHECKING:
     import trimesh
@@ -107,7 +108,7 @@ def textured_mesh(
     """Return a mesh of a surface with a texture that is multiplied by a color."""
     module = require_extra("trimesh", "lab")
     old, faces = surfaces.split_sharp_edges(surface.vertices, surface.faces, surface.uv)
-    factor = np.append(linear(rgba[:3]), rgba[3])
+    factor = np.append(surface_color(rgba[:3]), rgba[3])
     material = module.visual.material.PBRMaterial(
         baseColorFactor=(255 * factor).round().astype(np.uint8),
         baseColorTexture=textures.image_of(model, texture),
@@ -145,18 +146,6 @@ def to_glb(mesh: trimesh.Trimesh) -> bytes:
     return exported
 
 
-def linear(rgb: np.ndarray) -> np.ndarray:
-    """Convert MuJoCo's screen colors, from 0 to 1, to linear light, which browsers expect.
-
-    Args:
-        rgb: colors, shape (..., 3).
-
-    Returns:
-        Colors from 0 to 1, shape (..., 3).
-    """
-    return np.clip(rgb, 0.0, 1.0) ** 2.2
-
-
 def sharpened(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
     """Return a mesh with colors of vertices whose sharp edges are drawn sharp."""
     module = require_extra("trimesh", "lab")
@@ -179,7 +168,7 @@ def _colored(parts: list[Surface], colors: list[np.ndarray]) -> trimesh.Trimesh:
         vertices.append(surface.vertices[old])
         faces.append(own + count)
         count += len(old)
-        shade = np.append(linear(color[:3]), np.clip(color[3], 0.0, 1.0))
+        shade = np.append(surface_color(color[:3]), np.clip(color[3], 0.0, 1.0))
         rgba.append(np.tile((255 * shade).round().astype(np.uint8), (len(old), 1)))
     return module.Trimesh(
         np.concatenate(vertices),

@@ -15,9 +15,9 @@ from manyworlds.viewer.browser.line_groups import Lines
 from manyworlds.viewer.browser.shapes import (
     Instances,
     Shape,
-    linear_colors,
     pieces,
     rotate,
+    surface_colors,
 )
 from manyworlds.viewer.browser.wireframes import wireframe_points
 
@@ -289,7 +289,7 @@ def quats_along(directions: np.ndarray) -> np.ndarray:
 def _colored(*groups: tuple[np.ndarray, tuple[float, ...]]) -> Lines:
     points = [points for points, _ in groups]
     colors = [np.tile(rgba, (len(points), 1)) for points, rgba in groups]
-    return np.concatenate(points), linear_colors(np.concatenate(colors))
+    return np.concatenate(points), surface_colors(np.concatenate(colors))
 
 
 def _side(quat: np.ndarray, axis: np.ndarray) -> np.ndarray:

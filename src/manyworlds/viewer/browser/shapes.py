@@ -12,6 +12,7 @@ import numpy as np
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.viewer.browser import geom_meshes, surfaces, textures
+from manyworlds.viewer.browser.tones import surface_color
 
 if TYPE_CHECKING:
     import trimesh
@@ -184,7 +185,7 @@ def _properties(shape: Shape, instances: Instances) -> dict[str, Any]:
     }
     if shape[0] != "textured":
         opacity = instances.rgba[:, 3].astype(np.float32)
-        values["batched_colors"] = linear_colors(instances.rgba)
+        values["batched_colors"] = surface_colors(instances.rgba)
         values["batched_opacities"] = None if (opacity >= 1.0).all() else opacity
     return values
 
@@ -204,9 +205,9 @@ def _columns(instances: Instances) -> tuple[np.ndarray, ...]:
     return tuple(vars(instances).values())
 
 
-def linear_colors(rgba: np.ndarray) -> np.ndarray:
-    """Convert MuJoCo's screen colors to linear light, which browsers expect; uint8, (n, 3)."""
-    return (255 * geom_meshes.linear(rgba[:, :3])).round().astype(np.uint8)
+def surface_colors(rgba: np.ndarray) -> np.ndarray:
+    """Return the colors of surfaces that look like MuJoCo's screen colors; uint8, (n, 3)."""
+    return (255 * surface_color(rgba[:, :3])).round().astype(np.uint8)
 
 
 def compose(

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.viewer.browser.surfaces import Surface
+from manyworlds.viewer.browser.tones import surface_texture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -49,7 +50,7 @@ def image_of(model: mujoco.MjModel, texture: int) -> Image:
     """Return the image of a texture; its first row is at the bottom, as trimesh counts."""
     from PIL import Image
 
-    rows = np.flipud(pixels(model, texture))
+    rows = np.flipud(surface_texture(pixels(model, texture)))
     return Image.fromarray(np.ascontiguousarray(rows[..., 0] if rows.shape[2] == 1 else rows))
 
 
