@@ -22,6 +22,7 @@ from manyworlds.entity import EntityCfg
 from manyworlds.lab.control import RobotControl, RobotControls
 from manyworlds.lab.controllers import RobotActuators
 from manyworlds.lab.options import resolve_options
+from manyworlds.lab.robot_names import INITIAL_KEYFRAME, robot_of
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg
 from manyworlds.spec.edits import add_ground_plane, export_spec, set_options
@@ -30,10 +31,6 @@ from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-
-INITIAL_KEYFRAME = "init_state"
-"""Keyframe of a scene's initial state."""
-
 
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 """State from which MuJoCo continues bit for bit."""
@@ -184,12 +181,6 @@ class World:
         spec = self.spec.copy()
         set_options(spec, self.model.opt)  # the present ones, not those at compilation
         return export_spec(spec, folder, extra=extra)
-
-
-def robot_of(name: str, prefixes: Mapping[str, str]) -> str | None:
-    """Return the robot with the longest prefix that a name begins with, or None."""
-    robots = [robot for robot, prefix in prefixes.items() if name.startswith(prefix)]
-    return max(robots, key=lambda robot: len(prefixes[robot]), default=None)
 
 
 def world_from_spec(

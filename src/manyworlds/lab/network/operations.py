@@ -66,8 +66,11 @@ class Request:
     session: Session
 
     def call(self, verb: str, **fields: object) -> PlainDict:
-        """Carry out a verb of the lab."""
-        return dict(self.face.call(verb, **fields))
+        """Carry out a verb of the lab; the end of the session undoes a change of the mode."""
+        answer = dict(self.face.call(verb, **fields))
+        if verb == "set_mode":
+            self.session.mode_before = self.session.mode_before or str(answer["previous_mode"])
+        return answer
 
 
 @dataclass(frozen=True)
