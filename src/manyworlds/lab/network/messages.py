@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from manyworlds.lab.client.request_socket import ARRAY
 from manyworlds.lab.network.config import Limits
 from manyworlds.lab.verbs.fields import VerbError
 from manyworlds.utils.extras import require_extra
@@ -19,8 +20,6 @@ from manyworlds.utils.extras import require_extra
 Encoding = Literal["msgpack", "json", "arrays"]
 """`arrays` is msgpack with whole numbers as such, and arrays as `ARRAY`."""
 
-ARRAY = 1
-"""Extension type of arrays in msgpack: a msgpack list of dtype, shape and bytes."""
 
 _JSON_STARTS = b"{ \t\r\n"
 _BYTES_KEY = "__b64__"

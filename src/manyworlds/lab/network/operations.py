@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from manyworlds.lab.control import NET
-from manyworlds.lab.face import LabFace
+from manyworlds.lab.face import READ_VERBS, LabFace
 from manyworlds.lab.network.roster import Roster
 from manyworlds.lab.verbs import VERBS
 from manyworlds.lab.verbs.fields import Field, FilePath, PlainDict, VerbError
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 Category = Literal["manager_required", "no_manager", "editor_only"]
 
-_READ = ("describe_", "export_", "get_", "list_", "pick_", "read_", "replay_list_")
-READS = frozenset(name for name in VERBS if name.startswith(_READ))
+READS = frozenset(name for name in VERBS if name.startswith(READ_VERBS))
 """Verbs that change nothing."""
 LOCAL = frozenset(
     name
