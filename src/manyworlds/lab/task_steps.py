@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     import gymnasium
 
@@ -42,4 +40,4 @@ def _row(value: Any) -> Any:
     """Return the first row of each tensor, as an array that later steps do not overwrite."""
     if isinstance(value, Mapping):
         return {name: _row(part) for name, part in value.items()}
-    return np.array(value[0].detach().cpu())
+    return value[0].detach().cpu().numpy().copy()

@@ -37,6 +37,7 @@ def served(task: str, **changes):
 def rollout(env, num_steps: int = 25) -> list:
     """Results of an environment under random actions, reset at the ends of episodes."""
     random = np.random.default_rng(1)
+    env.reset()  # ends the episode that the lab has run by itself
     results = [env.reset(seed=7)]
     for _ in range(num_steps):
         action = random.uniform(-1.0, 1.0, env.action_space.shape).astype(np.float32)
@@ -81,7 +82,9 @@ def test_gymnasium_finds_nothing_to_complain_about(obs_group):
     with served("Cartpole-Balance") as (lab, where), connect(where) as client:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            check_env(LabEnv(client, obs_group=obs_group), skip_render_check=True)
+            env = LabEnv(client, obs_group=obs_group)
+            check_env(env, skip_render_check=True)
+        env.close()
         assert client.read_task_report()["auto_reset"] and lab.modes.mode == "live"
 
 

@@ -8,7 +8,7 @@ import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab import LiveLab
-from manyworlds.lab.client import connect
+from manyworlds.lab.client import UnknownNameError, connect
 from manyworlds.tasks import load_env_cfg
 from tests.lab.client.conftest import address, serve
 from tests.robots import robot_file
@@ -34,8 +34,10 @@ def test_states_are_those_of_the_batch(task):
     for _ in range(5):
         env.step(torch.rand(2, env.action_manager.total_action_dim))
     with LiveLab.from_env(env, 1) as lab, serve(lab) as hub, connect(address(hub)) as client:
-        assert set(client.robots) == set(env.scene.entities) - {"terrain"}
-        for name in client.robots:
+        assert set(client.robots) == set(env.scene.entities)
+        with pytest.raises(UnknownNameError, match="'terrain' has no body"):
+            _ = client["terrain"].joint_pos
+        for name in set(client.robots) - {"terrain"}:  # part of the world body
             robot, entity = client[name], env.scene[name]
             indexing = entity.indexing
             assert robot.actuators == tuple(entity.actuator_names)

@@ -195,7 +195,7 @@ def connect(
     *,
     role: Role = "driver",
     name: str = "",
-    timeout: float = 10.0,
+    timeout: float = 30.0,
     patience: float = 10.0,
 ) -> LabClient:
     """Connect to a lab that serves programs (`manyworlds lab TARGET --serve`).

@@ -120,7 +120,7 @@ def _plain(value: object) -> object:
         return str(value)
     if hasattr(value, "tolist"):  # tensors of any library
         return value.tolist()  # type: ignore[attr-defined]
-    raise TypeError(f"a field cannot be a {type(value).__name__}")
+    raise TypeError(f"a field cannot be of type {type(value).__name__}")
 
 
 def _unpack_array(kind: int, content: bytes) -> object:

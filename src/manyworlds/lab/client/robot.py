@@ -137,6 +137,8 @@ class ClientRobot(EntityReads):
 
     def _read(self, name: str) -> np.ndarray:
         data = self._client.data
+        if not len(self._elements.ids["body"]):
+            raise UnknownNameError("unknown_body", f"'{self.name}' has no body, and so no state.")
         if self._entity is None or self._data is not data:
             self._data, self._entity = data, entity_data(self._elements, data)
         return getattr(self._entity, name)[0].numpy()
