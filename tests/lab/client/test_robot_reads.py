@@ -19,7 +19,7 @@ OF_LAST_STEP = {"joint_acc", "actuator_force", "qfrc_actuator", "qfrc_external"}
 TASKS = {
     "Velocity-Flat-Quadruped": "",
     "Lift-Cube-Arm": "",
-    "Velocity-Flat-G1": "unitree_g1/g1.xml",
+    "Velocity-Flat-Go1": "unitree_go1/go1.xml",
 }
 
 
@@ -33,7 +33,11 @@ def test_states_are_those_of_the_batch(task):
     env = ManagerBasedRlEnv(cfg, device="cpu")
     for _ in range(5):
         env.step(torch.rand(2, env.action_manager.total_action_dim))
-    with LiveLab.from_env(env, 1) as lab, serve(lab) as hub, connect(address(hub)) as client:
+    with (
+        LiveLab.from_env(env, 1) as lab,
+        serve(lab) as hub,
+        connect(address(hub), patience=60.0) as client,  # the server exports the meshes first
+    ):
         assert set(client.robots) == set(env.scene.entities)
         with pytest.raises(UnknownNameError, match="'terrain' has no body"):
             _ = client["terrain"].joint_pos
