@@ -236,7 +236,7 @@ def layout_from_plain(plain: Mapping[str, list[int]]) -> Layout:
     }
 
 
-_HEAD = tuple(field.name for field in dataclasses.fields(Snapshot) if field.name != "layout")
+_FIELDS = tuple(field.name for field in dataclasses.fields(Snapshot) if field.name != "layout")
 
 
 def pack_snapshot(snapshot: Snapshot, known_version: int = -1) -> dict[str, object]:
@@ -246,7 +246,7 @@ def pack_snapshot(snapshot: Snapshot, known_version: int = -1) -> dict[str, obje
         snapshot: the snapshot.
         known_version: version of the model whose layout is not needed.
     """
-    plain = {name: getattr(snapshot, name) for name in _HEAD}
+    plain = {name: getattr(snapshot, name) for name in _FIELDS}
     if snapshot.model_version != known_version:
         plain["layout"] = layout_to_plain(snapshot.layout)
     return plain
