@@ -42,6 +42,7 @@ SCOPE = {
     "BF": "",
     "BG": "",
     "BH": "",
+    "BK": "BK11",
     "BL": "",
 }
 """Headings that the lab follows, and the rows of each that are left for later work."""

@@ -110,7 +110,7 @@ ELSEWHERE |= {"run_policy"}
 ELSEWHERE |= {"set_twist", "set_gains", "show_state"}  # need a policy, a PD law, another mode
 ELSEWHERE |= {  # they need an environment
     *("steer_command", "seek_motion", "set_auto_reset"),
-    *("read_task", "read_task_report", "read_debug_shapes"),
+    *("read_task", "read_task_report", "read_debug_shapes", "reset_task", "step_task"),
 }
 ELSEWHERE |= {"capture_camera"}  # needs OpenGL
 

@@ -13,10 +13,10 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.utils.spaces import unbounded_box
 
 Arrays: TypeAlias = "np.ndarray | dict[str, Arrays]"
 """Observations: an array, or arrays by name."""
-_FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
 class _Adapter:
@@ -187,10 +187,10 @@ class GymEnv(_Adapter, gymnasium.Env):  # type: ignore[type-arg]
 
 
 def _bounded(space: Any) -> Any:
-    """Return the space with the largest finite bounds, as gymnasium's checker requires."""
+    """Return the space with the largest finite bounds."""
     if isinstance(space, gymnasium.spaces.Dict):
         return gymnasium.spaces.Dict({k: _bounded(v) for k, v in space.spaces.items()})
-    return gymnasium.spaces.Box(-_FLOAT_MAX, _FLOAT_MAX, space.shape, np.float32)
+    return unbounded_box(space.shape)
 
 
 def _to_numpy(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import mujoco
@@ -13,9 +13,10 @@ import torch
 from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller
 from manyworlds.lab.drivers import ENVIRONMENT
-from manyworlds.lab.model_facts import STATE
+from manyworlds.lab.model_facts import INITIAL_KEYFRAME, STATE
 from manyworlds.lab.step_report import StepReport
-from manyworlds.lab.world import INITIAL_KEYFRAME, World, world_from_env
+from manyworlds.lab.task_steps import plain_reset, plain_step, shapes_of
+from manyworlds.lab.world import World, world_from_env
 from manyworlds.managers import CommandTerm
 from manyworlds.sim.diagnostics.status import WorldStatus
 from manyworlds.utils.overrides import overrides
@@ -179,6 +180,8 @@ class EnvironmentDriver:
         self._now = np.empty_like(self._row)
         self._substep = self._episodes = 0
         self._last_end = ""
+        self._action: torch.Tensor | None = None
+        self._outcome: dict[str, object] | None = None
         self._error: Exception | None = None
         self._drive: Drive | None = None
         self._shapes: MujocoNativeDebugVisualizer | None = None
@@ -295,6 +298,44 @@ class EnvironmentDriver:
         self._show(model, data)
         return True
 
+    def restart(self, seed: int | None, reset: Callable[[], object]) -> dict[str, object]:
+        """Start a new episode, and return its results; see the verb `reset_task`.
+
+        Args:
+            seed: seed of all random numbers; None keeps the present generators.
+            reset: resets the lab; no step may come in between.
+        """
+        if seed is not None:
+            self.env.seed_used = self.env.seed(seed)
+        reset()
+        if self._error is not None:
+            raise RuntimeError(f"the task cannot be reset: {self._error}") from self._error
+        return plain_reset(self.env.obs_buf, self.env.extras)
+
+    def step_with(self, action: np.ndarray, step: Callable[[int], object]) -> Mapping[str, object]:
+        """Make one control step with an action in place of the policy's; see `step_task`.
+
+        Args:
+            action: the action, shape [num_actions].
+            step: advances the world by some physics steps.
+
+        Raises:
+            ValueError: the action has another size.
+            RuntimeError: a control step has begun already.
+        """
+        width = self.env.action_manager.total_action_dim
+        if action.shape != (width,):
+            raise ValueError(f"The task has {width} actions, got {action.size}.")
+        if self._substep:
+            raise RuntimeError(
+                f"{self._substep} physics steps of a control step are made: reset the task, or "
+                f"step {self.env.cfg.decimation - self._substep} more."
+            )
+        self._action, self._outcome = torch.from_numpy(action).float()[None], None
+        step(self.env.cfg.decimation)
+        assert self._outcome is not None
+        return self._outcome
+
     def memory(self) -> bytes:
         """Return everything from which the environment and the policy continue exactly."""
         own = [self._substep, self._episodes, self._last_end, dict(self.steered)]
@@ -329,12 +370,17 @@ class EnvironmentDriver:
         return list(self.env.command_manager.active_terms)
 
     def _act(self) -> torch.Tensor:
+        if self._action is not None:
+            return self._action
         if self.policy is None:
             return torch.zeros(1, self.env.action_manager.total_action_dim)
         return self.policy(self.env.get_observations())
 
     def _end_step(self) -> None:
-        _, reward, terminated, truncated, _ = self.env.end_step()
+        result = self.env.end_step()
+        _, reward, terminated, truncated, _ = result
+        if self._action is not None:
+            self._action, self._outcome = None, plain_step(result)
         dones = terminated | truncated
         if dones.any() and self.auto_reset:
             self._episodes += 1
@@ -349,7 +395,7 @@ class EnvironmentDriver:
             with torch.no_grad():
                 self.env.reset()
                 self._forget()
-            self._substep = 0
+            self._substep, self._action = 0, None
             self.report = self._report()
             self._show(model, data)
         except Exception as error:  # of a term from outside this package
@@ -490,6 +536,8 @@ class EnvironmentDriver:
             "motions": {
                 name: term.num_frames for name, term in terms.items() if isinstance(term, Seekable)
             },
+            "observations": shapes_of(env.single_observation_space),
+            "num_actions": env.action_manager.total_action_dim,
             "own_widgets": [
                 name for name, term in terms.items() if overrides(term, CommandTerm, *_WIDGETS)
             ],

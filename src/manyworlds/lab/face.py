@@ -10,6 +10,12 @@ if TYPE_CHECKING:
 
     from manyworlds.lab.snapshot import Snapshot
 
+READ_VERBS = (
+    *("capture_camera", "describe_", "export_", "get_", "list_"),
+    *("pick_", "read_", "replay_list_"),
+)
+"""Beginnings of the names of verbs that change nothing."""
+
 
 @runtime_checkable
 class LabFace(Protocol):

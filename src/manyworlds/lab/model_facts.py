@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import mujoco
 import numpy as np
 
+INITIAL_KEYFRAME = "init_state"
+"""Keyframe of a scene's initial state."""
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 """State from which MuJoCo continues bit for bit."""
 APPEARANCE = ("_", "bvh_", "mesh_", "oct_", "skin_", "tex_")

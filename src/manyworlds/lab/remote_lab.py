@@ -10,8 +10,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 import mujoco
-import numpy as np
 
+from manyworlds.lab.model_values import write_values
 from manyworlds.lab.shared_snapshots import SnapshotReader, layout_from_plain
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.verb_error import LabEndedError, VerbError
@@ -90,12 +90,8 @@ class RemoteLab:
         reply = self._ask({"values": True})
         arrays, options, version = (reply[key] for key in ("arrays", "options", "model_version"))
         assert isinstance(arrays, dict) and isinstance(options, dict) and isinstance(version, int)
-        if all(getattr(world.model, name).shape == value.shape for name, value in arrays.items()):
+        if write_values(world.model, arrays, options):
             # Otherwise the world was rebuilt in between, and comes as a whole.
-            for name, value in arrays.items():
-                np.copyto(getattr(world.model, name), value)
-            for name, value in options.items():
-                setattr(world.model.opt, name, value if value.ndim else value.item())
             world.version = version
 
     def tell(self, what: str, **fields: object) -> None:

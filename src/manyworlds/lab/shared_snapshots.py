@@ -6,6 +6,7 @@ when the last process that has it ends, in whatever way.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import mmap
 import os
@@ -13,6 +14,7 @@ import struct
 import tempfile
 import threading
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -232,6 +234,34 @@ def layout_from_plain(plain: Mapping[str, list[int]]) -> Layout:
     return {
         name: (slice(start, stop), tuple(shape)) for name, (start, stop, *shape) in plain.items()
     }
+
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Snapshot) if field.name != "layout")
+
+
+def pack_snapshot(snapshot: Snapshot, known_version: int = -1) -> dict[str, object]:
+    """Return a snapshot as plain data and one array.
+
+    Args:
+        snapshot: the snapshot.
+        known_version: version of the model whose layout is not needed.
+    """
+    plain = {name: getattr(snapshot, name) for name in _FIELDS}
+    if snapshot.model_version != known_version:
+        plain["layout"] = layout_to_plain(snapshot.layout)
+    return plain
+
+
+def unpack_snapshot(plain: Mapping[str, Any], known: Layout | None = None) -> Snapshot:
+    """Return the snapshot that `pack_snapshot` described.
+
+    Args:
+        plain: the description.
+        known: layout, if it has none.
+    """
+    layout = layout_from_plain(plain["layout"]) if "layout" in plain else known
+    assert layout is not None
+    return Snapshot(**{**plain, "layout": layout})
 
 
 def _anonymous_file(length: int) -> int:

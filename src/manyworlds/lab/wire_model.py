@@ -129,14 +129,19 @@ def wire_mjb(world: World, model: mujoco.MjModel) -> bytes:
     return renamed
 
 
-def wire_mjcf(world: World) -> tuple[str, dict[str, bytes]]:
-    """Return the world's XML with the clients' names, and the files that it refers to, by name.
+def scene_mjcf(world: World) -> tuple[str, dict[str, bytes]]:
+    """Return the world's XML, and the files that it refers to, by name.
 
     Numbers have the six digits of MuJoCo's XML; textures that were defined by pixels are omitted.
     """
     files = {name.rpartition("/")[2]: content for name, content in spec_files(world.spec)}
     xml = files.pop("scene.xml").decode().replace('meshdir="assets"', "")
-    xml = xml.replace('texturedir="assets"', "")
+    return xml.replace('texturedir="assets"', ""), files
+
+
+def wire_mjcf(world: World) -> tuple[str, dict[str, bytes]]:
+    """Return what `scene_mjcf` does, with the clients' names."""
+    xml, files = scene_mjcf(world)
     for robot, prefix in world.robots.items():
         if not prefix:
             return _with_prefix(xml, files, f"{robot}_")

@@ -23,6 +23,7 @@ from manyworlds.lab.control import RobotControl, RobotControls
 from manyworlds.lab.controllers import RobotActuators
 from manyworlds.lab.model_facts import (
     APPEARANCE,
+    INITIAL_KEYFRAME,
     STATE,
     binary_model,
     has_prefix,
@@ -39,8 +40,6 @@ from manyworlds.validation.names import free_name
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
-INITIAL_KEYFRAME = "init_state"
-"""Keyframe of a scene's initial state."""
 _UNNAMED = "MuJoCo Model"  # MuJoCo's name of a model without one
 _ELEMENT = re.compile(r"(?:Element name|repeated name) '([^']*)'")
 

@@ -91,8 +91,13 @@ NETWORK_ROWS = {
     ),
     "BC12": "lab/network/test_dispatcher.py::test_each_request_is_logged_and_counted",
     # BD
-    "BD1": "lab/network/test_conformance.py::test_the_model_is_the_lab_s_with_names_of_clients",
+    "BD1": (
+        "lab/network/test_conformance.py::test_the_model_is_the_lab_s_with_names_of_clients "
+        "lab/client/test_client.py::test_the_model_is_the_lab_s "
+        "lab/client/test_client.py::test_another_version_of_mujoco"
+    ),
     "BD2": (
+        "lab/client/test_client.py::test_another_version_of_mujoco "
         "lab/network/test_conformance.py::test_the_greeting "
         "lab/network/test_conformance.py::test_robots"
     ),
@@ -117,4 +122,45 @@ NETWORK_ROWS = {
         "lab/network/test_dispatcher.py::test_wrong_requests_are_one_sentence"
     ),
     "BD15": "lab/network/test_conformance.py::test_speeds_and_options",
+    # BK
+    "BK1": (
+        "lab/client/test_faces.py::test_each_verb_is_a_method "
+        "lab/client/test_faces.py::test_a_call_is_that_of_the_verb "
+        "lab/client/test_faces.py::test_the_client_is_a_face"
+    ),
+    "BK2": (
+        "lab/client/test_client.py::test_data_follow_each_step "
+        "lab/client/test_client.py::test_a_world_that_runs_is_followed "
+        "lab/client/test_client.py::test_rebuilds_replace_the_mirror"
+    ),
+    "BK3": (
+        "lab/client/test_client.py::test_robots_and_their_elements "
+        "lab/client/test_client.py::test_mistakes_are_typed"
+    ),
+    "BK4": (
+        "lab/client/test_faces.py::test_robots_have_the_properties_of_entities "
+        "lab/client/test_robot_reads.py::test_states_are_those_of_the_batch "
+        "lab/client/test_robot_reads.py::test_quantities_of_the_last_step"
+    ),
+    "BK5": (
+        "lab/client/test_client.py::test_mistakes_are_typed "
+        "lab/client/test_faces.py::test_each_code_has_a_class"
+    ),
+    "BK6": (
+        "lab/client/test_client.py::test_leaving_gives_the_mode_back "
+        "lab/client/test_client.py::test_a_killed_client_loses_the_world"
+    ),
+    "BK7": (
+        "lab/client/test_lab_env.py::test_gymnasium_finds_nothing_to_complain_about "
+        "lab/client/test_lab_env.py::test_results_are_those_of_the_local_environment"
+    ),
+    "BK8": "lab/test_policy.py::test_robots_that_do_not_fit_are_refused",
+    "BK9": (
+        "lab/test_policy.py::test_a_robot_moves_as_in_plain_mujoco "
+        "lab/client/test_examples.py::test_a_policy_runs_elsewhere"
+    ),
+    "BK10": "lab/page/test_page.py::test_sliders_are_locked_while_another_steers",
+    "BK12": "lab/client/test_examples.py::test_an_arm_follows_the_sticks",
+    "BK13": "lab/client/test_examples.py::test_each_example_has_a_number_and_a_test",
+    "BK14": "lab/client/test_client.py::test_another_version_of_mujoco",
 }

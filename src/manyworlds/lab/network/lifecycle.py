@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import mujoco
 
 from manyworlds import __version__
+from manyworlds.lab.network.messages import Encoding
 from manyworlds.lab.network.observations import LEVELS, Level, mode_of
 from manyworlds.lab.network.operations import (
     LOCAL,
@@ -22,6 +23,8 @@ from manyworlds.lab.network.operations import (
 from manyworlds.lab.network.roster import Member, Roster
 from manyworlds.lab.network.runtime import controller_params
 from manyworlds.lab.network.sessions import HEARTBEAT_S, label
+from manyworlds.lab.shared_snapshots import pack_snapshot
+from manyworlds.lab.verbs import describe_verbs as describe_all_verbs
 from manyworlds.lab.verbs import find_verb
 from manyworlds.lab.verbs.fields import (
     Anything,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 PROTOCOL = 1
 """Version of the additions to the protocol."""
+SNAPSHOT_OF = "version of the model whose layout the client knows, or -1; asks for a snapshot"
 _BASE64_BYTES = 8 * 2**20  # largest model that is sent as text, too
 
 
@@ -202,9 +206,10 @@ def hello(
     request: Request,
     observations: Annotated[Level, Choice(options=LEVELS, text="amount of data")] = "standard",
     encoding: Annotated[
-        str, Choice(options=("msgpack", "json"), text="format of replies")
+        str, Choice(options=get_args(Encoding), text="format of replies")
     ] = "msgpack",
     include_assets: Annotated[bool, Flag(text="true to receive the files of the scene")] = False,
+    include_model: Annotated[bool, Flag(text="false to leave out all about the world")] = True,
     client_version: Annotated[object, Anything(text="version of the client")] = None,
     client: Annotated[str, Field(text="name of the client, for people")] = "",
     heartbeats: Annotated[
@@ -222,7 +227,7 @@ def hello(
     session.observations, session.encoding = observations, encoding  # type: ignore[assignment]
     session.name, session.heartbeats = client, heartbeats
     drives = {"observer": False, "takeover": True}.get(role or "")
-    described = describe(request.server, request, include_assets)
+    described = describe(request.server, request, include_assets) if include_model else {}
     request.server.sessions.open(session, drives)
     return greet(request.server, request) | described
 
@@ -319,11 +324,17 @@ def network_status(request: Request) -> Reply:
     }
 
 
-@operation("lab", writes=False, result=Values(text="reply of the verb"))
+@operation(
+    "lab",
+    writes=False,
+    result=Values(text="reply of the verb"),
+    snapshot=Values(text="the newest snapshot, if `snapshot_of` is given"),
+)
 def call_verb(
     request: Request,
     verb: Annotated[str, Field(text="verb of the lab, with names of the lab")],
     fields: Annotated[PlainMap | None, Values(text="fields of the verb")] = None,
+    snapshot_of: Annotated[int | None, Integer(text=SNAPSHOT_OF)] = None,
 ) -> Reply:
     """Carry out any verb of the lab, exactly as `LiveLab.call` does."""
     found = find_verb(verb)
@@ -334,7 +345,31 @@ def call_verb(
         )
     if found.name not in READS:
         request.server.require_driver(request.session, verb)
-    return {"result": request.call(verb, **as_network(verb, fields or {}))}
+    result = request.call(verb, **as_network(verb, fields or {}))
+    if snapshot_of is None:
+        return {"result": result}
+    return {"result": result, "snapshot": pack_snapshot(request.face.snapshot, snapshot_of)}
+
+
+@operation("lab", writes=False, snapshot=Values(text="all of the newest snapshot"))
+def read_snapshot(
+    request: Request, snapshot_of: Annotated[int, Integer(text=SNAPSHOT_OF)] = -1
+) -> Reply:
+    """Return the newest snapshot; its layout, too, if it is not that of `snapshot_of`."""
+    return {"snapshot": pack_snapshot(request.face.snapshot, snapshot_of)}
+
+
+@operation("lab", writes=False, category="no_manager", verbs=Listing(text="catalogue of verbs"))
+def describe_verbs(request: Request) -> Reply:
+    """Return the catalogue of the lab's verbs."""
+    return {"verbs": describe_all_verbs()}
+
+
+@operation("session", writes=False, category="no_manager")
+def close_session(request: Request) -> Reply:
+    """End the session; if it drives, the world is left as after the loss of a driver."""
+    request.server.sessions.close(request.session, "it left")
+    return {}
 
 
 @operation(

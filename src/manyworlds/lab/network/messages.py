@@ -12,11 +12,14 @@ from typing import Literal
 
 import numpy as np
 
+from manyworlds.lab.client.request_socket import ARRAY
 from manyworlds.lab.network.config import Limits
 from manyworlds.lab.verbs.fields import VerbError
 from manyworlds.utils.extras import require_extra
 
-Encoding = Literal["msgpack", "json"]
+Encoding = Literal["msgpack", "json", "arrays"]
+"""`arrays` is msgpack with whole numbers as such, and arrays as `ARRAY`."""
+
 
 _JSON_STARTS = b"{ \t\r\n"
 _BYTES_KEY = "__b64__"
@@ -71,12 +74,14 @@ def decode_json(request: bytes, limits: Limits) -> dict[str, object]:
 
 
 def encode(reply: Mapping[str, object], encoding: Encoding) -> bytes:
-    """Return a reply as bytes; all numbers are float64.
+    """Return a reply as bytes; all numbers are float64, except in the encoding `arrays`.
 
     Args:
         reply: plain values, arrays, and bytes, which JSON has as base64 in keys `NAME__b64__`.
         encoding: format. JSON has null in place of numbers that are not finite.
     """
+    if encoding == "arrays":
+        return require_extra("msgpack", "net").packb(reply, default=_pack_special)
     plain = _plain(reply, encoding == "json")
     if encoding == "json":
         return json.dumps(plain, allow_nan=False).encode()
@@ -149,6 +154,20 @@ def _plain(value: object, is_json: bool) -> object:
         value = value.tolist()
     if isinstance(value, list | tuple):
         return [_plain(item, is_json) for item in value]
+    raise TypeError(f"A reply cannot contain a {type(value).__name__}.")
+
+
+def _pack_special(value: object) -> object:
+    """Return what msgpack packs in place of a value that it does not know."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        msgpack = require_extra("msgpack", "net")
+        little = value.astype(value.dtype.newbyteorder("<"), copy=False)
+        content = msgpack.packb([little.dtype.str, list(value.shape), little.tobytes()])
+        return msgpack.ExtType(ARRAY, content)
+    if isinstance(value, Mapping):
+        return dict(value)
     raise TypeError(f"A reply cannot contain a {type(value).__name__}.")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from manyworlds.lab.control import NET
-from manyworlds.lab.face import LabFace
+from manyworlds.lab.face import READ_VERBS, LabFace
 from manyworlds.lab.network.roster import Roster
 from manyworlds.lab.verbs import VERBS
 from manyworlds.lab.verbs.fields import Field, FilePath, PlainDict, VerbError
@@ -29,11 +29,7 @@ if TYPE_CHECKING:
 
 Category = Literal["manager_required", "no_manager", "editor_only"]
 
-_READ = (
-    *("capture_camera", "describe_", "export_", "get_", "list_"),
-    *("pick_", "read_", "replay_list_"),
-)
-READS = frozenset(name for name in VERBS if name.startswith(_READ))
+READS = frozenset(name for name in VERBS if name.startswith(READ_VERBS))
 """Verbs that change nothing."""
 LOCAL = frozenset(
     name
@@ -69,8 +65,11 @@ class Request:
     session: Session
 
     def call(self, verb: str, **fields: object) -> PlainDict:
-        """Carry out a verb of the lab."""
-        return dict(self.face.call(verb, **fields))
+        """Carry out a verb of the lab; the end of the session undoes a change of the mode."""
+        answer = dict(self.face.call(verb, **fields))
+        if verb == "set_mode":
+            self.session.mode_before = self.session.mode_before or str(answer["previous_mode"])
+        return answer
 
 
 @dataclass(frozen=True)

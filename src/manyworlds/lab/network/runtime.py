@@ -219,7 +219,6 @@ def set_mode(
             "bad_mode", f"set_mode: mode must be live, direct, puppet or auto, got {mode!r}."
         )
     answer = request.call("set_mode", mode=chosen)
-    request.session.mode_before = request.session.mode_before or answer["previous_mode"]
     return {key: answer[key] for key in ("previous_mode", "current_mode")}
 
 

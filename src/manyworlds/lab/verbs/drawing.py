@@ -24,7 +24,7 @@ def read_captures(
     lab: LiveLab,
     kinds: Annotated[list[str], Texts(text=f"some of {', '.join(_KINDS)}")],
 ) -> Reply:
-    """Return arrays of MuJoCo that no snapshot has: contacts, tendons, joints, groups of bodies."""
+    """Return arrays that no snapshot has: contacts, tendons, joints, groups of bodies."""
     for name in kinds:
         if name not in _KINDS:
             raise VerbError(

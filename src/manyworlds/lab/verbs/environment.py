@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.lab.lab import LiveLab
 
+_OBSERVATIONS = Values(text="float32 arrays by group and, in some groups, by term")
+_LOG = Values(text="values about finished episodes")
 _TERM = Field(text="name of a command term of the task")
 
 
@@ -57,6 +59,8 @@ def seek_motion(
     steered=Values(text="bounds of the values of each command that can be set, by name"),
     motions=Values(text="number of frames of each motion that can be sought, by name"),
     own_widgets=Texts(text="command terms with widgets of their own"),
+    observations=Values(text="shape of each observation, by group and, in some groups, by term"),
+    num_actions=Integer(text="number of values of an action"),
 )
 def read_task(lab: LiveLab) -> Reply:
     """Return what stays the same about the environment's task."""
@@ -78,6 +82,43 @@ def read_task_report(lab: LiveLab) -> Reply:
         "auto_reset": driver.auto_reset,
         "substep": driver.substep,
     }
+
+
+@verb(observations=_OBSERVATIONS, log=_LOG)
+def reset_task(
+    lab: LiveLab,
+    seed: Annotated[
+        int | None, Integer(low=0, high=2**32 - 1, text="seed of all random numbers from now on")
+    ] = None,
+) -> Reply:
+    """Start a new episode of the environment's task, and return its observations."""
+    driver = _environment(lab)
+    with lab.lock():  # nothing else draws random numbers in between
+        return driver.restart(seed, lab.reset)
+
+
+@verb(
+    observations=_OBSERVATIONS,
+    reward=Number(text="sum of all reward terms"),
+    terminated=Flag(text="true if the episode ended"),
+    truncated=Flag(text="true if the time of the episode is over"),
+    final_observations=Values(text="those of the ended episode, if its end reset the world"),
+    log=_LOG,
+)
+def step_task(
+    lab: LiveLab,
+    action: Annotated[np.ndarray, Numbers(text="action in place of that of a policy")],
+) -> Reply:
+    """Make one control step of the environment's task, in the mode `direct`."""
+    driver = _environment(lab)
+    if lab.modes.mode != "direct":
+        raise VerbError(
+            "bad_mode", f"step_task: the mode is '{lab.modes.mode}', not 'direct'; see set_mode."
+        )
+    try:
+        return dict(driver.step_with(action, lab.step))
+    except ValueError as error:
+        raise VerbError("dim_mismatch", f"step_task: {error}") from error
 
 
 @verb(shapes=Values(text="arrays with a row for each shape, and labels; see `pack_shapes`"))

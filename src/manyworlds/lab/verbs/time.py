@@ -66,10 +66,12 @@ def step(
     n_steps: Annotated[int, _STEPS] = 1,
     targets: Annotated[PlainMap, _TARGETS] = _NONE,
     wrenches: Annotated[PlainMap, _WRENCHES] = _NONE,
-    owner: Annotated[str, Field(text="client that writes the targets")] = PANEL,
+    owner: Annotated[
+        str, Field(text="owner that writes the targets; `net` for all clients")
+    ] = PANEL,
     include_cameras: Annotated[PlainMap, _IMAGES] = _NONE,
 ) -> Reply:
-    """Set targets and forces, advance the world by some steps, paused or not, and wait for them."""
+    """Set targets and forces, advance by some steps, paused or not, and wait for them."""
     forces = {Body().check(body, lab): _six(body, force, lab) for body, force in wrenches.items()}
     robots = {_known(lab, "robot", robot): value for robot, value in targets.items()}
     for robot, value in robots.items():

@@ -176,7 +176,7 @@ def set_qpos(
     qpos: Annotated[np.ndarray, Numbers(text="positions of its joints, or of its free base")],
     still: Annotated[bool, Flag(text="true to set the velocities to zero")] = False,
 ) -> Reply:
-    """Set the positions of a robot's joints in their order, or only of its free base (7 values)."""
+    """Set positions of a robot's joints in their order, or only of its free base (7 values)."""
     q, v, base = _places(lab, target)
     shortcut = base is not None and qpos.size == 7 and len(q) != 7
     if shortcut:

@@ -1,0 +1,38 @@
+"""Run an exported policy in a program of its own.
+
+    manyworlds train Cartpole-Balance
+    manyworlds lab Cartpole-Balance --serve --headless
+    python examples/02_run_a_policy.py runs/cartpole/RUN/policy.onnx
+
+The lab makes the physics steps; this program observes its own copy of the world, and sends what
+the policy's actuators get.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from manyworlds.lab.client import LabClient, connect
+from manyworlds.rl import OnnxPolicy
+
+
+def run(lab: LabClient, path: str, periods: int) -> None:
+    """Run a policy for some control periods, from the initial state."""
+    lab.set_mode("direct")
+    lab.reset()
+    policy = OnnxPolicy(path, lab.model)
+    (robot,) = [name for name in lab.robots if lab[name].actuators]
+    controls = [int(i) for i in lab.read_robot(robot)["controls"]]
+    data = lab.data  # follows each step
+    for _ in range(periods):
+        policy.begin_period(data)
+        for _ in range(policy.description["decimation"]):
+            policy.apply(data)
+            lab.step(targets={robot: data.ctrl[controls].tolist()})
+        policy.end_period(data)
+
+
+if __name__ == "__main__":
+    with connect(*sys.argv[2:3]) as lab:
+        run(lab, sys.argv[1], 60)
+        print(f"time {lab.data.time:.2f} s, positions {lab.data.qpos.round(4).tolist()}")

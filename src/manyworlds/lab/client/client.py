@@ -1,0 +1,238 @@
+"""Client of a lab in another process or on another machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.cameras.frame import decode_image
+from manyworlds.lab.client.caller import Reply
+from manyworlds.lab.client.connection import Connection, Role
+from manyworlds.lab.client.errors import UnknownNameError
+from manyworlds.lab.client.mirror import Mirror
+from manyworlds.lab.client.robot import ClientRobot
+from manyworlds.lab.client.written import LabVerbs
+from manyworlds.lab.face import READ_VERBS
+from manyworlds.lab.shared_snapshots import unpack_snapshot
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.verb_error import near
+
+ADDRESS = "tcp://127.0.0.1:5559"
+"""Address of the requests of `manyworlds lab TARGET --serve`."""
+
+
+class LabClient(LabVerbs):
+    """A live world in another process: its verbs, and copies of its model and state.
+
+    Each verb of the lab is a method; names of elements are the lab's (`robot/hip`). It is also a
+    `LabFace`, as `LiveLab` is. `connect` creates one; it is a context manager.
+
+    Args:
+        connection: session with the lab; `close` closes it.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._mirror = Mirror(
+            self.call, self._fetch, lambda: str(self.connection.greeting["mujoco_version"])
+        )
+        self._robots: dict[str, ClientRobot] = {}
+        self._model: mujoco.MjModel | None = None
+
+    def __enter__(self) -> LabClient:
+        """Return the client."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the client."""
+        self.close()
+
+    def __getitem__(self, robot: str) -> ClientRobot:
+        """Return a robot by its name.
+
+        Raises:
+            UnknownNameError: there is no such robot.
+        """
+        robots = self.robots
+        if robot not in robots:
+            raise UnknownNameError(
+                "unknown_robot",
+                f"There is no robot '{robot}' (there is {', '.join(robots) or 'none'})"
+                f"{near(robot, robots)}.",
+            )
+        if self._model is not self.model:
+            self._model = self.model
+            self._robots.clear()
+        if robot not in self._robots:
+            self._robots[robot] = ClientRobot(self, robot)
+        return self._robots[robot]
+
+    def call(self, verb: str, **fields: object) -> Reply:
+        """Carry out a verb of the lab, and wait for its effect.
+
+        Args:
+            verb: name of the verb; see `describe_verbs`.
+            **fields: its fields; None leaves one out.
+
+        Returns:
+            The fields of the reply.
+
+        Raises:
+            LabError: there is no such verb, a field is missing or wrong, the lab refuses, or there
+                is no connection.
+        """
+        reads = verb.startswith(READ_VERBS)
+        known = self._known_layout()
+        reply = self.connection.ask(
+            "call_verb",
+            repeat=reads,
+            verb=verb,
+            fields={name: value for name, value in fields.items() if value is not None},
+            snapshot_of=None if reads else known,
+        )
+        if "snapshot" in reply:
+            self._mirror.take(self._unpack(reply["snapshot"]))
+        return reply["result"]
+
+    def describe_verbs(self) -> list[dict[str, object]]:
+        """Return the catalogue of the lab's verbs as plain data."""
+        return self.connection.ask("describe_verbs", repeat=True)["verbs"]
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest snapshot of the world, asked for at each access; `data` follows it."""
+        snapshot = self._fetch()
+        self._mirror.take(snapshot)
+        return snapshot
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """A copy of the compiled model, fetched at the first access.
+
+        Each reply of a verb that changes values of the model updates it in place; a rebuild of the
+        world replaces it.
+        """
+        return self._mirror.model
+
+    @property
+    def data(self) -> mujoco.MjData:
+        """A copy of the world's state, and what follows from it, for any function of MuJoCo.
+
+        Each reply of a verb that is no reading one updates it in place, and so does `snapshot`,
+        which is the way to follow a world that runs by itself. State, accelerations, actuator
+        forces and sensors are the lab's; all else is computed here from the state (`mj_forward`).
+        The forces `qfrc_applied`, `eq_active` and the states of plugins do not come. What a
+        program writes into it has no effect on the lab.
+        """
+        return self._mirror.data
+
+    @property
+    def robots(self) -> Mapping[str, str]:
+        """Prefix of the elements of each robot in the model, by the robot's name."""
+        return self._mirror.robots
+
+    def sync_model(self) -> None:
+        """Bring `model` up to the newest snapshot."""
+        self._mirror.sync_model()
+
+    @property
+    def is_driver(self) -> bool:
+        """True if this client drives: only one client may change the world."""
+        return self.connection.is_driver
+
+    def take_driver(self) -> str:
+        """Drive in place of any other client, which observes from now on; return its name."""
+        previous = self.connection.ask("take_driver")["previous"]
+        self.connection.is_driver = True
+        return previous
+
+    def release_driver(self) -> None:
+        """Stop driving, and observe; the mode of the world is as it was before."""
+        self.connection.ask("release_driver")
+        self.connection.is_driver = False
+
+    def network_status(self) -> Reply:
+        """Return who is connected, who drives, and the counters of the server."""
+        return self.connection.ask("network_status", repeat=True)
+
+    def image(
+        self, camera: str, kind: Literal["rgb", "depth", "segmentation", "body", "entity"] = "rgb"
+    ) -> np.ndarray:
+        """Return an image of a camera, taken now.
+
+        Args:
+            camera: name of the camera.
+            kind: kind of image; `Frame` describes their values and shapes.
+        """
+        return image_of(self.capture_camera(camera, kind))
+
+    def close(self) -> None:
+        """End the session; a second call does nothing."""
+        self.connection.close()
+
+    def _known_layout(self) -> int:
+        snapshot = self._mirror.snapshot
+        return -1 if snapshot is None else snapshot.model_version
+
+    def _fetch(self) -> Snapshot:
+        known = self._known_layout()
+        reply = self.connection.ask("read_snapshot", repeat=True, snapshot_of=known)
+        return self._unpack(reply["snapshot"])
+
+    def _unpack(self, plain: Reply) -> Snapshot:
+        before = self._mirror.snapshot
+        return unpack_snapshot(plain, before.layout if before is not None else None)
+
+
+def connect(
+    address: str = ADDRESS,
+    *,
+    role: Role = "driver",
+    name: str = "",
+    timeout: float = 30.0,
+    patience: float = 10.0,
+) -> LabClient:
+    """Connect to a lab that serves programs (`manyworlds lab TARGET --serve`).
+
+    Args:
+        address: address of its requests: `tcp://HOST:PORT`, or a port of this machine.
+        role: `driver` drives if no other client does; `observer` only reads; `takeover` drives in
+            place of any other client.
+        name: name of this program, for people; by default that of its file.
+        timeout: longest wait for the reply to a request [s].
+        patience: longest time of attempts to connect, also after the lab was restarted [s].
+
+    Returns:
+        The client. When this program ends, even by a kill, the lab notices within 2 s, and another
+        client may drive.
+
+    Raises:
+        MissingExtraError: the extra 'net' is not installed.
+        LabConnectionError: no lab answers.
+        LabVersionError: the lab's protocol is another one.
+        ValueError: the address is none.
+    """
+    if str(address).isdecimal():
+        address = f"tcp://127.0.0.1:{address}"
+    if "://" not in address:
+        raise ValueError(f"An address begins with tcp://, as '{ADDRESS}' does, got '{address}'.")
+    name = name or f"{Path(sys.argv[0]).name or 'python'} ({os.getpid()})"
+    return LabClient(Connection(address, name, role, timeout, patience))
+
+
+def image_of(reply: Reply) -> np.ndarray:
+    """Return the image of a reply of `capture_camera`, or of `cameras` in a reply of `step`.
+
+    Args:
+        reply: header and pixels of an image that is not encoded as JPEG.
+
+    Returns:
+        The image, shape [height, width] or [height, width, channels].
+    """
+    return decode_image(reply["header"], reply["data"])

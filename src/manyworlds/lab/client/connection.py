@@ -1,0 +1,231 @@
+"""Session of a client with a lab's server, over restarts of the server."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from typing import Any, Literal
+
+from manyworlds.lab.client.caller import Reply
+from manyworlds.lab.client.errors import (
+    LabConnectionError,
+    LabError,
+    LabTimeoutError,
+    LabVersionError,
+    SessionError,
+)
+from manyworlds.lab.client.request_socket import (
+    LostError,
+    RequestSocket,
+    pack_request,
+    unpack_reply,
+)
+from manyworlds.utils.extras import require_extra
+
+_LOG = logging.getLogger(__name__)
+
+Role = Literal["driver", "observer", "takeover"]
+"""`driver` drives if no other client does, `observer` never, `takeover` in place of any other."""
+
+_BEAT_S = 0.5  # period of heartbeats; a session ends after 2 s without any
+_FIRST_S, _LONGEST_S = 0.05, 2.0  # pauses between attempts to connect
+_PROTOCOL = 1
+
+
+class Connection:
+    """Session with the server of a lab.
+
+    It says `hello` again by itself when the server was restarted. A thread sends heartbeats, so
+    that the lab notices within 2 s when this program was killed. It may be used in any thread.
+
+    Args:
+        address: address of the server, such as `tcp://127.0.0.1:5559`.
+        name: name of this program, for people.
+        role: part that it plays.
+        timeout: longest wait for the reply to a request [s].
+        patience: longest time of attempts to connect [s].
+
+    Raises:
+        MissingExtraError: the extra 'net' is not installed.
+        LabConnectionError: no lab answers.
+        LabVersionError: the server's protocol is another one.
+    """
+
+    def __init__(
+        self, address: str, name: str, role: Role, timeout: float, patience: float
+    ) -> None:
+        zmq: Any = require_extra("zmq", "net")
+        require_extra("msgpack", "net")
+        self.address, self.timeout, self.patience = address, timeout, patience
+        self.greeting: Reply = {}
+        """Reply of the last `hello`."""
+        self.is_driver = False
+        """True while this client drives, as far as it knows."""
+        self.restarts = 0
+        """Number of sessions that ended before this client closed them."""
+        self._name, self._role = name, role
+        self._session: str | None = None
+        self._lock = threading.RLock()
+        self._stopping = threading.Event()
+        self._context = zmq.Context()
+        self._socket: RequestSocket | None = None
+        try:
+            self._greet()
+        except BaseException:
+            self._stopping.set()
+            self._drop()
+            self._context.destroy(linger=0)
+            raise
+        self._thread = threading.Thread(target=self._beat, name="manyworlds-client", daemon=True)
+        self._thread.start()
+
+    def ask(self, op: str, *, repeat: bool = False, **fields: object) -> Reply:
+        """Request an operation, and return its reply.
+
+        Args:
+            op: name of the operation.
+            repeat: whether to request it again if the connection ends before the reply comes, even
+                though it may have been carried out.
+            **fields: fields of the operation.
+
+        Raises:
+            LabError: the lab refuses, or does not answer.
+        """
+        with self._lock:
+            if self._stopping.is_set():
+                raise LabConnectionError("disconnected", f"{op}: this client is closed.")
+            try:
+                return self._exchange(op, fields, self.timeout)
+            except LostError as lost:
+                self._greet_again("the connection ended")
+                if lost.sent and not repeat:
+                    raise LabConnectionError(
+                        "disconnected",
+                        f"{op}: the connection to {self.address} ended before the reply came, and "
+                        "it may have been carried out; connected again, read the state first.",
+                    ) from None
+            except SessionError:
+                if self._is_known():
+                    raise  # another client drives
+                self._greet_again("the session ended")
+            try:
+                return self._exchange(op, fields, self.timeout)
+            except LostError:
+                raise LabConnectionError(
+                    "disconnected", f"{op}: the connection to {self.address} ended twice."
+                ) from None
+
+    def close(self) -> None:
+        """End the session; a second call does nothing."""
+        with self._lock:
+            if self._stopping.is_set():
+                return
+            with contextlib.suppress(LabError, LostError):  # the lab ends it by itself, or ended
+                self._exchange("close_session", {}, min(self.timeout, 2.0))
+            self._stopping.set()
+            self._drop()
+        self._thread.join()
+        self._context.destroy(linger=0)
+
+    def _exchange(self, op: str, fields: dict[str, Any], timeout: float) -> Reply:
+        """Send one request, and return its reply.
+
+        Raises:
+            LostError: the connection ended.
+            LabError: the lab refused, or did not answer in time.
+        """
+        request = pack_request(op, self._session, fields)
+        if self._socket is None:
+            self._socket = RequestSocket(self._context, self.address, self._stopping)
+        try:
+            content = self._socket.ask(request, timeout)
+        except TimeoutError:
+            self._drop()
+            raise LabTimeoutError(
+                "step_timeout", f"{op}: {self.address} did not answer within {timeout:g} s."
+            ) from None
+        except BaseException:
+            self._drop()
+            raise
+        return unpack_reply(content)
+
+    def _is_known(self) -> bool:
+        try:
+            self.is_driver = bool(self._exchange("heartbeat", {}, self.timeout)["driver"])
+        except SessionError:
+            return False
+        return True
+
+    def _greet_again(self, reason: str) -> None:
+        drove, self.is_driver = self.is_driver, False
+        self.restarts += 1
+        self._greet()
+        part = "drives" if self.is_driver else "observes"
+        change = "" if drove == self.is_driver else ", as another client does" * drove
+        _LOG.warning(
+            "%s: connected again to %s; this client %s%s.",
+            *(reason.capitalize(), self.address, part, change),
+        )
+
+    def _greet(self) -> None:
+        """Say hello until the lab answers."""
+        end, pause = time.monotonic() + self.patience, _FIRST_S
+        hello = {
+            "client": self._name,
+            "role": self._role,
+            "heartbeats": True,
+            "encoding": "arrays",
+            "include_model": False,
+        }
+        while True:
+            try:
+                left = max(end - time.monotonic(), 0.1)
+                reply = self._exchange("hello", hello, left)
+                break
+            except (LostError, LabTimeoutError):
+                if time.monotonic() >= end:
+                    raise self._unreachable() from None
+            if self._stopping.wait(pause):
+                raise self._unreachable()
+            pause = min(2.0 * pause, _LONGEST_S)
+        if reply.get("protocol") != _PROTOCOL:
+            raise LabVersionError(
+                "version_mismatch",
+                f"{self.address} is {reply.get('server', 'no lab of this project')} with protocol "
+                f"{reply.get('protocol')}, but this program needs {_PROTOCOL}.",
+            )
+        self.greeting, self._session = reply, reply["session_id"]
+        self.is_driver = bool(reply["driver"])
+
+    def _unreachable(self) -> LabConnectionError:
+        return LabConnectionError(
+            "disconnected",
+            f"No lab answers at {self.address} for {self.patience:g} s: start one with "
+            "`manyworlds lab TARGET --serve`, or give its address.",
+        )
+
+    def _drop(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _beat(self) -> None:
+        """Send heartbeats over a socket of their own until the client is closed."""
+        socket: RequestSocket | None = None
+        while not self._stopping.wait(_BEAT_S):
+            if socket is None:
+                socket = RequestSocket(self._context, self.address, self._stopping)
+            session = self._session
+            try:
+                reply = unpack_reply(socket.ask(pack_request("heartbeat", session, {}), 10.0))
+                if session == self._session:
+                    self.is_driver = bool(reply["driver"])
+            except LabError:
+                continue  # the next request of the program finds that the session ended
+            except (LostError, TimeoutError):
+                socket.close()
+                socket = None
+        if socket is not None:
+            socket.close()

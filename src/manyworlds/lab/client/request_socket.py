@@ -1,0 +1,131 @@
+"""Socket for requests that notices when the other side is gone, and what goes over it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manyworlds.lab.client.caller import Reply
+from manyworlds.lab.client.errors import BadValueError, error_of
+from manyworlds.utils.extras import require_extra
+
+ARRAY = 1
+"""Extension type of arrays in msgpack: a msgpack list of dtype, shape and bytes."""
+_POLL_S = 0.1  # longest wait in which a request to stop is not noticed
+
+
+class LostError(Exception):
+    """The connection ended.
+
+    Args:
+        sent: whether the request was sent before, so that it may have been carried out.
+    """
+
+    def __init__(self, sent: bool) -> None:
+        super().__init__()
+        self.sent = sent
+
+
+class RequestSocket:
+    """One socket for requests; after any error it cannot be used any more.
+
+    Args:
+        context: ZeroMQ's context.
+        address: address of the server, such as `tcp://127.0.0.1:5559`.
+        stopping: ends all waits.
+    """
+
+    def __init__(self, context: Any, address: str, stopping: threading.Event) -> None:
+        self._zmq: Any = require_extra("zmq", "net")
+        self._stopping = stopping
+        self._socket = context.socket(self._zmq.REQ)
+        self._socket.setsockopt(self._zmq.LINGER, 0)
+        self._monitor = self._socket.get_monitor_socket(self._zmq.EVENT_DISCONNECTED)
+        self._poller = self._zmq.Poller()
+        self._poller.register(self._socket, self._zmq.POLLIN)
+        self._poller.register(self._monitor, self._zmq.POLLIN)
+        self._socket.connect(address)
+
+    def ask(self, request: bytes, timeout: float) -> bytes:
+        """Send a request, and return its reply.
+
+        Args:
+            request: the request.
+            timeout: longest wait [s].
+
+        Raises:
+            LostError: the connection ended before the reply came.
+            TimeoutError: no reply came in time.
+        """
+        if self._monitor.poll(0):
+            raise LostError(sent=False)
+        self._socket.send(request)
+        end = time.monotonic() + timeout
+        while (left := end - time.monotonic()) > 0.0 and not self._stopping.is_set():
+            ready = dict(self._poller.poll(1e3 * min(left, _POLL_S)))
+            if self._socket in ready:
+                return self._socket.recv()
+            if self._monitor in ready:
+                raise LostError(sent=True)
+        raise TimeoutError
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.disable_monitor()
+        self._monitor.close(linger=0)
+        self._socket.close(linger=0)
+
+
+def pack_request(op: str, session: str | None, fields: Mapping[str, object]) -> bytes:
+    """Return a request as bytes.
+
+    Raises:
+        BadValueError: a field is no plain data, and no array.
+    """
+    msgpack = require_extra("msgpack", "net")
+    given = {name: value for name, value in fields.items() if value is not None}
+    try:
+        return msgpack.packb({"op": op, "session_id": session, **given}, default=_plain)
+    except (TypeError, OverflowError, ValueError) as error:
+        raise BadValueError("bad_value", f"{op}: {error}.") from error
+
+
+def unpack_reply(content: bytes) -> Reply:
+    """Return the fields of a reply.
+
+    Raises:
+        LabError: the lab refused the request.
+    """
+    msgpack = require_extra("msgpack", "net")
+    reply: Reply = msgpack.unpackb(content, ext_hook=_unpack_array, strict_map_key=False)
+    if reply["op"] == "error":
+        raise error_of(reply["code"], reply["message"])
+    del reply["op"]
+    return reply
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # tensors of any library
+        return value.tolist()  # type: ignore[attr-defined]
+    raise TypeError(f"a field cannot be of type {type(value).__name__}")
+
+
+def _unpack_array(kind: int, content: bytes) -> object:
+    msgpack = require_extra("msgpack", "net")
+    if kind != ARRAY:
+        return msgpack.ExtType(kind, content)
+    dtype, shape, values = msgpack.unpackb(content)
+    return np.frombuffer(values, np.dtype(dtype)).reshape(shape)

@@ -1,0 +1,144 @@
+"""Robot of a live world, for programs in other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.client.caller import Reply
+from manyworlds.lab.client.errors import NotOwnerError, UnknownNameError
+from manyworlds.lab.client.robot_reads import Elements, entity_data
+from manyworlds.lab.client.written.entity_reads import EntityReads
+from manyworlds.lab.verb_error import near
+
+if TYPE_CHECKING:
+    from manyworlds.entity.data import EntityData
+    from manyworlds.lab.client.client import LabClient
+
+
+@dataclass(frozen=True)
+class Element:
+    """Element of a robot: a body, a joint ..."""
+
+    name: str
+    """Name in the model."""
+    id: int
+    model: Any
+    """MuJoCo's view of its fields in `MjModel`: `model.joint(name)` and so on."""
+    data: Any
+    """MuJoCo's view of its fields in `MjData`, which follows the lab."""
+
+
+class ClientRobot(EntityReads):
+    """Robot of a live world: its state under the names of `EntityData`, elements, and verbs.
+
+    It expires when the world is rebuilt; `client[name]` returns the present one.
+
+    Args:
+        client: client of the lab.
+        name: name of the robot.
+    """
+
+    def __init__(self, client: LabClient, name: str) -> None:
+        self.name = name
+        self._client = client
+        self._elements = Elements(client.model, name, client.robots)
+        self._data: mujoco.MjData | None = None
+        self._entity: EntityData | None = None
+
+    @property
+    def prefix(self) -> str:
+        """Beginning of the names of its elements in the model."""
+        return self._elements.prefix
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Names of its bodies, without the prefix, by ascending id."""
+        return tuple(self._elements.names("body"))
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of its joints, a free one too, without the prefix, by ascending id."""
+        return tuple(self._elements.names("joint"))
+
+    @property
+    def actuators(self) -> tuple[str, ...]:
+        """Names of its actuators, without the prefix, by ascending id."""
+        return tuple(self._elements.names("actuator"))
+
+    @property
+    def sensors(self) -> tuple[str, ...]:
+        """Names of its sensors, without the prefix, by ascending id."""
+        return tuple(self._elements.names("sensor"))
+
+    def body(self, name: str) -> Element:
+        """Return a body by its name, with or without the prefix.
+
+        Raises:
+            UnknownNameError: the robot has none of this name.
+        """
+        return self._element("body", name)
+
+    def joint(self, name: str) -> Element:
+        """Return a joint by its name; see `body`."""
+        return self._element("joint", name)
+
+    def geom(self, name: str) -> Element:
+        """Return a geom by its name; see `body`."""
+        return self._element("geom", name)
+
+    def site(self, name: str) -> Element:
+        """Return a site by its name; see `body`."""
+        return self._element("site", name)
+
+    def actuator(self, name: str) -> Element:
+        """Return an actuator by its name; see `body`."""
+        return self._element("actuator", name)
+
+    def sensor(self, name: str) -> Element:
+        """Return a sensor by its name; see `body`."""
+        return self._element("sensor", name)
+
+    def set_targets(self, targets: Mapping[str, float]) -> None:
+        """Set targets of actuators, by name; the others stay.
+
+        Raises:
+            NotOwnerError: another owner controls the robot.
+            LabError: the robot has no such actuator, or a value is no number.
+        """
+        reply = self._client.set_targets(self.name, targets)
+        if not reply["accepted"]:
+            raise NotOwnerError(
+                "not_owner",
+                f"'{reply['owner']}' controls '{self.name}', not 'net': "
+                f"client.take_robot('{self.name}', 'net') changes that.",
+            )
+
+    def set_twist(self, forward: float, left: float, yaw: float) -> Reply:
+        """Set the velocity command of the robot [m/s, m/s, rad/s]."""
+        return self._client.set_twist(self.name, [forward, left, 0.0], [0.0, 0.0, yaw])
+
+    def _element(self, kind: str, name: str) -> Element:
+        known = self._elements.names(kind)
+        short = name.removeprefix(self.prefix)
+        if short not in known:
+            raise UnknownNameError(
+                f"unknown_{kind}", f"'{self.name}' has no {kind} '{name}'{near(short, known)}."
+            )
+        model, data = self._elements.model, self._client.data
+        index = known[short]
+        return Element(
+            self.prefix + short, index, getattr(model, kind)(index), getattr(data, kind)(index)
+        )
+
+    def _read(self, name: str) -> np.ndarray:
+        data = self._client.data
+        if not len(self._elements.ids["body"]):
+            raise UnknownNameError("unknown_body", f"'{self.name}' has no body, and so no state.")
+        if self._entity is None or self._data is not data:
+            self._data, self._entity = data, entity_data(self._elements, data)
+        return getattr(self._entity, name)[0].numpy()

@@ -1,0 +1,187 @@
+"""Properties of `EntityData` for a robot of a mirrored world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.model_facts import INITIAL_KEYFRAME, robot_of
+
+if TYPE_CHECKING:
+    import torch
+
+    from manyworlds.entity.data import EntityData
+
+NOT_READ = frozenset(
+    {
+        *("device", "is_fixed_base", "is_articulated", "is_actuated"),  # no tensors
+        *("soft_joint_pos_limits", "joint_pos_biased"),  # settings of a task that no model has
+        "joint_torques",  # not available in any world
+    }
+)
+"""Properties of `EntityData` that clients do not have."""
+_MATRICES = frozenset({"xmat", "ximat", "geom_xmat", "site_xmat", "cam_xmat"})
+_FREE, _BALL = mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL
+
+
+class Elements:
+    """Ids of the elements of one robot in a model, by kind.
+
+    Elements of bodies belong to the robot that the body belongs to, others by their names.
+
+    Args:
+        model: the model.
+        robot: name of the robot.
+        robots: prefix of the elements of each robot, by the robot's name.
+    """
+
+    def __init__(self, model: mujoco.MjModel, robot: str, robots: Mapping[str, str]) -> None:
+        self.model, self.prefix = model, robots[robot]
+        owners: list[str | None] = [None]
+        for body in range(1, model.nbody):
+            name = model.body(body).name
+            parent = owners[model.body_parentid[body]]
+            owners.append(robot_of(name, robots) if name else parent)
+        mine = np.array([owner == robot for owner in owners])
+
+        def named(count: int, find: Any) -> np.ndarray:
+            names = [find(i).name for i in range(count)]
+            return np.array([i for i, n in enumerate(names) if robot_of(n, robots) == robot], int)
+
+        self.ids: dict[str, np.ndarray] = {
+            "body": np.flatnonzero(mine),
+            "joint": np.flatnonzero(mine[model.jnt_bodyid]),
+            "geom": np.flatnonzero(mine[model.geom_bodyid]),
+            "site": np.flatnonzero(mine[model.site_bodyid]),
+            "camera": np.flatnonzero(mine[model.cam_bodyid]),
+            "tendon": named(model.ntendon, model.tendon),
+            "actuator": named(model.nu and model.actuator_trntype.shape[0], model.actuator),
+            "sensor": named(model.nsensor, model.sensor),
+        }
+        """Ids by kind, in ascending order."""
+
+    def names(self, kind: str) -> dict[str, int]:
+        """Return the ids of a kind by the names without the robot's prefix."""
+        find = getattr(self.model, kind)
+        names = ((find(int(i)).name, int(i)) for i in self.ids[kind])
+        return {name.removeprefix(self.prefix): i for name, i in names if name}
+
+
+def entity_data(elements: Elements, data: mujoco.MjData) -> EntityData:
+    """Return the state of a robot in a world as a batch of one; it follows the data."""
+    from manyworlds.entity.data import EntityData
+
+    model: Any = _Rows(elements.model)
+    rows: Any = _Rows(data)
+    return EntityData(_indexing(elements), model, rows, _defaults(elements))
+
+
+class _Rows:
+    """Arrays of a model or of data as float32 tensors with a dimension of worlds.
+
+    Args:
+        source: what has the arrays.
+    """
+
+    def __init__(self, source: mujoco.MjModel | mujoco.MjData) -> None:
+        self._source = source
+
+    def __getattr__(self, name: str) -> torch.Tensor:
+        import torch
+
+        array = np.asarray(getattr(self._source, name))
+        if name in _MATRICES:
+            array = array.reshape(-1, 3, 3)
+        kind = np.float32 if array.dtype.kind == "f" else np.int64
+        return torch.from_numpy(array.astype(kind))[None]
+
+    def default_rows(self, name: str) -> torch.Tensor:
+        """Return a field as compiled, shape [1, ...]."""
+        return getattr(self, name)
+
+
+def _indexing(elements: Elements) -> Any:
+    """Return what `EntityIndexing` has of a robot, read from the compiled model."""
+    import torch
+
+    from manyworlds.entity.indexing import EntityIndexing
+
+    model, ids = elements.model, elements.ids
+    kinds = model.jnt_type[ids["joint"]]
+    free, ball = ids["joint"][kinds == _FREE][:1], ids["joint"][kinds == _BALL]
+    joints = ids["joint"][(kinds != _FREE) & (kinds != _BALL)]
+    bodies = ids["body"].tolist()
+    root = bodies.index(int(model.jnt_bodyid[free[0]])) if len(free) else 0
+
+    def tensor(values: np.ndarray, width: int | None = None) -> torch.Tensor:
+        starts = torch.from_numpy(np.asarray(values, np.int64))
+        return starts if width is None else starts[:, None] + torch.arange(width)
+
+    none: Any = ()
+    no_ids = tensor(np.empty(0))
+    mocap = int(model.body_mocapid[bodies[root]])
+    return EntityIndexing(
+        bodies=tuple(bodies),
+        joints=tuple(joints.tolist()),
+        geoms=tuple(ids["geom"].tolist()),
+        sites=tuple(ids["site"].tolist()),
+        tendons=tuple(ids["tendon"].tolist()),
+        cameras=tuple(ids["camera"].tolist()),
+        actuators=tuple(ids["actuator"].tolist()),
+        ball_joints=tuple(ball.tolist()),
+        lights=none,
+        materials=none,
+        textures=none,
+        pairs=none,
+        body_ids=tensor(ids["body"]),
+        joint_ids=tensor(joints),
+        geom_ids=tensor(ids["geom"]),
+        site_ids=tensor(ids["site"]),
+        tendon_ids=tensor(ids["tendon"]),
+        cam_ids=tensor(ids["camera"]),
+        actuator_ids=tensor(ids["actuator"]),
+        ball_joint_ids=tensor(ball),
+        light_ids=no_ids,
+        mat_ids=no_ids,
+        tex_ids=no_ids,
+        pair_ids=no_ids,
+        ctrl_ids=no_ids,
+        joint_q_adr=tensor(model.jnt_qposadr[joints]),
+        joint_v_adr=tensor(model.jnt_dofadr[joints]),
+        ball_joint_q_adr=tensor(model.jnt_qposadr[ball], 4),
+        ball_joint_v_adr=tensor(model.jnt_dofadr[ball], 3),
+        free_joint_q_adr=tensor(model.jnt_qposadr[free], 7).flatten(),
+        free_joint_v_adr=tensor(model.jnt_dofadr[free], 6).flatten(),
+        mocap_id=mocap if mocap >= 0 else None,
+        geom_body_ids=tensor(model.geom_bodyid[ids["geom"]]),
+        site_body_ids=tensor(model.site_bodyid[ids["site"]]),
+        root_index=root,
+        tree_root_ids=tensor(model.body_rootid),
+    )
+
+
+def _defaults(elements: Elements) -> Any:
+    """Return the state at reset: that of the scene's initial keyframe, or the model's."""
+    import torch
+
+    from manyworlds.entity.data import EntityDefaults
+
+    model = elements.model
+    key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, INITIAL_KEYFRAME)
+    qpos = model.qpos0 if key < 0 else model.key_qpos[key]
+    qvel = np.zeros(model.nv) if key < 0 else model.key_qvel[key]
+    places = _indexing(elements)
+
+    def row(values: np.ndarray, index: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(values[index.numpy()].astype(np.float32))[None]
+
+    pose, speed = row(qpos, places.free_joint_q_adr), row(qvel, places.free_joint_v_adr)
+    return EntityDefaults(
+        root_state=torch.cat([pose, speed], dim=-1),
+        joint_pos=row(qpos, places.joint_q_adr),
+        joint_vel=row(qvel, places.joint_v_adr),
+        ball_joint_quat=row(qpos, places.ball_joint_q_adr),
+    )

@@ -1,0 +1,30 @@
+"""Verbs of a live world, as methods.
+
+Written by `python tools/write_client_verbs.py`; a test compares them.
+"""
+
+from __future__ import annotations
+
+from manyworlds.lab.client.written.cameras import CamerasVerbs
+from manyworlds.lab.client.written.drawing import DrawingVerbs
+from manyworlds.lab.client.written.environment import EnvironmentVerbs
+from manyworlds.lab.client.written.models import ModelsVerbs
+from manyworlds.lab.client.written.recordings import RecordingsVerbs
+from manyworlds.lab.client.written.robots import RobotsVerbs
+from manyworlds.lab.client.written.status import StatusVerbs
+from manyworlds.lab.client.written.time import TimeVerbs
+from manyworlds.lab.client.written.world import WorldVerbs
+
+
+class LabVerbs(
+    CamerasVerbs,
+    DrawingVerbs,
+    EnvironmentVerbs,
+    ModelsVerbs,
+    RecordingsVerbs,
+    RobotsVerbs,
+    StatusVerbs,
+    TimeVerbs,
+    WorldVerbs,
+):
+    """All verbs of a live world, as methods of the same names."""

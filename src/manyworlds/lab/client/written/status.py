@@ -1,0 +1,83 @@
+"""Verbs of `manyworlds.lab.verbs.status`, as methods.
+
+Written by `python tools/write_client_verbs.py`; a test compares them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from manyworlds.lab.client.caller import Reply, VerbCaller
+
+
+class StatusVerbs(VerbCaller):
+    """Verbs of a live world: status."""
+
+    def read_status(self) -> Reply:
+        """Return the state of the loop, the robots' owners, recordings, and all failures.
+
+        Returns:
+            `state` (string), `fault` (string, reason why the world stopped; empty if it can
+            advance), `paused` (bool), `mode` (string), `driver` (map, name and owner of the driver
+            that advances the world), `has_task` (bool, true if a task's environment drives the
+            world, or is replaced for now), `percent` (float, requested speed), `real_time_factor`
+            (float, achieved speed over the last second), `behind_s` (float, delay behind the wall
+            clock), `model_version` (int, number of changes of the model), `model_hash` (string,
+            hash of the compiled model, before later changes), `rebuild_notes` (string[], sentences
+            about what the last rebuild did not keep), `warnings` (map, MuJoCo's warnings since the
+            last reset, by type), `left_out` (map, reasons why entities of the scene were left out,
+            by name), `failures` (string[], sentences about callbacks that failed), `robots` (map,
+            owner, targets and controller by robot, and why it does not move), `held` (string[],
+            robots that are held in a keyframe), `states` (string[], names of the saved states),
+            `recording` (map, progress of the recording), `replay` (map, progress of the replay),
+            `frame_id`, `time`.
+        """
+        return self.call("read_status")
+
+    def read_robot(
+        self,
+        robot: str,
+    ) -> Reply:
+        """Return the controls of a robot; they change only with a rebuild.
+
+        Args:
+            robot: robot with actuators.
+
+        Returns:
+            `actuators` (string[], name of each control, as in targets), `controls` (float[], index
+            of each in MjData.ctrl), `actuator_ids` (float[], actuator of each in the model),
+            `neutral` (float[], targets before the first write and after a reset), `frame_id`,
+            `time`.
+        """
+        return self.call("read_robot", robot=robot)
+
+    def describe_world(self) -> Reply:
+        """Return the robots of the world, as far as the model alone does not tell.
+
+        Returns:
+            `robots` (map, prefix, controls and gains by robot, also of those without actuators),
+            `model_version` (int, number of changes of the model), `model_hash` (string, hash of the
+            compiled model, before later changes), `environment` (bool, true if the environment of a
+            task drives the world), `option_sources` (map, robot that set each option that is not
+            MuJoCo's default), `frame_id`, `time`.
+        """
+        return self.call("describe_world")
+
+    def export_model(
+        self,
+        sources: bool = False,
+        names: Literal["clients", "lab"] = "clients",
+    ) -> Reply:
+        """Return the model as files.
+
+        Args:
+            sources: true to include the XML and its files.
+            names: names in the model: `robot_hip` as old protocols have it, or the lab's
+                `robot/hip`.
+
+        Returns:
+            `mjb` (bytes, the present model in MuJoCo's binary format), `mjcf` (string, XML of the
+            scene; empty unless `sources`), `files` (map, content of each file that the XML refers
+            to, by name), `frame_id`, `time`.
+        """
+        return self.call("export_model", sources=sources, names=names)

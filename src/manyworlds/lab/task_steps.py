@@ -1,0 +1,43 @@
+"""Results of control steps of a task's environment, as plain data of its only world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from manyworlds.envs.types import VecEnvStepReturn
+
+
+def plain_step(result: VecEnvStepReturn) -> dict[str, object]:
+    """Return what a control step returned; see the verb `step_task`."""
+    observations, reward, terminated, truncated, extras = result
+    return plain_reset(observations, extras) | {
+        "reward": float(reward),
+        "terminated": bool(terminated),
+        "truncated": bool(truncated),
+        "final_observations": _row(extras.get("final_obs", {})),
+    }
+
+
+def plain_reset(observations: object, extras: Mapping[str, Any]) -> dict[str, object]:
+    """Return what a reset returned; see the verb `reset_task`."""
+    log = {name: float(value) for name, value in extras["log"].items()}
+    return {"observations": _row(observations), "log": log}
+
+
+def shapes_of(space: gymnasium.Space[Any]) -> Any:
+    """Return the shape of a box, or the shapes of a dict of spaces, by name."""
+    inner = getattr(space, "spaces", None)
+    if inner is None:
+        return list(space.shape or ())
+    return {name: shapes_of(part) for name, part in inner.items()}
+
+
+def _row(value: Any) -> Any:
+    """Return the first row of each tensor, as an array that later steps do not overwrite."""
+    if isinstance(value, Mapping):
+        return {name: _row(part) for name, part in value.items()}
+    return value[0].detach().cpu().numpy().copy()

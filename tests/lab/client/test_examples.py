@@ -1,0 +1,97 @@
+"""The examples run against labs that are served."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, world_from_scene
+from manyworlds.lab.record_mcap import read_mcap
+from manyworlds.tasks import load_env_cfg
+from tests.lab.client.conftest import address, serve
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def run_alone(name: str, *arguments: object) -> str:
+    """Run an example in a process of its own; return its output."""
+    command = [sys.executable, str(EXAMPLES / f"{name}.py"), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run_here(monkeypatch, name: str, *arguments: object) -> None:
+    """Run an example as a program in this process, which has imported what it needs."""
+    program = str(EXAMPLES / f"{name}.py")
+    monkeypatch.setattr(sys, "argv", [program, *map(str, arguments)])
+    runpy.run_path(program, run_name="__main__")
+
+
+def task_world(task: str):
+    """Build the scene of a task, as `manyworlds lab TASK` does."""
+    cfg = load_env_cfg(task)
+    return world_from_scene(cfg.scene, cfg.sim.mujoco)
+
+
+def test_each_example_has_a_number_and_a_test():
+    """List the examples: their numbers have no gap, and this file runs each of them."""
+    names = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+    assert [int(name[:2]) for name in names] == [*range(1, len(names) + 1)]
+    source = Path(__file__).read_text()
+    assert all(re.search(rf'run_\w+\(.*"{name}"', source) for name in names)
+
+
+def test_an_arm_follows_the_sticks():
+    """Drive an arm: the hand moves forward, then up, and hardly sideways."""
+    with LiveLab(task_world("Lift-Cube-Arm")) as lab, serve(lab) as hub:
+        text = run_alone("01_drive_an_arm", address(hub))
+        x, y, z = map(float, re.findall(r"-?\d\.\d{3}", text))
+        assert x > 0.05 and z > 0.05 and abs(y) < 0.02, text
+        assert lab.snapshot.time >= 2.0 and lab.modes.mode == "live"
+
+
+def test_a_policy_runs_elsewhere(tmp_path, monkeypatch):
+    """Run an exported policy over the network: states are those of plain MuJoCo, to the bit."""
+    pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
+    from manyworlds.rl import OnnxPolicy
+    from manyworlds.rl.training import train
+    from manyworlds.tasks import load_rl_cfg
+
+    env_cfg, rl_cfg = load_env_cfg("Cartpole-Balance"), load_rl_cfg("Cartpole-Balance")
+    env_cfg.scene.num_envs, rl_cfg.max_iterations = 8, 1
+    path = train("Cartpole-Balance", env_cfg, rl_cfg, tmp_path).run.path / "policy.onnx"
+    with LiveLab(task_world("Cartpole-Balance"), LabCfg(mode="direct")) as lab, serve(lab) as hub:
+        model = lab.model
+        policy, data = OnnxPolicy(path, model), mujoco.MjData(model)
+        policy.reset(data)
+        for _ in range(60):
+            policy.step(data)
+        run_here(monkeypatch, "02_run_a_policy", path, address(hub))
+        assert lab.snapshot.time == data.time
+        assert np.array_equal(lab.snapshot.qpos, data.qpos)
+        assert np.array_equal(lab.snapshot.qvel, data.qvel)
+
+
+def test_episodes_are_recorded(tmp_path, monkeypatch):
+    """Record ten episodes: each file has one, from its initial state to its end."""
+    cfg = load_env_cfg("Cartpole-Balance")
+    cfg.scene.num_envs, cfg.episode_length_s = 1, 0.2
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    lab_cfg = LabCfg(recorder=RecorderCfg(folder=tmp_path / "lab"))
+    with LiveLab.driven_by(env, cfg=lab_cfg) as lab, serve(lab) as hub:
+        run_here(monkeypatch, "03_record_episodes", tmp_path / "mine", address(hub))
+    files = sorted((tmp_path / "mine").glob("*.mcap"))
+    assert len(files) == 10
+    for file in files:
+        recording = read_mcap(file)
+        assert len(recording) >= round(0.2 / env.physics_dt)
+        assert recording.clock[0] < 2.1 * env.physics_dt

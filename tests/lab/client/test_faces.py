@@ -1,0 +1,118 @@
+"""The client has the verbs of the lab, and needs few packages."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from manyworlds.entity.data import EntityData
+from manyworlds.lab.client import ClientRobot, LabClient, LabError, connect
+from manyworlds.lab.client.errors import FAMILIES, error_of
+from manyworlds.lab.client.robot_reads import NOT_READ
+from manyworlds.lab.face import LabFace
+from manyworlds.lab.network.protocol_page import CODES
+from manyworlds.lab.verbs import VERBS, VerbError
+from tools.write_client_verbs import FOLDER, written_files
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_methods_are_written_from_the_registries():
+    """Write the methods again: they are the committed ones."""
+    folder = ROOT / FOLDER
+    for name, content in written_files().items():
+        assert (folder / name).read_text() == content, "run python tools/write_client_verbs.py"
+    assert {path.name for path in folder.glob("*.py")} == set(written_files())
+
+
+@pytest.mark.parametrize("name", sorted(VERBS))
+def test_each_verb_is_a_method(name):
+    """Compare a method of the client with the verb: names, order, defaults, text."""
+    verb, method = VERBS[name], getattr(LabClient, name)
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    assert [p.name for p in parameters] == list(verb.fields)
+    required = {p.name for p in parameters if p.default is p.empty}
+    assert required == set(verb.fields) - set(verb.defaults)
+    for parameter in parameters:
+        default = verb.defaults.get(parameter.name)
+        plain = isinstance(default, str | bool | int | float)
+        assert parameter.default in ((default,) if plain else (None, parameter.empty))
+    assert (inspect.getdoc(method) or "").partition("\n")[0] == verb.text
+    assert set(inspect.get_annotations(method)) == {*verb.fields, "return"}
+
+
+def test_a_call_is_that_of_the_verb(client, lab):
+    """Carry out the same verbs in the lab and by methods of the client: replies are equal."""
+    for name, fields in (
+        ("read_robot", {"robot": "go"}),
+        ("list_cameras", {}),
+        ("read_sim_options", {}),
+        ("get_contacts", {"max_contacts": 3}),
+        ("set_targets", {"robot": "go2", "targets": {"hip": 1.5}}),
+        ("set_qpos", {"target": "box", "qpos": [1, 0, 0.3, 1, 0, 0, 0]}),
+        ("capture_state", {"label": "a"}),
+        ("list_states", {}),
+    ):
+        mine = lab.call(name, **fields, **({"owner": "net"} if name == "set_targets" else {}))
+        other = getattr(client, name)(**fields)
+        for reply in (mine, other):
+            for key in ("frame_id", "command_number"):
+                reply.pop(key, None)
+        assert mine == other, name
+
+
+def test_the_client_is_a_face(client, lab):
+    """Compare everything of the face with the lab's, with the types of Python."""
+    assert isinstance(client, LabFace)
+    assert client.robots == lab.robots and client.model.nq == lab.model.nq
+    assert client.describe_verbs() == lab.describe_verbs()
+    reply = client.call("step", n_steps=2)
+    assert isinstance(reply["frame_id"], int) and reply["frame_id"] <= client.snapshot.frame_id
+    assert (client.snapshot.block == lab.snapshot.block).all()
+    assert client.snapshot.layout == lab.snapshot.layout
+
+
+def test_robots_have_the_properties_of_entities():
+    """Look for each property of `EntityData`: robots have it, or it is named as left out."""
+    properties = dict(inspect.getmembers(EntityData, lambda value: isinstance(value, property)))
+    shared = {name for name in properties if isinstance(getattr(ClientRobot, name, None), property)}
+    assert shared | NOT_READ == set(properties) and not shared & NOT_READ
+    assert {"joint_pos", "root_link_pos_w", "projected_gravity_b"} <= shared
+
+
+def test_each_code_has_a_class():
+    """Look up each code of the protocol: its class is one of the families."""
+    known = {code for codes in FAMILIES.values() for code in codes}
+    assert set(CODES) <= known
+    for code in known:
+        error = error_of(code, "text")
+        assert type(error) is not LabError and isinstance(error, VerbError) and error.code == code
+    assert type(error_of("of_a_later_version", "text")) is LabError
+
+
+def test_the_client_needs_few_packages():
+    """Import it in a fresh process: neither torch nor the lab itself is imported."""
+    code = """
+import sys
+import manyworlds.lab.client.client
+heavy = {"torch", "gymnasium", "viser", "rsl_rl", "trimesh", "mcap", "manyworlds.lab.lab"}
+assert not heavy & set(sys.modules), heavy & set(sys.modules)
+sys.modules["zmq"] = None
+try:
+    manyworlds.lab.client.client.connect()
+except ImportError as error:
+    assert "manyworlds[net]" in str(error), error
+else:
+    raise AssertionError("zmq is hidden")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_addresses():
+    """Give no address: the error shows one."""
+    with pytest.raises(ValueError, match=r"begins with tcp://.*got 'localhost'"):
+        connect("localhost")
